@@ -7,7 +7,9 @@ bytes. A round's ms is the mean over ``--rounds`` rounds behind two that warm up
 idle at both ends. Printed are also the passes over pages, the GB that a round moves each way, the
 rate of copies from page-locked memory alone, and the share of it that the rounds reach. Both fits
 must give the same trees. XGBoost trains from an ``ExtMemQuantileDMatrix`` of the same rows, if it
-is installed; on a GPU, its pages lie in the host's memory.
+is installed; on a GPU, its pages lie in the host's memory. With ``--subsample`` below 1, trees
+grow on the rows that they draw, gathered; ``--no-gather`` takes a pass for every level all the
+same.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from bench.external_rows import Rows, bus_rate, random_rows, resident_codes, xgboost_seconds
 from pyopencl_gbdt.device import Device, open_device
@@ -32,6 +35,7 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training import placement
 from pyopencl_gbdt.training.booster import Boosting
 
 _WARM_UP = 2
@@ -105,6 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--share", type=float, default=0.25, help="of the resident fit's bytes")
     parser.add_argument("--memory", type=int, default=0, help="bytes; no resident fit is made")
+    parser.add_argument("--subsample", type=float, default=1.0, help="rows that a tree draws")
+    parser.add_argument("--method", default="uniform", help="sampling_method of these rows")
+    parser.add_argument(
+        "--no-gather", dest="gather", action="store_false",
+        help="a pass over the pages for every level, though few rows are drawn",
+    )  # fmt: skip
     parser.add_argument("--pages", type=int, default=0, help="of the codes; 0: of 256 MiB, or 12")
     parser.add_argument("--no-xgboost", dest="xgboost", action="store_false")
     parser.add_argument("--json", default="")
@@ -113,10 +123,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _fit(device: Device, rows: Rows, codes: Any, options: argparse.Namespace) -> Timed:
     device.peak_bytes = device.allocated_bytes
-    params = Parameters.from_dict({"objective": "binary:logistic", "max_depth": options.depth})
+    params = Parameters.from_dict(
+        {"objective": "binary:logistic", "max_depth": options.depth,
+         "subsample": options.subsample, "sampling_method": options.method}
+    )  # fmt: skip
     data: Any = rows
     objective = get_objective(params.objective, params)
-    fit = Boosting(device, params, objective, data, 0.0, share=Share(codes=codes))
+    gathers = placement.gathers_rows if options.gather else (lambda ws: False)
+    with patch.object(placement, "gathers_rows", gathers):
+        fit = Boosting(device, params, objective, data, 0.0, share=Share(codes=codes))
     pace, visits = Pace(device), fit.ws.visits
 
     def rounds(count: int) -> None:

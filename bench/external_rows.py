@@ -42,6 +42,9 @@ class Rows:
     def forget(self) -> None:
         """Free what a fit kept: nothing."""
 
+    def end_reading(self) -> None:
+        """Wait for nobody: the codes are made."""
+
 
 def random_rows(
     device: Device, n_rows: int, n_features: int, n_pages: int

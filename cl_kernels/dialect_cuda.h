@@ -12,6 +12,7 @@ typedef uint4 u32x4; /* 16 bytes in one load; .x .y .z .w */
 typedef longlong2 i64x2; /* sums of gradients and Hessians */
 #define MAKE_I64X2(x, y) make_longlong2((x), (y))
 #define ADD_I64X2(a, b) make_longlong2((a).x + (b).x, (a).y + (b).y)
+#define SUB_I64X2(a, b) make_longlong2((a).x - (b).x, (a).y - (b).y)
 typedef int2 i32x2;
 #define MAKE_I32X2(x, y) make_int2((x), (y))
 #define MAKE_U32X4(x, y, z, w) make_uint4((x), (y), (z), (w))
@@ -40,6 +41,8 @@ typedef int2 i32x2;
    whole; different words may become visible in any order. */
 #define READ_SHARED_U64(address) (*(volatile const u64*)(address))
 #define WRITE_SHARED_U64(address, value) (*(volatile u64*)(address) = (value))
+/* Of this work-item's accesses to global memory, those before it are seen before those behind it. */
+#define FENCE() __threadfence()
 
 /* Operations of a warp, 32 work-items of NVIDIA's devices; all 32 must execute them. WARP_BALLOT collects a
    bit from each. WARP_MATCH gives each the set of those with the same u32. WARP_SYNC orders accesses to local

@@ -13,6 +13,7 @@ typedef uint4 u32x4; /* 16 bytes in one load; .x .y .z .w */
 typedef long2 i64x2; /* sums of gradients and Hessians */
 #define MAKE_I64X2(x, y) ((long2)((x), (y)))
 #define ADD_I64X2(a, b) ((a) + (b))
+#define SUB_I64X2(a, b) ((a) - (b))
 typedef int2 i32x2;
 #define MAKE_I32X2(x, y) ((int2)((x), (y)))
 #define MAKE_U32X4(x, y, z, w) ((uint4)((x), (y), (z), (w)))
@@ -53,6 +54,13 @@ typedef int2 i32x2;
    whole; different words may become visible in any order. */
 #define READ_SHARED_U64(address) (*(volatile __global const ulong*)(address))
 #define WRITE_SHARED_U64(address, value) (*(volatile __global ulong*)(address) = (value))
+/* Of this work-item's accesses to global memory, those before it are seen before those behind it. PoCL's own
+   fence does nothing, and its compiler moves accesses across it. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#else
+#define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#endif
 
 /* Operations of a warp, 32 work-items of NVIDIA's devices; all 32 must execute them. WARP_BALLOT collects a
    bit from each. WARP_MATCH gives each the set of those with the same u32. WARP_SYNC orders accesses to local

@@ -24,9 +24,12 @@ import pytest
 from pyopencl_gbdt.device import Device, builds, find, open_device, opencl
 from pyopencl_gbdt.device.opencl import OpenCLDevice
 from pyopencl_gbdt.device.opencl_source import POCL
+from pyopencl_gbdt.fit import variants
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
 os.environ["PYOPENCL_GBDT_TUNING"] = "off"
+#: Other tests run on the cores that would compile ahead.
+os.environ["PYOPENCL_GBDT_BUILD_AHEAD"] = "off"
 if "PYTEST_XDIST_WORKER" in os.environ:
     #: XGBoost's threads would wait for each other on cores that other processes run tests on.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -125,6 +128,12 @@ def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
         if optimised:  # not what another module built
             patch.setattr(opencl, "_programs", _optimised_programs)
         yield
+
+
+@pytest.fixture
+def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grow trees by launches for each step, also where one launch grows those of few rows."""
+    monkeypatch.setattr(variants, "MOST_WHOLE_ROWS", 0)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,6 +8,7 @@ import pytest
 from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.data.batch_files import dealt, paths_of
+from pyopencl_gbdt.data.batch_text import read as batch_text_read
 from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import to_json
@@ -129,3 +130,24 @@ def test_files_are_dealt_in_order(tmp_path):
     assert Dataset.from_batches(tmp_path, share=(1, 2)).n_rows == 198
     with pytest.raises(ParameterError, match=r"share=\(2, 2\): expected \(rank, size\)"):
         Dataset.from_batches(tmp_path, share=(2, 2))
+
+
+def test_text_is_parsed_once_where_it_is_small(tmp_path, monkeypatch):
+    for number in range(3):
+        lines = [f"{i % 2},{i % 7},{'abc'[(i + number) % 3]}" for i in range(40)]
+        (tmp_path / f"{number}.csv").write_text("\n".join(lines) + "\n")
+    passes = []
+
+    def read(*given):
+        passes.append(given)
+        return batch_text_read(*given)
+
+    monkeypatch.setattr("pyopencl_gbdt.data.batch_text.read", read)
+    made, counts = [], []
+    for share in (1.0, 0.0):
+        monkeypatch.setattr("pyopencl_gbdt.data.kept_batches.SHARE", share)
+        made.append(text({"cat_method": "sets"}, Dataset.from_batches(
+            tmp_path, categorical_features=[1])))  # fmt: skip
+        counts.append(len(passes))
+    assert made[0] == made[1]
+    assert counts[0] == 3 < counts[1] - 3

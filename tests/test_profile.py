@@ -187,6 +187,7 @@ def test_estimators_take_it_too():
     assert fitted.fit(X, Y).model_.profile is None
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_command_line(tmp_path, capsys):
     data, saved = str(write_rows(tmp_path / "a.csv")), tmp_path / "m.json"
     assert main(["train", data, "--model", str(saved), *SMALL, *LOGISTIC]) == 0

@@ -12,6 +12,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.errors import DataError, DeviceError, ParameterError
+from pyopencl_gbdt.fit import drawn_rows
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.model import to_json
@@ -82,6 +83,23 @@ def test_any_number_of_pages(monkeypatch):
     check(monkeypatch, {"subsample": 0.7}, rows("two classes"), pages=(1, 2, 7))
 
 
+@pytest.mark.parametrize("room", [0, 10])
+def test_drawn_rows_are_gathered(monkeypatch, room):
+    """Two passes over the codes a tree; more rows than there is room for begin again without."""
+    given = {"subsample": 0.3, "max_depth": 5, "n_estimators": 3, "colsample_bynode": 0.6}
+    whole = model_of(monkeypatch, 0, rows("number", WEIGHT)(), given)
+    if room:
+        monkeypatch.setattr(drawn_rows, "room_for", lambda rate, n_rows: room)
+    fits, build = [], booster.Boosting._steps
+    monkeypatch.setattr(booster.Boosting, "_steps", lambda fit: fits.append(fit) or build(fit))
+    assert model_of(monkeypatch, 6, rows("number", WEIGHT)(), given) == whole
+    assert len(fits) == (2 if room else 1)
+    ws = fits[0].ws
+    assert (ws.drawn is None) == bool(room)
+    if not room:  # all 6 pages, then 4 in a pass; the last tree's margins are asked of nobody
+        assert ws.visits.n_loads == 6 + 4 * (2 * 3 - 2)
+
+
 def test_sets_of_categories(monkeypatch):
     check(monkeypatch, {"cat_method": "sets"}, rows_with_categories)
 
@@ -91,6 +109,12 @@ def test_quanta_of_more_than_32_bits(monkeypatch):
     label[::100] *= 1e6
     monkeypatch.setitem(LABELS, "outliers", label)
     check(monkeypatch, {}, rows("outliers"), pages=(7,))
+    more = {
+        "subsample": 0.5,
+        "interaction_constraints": [[0, 1], [2, 3, 4]],
+        "device_memory": "2MB",
+    }
+    check(monkeypatch, more, rows("outliers"), pages=(7,))
 
 
 def test_metrics_of_the_rows_that_are_trained_on():

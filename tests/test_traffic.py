@@ -148,6 +148,8 @@ ATOMICS = {
     "gradients.quantize_gradients": 10 * (8 + 8) + HISTOGRAM,
     # a factor a row, by chance alone
     "gradients.draw": 10 * 4,
+    # a factor a row; codes and quanta in and out, and a list
+    "gradients.gather_drawn": 10 * 4 + 10 * (2 * (16 + 8) + 4),
     # margin, label; counts in and out, which are 0 before
     "gradients.count_classes": 10 * 8 + 2 * 2048 * 4,
     "gradients.clear_classes": 2048 * 4,
@@ -182,6 +184,9 @@ ATOMICS = {
     "plan.keep": 2 * (7 * len(KEPT) * 4 + 4 * LEVEL.itemsize),
     # label, margin, weight, and codes as below; leaf and key out
     "renew_leaves.count_first": 10 * (8 + 8 + 8) + 21,
+    # rows of A, b, e: codes, quanta, and ids but for A; those of A and C move; histograms of A and
+    # b written, C's made of A's, D's read; nodes in and out, and children; sums of the root
+    "whole_trees.grow": 15 * 10 + 5 * 4 + 16 * 5 + 6 * 4 + 5 * HISTOGRAM + 16 * NODE.itemsize + 80,
     "renew_leaves.count_next": 3 * 10 * (8 + 8),
     # four times: the counts of all nodes in, and cleared
     "renew_leaves.pick_digit": 4 * 2 * 7 * 512 * 4,

@@ -202,5 +202,5 @@ def test_constraints_may_name_columns():
     opened = open_device(TEST_DEVICE)
     p = Parameters.from_dict({"interaction_constraints": '[["a", "b"]]'})
     named = estimate_memory(opened, p, 5000, 3, feature_names=["a", "b", "c"])
-    plain = estimate_memory(opened, Parameters.from_dict({}), 5000, 3)
-    assert named.training_bytes > plain.training_bytes
+    numbered = Parameters.from_dict({"interaction_constraints": "[[0, 1]]"})
+    assert named == estimate_memory(opened, numbered, 5000, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import Any
 
 FOLDER = "pyopencl_gbdt_demo"
@@ -27,6 +28,11 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo."""
+    from pyopencl_gbdt.device import open_device
+    from pyopencl_gbdt.errors import DeviceError
+
+    with contextlib.suppress(DeviceError):  # the demonstration says what is wrong
+        open_device(args.device).warm_up()  # while Python imports the rest
     from pyopencl_gbdt.cli.demonstration import run_demo
 
     run_demo(args.device, args.rounds, args.out)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_files import dealt, is_path, paths_of, read_files
+from pyopencl_gbdt.data.batch_files import TEXT, dealt, is_path, paths_of, read_files, suffix_of
 from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, Batch
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.features import Features
@@ -62,6 +62,12 @@ class _Filled:
             if _has_rows(batch.X):
                 yield batch
             del batch  # before the next one is read
+
+
+def is_parsed(source: Source) -> bool:
+    """Tell whether a source parses text, which takes longer than all else."""
+    inner = source.source if isinstance(source, _Filled) else source
+    return isinstance(inner, _FileSource) and any(suffix_of(file) in TEXT for file in inner.files)
 
 
 def _has_rows(X: Any) -> bool:

@@ -18,9 +18,10 @@ from pyopencl_gbdt.data.batch_passes import (
     sums_of,
     values_of,
 )
-from pyopencl_gbdt.data.batches import Source, source_of
+from pyopencl_gbdt.data.batches import Source, is_parsed, source_of
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
+from pyopencl_gbdt.data.kept_batches import KeptBatches
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.reading import reading_of
 from pyopencl_gbdt.data.targets import check_base_margin, check_target, check_vector
@@ -139,9 +140,14 @@ def first_pass(
         If there is no batch, or one cannot be used or differs from the first.
     """
     look = _Look(Reader(missing, categorical, names))
+    kept = KeptBatches() if is_parsed(source) else None
     for batch in source():
-        look.add(len(look.rows), batch)
-        del batch  # before the next one is read
+        features = look.add(len(look.rows), batch)
+        if kept is not None:
+            kept.add(batch, features)
+        del batch, features  # before the next one is read
+    if kept is not None and kept.is_whole:
+        source = kept
     if not look.rows:
         raise DataError("batches: there is none: expected one or more; give rows")
     shape = sum(look.rows), look.width
@@ -170,7 +176,8 @@ class _Look:
         self.unions: dict[int, LevelUnion] = {}
         self.sides, self._first, self._n_rows = Sides(), "", 0
 
-    def add(self, number: int, batch: Batch) -> None:
+    def add(self, number: int, batch: Batch) -> Features:
+        """Check a batch, and take in what is to be known of all; return its columns."""
         features = self.reader.features(batch)
         n_rows, width = (int(size) for size in features.values.shape)
         if number == 0:
@@ -208,6 +215,7 @@ class _Look:
                 "kernels number rows by 31 bits; train on a sample"
             )
         self.sides.add(batch, n_rows, number)
+        return features
 
 
 def read_batches(

@@ -25,6 +25,10 @@ class MemoryPlan:
         full = (int(shape),) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
         self.arrays[name] = (full, np.dtype(dtype))
 
+    def add_missing(self, other: MemoryPlan) -> None:
+        """Add the arrays of another plan; those of the same name are shared."""
+        self.arrays = {**other.arrays, **self.arrays}
+
     def bytes_of(self, name: str) -> int:
         """Bytes of one array."""
         shape, dtype = self.arrays[name]

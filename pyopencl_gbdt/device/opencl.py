@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from pyopencl_gbdt.device import cache, driver_folders, forked
+from pyopencl_gbdt.device import build_ahead, cache, driver_folders, forked
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.opencl_facts import message
@@ -22,6 +22,7 @@ from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.device.transfers import Transfers
+from pyopencl_gbdt.device.variant_table import KERNELS
 from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
@@ -60,6 +61,11 @@ def _seconds(first: Any, last: Any) -> float | None:
         return float(last.profile.end - first.profile.start) * 1e-9
     except cl.Error:  # a driver without profiling
         return 0.0
+
+
+def _runs_at_once(template: str) -> bool:
+    """Tell whether kernels run as soon as they are built; then a helper would come too late."""
+    return template in KERNELS and KERNELS[template].phase == "set-up"
 
 
 class _Pause:
@@ -249,6 +255,8 @@ class OpenCLDevice(Device):
             except cl.Error as error:
                 raise self.lost("reading its memory", error) from error
             self._copied(DOWNLOAD, event, host.nbytes)
+        if (helper := build_ahead.current()) is not None:
+            helper.launched()
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         forked.check_device()
@@ -286,7 +294,7 @@ class OpenCLDevice(Device):
 
     def warm_up(self) -> None:
         if self.caps.platform == POCL:
-            warm_up(self.context)
+            warm_up(self.context, int(self.caps.device_id.rsplit(":", 1)[1]))
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "opencl", wg_size=wg_size, **params)
@@ -354,7 +362,7 @@ class OpenCLDevice(Device):
                 own_code = bool(params.get("statements"))
                 program = build_source(
                     self.context, caps.platform, source, options, own_code=own_code,
-                    alone=wg_size == 1,
+                    alone=wg_size == 1, ahead=not _runs_at_once(template),
                 )  # fmt: skip
             except cl.Error as error:
                 raise KernelBuildError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device import driver_folders, forked
+from pyopencl_gbdt.device import build_ahead, driver_folders, forked
 from pyopencl_gbdt.device.base import DeviceArray, array_bytes
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.program import Groups, Launch, Program
@@ -30,6 +30,8 @@ class OpenCLProgram(Program):
         self._kernels: dict[str, Any] = {}
 
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
+        if (helper := build_ahead.current()) is not None:
+            helper.turn()  # what a fit binds follows its builds
         return Launch(name, _Enqueue(self, name, groups, args))
 
     def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:

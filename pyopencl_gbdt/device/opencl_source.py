@@ -6,7 +6,9 @@ from typing import Any
 
 import pyopencl as cl
 
+from pyopencl_gbdt.device import build_ahead
 from pyopencl_gbdt.device.render import header
+from pyopencl_gbdt.device.signature import argument_types
 from pyopencl_gbdt.device.single_copy import with_single_copies
 
 POCL = "Portable Computing Language"
@@ -18,7 +20,14 @@ NO_HEADER = "-D_OPENCL_H_"
 
 
 def build_source(
-    context: Any, platform: str, source: str, options: list[str], *, own_code: bool, alone: bool
+    context: Any,
+    platform: str,
+    source: str,
+    options: list[str],
+    *,
+    own_code: bool,
+    alone: bool,
+    ahead: bool,
 ) -> Any:
     """Build a rendered template.
 
@@ -34,6 +43,8 @@ def build_source(
         Whether the source contains a user's statements, which may call any built-in function.
     alone : bool
         Whether a work-group has one work-item.
+    ahead : bool
+        Whether a helper process may compile the kernels, see ``build_ahead``.
 
     Raises
     ------
@@ -45,7 +56,10 @@ def build_source(
         text = with_single_copies(source) if alone else source
         few = f"{header('dialect_opencl_builtins.h')}{fast}#line 1\n{text}"
         try:
-            return cl.Program(context, few).build([*options, NO_HEADER], cache_dir=False)
+            program = cl.Program(context, few).build([*options, NO_HEADER], cache_dir=False)
+            if alone and ahead and (helper := build_ahead.current()) is not None:
+                helper.add(few, [*options, NO_HEADER], argument_types(source))
+            return program
         except cl.Error:
             pass  # build with all declarations, so that the log shows the real error
     return cl.Program(context, source).build(options, cache_dir=False)

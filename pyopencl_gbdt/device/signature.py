@@ -127,6 +127,14 @@ def signatures(source: str) -> Mapping[str, tuple[Parameter, ...]]:
     return found
 
 
+def argument_types(source: str) -> list[tuple[str, list[str]]]:
+    """Return each kernel's name and the NumPy types of its arguments; empty for arrays."""
+    return [
+        (name, ["" if each.is_array else np.dtype(_SCALARS[each.type]).str for each in parameters])
+        for name, parameters in signatures(source).items()
+    ]
+
+
 def arrange(
     source: str, kernel: str, given: Sequence[Any], named: Mapping[str, Any]
 ) -> tuple[Any, ...]:

@@ -3,12 +3,13 @@
 PoCL 3.0 puts a kernel's statements into three functions: the kernel's own and two that launch it.
 It optimises and translates each of them. This module moves the statements to a function of their
 own, which PoCL must not copy; the kernel only calls it. The function may not ask for work-group ids
-itself, since PoCL copies functions that do. So the kernel passes them.
+itself, since PoCL copies functions that do. So the kernel passes them. Each kernel returns at once
+where ``build_ahead`` only has it compiled.
 
     KERNEL(1) find(const u32 n) {       FUNCTION find_statements(const u32 n, GROUPS) {
         ... GROUP_ID ...           ->       ... GROUP_ID ...          (now a parameter)
     }                                   }
-                                        KERNEL(1) find(const u32 n) {
+                                        KERNEL(1) find(const u32 n) { IF_AHEAD_RETURN
                                             find_statements(n, get_group_id(0), ...);
                                         }
 """
@@ -37,6 +38,7 @@ _ARGUMENTS = {
     "n_groups_x": "N_GROUPS",
     "n_groups_y": "N_GROUPS_Y",
 }
+_RETURN = " IF_AHEAD_RETURN"
 _BEGIN = "".join(
     f'#pragma push_macro("{word}")\n#undef {word}\n#define {word} {meaning}\n'
     for word, meaning in _WORDS.items()
@@ -61,7 +63,7 @@ def with_single_copies(source: str) -> str:
         brief, name, parameters = found.groups()
         end = _closing_brace(plain, found.end())
         if brief:
-            parts.append(plain[done : end + 1])
+            parts += [plain[done : found.end()], _RETURN, plain[found.end() : end + 1]]
         else:
             names = [parameter.name for parameter in known[name]]
             statements = plain[found.end() : end]
@@ -79,7 +81,7 @@ def _split(name: str, parameters: str, names: list[str], statements: str) -> str
     return (
         f"{_BEGIN}SINGLE_COPY {name}_statements({taken}) {{"
         f"{_LOCAL_ARRAY.sub('', statements)}}}\n{_END}"
-        f"KERNEL(1) {name}({parameters}) {{\n"
+        f"KERNEL(1) {name}({parameters}) {{{_RETURN}\n"
         f"    {' '.join(array[0] for array in arrays)}\n"
         f"    {name}_statements({given});\n}}\n"
     )

@@ -70,7 +70,7 @@ _ENTRIES = (
         _variant(
             "own_banks",
             {"wg_size": 512, "groups_per_unit": 2, "chunk": 2048, "codes": 368},
-            "H200, a round, beside local_atomic: 11 M x 28 1.1x, 1 M x 28 1.1x; the root of 4 M rows "
+            "H200, a round: 1.1x over local_atomic, 11 M x 28 and 1 M x 28; the root of 4 M rows "
             "126 against 156 us; no bank conflicts, and 3/4 of the instructions",
             int64_atomics=True,
             chosen_on=_GPU,
@@ -306,6 +306,18 @@ _ENTRIES = (
         phase="rounds",
         tuned={"wg_size": _GROUP},
         fitted_with=_SYMMETRIC,
+    ),
+    _kernel(
+        "whole_trees",
+        _variant(
+            "one_launch",
+            {"wg_size": 1, "groups_per_unit": 4},
+            "PoCL, 2 cores, depth 6, a round: 1 k x 20 2.5x over steps, 10 k x 20 2.3x, "
+            "10 k x 968 2x, 20 k x 300 2.2x",
+            lookback=True,
+            chosen_on=_CPU,
+        ),
+        _variant("steps", {"wg_size": 1}, "a launch or more for each step of a level"),
     ),
     _kernel(
         "partition",

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device import driver_folders
+from pyopencl_gbdt.device import build_ahead, driver_folders
 from pyopencl_gbdt.device.opencl_source import NO_HEADER
 
 _SOURCE = "__kernel void warm_up(__global int* x) { x[0] = 1; }"
@@ -22,8 +22,10 @@ _SOURCE = "__kernel void warm_up(__global int* x) { x[0] = 1; }"
 _loaded = 0
 
 
-def warm_up(context: Any) -> threading.Thread | None:
+def warm_up(context: Any, number: int = 0) -> threading.Thread | None:
     """Load the compiler in a thread, once a process; return the thread.
+
+    A helper process starts, too, that will compile kernels, see ``build_ahead``.
 
     If PoCL keeps programs on disk from earlier fits, it will hardly need its compiler. Then, and if
     the compiler was loaded before, this does nothing and returns None.
@@ -32,6 +34,8 @@ def warm_up(context: Any) -> threading.Thread | None:
     ----------
     context : pyopencl.Context
         Fits must use the same one: PoCL unloads what no context uses.
+    number : int
+        The device's number on PoCL's platform.
     """
     global _loaded  # noqa: PLW0603 - a fact of the process
     if _loaded == os.getpid():
@@ -39,6 +43,7 @@ def warm_up(context: Any) -> threading.Thread | None:
     _loaded = os.getpid()
     if _keeps_programs():
         return None
+    build_ahead.start(number)
     # Not a daemon: Python waits for it at exit, where a driver that still compiles would crash.
     thread = threading.Thread(target=_build, args=(context,), name="warm_up", daemon=False)
     thread.start()

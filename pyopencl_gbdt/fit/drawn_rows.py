@@ -52,10 +52,6 @@ class DrawnRows(Workspace):
         own.share = replace(ws.share, all_rows=ws.all_rows, codes=None)
         return own
 
-    def follow(self, ws: Workspace) -> None:
-        """Take the sizes that the pages in turn decide."""
-        self.team_groups, self.agreed_block = ws.row_groups, ws.forest_block
-
     @property
     def page_rows(self) -> list[tuple[int, int]]:
         """The page of all drawn rows."""
@@ -68,21 +64,26 @@ class DrawnRows(Workspace):
             for name, shape_of in self.row_shapes.items()
         }
 
-    def add_to(self, plan: MemoryPlan) -> None:
-        """Add the arrays to the fit's plan; those of the same name are the fit's."""
-        for name, (shape, dtype) in self.plan().arrays.items():
-            if name not in plan.arrays:
-                plan.add(name, shape, dtype)
+    def plan_with_codes(self) -> MemoryPlan:
+        """Return what the fit plans for them; an array that it plans itself is the fit's."""
+        plan = self.plan()
         if not self.page_list:
             by_block = self.device.caps.side_by_side
             nbytes = page_bytes(self.layout, self.n_rows, by_block=by_block)
             plan.add("codes of drawn rows", nbytes, np.uint8)
+        return plan
 
-    def make_room(self) -> None:
-        """Allocate the codes; the other arrays come with those of the fit."""
-        dtype = code_dtype(self.layout.most_codes)
-        codes = empty_codes(self.device, self.n_rows, self.layout.n_features, dtype, columns=False)
-        self.page_list = [Page(codes, 0, self.n_rows)]
+
+def follow(drawn: Workspace, ws: Workspace) -> None:
+    """Take the sizes that the pages in turn decide."""
+    drawn.team_groups, drawn.agreed_block = ws.row_groups, ws.forest_block
+
+
+def make_room(drawn: Workspace) -> None:
+    """Allocate the codes of the drawn rows; their other arrays come with those of the fit."""
+    dtype, n_features = code_dtype(drawn.layout.most_codes), drawn.layout.n_features
+    codes = empty_codes(drawn.device, drawn.n_rows, n_features, dtype, columns=False)
+    drawn.page_list = [Page(codes, 0, drawn.n_rows)]
 
 
 def gathers_rows(ws: Workspace) -> bool:

@@ -30,6 +30,10 @@ class PolicySizes(Protocol):
         """Whether ``decide`` counts leaves, as a level may have more splits than a tree may."""
 
     @property
+    def splits_alone(self) -> bool:
+        """Whether a step splits each node of a level that gains enough, whatever others gain."""
+
+    @property
     def fills_levels(self) -> bool:
         """Whether all nodes of a level split alike, those without rows too: trees are tables."""
 

@@ -29,6 +29,8 @@ FEW_CANDIDATES = 64
 _BY_HISTOGRAM = (
     "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
 )  # fmt: skip
+#: Kernels in whose place one launch grows the trees of a batch.
+_OF_STEPS = ("histogram", "split", "partition")
 _BY_SETS = ("category_split", "category_sets")
 _BY_LEVEL_SETS = (*_BY_SETS, "symmetric_sets")
 _BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
@@ -43,6 +45,13 @@ COLUMNS_PER_UNIT = 4
 MOST_WALKED_ROWS = 65536
 #: ... and a tree has at most this many nodes in a step, for which every work-group has room.
 MOST_WALKED_NODES = 4096
+
+#: One launch grows the trees of a batch for at most this many rows, ... PoCL, 2 cores, ms a round
+#: by steps and by one launch, depth 6, 28 features: 60 k rows 4.1 and 2.2; 200 k 8.2 and 6.6; 500 k
+#: 21.5 and 19.9; 1 M 38.5 and 47. Depth 8: 60 k 8.2 and 4.3; 200 k 14.4 and 9.1; 1 M 54 and 82.
+MOST_WHOLE_ROWS = 131072
+#: ... and codes of a feature: 256 bins and missing values.
+MOST_CODES_WHOLE = 257
 
 
 def fit_kernels() -> list[str]:
@@ -144,6 +153,36 @@ class FitVariants(FitShape):
             return False
         few_nodes = self.search_capacity <= MOST_WALKED_NODES * self.n_trees
         return few_nodes and self.wg_size(self.variant("exact")) == 1
+
+    @property
+    def grows_whole(self) -> bool:
+        """Whether one launch grows all trees of a batch, rather than one or more for each step.
+
+        That is on CPUs, for few rows of dense codes with all rows and features in every node. The
+        trees are the same.
+        """
+        p, fits = self.params, self.n_rows <= MOST_WHOLE_ROWS and self.policy.splits_alone
+        if not fits or self.variant("whole_trees").name != "one_launch":
+            return False
+        if p.histogram != "auto" or p.work_group_size or p.boosting_type == "ordered":
+            return False
+        of_borders = self.has_categories or self.monotone is not None or p.reg_alpha > 0
+        other_codes = self.columns is not None or self.tiled is not None or self.turns is not None
+        of_rows = self.masks_columns or self.lists_drawn or self.gathers
+        if of_borders or other_codes or of_rows:
+            return False
+        return self.layout.most_codes <= MOST_CODES_WHOLE and not self.adds_histograms
+
+    @property
+    def whole_groups(self) -> int:
+        """Work-groups that grow whole trees; some may start when all is done.
+
+        Several a unit, as a driver may give a thread several. No more than the roots' features: a
+        level of few nodes has no more tasks.
+        """
+        per_unit: int = self.variant("whole_trees").params["groups_per_unit"]
+        most = max(per_unit, self.n_trees * self.layout.n_features)
+        return min(per_unit * self.device.caps.compute_units, most)
 
     @property
     def most_entry_tasks(self) -> int:
@@ -250,6 +289,7 @@ class FitVariants(FitShape):
             *_BY_WALKS,
             *_BY_LEVEL_SETS,
             "approx",
+            "whole_trees",
             *_OF_LEAVES,
         }
         left_out = every - {*self._taken, *self._of_leaves}
@@ -272,6 +312,8 @@ class FitVariants(FitShape):
     @property
     def _taken(self) -> tuple[str, ...]:
         """Kernels of the way of searching splits that this fit takes."""
+        if self.grows_whole:
+            return ("whole_trees", "update_margins")
         if self.columns is None:
             other = "split" if self.policy.fills_levels else "symmetric"
             sets = self._by_sets if self.has_categories else ()
@@ -292,6 +334,8 @@ class FitVariants(FitShape):
             kernels += self._by_sets
         kernels += self._of_leaves
         found = {kernel: self.variant(kernel).name for kernel in kernels}
+        if self.grows_whole:
+            found |= {kernel: self.variant("whole_trees").name for kernel in _OF_STEPS}
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.turns is not None:
             found["page"] = "streamed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
-if TYPE_CHECKING:
-    from pyopencl_gbdt.fit.drawn_rows import DrawnRows
-
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
 _ADVICE = (
@@ -44,8 +41,8 @@ class Workspace(RowArrays):
 
     Attributes
     ----------
-    drawn : DrawnRows or None
-        Of the gathered rows that trees grow on, see ``fit.drawn_rows``.
+    drawn : Workspace or None
+        ``DrawnRows``, of the gathered rows that trees grow on, see ``fit.drawn_rows``.
     agreed_block : int
         ``forest_block`` as the team has agreed on it; 0 before.
     beside : MemoryPlan
@@ -54,7 +51,7 @@ class Workspace(RowArrays):
 
     beside: MemoryPlan = field(default_factory=MemoryPlan)
     agreed_block: int = 0
-    drawn: DrawnRows | None = None
+    drawn: Workspace | None = None
 
     @property
     def grown(self) -> Workspace:
@@ -194,7 +191,7 @@ class Workspace(RowArrays):
             for name, (shape, dtype) in self.reserved_for_pages.items():
                 plan.add(name_of(name, index), shape, dtype)
         if self.drawn is not None:
-            self.drawn.add_to(plan)
+            plan.add_missing(self.drawn.plan_with_codes())
         return plan
 
     @property

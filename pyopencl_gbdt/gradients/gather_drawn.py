@@ -1,8 +1,8 @@
 """Gather the rows that a tree draws, out of pages that take turns, to a page that stays.
 
-A pass over the pages copies the codes and quanta of the drawn rows. The levels of the tree then work
-on these rows alone. If there are more of them than expected, ``needs_high`` is set to 2, and the fit
-begins again without such a page.
+A pass over the pages copies the codes and quanta of the drawn rows. The levels of the tree then
+work on these rows alone. If there are more of them than expected, ``needs_high`` is set to 2, and
+the fit begins again without such a page.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ import numpy as np
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA
-from pyopencl_gbdt.fit.drawn_rows import DrawnRows
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 
-def reserve(drawn: DrawnRows) -> None:
+def reserve(drawn: Workspace) -> None:
     """Plan the quanta of the drawn rows."""
     drawn.reserve_rows("quanta", lambda n: (n, 2), QUANTA)
 
 
-def begin(drawn: DrawnRows) -> None:
+def begin(drawn: Workspace) -> None:
     """Make all codes and row ids valid, whatever the first tree leaves out."""
-    drawn.device.clear(drawn.codes.codes)
+    codes = drawn.codes
+    assert isinstance(codes, PackedCodes)
+    drawn.device.clear(codes.codes)
     drawn.device.clear(drawn["even_rows"])
 
 
@@ -36,10 +38,11 @@ class GatherDrawn:
     ----------
     ws : Workspace
         Whose pages take turns.
-    drawn : DrawnRows
+    drawn : Workspace
+        Of the drawn rows, see ``fit.drawn_rows``.
     """
 
-    def __init__(self, ws: Workspace, drawn: DrawnRows) -> None:
+    def __init__(self, ws: Workspace, drawn: Workspace) -> None:
         self.ws, self.drawn = ws, drawn
         self.program = ws.build(
             "gradients",
@@ -55,6 +58,8 @@ class GatherDrawn:
     def _page(self, page: FitPage) -> Launch:
         drawn, part, source = self.drawn, page.part, page.codes
         (into,) = drawn.pages
+        assert isinstance(source, PackedCodes)
+        assert isinstance(into.codes, PackedCodes)
         strides = source.block_strides(), into.codes.block_strides()
         return self.program.bind(
             "gather_drawn", part.groups, n_rows=page.n_rows, n_blocks=source.n_blocks,

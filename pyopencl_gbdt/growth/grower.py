@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.level import Level
-from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.search import SplitSearch
 
 #: Steps that are enqueued before the host asks again whether a leaf splits. On an H200 a step
 #: without leaves takes 25 us, and asking 100 to 200, as the device runs out of work meanwhile.
 STEPS_AT_ONCE = 4
+
+
+class TreeGrower(Protocol):
+    """What grows the nodes of a batch's trees."""
+
+    def begin(self) -> None:
+        """Set what never changes in a fit, once its arrays are allocated."""
+
+    def tree(self, batch: Batch) -> list[Action]:
+        """Return the actions of all steps of some trees, bound to the workspace's arrays."""
+
+    def finish_sets(self) -> list[Action]:
+        """Return what finishes the splits by sets of codes, if there are any."""
 
 
 class Grower:
@@ -34,6 +48,16 @@ class Grower:
         self.ws, self.search, self.partition = ws, search, partition
         self.level = Level(ws)
         self.chosen = policy.build(ws, self.level)
+
+    def begin(self) -> None:
+        """Set what the search never changes."""
+        self.search.begin()
+
+    def finish_sets(self) -> list[Action]:
+        """Return what finishes the splits by sets of codes, if there are any."""
+        moves = self.partition
+        sets = moves.sets if isinstance(moves, PartitionByCodes) else None
+        return [] if sets is None else [sets.finish()]
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the actions of all steps of some trees, bound to the workspace's arrays."""

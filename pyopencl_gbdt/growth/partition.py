@@ -15,6 +15,9 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 
+#: Number of rows ahead for which a CPU's kernel prefetches codes.
+_AHEAD = 48
+
 
 def reserve(ws: Workspace) -> None:
     """Plan the two lists of row ids."""
@@ -55,6 +58,7 @@ class PartitionByCodes:
                 wg_size=ws.wg_size(variant),
                 chunk=variant.params["chunk"],
                 code=ws.code_type,
+                prefetch=_AHEAD if ws.device.caps.prefetches else 0,
                 picked=ws.policy.picks,
                 categories=ws.has_categories,
             ),

@@ -70,6 +70,11 @@ class LevelWise:
     fills_levels: bool = False
     moves_last_rows: bool = False
 
+    @property
+    def splits_alone(self) -> bool:
+        """All that gain enough split, unless leaves are counted or a level splits alike."""
+        return not (self.limits_leaves or self.fills_levels)
+
     def n_steps(self, most_leaves: int) -> int:
         """Return the number of levels whose nodes may split."""
         return min(self.deepest, max(1, most_leaves - 1))
@@ -129,6 +134,7 @@ class BestFirst:
     picks: int = 1
     limits_leaves: bool = False  # the number of steps does
     picks_leaves: bool = True
+    splits_alone: bool = False
     fills_levels: bool = False
     moves_last_rows: bool = True
 

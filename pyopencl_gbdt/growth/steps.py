@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
+from pyopencl_gbdt.fit.drawn_rows import follow
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients import gather_drawn, gradients, sample
@@ -33,20 +34,22 @@ from pyopencl_gbdt.growth import (
     split,
     symmetric,
     symmetric_sets,
+    whole_trees,
 )
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.growth.finalize import Finalize
-from pyopencl_gbdt.growth.grower import Grower
+from pyopencl_gbdt.growth.grower import Grower, TreeGrower
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
-from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
+from pyopencl_gbdt.growth.partition import PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
-from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
+from pyopencl_gbdt.growth.search import HistogramSearch
 from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
+from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.objectives import Objective
 
 
@@ -55,7 +58,7 @@ def reserve(ws: Workspace) -> None:
     grown = ws.grown
     gradients.reserve(ws)
     if ws.drawn is not None:
-        ws.drawn.follow(ws)
+        follow(ws.drawn, ws)
         gather_drawn.reserve(ws.drawn)
     for part in (level, *_parts(grown), finalize):
         part.reserve(grown)
@@ -70,6 +73,8 @@ def reserve(ws: Workspace) -> None:
 
 def _parts(ws: Workspace) -> tuple[ModuleType, ...]:
     """Return the modules that plan the arrays of the search of splits."""
+    if ws.grows_whole:
+        return (whole_trees,)
     if ws.columns is None:
         return histogram, symmetric if ws.policy.fills_levels else split, partition
     return (column_search,) if ws.walks_columns else (exact, columns)
@@ -91,20 +96,22 @@ def begin(ws: Workspace) -> None:
         _sets(ws).begin(ws.grown)
 
 
-def _ways(ws: Workspace) -> tuple[SplitSearch, Partition, MarginUpdate]:
-    """Return what searches splits, moves rows and adds leaves: by codes, or along columns."""
-    search: SplitSearch
+def _ways(ws: Workspace, policy: Policy) -> tuple[TreeGrower, MarginUpdate]:
+    """Return what grows trees and adds leaves: by codes, or along columns."""
+    whole = WholeTrees.built(ws)
+    if whole is not None:
+        return whole, UpdateMargins(ws)
     if ws.columns is None:
         leaf, grown = UpdateMargins(ws), ws.grown
         search = SymmetricSearch(grown) if ws.policy.fills_levels else HistogramSearch(grown)
-        return search, PartitionByCodes(grown), leaf
+        return Grower(grown, search, policy, PartitionByCodes(grown)), leaf
     if ws.walks_columns:
         walks = ColumnSearch(ws)
         rows = PartitionOfRows(ws, walks)
-        return walks, rows, UpdateMarginsByNode(ws, rows.rows)
+        return Grower(ws, walks, policy, rows), UpdateMarginsByNode(ws, rows.rows)
     exactly = ExactSearch(ws)
     moves = PartitionByColumns(ws, exactly.nodes, exactly.interleaved)
-    return exactly, moves, UpdateMarginsByNode(ws, moves.rows)
+    return Grower(ws, exactly, policy, moves), UpdateMarginsByNode(ws, moves.rows)
 
 
 class LeafValues(Protocol):
@@ -126,8 +133,7 @@ class Steps:
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.gather = None if ws.drawn is None else GatherDrawn(ws, ws.drawn)
-        self.search, moves, self.leaf = _ways(ws)
-        self.grower = Grower(ws.grown, self.search, policy, moves)
+        self.grower, self.leaf = _ways(ws, policy)
         self.finish = Finalize(ws.grown)
         self.ordered = OrderedLeaves(ws, objective, data) if ws.is_ordered else None
         renewal = RenewLeaves(ws, objective, data) if objective.renews else None
@@ -179,11 +185,6 @@ class Steps:
         gathered = [] if self.gather is None else self.gather.launches()
         grown = [*self.gradients.launches(batch), *gathered, *self.grower.tree(batch)]
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
-        finished = [*self.finish.tree(batch), *self._sets(), *turn, *renewed, self.finish.keep()]
+        sets = self.grower.finish_sets()
+        finished = [*self.finish.tree(batch), *sets, *turn, *renewed, self.finish.keep()]
         return self.ws.in_order([*drawn, *grown, *finished, *self.leaf.add(batch)])
-
-    def _sets(self) -> list[Action]:
-        """Return what finishes the splits by sets of codes, if there are any."""
-        moves = self.grower.partition
-        sets = moves.sets if isinstance(moves, PartitionByCodes) else None
-        return [] if sets is None else [sets.finish()]

@@ -13,6 +13,9 @@ from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 
+#: Number of rows ahead for which a CPU's kernel prefetches codes and margins.
+_AHEAD = 48
+
 
 class MarginUpdate(Protocol):
     """What adds finished trees to the margins of the training rows."""
@@ -34,6 +37,7 @@ class UpdateMargins:
                 walk=variant.name == "walk",
                 chunk=variant.params["chunk"],
                 code=ws.code_type,
+                prefetch=_AHEAD if ws.device.caps.prefetches else 0,
                 categories=ws.has_categories,
             ),
         )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device.variants import LOCAL_HEADROOM
 from pyopencl_gbdt.primitives.histogram_plan import (
     BY_RANGES,
     OWN_BANKS,
@@ -26,6 +27,9 @@ CODES_OF_BANKS = (32, 64, 128, 256, 272)
 _MOST_COPIES = 8
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
 _AHEAD = 24
+#: Numbers of codes of which a CPU's kernel packs both sums in 8 bytes: fewer have room in the
+#: first cache as they are.
+_LEAST_PACKED, _MOST_PACKED = 2048, 8192
 
 
 class CodeLayout(Protocol):
@@ -177,7 +181,7 @@ class HistogramKernel:
         self.fullest = device.upload(page.in_row_order(layout.fullest), page.codes.dtype)
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if cpu:
-            return self._build_cpu(variant)
+            return self._build_cpu(variant, most)
         if variant.name == OWN_BANKS:
             return self._build_banks(variant)
         if variant.name == "private":
@@ -187,7 +191,9 @@ class HistogramKernel:
     def _size(self, variant: Variant) -> int:
         return self._wg_size or variant.params["wg_size"]
 
-    def _build_cpu(self, variant: Variant) -> Program:
+    def _build_cpu(self, variant: Variant, most: int) -> Program:
+        packs = _LEAST_PACKED < most <= _MOST_PACKED and not self._skips
+        packs = packs and self.device.caps.local_bytes >= 8 * _MOST_PACKED + LOCAL_HEADROOM
         return self.device.build(
             "histogram_cpu",
             wg_size=1,
@@ -196,6 +202,7 @@ class HistogramKernel:
             places=4,
             prefetch=_AHEAD if self.device.caps.prefetches else 0,
             sampled=self._skips,
+            cells=_MOST_PACKED if packs else 0,
             adds=self._adds,
         )
 

@@ -75,6 +75,12 @@ def _draw(ws: Workspace, tree: TreeCounts) -> int:
     return _inputs(ws, tree) + written + _clear_classes(ws, tree)
 
 
+@of_tree("gradients.gather_drawn")
+def _gather_drawn(ws: Workspace, tree: TreeCounts) -> int:
+    each = 2 * (ws.row_bytes + 2 * QUANTA.itemsize) + _ROW_ID  # read and written; and listed
+    return _rows(ws, tree) * _FLOAT + int(tree.built_rows[0]) * each
+
+
 @of_tree("gradients.count_classes")
 def _count_classes(ws: Workspace, tree: TreeCounts) -> int:
     return _inputs(ws, tree) + 2 * _clear_classes(ws, tree)
@@ -207,6 +213,20 @@ def _move(ws: Workspace, tree: TreeCounts) -> int:
     chunk = ws.variant("histogram").params["chunk"]
     cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[moving(ws)])
     return rows + cleared * ws.cells_to_clear * SUM.itemsize
+
+
+@of_tree("whole_trees.grow")
+def _grow(ws: Workspace, tree: TreeCounts) -> int:
+    searched = tree.nodes[:-1]
+    subtracted = searched - tree.built[:-1]
+    # of the last level, histograms are read and none is kept
+    cells = tree.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
+    codes = ws.layout.n_features * ws.code_bytes
+    rows = int(tree.built_rows.sum()) * (codes + 2 * QUANTA.itemsize)
+    moved = tree.split_rows[:-2]
+    rows += _row_ids(ws, tree.built_rows) + int(moved.sum()) * (ws.code_bytes + _ROW_ID)
+    nodes = 2 * int(searched.sum() + tree.splits.sum()) * NODE.itemsize
+    return rows + _row_ids(ws, moved) + _histograms(ws, int(cells)) + nodes + ws["sums"].nbytes
 
 
 @of_tree("plan.finish_tree")

@@ -129,7 +129,7 @@ class Boosting:
         ws.set_rows("labels", data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             ws.set_rows("weights", weight)
-        self.steps.search.begin()
+        self.steps.grower.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self._state = state or {}
         self.evaluation: list[WatchedRows] = []
@@ -341,7 +341,7 @@ class Boosting:
         if gathered:
             self.steps = self._steps()
         if ws.visits is not None:
-            self.steps.search.begin()  # all arrays are new
+            self.steps.grower.begin()  # all arrays are new
         if self.tally is not None:
             self.tally.forget_trees()
         self._begin()

@@ -14,7 +14,13 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
-from pyopencl_gbdt.fit.drawn_rows import DrawnRows, copied_share, gathers_rows, passes_of_codes
+from pyopencl_gbdt.fit.drawn_rows import (
+    DrawnRows,
+    copied_share,
+    gathers_rows,
+    make_room,
+    passes_of_codes,
+)
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -194,7 +200,7 @@ class Placement:
         data.end_reading()
         ws.take_turns(made)
         if ws.drawn is not None:
-            ws.drawn.make_room()
+            make_room(ws.drawn)
         return ws
 
     def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> Workspace:

@@ -14,8 +14,9 @@
 ##
 ## params: wg_size; chunk, rows a task; code, the code's type, or tiled;
 ##         picked, nodes of every tree that split, rather than those of a level; 0: these;
-##         categories, splits may be by sets of codes
-<%page args="wg_size, chunk, code, picked, categories"/>
+##         prefetch, rows ahead whose codes are asked for (0: not at all); categories, splits may be by
+##         sets of codes
+<%page args="wg_size, chunk, code, picked, prefetch, categories"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%
@@ -85,6 +86,10 @@ FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
     u32 n_left = 0, n_right = 0;
     for (u32 i = 0; i < task.size; i++) {
         const u32 row = row_of(task, rows, i);
+% if prefetch and code != "tiled":
+        if (!task.in_order && i + ${prefetch} < task.size)
+            PREFETCH(column.codes + (rows[task.begin + i + ${prefetch}] - task.first_row) * column.row_stride);
+% endif
         const u32 left = ${goes_left}(code_of(column, row - task.first_row), split);
         lefts[n_left] = row;
         rights[n_right] = row;

@@ -9,8 +9,9 @@
 ##             write the same margin.
 ##
 ## params: wg_size; walk, whether rows walk the tree; chunk, rows of a task;
-##         code, the code's type, or tiled; categories, splits may be by sets of codes
-<%page args="wg_size, walk, chunk, code, categories"/>
+##         code, the code's type, or tiled; prefetch, rows ahead that are asked for (0: not at all);
+##         categories, splits may be by sets of codes
+<%page args="wg_size, walk, chunk, code, prefetch, categories"/>
 <% goes_left = "row_goes_left" if categories else "code_goes_left" %>\
 <%namespace name="codes" file="row_codes.cl.mako"/>
 
@@ -84,6 +85,13 @@ KERNEL(${wg_size}) add_leaves(
             const column_t column = column_of(${codes.column(code)}, node->feature);
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size}) {
                 const u32 row = in_order ? position - base : rows[position];
+% if prefetch and code != "tiled":
+                if (!in_order && position + ${prefetch} < end) {
+                    const u32 later = rows[position + ${prefetch}];
+                    PREFETCH(own + later);
+                    PREFETCH(column.codes + (later - first_row) * column.row_stride);
+                }
+% endif
                 own[row] += ${goes_left}(code_of(column, row - first_row), split) ? left : right;
             }
         }

@@ -8,22 +8,29 @@
 ##   Rows of deep nodes lie far apart: each is asked for some rows ahead.
 ##   Of sampled rows, those that were not drawn have no gradients, and are left out first.
 ##
+##   Rows of large nodes are first added to cells that have both sums of a code in 8 bytes, see `packed_sums`.
+##
 ## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes elsewhere; places,
 ##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled;
+##         cells, codes of which packed sums are kept (0: none);
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
-<%page args="wg_size, chunk, block, places, prefetch, sampled, adds"/>
+<%page args="wg_size, chunk, block, places, prefetch, sampled, cells, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
-<% code = "u8" if block == 16 else "u16" %>
+<%namespace name="packed" file="packed_sums.cl.mako"/>
+<%
+    code, word, bits = ("u8", "u32", 8) if block == 16 else ("u16", "u64", 16)
+%>
 ${pieces.pieces(chunk)}
 /* Add a row's gradient and Hessian to the code of each of its features. */
 FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset,
                 GLOBAL const ${code}* code, const u32 n_places) {
     u32 place = 0;
     for (; place + ${places} <= n_places; place += ${places}) {
+        const ${word} some = *(GLOBAL const ${word}*)(code + place);
 % for k in range(places):
         {
-            const u32 c = offset[place + ${k}] + code[place + ${k}];
+            const u32 c = offset[place + ${k}] + (u32)(some >> ${k * bits} & ${2**bits - 1});
             target[c] = ADD_I64X2(target[c], pair);
         }
 % endfor
@@ -34,6 +41,9 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
     }
 }
 
+% if cells:
+${packed.functions(code, places, prefetch)}
+% endif
 % if sampled:
 #define RUN 1024 /* rows of which those that were drawn are picked out together */
 
@@ -71,6 +81,9 @@ KERNEL(${wg_size}) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64x2* pool, GLOBAL i64x2* partial) {
+% if cells:
+    LOCAL_ARRAY(i64, cells, ${cells});
+% endif
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
@@ -83,6 +96,20 @@ KERNEL(${wg_size}) histogram(
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     (void)fullest; /* here it costs less to add than to leave out */
 
+% if cells:
+    source_t source;
+    source.quanta = quanta;
+    source.offset = offset;
+    source.codes = mine;
+    source.stride = (u64)row_stride * ${block};
+    source.first_row = first_row;
+    source.n_places = n_places;
+    source.code_begin = code_begin;
+    source.code_end = code_end;
+    u32 most_rows = MOST_ROWS;
+    for (u32 c = 0; c < code_end - code_begin; c++) cells[c] = 0;
+
+% endif
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -107,7 +134,15 @@ KERNEL(${wg_size}) histogram(
         for (u32 at = 0; at < n_drawn; at++) {
             const u32 row = drawn[at];
 % else:
-        for (u32 at = piece.begin; at < piece.end; at++) {
+        u32 first = piece.begin;
+% if cells:
+        source.rows = rows;
+        /* rows that are far apart wait for their codes, not for sums in a cache */
+        const u32 packs = !wide && node->count >= n_rows / 16;
+        while (packs && most_rows >= LEAST_ROWS && piece.end - first >= (code_end - code_begin) / 4)
+            first = add_run(cells, (GLOBAL i64*)target, piece, first, &source, &most_rows);
+% endif
+        for (u32 at = first; at < piece.end; at++) {
             const u32 row = piece.in_order ? at - piece.base : rows[at];
 % endif
 % if prefetch:

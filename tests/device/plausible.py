@@ -32,6 +32,7 @@ LIBRARIES = frozenset(
         "level_borders",
         "level_places",
         "stretches",
+        *("pairs_of_nodes", "node_borders"),
         *("column_walks", "closed_features", "runs_of_borders", "ordered_sums", "leaf_of_rows"),
         "value_codes",
     }
@@ -188,6 +189,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if template.startswith("split"):
         return (params["wg_size"] == 1) == (template == "split_cpu")
+    if template == "whole_trees":
+        return params["wg_size"] == 1 and params["code"] != "tiled"
     if template == "category_split":
         return (params["wg_size"] == 1) == (params["digit"] == 8)
     if template == "pair_scores":

@@ -42,11 +42,11 @@ SOURCES = {
     ),
     "histogram_cpu-all_rows": (
         "histogram_cpu",
-        {**_CPU, "prefetch": 24, "sampled": False, "adds": False},
+        {**_CPU, "prefetch": 24, "sampled": False, "cells": 8192, "adds": False},
     ),
     "histogram_cpu-sampled": (
         "histogram_cpu",
-        {**_CPU, "prefetch": 0, "sampled": True, "adds": True},
+        {**_CPU, "prefetch": 0, "sampled": True, "cells": 0, "adds": True},
     ),
     "histogram_banks-two_bytes": (
         "histogram_banks",
@@ -68,19 +68,19 @@ SOURCES = {
     ),
     "partition-sequential": (
         "partition",
-        {"wg_size": 1, **_MOVED, "code": "u8", "picked": 0},
+        {"wg_size": 1, **_MOVED, "code": "u8", "picked": 0, "prefetch": 48},
     ),
     "partition-portable": (
         "partition",
-        {"wg_size": 256, **_MOVED, "code": "u16", "picked": 1},
+        {"wg_size": 256, **_MOVED, "code": "u16", "picked": 1, "prefetch": 0},
     ),
     "update_margins-by_rows": (
         "update_margins",
-        {"wg_size": 1, "walk": False, **_MOVED, "code": "u8"},
+        {"wg_size": 1, "walk": False, **_MOVED, "code": "u8", "prefetch": 48},
     ),
     "update_margins-walk": (
         "update_margins",
-        {"wg_size": 256, "walk": True, **_MOVED, "code": "u8"},
+        {"wg_size": 256, "walk": True, **_MOVED, "code": "u8", "prefetch": 0},
     ),
     "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128, **_NUMBERS}),
     "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0, **_NUMBERS}),

@@ -123,13 +123,13 @@ def test_an_estimator_stays_as_it_was(launches):
     from pyopencl_gbdt import GBDTClassifier
 
     estimator = GBDTClassifier(n_estimators=3, device=TEST_DEVICE)
-    launches.fail(100)
+    launches.fail(20)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(X, Y)
     assert not estimator.__sklearn_is_fitted__()
     assert not hasattr(estimator, "classes_")
     before = estimator.fit(X, Y).model_
-    launches.fail(100)
+    launches.fail(20)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(X, Y)
     assert estimator.model_ is before
@@ -142,7 +142,7 @@ def test_the_command_line_saves_nothing_after_ctrl_c(tmp_path, capsys, monkeypat
     def call(launch):
         launch.enqueue()
         sent.append(launch.name)
-        if len(sent) == 60:
+        if len(sent) == 20:
             signal.raise_signal(signal.SIGINT)  # as the terminal does
 
     monkeypatch.setattr(Launch, "__call__", call)
@@ -153,7 +153,7 @@ def test_the_command_line_saves_nothing_after_ctrl_c(tmp_path, capsys, monkeypat
     finally:
         signal.signal(signal.SIGINT, before)
     assert "interrupted" in capsys.readouterr().err
-    assert len(sent) == 60
+    assert len(sent) == 20
     assert not saved.exists()
 
 

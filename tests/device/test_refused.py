@@ -56,11 +56,16 @@ def refusing(device, monkeypatch):
     [
         ("split", "find"),
         ("plan", "decide"),
+        ("whole_trees", "grow"),
         ("update_margins", "add_leaves"),
         ("radix_sort", "radix_"),
     ],
 )
-def test_the_next_variant_takes_over(device, expected, opened, refusing, kernel, name):
+def test_the_next_variant_takes_over(device, expected, opened, refusing, kernel, name, request):
+    if kernel != "whole_trees":
+        request.getfixturevalue("step_by_step")
+    elif choose(kernel, device.caps).name == "steps":
+        pytest.skip("this device grows trees step by step")
     first, second = fallbacks(kernel, device.caps)[:2]
     after = 0 if kernel == "radix_sort" else 2  # one launch may sort all
     refusing(name, min(first.params["wg_size"], device.caps.max_work_group), after=after)
@@ -83,9 +88,10 @@ def histogram_group(device, name):
     """Return the work-group that a variant was built for, which the driver may have limited."""
     params = Parameters.from_dict({**PARAMS, "histogram": name})
     fitting = Boosting(device, params, get_objective(params.objective), Dataset(X, Y), 0.0)
-    return fitting.steps.search.histogram.kernel.program.wg_size
+    return fitting.steps.grower.search.histogram.kernel.program.wg_size
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_the_next_histogram_takes_over(device, expected, refusing):
     first, second = fallbacks("histogram", device.caps)[:2]
     sizes = [histogram_group(device, variant.name) for variant in (first, second)]
@@ -108,6 +114,7 @@ def test_prediction_falls_back_too(device, refusing, monkeypatch):
         assert np.array_equal(model.predict(X, device=TEST_DEVICE), expected)
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_where_no_variant_is_left_the_error_says_it(opened, refusing, expected, monkeypatch):
     refusing("find")
     with (
@@ -130,6 +137,7 @@ def test_a_variant_that_was_asked_for_by_name_is_not_replaced(device, refusing):
             fit(histogram=name)
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_memory_that_is_missing_at_a_launch_is_no_fault_of_the_variant(opened, refusing):
     refusing("decide", status="MEM_OBJECT_ALLOCATION_FAILURE", after=3)
     with pytest.raises(MemoryPlanError, match=r"no memory is left to launch 'decide'.*fewer rows"):
@@ -138,6 +146,7 @@ def test_memory_that_is_missing_at_a_launch_is_no_fault_of_the_variant(opened, r
 
 
 # -- a device that is lost in the middle -------------------------------------------------------
+@pytest.mark.usefixtures("step_by_step")
 def test_a_device_that_is_lost_in_the_middle(opened, refusing, expected, monkeypatch):
     monkeypatch.setattr(opencl_module, "_contexts", {})
     data = Dataset(X, Y)

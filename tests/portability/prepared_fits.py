@@ -130,6 +130,9 @@ def fits(device: NullDevice) -> None:
             _fit(device, plain, {"objective": name, **method})
         for params in GROWN:
             _fit(device, weighed if "colsample_bynode" in params else plain, params)
+    of_turns = Parameters.from_dict({"subsample": 0.5, "page": "streamed", "max_depth": 2})
+    loss = get_objective(of_turns.objective, of_turns)
+    Boosting(device, of_turns, loss, _data(None), 0.0, n_pages=4, n_slots=2)
     levels = _levels()
     for params in ({"colsample_bynode": 0.5}, *SETS):
         _fit(device, levels, params).watch(levels.values)
@@ -185,7 +188,8 @@ def own_losses(device: NullDevice) -> None:
 def fits_of_cpus(device: NullDevice) -> None:
     """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
     known = {b.template for b in device.built.values()}
-    cpu = NullDevice(replace(device.caps, kind="cpu", compute_units=2))  # of few units: it walks
+    caps = replace(device.caps, kind="cpu", compute_units=2, lookback=True)
+    cpu = NullDevice(caps)  # of few units: it walks
     fits(cpu)
     own = {key: b for key, b in cpu.built.items() if b.template not in known}
     device.built |= {key: replace(b, label=FOR_CPUS) for key, b in own.items()}

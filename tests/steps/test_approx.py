@@ -93,7 +93,7 @@ def cut_root(proposal, wg, quanta, max_bin):
     data = Dataset(X, np.arange(N) % len(quanta))
     objective = get_objective(params.objective, params)
     fit = Boosting(open_device(TEST_DEVICE), params, objective, data, 0.0)
-    ws, search, batch = fit.ws, fit.steps.search, Batch(0, len(quanta))
+    ws, search, batch = fit.ws, fit.steps.grower.search, Batch(0, len(quanta))
     ws.make_room_for_high_words()
     low, high = words(quanta.reshape(-1, 2))
     ws["quanta"].set(low)

@@ -8,6 +8,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -37,20 +38,21 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
                 GLOBAL const u8* code, const u32 n_places) {
     u32 place = 0;
     for (; place + 4 <= n_places; place += 4) {
+        const u32 some = *(GLOBAL const u32*)(code + place);
         {
-            const u32 c = offset[place + 0] + code[place + 0];
+            const u32 c = offset[place + 0] + (u32)(some >> 0 & 255);
             target[c] = ADD_I64X2(target[c], pair);
         }
         {
-            const u32 c = offset[place + 1] + code[place + 1];
+            const u32 c = offset[place + 1] + (u32)(some >> 8 & 255);
             target[c] = ADD_I64X2(target[c], pair);
         }
         {
-            const u32 c = offset[place + 2] + code[place + 2];
+            const u32 c = offset[place + 2] + (u32)(some >> 16 & 255);
             target[c] = ADD_I64X2(target[c], pair);
         }
         {
-            const u32 c = offset[place + 3] + code[place + 3];
+            const u32 c = offset[place + 3] + (u32)(some >> 24 & 255);
             target[c] = ADD_I64X2(target[c], pair);
         }
     }
@@ -58,6 +60,92 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
         const u32 c = offset[place] + code[place];
         target[c] = ADD_I64X2(target[c], pair);
     }
+}
+
+
+#define H_BITS 29
+#define H_MASK (((i64)1 << H_BITS) - 1)
+/* A row's gradient is at most 2^31; Hessians of a run carry less than 2^15. */
+#define MOST_GRADIENTS (((i64)1 << (63 - H_BITS)) - ((i64)1 << 32))
+#define MOST_ROWS 4096u  /* of a run */
+#define LEAST_ROWS 1024u
+
+/* What a work-group adds runs of rows with. */
+typedef struct {
+    GLOBAL const u32* rows;
+    GLOBAL const i32x2* quanta;
+    GLOBAL const u32* offset;
+    GLOBAL const u8* codes;
+    u64 stride;                /* codes of a row, with padding */
+    u32 first_row, n_places, code_begin, code_end;
+} source_t;
+
+/* Add a number to the cell of each of a row's codes. */
+FN void add_to_cells(LOCAL i64* cells, const i64 number, const source_t* source, const u32 row) {
+    GLOBAL const u32* offset = source->offset;
+    GLOBAL const u8* code = source->codes + (row - source->first_row) * source->stride;
+    const u32 n_places = source->n_places;
+    u32 place = 0;
+    for (; place + 4 <= n_places; place += 4) {
+        cells[offset[place + 0] + code[place + 0]] += number;
+        cells[offset[place + 1] + code[place + 1]] += number;
+        cells[offset[place + 2] + code[place + 2]] += number;
+        cells[offset[place + 3] + code[place + 3]] += number;
+    }
+    for (; place < n_places; place++) cells[offset[place] + code[place]] += number;
+}
+
+/* Add the cells to the pool's sums, and clear them. Returns the Hessians in their lower bits. */
+FN i64 move_cells(LOCAL i64* cells, GLOBAL i64* target, const u32 n_cells) {
+    i64 sum_h = 0;
+    for (u32 c = 0; c < n_cells; c++) {
+        const i64 cell = cells[c], h = cell & H_MASK;
+        sum_h += h;
+        target[2 * c] += cell >> H_BITS;
+        target[2 * c + 1] += h;
+        cells[c] = 0;
+    }
+    return sum_h;
+}
+
+/* Add a run of rows. Returns the first row behind it; halves `most_rows` if a cell overflowed. */
+FN u32 add_run(LOCAL i64* cells, GLOBAL i64* target, const piece_t piece, const u32 begin,
+               const source_t* source, u32* most_rows) {
+    const u32 n_cells = source->code_end - source->code_begin;
+    const u32 most = piece.end - begin < *most_rows ? piece.end : begin + *most_rows;
+    LOCAL i64* own = cells - source->code_begin;
+    i64 sum_g = 0, sum_h = 0; /* of gradients without their signs, and of Hessians */
+    i32 signs = 0; /* negative if a Hessian is: only the primitive's are */
+    u32 end = begin;
+    for (; end < most && sum_g < MOST_GRADIENTS; end++) {
+        const u32 row = piece.in_order ? end - piece.base : source->rows[end];
+        if (!piece.in_order && end + 24 < piece.end) {
+            const u32 later = source->rows[end + 24];
+            PREFETCH(source->codes + (later - source->first_row) * source->stride);
+            PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
+            PREFETCH(source->quanta + piece.base + later);
+        }
+        const i32x2 quanta = source->quanta[piece.base + row];
+        sum_g += quanta.x < 0 ? -(i64)quanta.x : quanta.x;
+        sum_h += quanta.y;
+        signs |= quanta.y;
+        add_to_cells(own, ((i64)quanta.x << H_BITS) + quanta.y, source, row);
+    }
+    GLOBAL i64* sums = target + 2 * (u64)source->code_begin;
+    const i64 moved = move_cells(cells, sums, n_cells);
+    if (signs >= 0 && moved == sum_h * source->n_places) return end;
+    for (u32 at = begin; at < end; at++) {
+        const u32 row = piece.in_order ? at - piece.base : source->rows[at];
+        add_to_cells(own, source->quanta[piece.base + row].y, source, row);
+    }
+    for (u32 c = 0; c < n_cells; c++) {
+        const i64 carry = cells[c] >> H_BITS;
+        sums[2 * c] -= carry;
+        sums[2 * c + 1] += carry << H_BITS;
+        cells[c] = 0;
+    }
+    *most_rows /= 2;
+    return end;
 }
 
 KERNEL(1) histogram(
@@ -70,6 +158,7 @@ KERNEL(1) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64x2* pool, GLOBAL i64x2* partial) {
+    LOCAL_ARRAY(i64, cells, 8192);
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
@@ -81,6 +170,18 @@ KERNEL(1) histogram(
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     (void)fullest; /* here it costs less to add than to leave out */
+
+    source_t source;
+    source.quanta = quanta;
+    source.offset = offset;
+    source.codes = mine;
+    source.stride = (u64)row_stride * 16;
+    source.first_row = first_row;
+    source.n_places = n_places;
+    source.code_begin = code_begin;
+    source.code_end = code_end;
+    u32 most_rows = MOST_ROWS;
+    for (u32 c = 0; c < code_end - code_begin; c++) cells[c] = 0;
 
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
@@ -94,7 +195,13 @@ KERNEL(1) histogram(
         if (piece.node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
         else if (piece.node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
-        for (u32 at = piece.begin; at < piece.end; at++) {
+        u32 first = piece.begin;
+        source.rows = rows;
+        /* rows that are far apart wait for their codes, not for sums in a cache */
+        const u32 packs = !wide && node->count >= n_rows / 16;
+        while (packs && most_rows >= LEAST_ROWS && piece.end - first >= (code_end - code_begin) / 4)
+            first = add_run(cells, (GLOBAL i64*)target, piece, first, &source, &most_rows);
+        for (u32 at = first; at < piece.end; at++) {
             const u32 row = piece.in_order ? at - piece.base : rows[at];
             if (!piece.in_order && at + 24 < piece.end) {
                 const u32 later = rows[at + 24];

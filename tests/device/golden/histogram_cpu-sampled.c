@@ -8,6 +8,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -37,20 +38,21 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
                 GLOBAL const u8* code, const u32 n_places) {
     u32 place = 0;
     for (; place + 4 <= n_places; place += 4) {
+        const u32 some = *(GLOBAL const u32*)(code + place);
         {
-            const u32 c = offset[place + 0] + code[place + 0];
+            const u32 c = offset[place + 0] + (u32)(some >> 0 & 255);
             target[c] = ADD_I64X2(target[c], pair);
         }
         {
-            const u32 c = offset[place + 1] + code[place + 1];
+            const u32 c = offset[place + 1] + (u32)(some >> 8 & 255);
             target[c] = ADD_I64X2(target[c], pair);
         }
         {
-            const u32 c = offset[place + 2] + code[place + 2];
+            const u32 c = offset[place + 2] + (u32)(some >> 16 & 255);
             target[c] = ADD_I64X2(target[c], pair);
         }
         {
-            const u32 c = offset[place + 3] + code[place + 3];
+            const u32 c = offset[place + 3] + (u32)(some >> 24 & 255);
             target[c] = ADD_I64X2(target[c], pair);
         }
     }

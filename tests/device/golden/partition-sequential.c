@@ -90,6 +90,8 @@ FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
     u32 n_left = 0, n_right = 0;
     for (u32 i = 0; i < task.size; i++) {
         const u32 row = row_of(task, rows, i);
+        if (!task.in_order && i + 48 < task.size)
+            PREFETCH(column.codes + (rows[task.begin + i + 48] - task.first_row) * column.row_stride);
         const u32 left = code_goes_left(code_of(column, row - task.first_row), split);
         lefts[n_left] = row;
         rights[n_right] = row;

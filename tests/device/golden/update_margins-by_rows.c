@@ -51,6 +51,11 @@ KERNEL(1) add_leaves(
             const column_t column = column_of(codes, block_features, row_stride, block_stride, node->feature);
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
                 const u32 row = in_order ? position - base : rows[position];
+                if (!in_order && position + 48 < end) {
+                    const u32 later = rows[position + 48];
+                    PREFETCH(own + later);
+                    PREFETCH(column.codes + (later - first_row) * column.row_stride);
+                }
                 own[row] += code_goes_left(code_of(column, row - first_row), split) ? left : right;
             }
         }

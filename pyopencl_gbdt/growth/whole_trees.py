@@ -1,0 +1,83 @@
+"""One launch grows the trees of a batch: for few rows on a CPU, where launches cost more than work.
+
+``templates/growth/whole_trees.cl.mako`` has a picture. The trees are those of ``Grower``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from pyopencl_gbdt.device import Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.dtypes import CANDIDATE, SUM
+from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.variants import MOST_CODES_WHOLE
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth import partition
+
+#: Words of a phase's counters, and phases of a level; as in the template.
+_WORDS, _PHASES = 32, 2
+#: Features whose histograms a work-group builds at once; as in the template.
+_AT_ONCE = 4
+
+
+def reserve(ws: Workspace) -> None:
+    """Plan histograms, candidates, lists of rows, and the counters by which groups share work."""
+    partition.reserve(ws)
+    ws.reserve("pool", (ws.slots, ws.layout.n_codes, 2), SUM)
+    ws.reserve("candidates", (ws.search_capacity, ws.layout.n_features), CANDIDATE)
+    ws.reserve("scratch", (ws.whole_groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
+    ws.reserve("counters", (_PHASES * ws.n_levels + 1) * _WORDS, np.uint32)
+    ws.reserve("opened", 1, np.uint64)
+
+
+def _build(ws: Workspace, variant: Variant) -> Program | None:
+    """Build the variant's kernel; of steps, none."""
+    if variant.name != "one_launch":
+        return None
+    clipped = ws.params.max_delta_step > 0
+    return ws.device.build("whole_trees", wg_size=1, clipped=clipped, code=ws.code_type)
+
+
+class WholeTrees:
+    """Grows the trees of a batch by one launch; ``built`` makes it."""
+
+    def __init__(self, ws: Workspace, program: Program) -> None:
+        self.ws, self.program = ws, program
+
+    @classmethod
+    def built(cls, ws: Workspace) -> WholeTrees | None:
+        """Return what grows a fit's trees, or None where steps have to: see ``ws.grows_whole``."""
+        if not ws.grows_whole:
+            return None
+        choose = partial(ws.variant, "whole_trees")
+        program = build_variant(ws.device, "whole_trees", choose, partial(_build, ws))[1]
+        return None if program is None else cls(ws, program)
+
+    def begin(self) -> None:
+        """Set the counters to 0; every launch leaves them so."""
+        for name in ("counters", "opened"):
+            self.ws.device.clear(self.ws[name])
+
+    def tree(self, batch: Batch) -> list[Action]:
+        """Return the launch that grows some trees, bound to the workspace's arrays."""
+        return [self._grow(batch)]
+
+    def finish_sets(self) -> list[Action]:
+        """Return nothing: no split is by a set of codes."""
+        return []
+
+    def _grow(self, batch: Batch) -> Launch:
+        ws, p, page = self.ws, self.ws.params, self.ws.pages[0]
+        return self.program.bind(
+            "grow", ws.whole_groups, n_levels=ws.n_levels, n_trees=batch.size, n_rows=ws.n_rows,
+            n_sums=ws.row_groups, n_features=ws.layout.n_features, n_codes=ws.layout.n_codes,
+            gamma=p.gamma, reg_lambda=p.reg_lambda, max_delta_step=p.max_delta_step,
+            min_child_weight=p.min_child_weight, codes=page.codes.column_arguments()["codes"],
+            high_words=page.part["high"], **page.arguments("levels", "nodes"),
+            **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),
+            **ws.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
+                           "scratch", "candidates", "counters", "opened"),
+        )  # fmt: skip

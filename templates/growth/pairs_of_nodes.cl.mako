@@ -1,0 +1,147 @@
+## pairs_of_nodes: histograms and splits of two siblings together, for one work-item; `whole_trees` imports it
+##
+##   parent    |cells of a feature|           becomes the larger child's histogram
+##   smaller   |from rows         |
+##   larger    |parent - smaller  |           subtracted, summed up and scored while it is in the cache
+
+<%def name="histograms(code)">
+#define MOST_CODES 257   /* of a feature: bins, and missing values */
+#define AT_ONCE 4        /* features whose histograms are built together: they fit a core's first cache */
+#define MOST_FEATURES 16 /* of a task */
+
+typedef struct {
+    u32 n_rows, n_features, n_codes;
+    GLOBAL const u32* feature_offset;
+    GLOBAL const u32* feature_bins;
+    GLOBAL const ${code}* codes; /* by feature */
+    GLOBAL const i32x2* quanta;
+    GLOBAL const i32x2* high_words;
+} data_t;
+
+/* Features of a task: few enough that all groups have some, and many enough to share a node's best. */
+FN u32 features_of_task(const u32 n_features, const u32 n_pairs, const u32 n_groups) {
+    const u32 share = (u32)((u64)n_features * n_pairs / (4 * n_groups)) / 2 * 2;
+    const u32 most = n_features < MOST_FEATURES ? n_features : MOST_FEATURES;
+    return share < 2 ? 2 : (share > most ? most : share);
+}
+
+% for n in (4, 2, 1):
+/* Build the histograms of ${n} feature${"s, whose cells are neighbours," if n > 1 else ""} from a node's rows. */
+FN void build_${n}(const data_t* data, const u32 feature, GLOBAL const node_t* node, GLOBAL const u32* rows,
+              const u32 wide, GLOBAL i64x2* cells) {
+    const u32 first = data->feature_offset[feature], n_cells = data->feature_offset[feature + ${n}] - first;
+    for (u32 cell = 0; cell < n_cells; cell++) cells[cell] = MAKE_I64X2(0, 0);
+% for k in range(n):
+    GLOBAL const ${code}* codes_${k} = data->codes + (u64)(feature + ${k}) * data->n_rows;
+    GLOBAL i64x2* cells_${k} = cells + (data->feature_offset[feature + ${k}] - first);
+% endfor
+    const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;
+    GLOBAL const i32x2* quanta = data->quanta + (u64)node->tree * data->n_rows;
+    GLOBAL const i32x2* high_words = data->high_words + (wide ? (u64)node->tree * data->n_rows : 0);
+    for (u32 at = begin; at < end; at++) {
+        const u32 row = in_order ? at - begin : rows[at];
+        const i32x2 low = quanta[row];
+        i64x2 pair = MAKE_I64X2(low.x, low.y);
+        if (wide) {
+            const i32x2 high = high_words[row];
+            pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
+        }
+% for k in range(n):
+        cells_${k}[codes_${k}[row]] = ADD_I64X2(cells_${k}[codes_${k}[row]], pair);
+% endfor
+    }
+}
+
+% endfor
+</%def>
+
+<%def name="searches()">
+/* Sums behind the last bin, up to the end of its run: no borders. */
+FN void end_sums(sums_t* sums, const u32 n_bins) {
+    for (u32 bin = n_bins; bin % RUN; bin++) {
+        sums->g[bin + 1] = sums->g[n_bins];
+        sums->h[bin + 1] = sums->h[n_bins];
+    }
+}
+
+/* Sum up a root's bins; the code after them is that of missing values, if there are any. */
+FN void sum_up(GLOBAL const i64x2* cells, const u32 n_bins, const u32 n_codes, sums_t* sums, search_t* search) {
+    i64x2 sum = MAKE_I64X2(0, 0);
+    sums->g[0] = sums->h[0] = 0;
+    for (u32 bin = 0; bin < n_bins; bin++) {
+        sum = ADD_I64X2(sum, cells[bin]);
+        sums->g[bin + 1] = sum.x;
+        sums->h[bin + 1] = sum.y;
+    }
+    end_sums(sums, n_bins);
+    search->missing_g = n_codes > n_bins ? cells[n_bins].x : 0;
+    search->missing_h = n_codes > n_bins ? cells[n_bins].y : 0;
+}
+
+/* Sum up the bins of two siblings; the parent's histogram becomes the larger one's, unless none is kept. */
+FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n_bins, const u32 n_codes,
+                    const u32 keeps, sums_t* sums, sums_t* other_sums, search_t* search, search_t* other) {
+    i64x2 sum = MAKE_I64X2(0, 0), other_sum = sum, last = sum, other_last = sum;
+    sums->g[0] = sums->h[0] = other_sums->g[0] = other_sums->h[0] = 0;
+    for (u32 bin = 0; bin < n_bins; bin++) {
+        const i64x2 own = cells[bin], rest = SUB_I64X2(parent[bin], own);
+        if (keeps) parent[bin] = rest;
+        sum = ADD_I64X2(sum, own);
+        other_sum = ADD_I64X2(other_sum, rest);
+        sums->g[bin + 1] = sum.x;
+        sums->h[bin + 1] = sum.y;
+        other_sums->g[bin + 1] = other_sum.x;
+        other_sums->h[bin + 1] = other_sum.y;
+    }
+    end_sums(sums, n_bins);
+    end_sums(other_sums, n_bins);
+    if (n_codes > n_bins) {
+        last = cells[n_bins];
+        other_last = SUB_I64X2(parent[n_bins], last);
+        if (keeps) parent[n_bins] = other_last;
+    }
+    search->missing_g = last.x;
+    search->missing_h = last.y;
+    other->missing_g = other_last.x;
+    other->missing_h = other_last.y;
+}
+
+/* Search the splits of two siblings, or of a root, by the features begin .. end - 1. */
+FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const u32 end, const u32 last,
+                    GLOBAL const node_t* nodes, GLOBAL const scale_t* scales, const f32 reg_lambda,
+                    const f32 max_delta_step, const f32 min_child_weight, GLOBAL const u32* even_rows,
+                    GLOBAL const u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch,
+                    GLOBAL candidate_t* candidates, const u32 n_each) {
+    const u32 small = nodes[0].sibling_slot >= 0;
+    GLOBAL const node_t* node = nodes + small;
+    GLOBAL const node_t* sibling = nodes + (depth ? 1 - small : 0);
+    GLOBAL const scale_t* scale = scales + node->tree;
+    GLOBAL const u32* rows = depth % 2 ? odd_rows : even_rows;
+    search_t search = begin_search(node, scale, reg_lambda, max_delta_step, min_child_weight);
+    search_t other = begin_search(sibling, scale, reg_lambda, max_delta_step, min_child_weight);
+    sums_t sums, other_sums;
+    u32 n = 0;
+    for (u32 feature = begin; feature < end; feature += n) {
+        n = end - feature < AT_ONCE ? end - feature : AT_ONCE;
+        GLOBAL i64x2* cells = scratch;
+        if (!last) cells = pool + (u64)node->slot * data->n_codes + data->feature_offset[feature];
+        if (n == 4) build_4(data, feature, node, rows, scale->wide, cells);
+        else if (n >= 2) build_2(data, feature, node, rows, scale->wide, cells);
+        else build_1(data, feature, node, rows, scale->wide, cells);
+        if (n == 3) n = 2;
+        for (u32 k = feature; k < feature + n; k++) {
+            const u32 offset = data->feature_offset[k], n_codes = data->feature_offset[k + 1] - offset;
+            const u32 n_bins = data->feature_bins[k];
+            if (depth) {
+                GLOBAL i64x2* parent = pool + (u64)sibling->slot * data->n_codes + offset;
+                sum_up_pair(cells, parent, n_bins, n_codes, !last, &sums, &other_sums, &search, &other);
+                search_borders(&other_sums, n_bins, 1024 * k, &other);
+            } else sum_up(cells, n_bins, n_codes, &sums, &search);
+            search_borders(&sums, n_bins, 1024 * k, &search);
+            cells += n_codes;
+        }
+    }
+    end_search(&search, candidates + small * n_each);
+    if (depth) end_search(&other, candidates + (1 - small) * n_each);
+}
+</%def>

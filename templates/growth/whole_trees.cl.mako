@@ -1,0 +1,201 @@
+## whole_trees: one launch grows the trees of a batch, level by level, where a launch costs more than a level's work
+## uses: portable_math structs gain growth decision
+##
+##   begin   | search | decide | move |  search | decide | move | ..     phases of a level, in order
+##   group 0 |  t0 t2 |  one   | n0   |  t1 ..                           groups take tasks from a counter;
+##   group 1 |  t1 t3 |        | n1   |  t0 t2 ..                        who finishes the last one decides
+##
+##   search  a pair of siblings and some features: the smaller child's histogram from rows, the larger one's
+##           as parent minus sibling, and the best border of each of the two
+##   decide  which nodes of the level split; as `level` does
+##   move    a node that splits: its rows to its children, and where their histograms will lie
+##
+##   A group waits only for tasks that other running groups have taken: a group that has not started has
+##   none. So groups may run in any order, and need not run at the same time.
+##
+## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type
+<%page args="wg_size, clipped, code"/>
+<%namespace name="candidates" file="candidates.cl.mako"/>
+<%namespace name="node_borders" file="node_borders.cl.mako"/>
+<%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
+${candidates.consider(False)}
+${pairs.histograms(code)}
+${node_borders.borders(clipped)}
+${pairs.searches()}
+
+/* Counters of a phase: tasks that were taken, and tasks that are finished; each in a cache line. */
+#define WORDS 32
+#define DONE 16
+#define PHASES 2 /* of a level: search, move; before the first level there is `begin` */
+
+FN u32 take(GLOBAL u32* phase) { return atomic_add_global_u32(phase, 1); }
+
+/* Count a finished task; returns whether it is the phase's last one. */
+FN u32 finishes(GLOBAL u32* phase, const u32 n_tasks) {
+    FENCE();
+    const u32 before = atomic_add_global_u32(phase + DONE, 1);
+    FENCE();
+    return before + 1 == n_tasks;
+}
+
+FN void open_next(GLOBAL u64* opened, const u32 phase) {
+    FENCE();
+    WRITE_SHARED_U64(opened, phase + 1);
+}
+
+FN void wait_for(GLOBAL u64* opened, const u32 phase) {
+    while (READ_SHARED_U64(opened) <= phase) {}
+    FENCE();
+}
+
+/* Make the roots. */
+FN void begin_trees(const u32 n_trees, const u32 n_rows, const u32 n_sums, GLOBAL const i64* sums,
+                    GLOBAL level_t* levels, GLOBAL node_t* nodes) {
+    for (u32 tree = 0; tree < n_trees; tree++) {
+        GLOBAL node_t* root = &nodes[tree];
+        i64 g = 0, h = 0;
+        for (u32 i = tree * n_sums; i < (tree + 1) * n_sums; i++) {
+            g += sums[2 * i];
+            h += sums[2 * i + 1];
+        }
+        root->sum_g = g;
+        root->sum_h = h;
+        root->begin = tree * n_rows;
+        root->count = n_rows;
+        root->in_order = 1;
+        root->parent = NO_NODE;
+        root->depth = 0;
+        root->slot = (i32)tree;
+        root->sibling_slot = -1;
+        root->tree = tree;
+        root->path = 1;
+        root->lower = -UNBOUNDED;
+        root->upper = UNBOUNDED;
+    }
+    levels[0].first = 0;
+    levels[0].count = n_trees;
+    levels[0].row_tasks = levels[0].hist_tasks = 0;
+}
+
+/* Decide which nodes of a level split, of `n_each` candidates each. Behind the last level that has splits
+   all levels are empty. */
+FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 gamma, const f32 reg_lambda,
+               const f32 max_delta_step, const f32 rate, GLOBAL level_t* levels, GLOBAL node_t* nodes,
+               GLOBAL const scale_t* scale, GLOBAL const candidate_t* candidates) {
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    u32 n_split = 0;
+    for (u32 index = 0; index < count; index++) {
+        const u32 id = first + index;
+        GLOBAL node_t* node = &nodes[id];
+        GLOBAL const scale_t* own_scale = scale + node->tree;
+        const rule_t rule = make_rule(own_scale, reg_lambda, 0.0f, max_delta_step);
+        GLOBAL const candidate_t* c = candidates + (u64)index * n_each;
+        c += best_of(c, n_each);
+        f32 gain = 0.0f;
+        int split = c->score_hi > NO_SCORE;
+        if (split) {
+            gain = gain_of(c, node, rule);
+            split = gain > 1e-6f && gain >= gamma;
+        }
+        finish_node(node, own_scale, rule, rate);
+        if (split) split_node(nodes, id, first + count + 2 * n_split++, c, gain, rule, 0);
+    }
+    for (u32 next = depth + 1; next <= (n_split ? depth + 1 : n_levels); next++) {
+        levels[next].first = first + count;
+        levels[next].count = 2 * n_split;
+        levels[next].row_tasks = levels[next].hist_tasks = 0;
+    }
+}
+
+/* Move a node's rows to its children: of those that go left the first places, of others the last. */
+FN void move_rows(GLOBAL node_t* nodes, const u32 left, const u32 slot, const u32 n_rows,
+                  GLOBAL const ${code}* codes, GLOBAL const u32* feature_bins,
+                  GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
+    GLOBAL const node_t* node = &nodes[nodes[left].parent];
+    GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
+    GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
+    const code_split_t split = code_split(node->bin, node->default_left, feature_bins[node->feature]);
+    GLOBAL const ${code}* column = codes + (u64)node->feature * n_rows;
+    const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;
+    u32 front = begin, back = end - 1;
+    for (u32 at = begin; at < end; at++) { /* a row is written to both, and one of them counts */
+        const u32 row = in_order ? at - begin : rows[at];
+        const u32 goes_left = code_goes_left(column[row], split);
+        moved[front] = row;
+        moved[back] = row;
+        front += goes_left;
+        back -= 1 - goes_left;
+    }
+    const u32 n_left = front - begin, n_right = end - front, small = n_right < n_left;
+    const i32 own = node->slot;
+    nodes[left].begin = begin;
+    nodes[left].count = n_left;
+    nodes[left + 1].begin = front;
+    nodes[left + 1].count = n_right;
+    nodes[left + small].slot = (i32)slot;
+    nodes[left + small].sibling_slot = -1;
+    nodes[left + 1 - small].slot = own;
+    nodes[left + 1 - small].sibling_slot = (i32)slot;
+}
+
+KERNEL(${wg_size}) grow(
+        const u32 n_levels, const u32 n_trees, const u32 n_rows, const u32 n_sums, const u32 n_features,
+        const u32 n_codes, const f32 gamma, const f32 reg_lambda, const f32 max_delta_step,
+        const f32 min_child_weight, GLOBAL const i64* RESTRICT sums, GLOBAL const f32* RESTRICT leaf_rate,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const ${code}* RESTRICT codes,
+        GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high_words,
+        GLOBAL level_t* levels, GLOBAL node_t* nodes, GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
+        GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL candidate_t* candidates,
+        GLOBAL u32* counters, GLOBAL u64* opened) {
+    data_t data;
+    data.n_rows = n_rows;
+    data.n_features = n_features;
+    data.n_codes = n_codes;
+    data.feature_offset = feature_offset;
+    data.feature_bins = feature_bins;
+    data.codes = codes;
+    data.quanta = quanta;
+    data.high_words = high_words;
+    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * AT_ONCE * MOST_CODES;
+    if (take(counters) == 0) {
+        begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes);
+        open_next(opened, 0);
+    }
+    wait_for(opened, 0);
+    for (u32 depth = 0; depth < n_levels; depth++) {
+        const u32 first = levels[depth].first, n_nodes = levels[depth].count, phase = 1 + PHASES * depth;
+        if (n_nodes == 0) break;
+        const u32 stride = depth ? 2 : 1, n_pairs = n_nodes / stride;
+        const u32 each = features_of_task(n_features, n_pairs, N_GROUPS);
+        const u32 n_blocks = (n_features + each - 1) / each, n_tasks = n_pairs * n_blocks;
+        GLOBAL u32* searched = counters + phase * WORDS;
+        for (u32 task = take(searched); task < n_tasks; task = take(searched)) {
+            const u32 pair = task / n_blocks, begin = task % n_blocks * each;
+            const u32 end = begin + each < n_features ? begin + each : n_features;
+            search_pair(&data, depth, begin, end, depth + 1 == n_levels, nodes + first + stride * pair,
+                        scale, reg_lambda, max_delta_step, min_child_weight, even_rows, odd_rows, pool,
+                        own_scratch, candidates + (u64)stride * pair * n_blocks + begin / each, n_blocks);
+            if (finishes(searched, n_tasks)) {
+                decide(depth, n_levels, n_blocks, gamma, reg_lambda, max_delta_step, leaf_rate[0], levels,
+                       nodes, scale, candidates);
+                open_next(opened, phase);
+            }
+        }
+        wait_for(opened, phase);
+        const u32 next_first = levels[depth + 1].first, n_split = levels[depth + 1].count / 2;
+        if (depth + 1 == n_levels || n_split == 0) break;
+        const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
+        GLOBAL u32* moved = searched + WORDS;
+        for (u32 task = take(moved); task < n_split; task = take(moved)) {
+            move_rows(nodes, next_first + 2 * task, next_slot + task, n_rows, codes, feature_bins,
+                      even_rows, odd_rows);
+            if (finishes(moved, n_split)) open_next(opened, phase + 1);
+        }
+        wait_for(opened, phase + 1);
+    }
+    if (finishes(counters, N_GROUPS)) { /* the last one leaves all counters at 0 */
+        for (u32 i = 0; i < (PHASES * n_levels + 1) * WORDS; i++) counters[i] = 0;
+        WRITE_SHARED_U64(opened, 0);
+    }
+}

@@ -1,0 +1,114 @@
+"""One launch grows the same trees as launches for each step, however many work-groups share it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.variants import fallbacks
+from pyopencl_gbdt.fit import variants as fit_variants
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training import booster
+from pyopencl_gbdt.training.booster import Boosting
+from tests.conftest import TEST_DEVICE
+from tests.test_work import round_launches
+
+OPTIMISED = True
+KERNEL = "whole_trees"
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((700, 7)).astype(np.float32)
+X[:, 3] = np.round(X[:, 3])
+X[:, 5] = 0
+Y = X[:, 0] * X[:, 1] + X[:, 2] + RNG.standard_normal(700).astype(np.float32)
+GAPS = np.where(RNG.random(X.shape) < 0.2, np.float32(np.nan), X)
+OUTLIERS = np.where(np.arange(700) % 350 == 7, Y * np.float32(1e7), Y)
+CLASSES = np.digitize(Y, [-1, 1]).astype(np.float32)
+WEIGHT = RNG.integers(0, 3, 700)
+LOGISTIC = {"objective": "binary:logistic"}
+
+#: Data and parameters: codes of one and of two bytes, high words, several trees at a time.
+CASES = {
+    "plain": (Dataset(X, Y), {}),
+    "gaps": (Dataset(GAPS, Y > 0), {**LOGISTIC, "max_bin": 40, "max_delta_step": 0.3}),
+    "wide_codes": (Dataset(GAPS, Y > 0, WEIGHT), {**LOGISTIC, "max_depth": 7, "gamma": 0.1}),
+    "high_words": (Dataset(X, OUTLIERS), {"max_depth": 4, "min_child_weight": 5}),
+    "classes": (Dataset(X, CLASSES), {"objective": "multi:softprob", "num_class": 3}),
+    "sampled": (Dataset(X, Y), {"subsample": 0.4, "max_depth": 1}),
+    "no_split": (Dataset(X, np.ones(700)), {"max_depth": 3}),
+    "quantiles": (Dataset(X, Y), {"objective": "reg:absoluteerror", "max_depth": 3}),
+}
+
+
+def fit(data, params):
+    return train({"device": TEST_DEVICE, "n_estimators": 3, **params}, data)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Models that were grown step by step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit_variants, "MOST_WHOLE_ROWS", 0)
+        models = {name: fit(*case) for name, case in CASES.items()}
+    assert not any("one_launch" in model.variants.values() for model in models.values())
+    return {name: to_xgboost_json(model.ensemble) for name, model in models.items()}
+
+
+@pytest.fixture(autouse=True)
+def _chosen(device):
+    if fallbacks(KERNEL, device.caps)[0].name != "one_launch":
+        pytest.skip("this device grows trees step by step")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_model_is_that_of_steps(expected, case):
+    model = fit(*CASES[case])
+    for kernel in ("histogram", "split", "partition"):
+        assert model.variants[kernel] == "one_launch"
+    assert to_xgboost_json(model.ensemble) == expected[case]
+
+
+@pytest.mark.parametrize("groups", [1, 33])
+def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
+    monkeypatch.setattr(fit_variants.FitVariants, "whole_groups", groups)
+    assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
+
+
+def boosting(**params):
+    p = Parameters.from_dict({"max_depth": 6, **params})
+    return Boosting(open_device(TEST_DEVICE), p, get_objective(p.objective, p), Dataset(X, Y), 0.0)
+
+
+def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
+    fitting = boosting()
+    assert len(round_launches(fitting)) <= 7
+    fitting.run(3)
+    assert not fitting.ws["counters"].get().any()
+    assert not fitting.ws["opened"].get().any()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"max_leaves": 9}, {"max_leaves": 9, "grow_policy": "lossguide"},
+        {"grow_policy": "symmetric"},
+        {"monotone_constraints": "(1)"}, {"reg_alpha": 0.5}, {"colsample_bynode": 0.5},
+        {"max_bin": 300}, {"tree_method": "exact"}, {"histogram": "cpu"},
+        {"num_parallel_tree": 2, "subsample": 0.5}, {"boosting_type": "ordered"},
+    ],
+)  # fmt: skip
+def test_other_fits_take_steps(monkeypatch, params):
+    monkeypatch.setattr(booster, "Steps", StoppedError)  # nothing is built
+    with pytest.raises(StoppedError) as stopped:
+        boosting(**params)
+    assert not stopped.value.args[0].grows_whole
+
+
+class StoppedError(Exception):
+    """A fit was stopped before its kernels were built; has what ``Steps`` gets."""
+
+    def __new__(cls, *args):
+        raise super().__new__(cls, *args)
