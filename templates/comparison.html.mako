@@ -21,6 +21,7 @@ ${s["max_bin"]} bins, ${s["n_rounds"]} rounds${f', {s["n_models"]} models' if s[
   --line: #30363c; --card: #1d2126; --track: #2a3036; --good: #6fd39b; --good-bg: #17382a;
   --bad: #ff9d95; --bad-bg: #4a1f1c; } }
 * { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 1180px; background: var(--page);
   color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 h1 { font-size: 1.7rem; margin: 0 0 .25rem; line-height: 1.2; }
@@ -40,7 +41,7 @@ thead th { border-top: 0; color: var(--soft); font-weight: 600; vertical-align: 
 code { font: .85em ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
 td.name { white-space: nowrap; }
 td code { white-space: nowrap; padding: .1rem .35rem; border-radius: 5px; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(320px, 1fr)); gap: 14px; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 320px), 1fr)); gap: 14px; }
 figure { margin: 0; padding: .9rem 1rem 1rem; border: 1px solid var(--line); border-radius: 10px; background: var(--card); }
 svg { display: block; width: 100%; height: auto; }
 svg text { font-size: 11.5px; fill: var(--ink); }
@@ -53,6 +54,14 @@ svg .track { fill: var(--track); }
 .legend { display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin-bottom: .8rem; font-size: .85rem; color: var(--soft); }
 details { margin-top: .8rem; }
 summary { cursor: pointer; color: var(--soft); font-size: .88rem; }
+@media (max-width: 480px) {
+  body { padding: 1.25rem .75rem 3rem; font-size: 16px; overflow-wrap: anywhere; }
+  h1 { font-size: 1.45rem; }
+  figure { padding: .7rem .6rem .8rem; }
+  svg text { font-size: 13px; }
+  th, td { padding: .4rem .5rem; overflow-wrap: normal; }
+  th:first-child, td:first-child { position: sticky; left: 0; max-width: 9rem; white-space: normal;
+    overflow-wrap: anywhere; background: var(--card); } }
 @media print { .cards { display: block; } figure { break-inside: avoid; margin-bottom: 14px; } }
 </style>
 </head>
@@ -73,7 +82,7 @@ ${machine["options"]["seed"]}${", quick" if machine["options"]["quick"] else ""}
 % endif
 </p>
 % endfor
-<div class="scroll"><table>
+<div class="scroll" tabindex="0"><table>
 <thead><tr><th>device</th><th>through</th><th>driver</th><th>kind</th><th class="n">units</th>\
 <th class="n">memory</th><th class="n">copy, GB/s</th></tr></thead>
 <tbody>
@@ -89,7 +98,7 @@ ${machine["options"]["seed"]}${", quick" if machine["options"]["quick"] else ""}
 <h2>The same bytes</h2>
 <p class="soft">The first digits of the SHA-256 of every model in XGBoost's JSON format. Equal digits, equal files; \
 the predicted margins are compared as well.</p>
-<div class="scroll"><table>
+<div class="scroll" tabindex="0"><table>
 <thead><tr><th>shape</th>\
 % for number, (machine, device) in enumerate(view.devices):
 <th>${swatch(number)}${view.label(machine, device)}</th>\
@@ -144,7 +153,7 @@ device's time; gaps between kernels and the host's work are not in it.</p>
 % for compared in view.shapes:
 <% tables = view.kernel_tables(compared) %>\
 % if tables:
-<details><summary>Figures of ${compared.shape["name"]}</summary><div class="scroll"><table>
+<details><summary>Figures of ${compared.shape["name"]}</summary><div class="scroll" tabindex="0"><table>
 <thead><tr><th>kernel</th>\
 % for row in tables:
 <th class="n">${swatch(view.colour(row))}${view.label(row.machine, row.device)}<br>launches, ms, share of a copy</th>\
@@ -171,7 +180,7 @@ ${"–" if kernel["share_of_copy"] is None else f'{kernel["share_of_copy"]:.0%}'
 % endfor
 
 <h2>All figures</h2>
-<div class="scroll"><table>
+<div class="scroll" tabindex="0"><table>
 <thead><tr><th>shape</th><th>device</th><th class="n">set-up, s</th><th class="n">first fit, s</th>\
 <th class="n">round, ms</th><th class="n">over the best</th><th class="n">M rows/s</th>\
 <th class="n">memory</th><th class="n">% of copy</th></tr></thead>

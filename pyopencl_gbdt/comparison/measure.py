@@ -15,21 +15,20 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.comparison.plan import floor_bytes
 from pyopencl_gbdt.comparison.shapes import Shape
-from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.comparison.ways import dataset, parameters
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import GBDTError
-from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.profiling.profile import ROUNDS, KernelTime
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training import fitting
+from pyopencl_gbdt.training.preparing import prepare
 from pyopencl_gbdt.training.train import Model, train
+from pyopencl_gbdt.training.with_statistics import prepared_on
 
 F32 = npt.NDArray[np.float32]
 Record = dict[str, Any]
@@ -59,17 +58,6 @@ def copy_bandwidth(device_id: str) -> float:
     return device_bandwidth(open_device(device_id))
 
 
-def parameters(shape: Shape, device_id: str) -> dict[str, Any]:
-    """Return the training parameters of a shape."""
-    return {
-        "objective": shape.objective,
-        "max_depth": shape.max_depth,
-        "max_bin": shape.max_bin,
-        "learning_rate": 0.1,
-        "device": device_id,
-    }
-
-
 def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:
     """Fit, and time set-up and rounds; the host waits for the device before and after each.
 
@@ -80,24 +68,26 @@ def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -
 
 def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:
     device = open_device(device_id)
-    p = Parameters.from_dict({**parameters(shape, device_id), "n_estimators": n_rounds})
-    objective = get_objective(p.objective, p)
+    params = {**parameters(shape, device_id), "n_estimators": n_rounds}
     setup = rounds = 0.0
     trees = []
     start = time.perf_counter()
-    data = Dataset(values, labels[:, 0])
+    data = dataset(shape, values, labels[:, 0])
     for k in range(shape.n_models):
         data.label = np.ascontiguousarray(labels[:, k])
-        score = objective.to_margin(objective.starting_scores(data.label, None))
-        boosting = Boosting(device, p, objective, data, start_of(score))
+        running = fitting.Fit(device, prepared_on(device, prepare(params, data, (), None, None)))
         device.finish()
         ready = time.perf_counter()
-        trees.append(boosting.run(n_rounds))
+        for _ in range(n_rounds):
+            running.step()
+        running.boosting.finished_trees()  # reads them, for which it waits
         device.finish()
         setup += ready - start
+        done = time.perf_counter()
+        rounds += done - ready
+        trees.append(running.model().ensemble.trees)
+        del running  # frees its memory before the next one allocates
         start = time.perf_counter()
-        rounds += start - ready
-        del boosting  # frees its memory before the next one allocates
     return Fit(setup, rounds / (n_rounds * shape.n_models), device.peak_bytes, trees)
 
 
@@ -171,7 +161,7 @@ def _measured(
         tell(f"fit {number + 1} of {repeats}")
         fits.append(fit(device_id, shape, values, labels, shape.n_rounds))
     tell("prediction")
-    rows = models[0].tree_values(values[:MOST_PREDICTED])
+    rows = models[0].tree_values(dataset(shape, values[:MOST_PREDICTED]))
     seconds = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
@@ -199,7 +189,7 @@ def _measured(
 def _models(device_id: str, shape: Shape, values: F32, labels: F32) -> list[Model]:
     """Train with the public function, profiled."""
     params = parameters(shape, device_id)
-    data = Dataset(values, labels[:, 0])
+    data = dataset(shape, values, labels[:, 0])
     models = []
     for k in range(shape.n_models):
         data.label = np.ascontiguousarray(labels[:, k])

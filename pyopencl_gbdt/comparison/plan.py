@@ -14,6 +14,7 @@ from pyopencl_gbdt.errors import DeviceError, ParameterError
 #: Shapes trained by default; the other shapes vary one number, to plot curves.
 DEFAULT = (
     "higgs", "higgs-d8", "higgs-d12", "higgs-skewed", "bosch", "yahoo", "cifar", "small", "tiny",
+    "exact", "sparse", "statistics", "sets", "oblivious",
 )  # fmt: skip
 #: Shapes of ``--quick``: less than two minutes on two cores with two drivers, one of them cold.
 QUICK = (
@@ -21,6 +22,10 @@ QUICK = (
     replace(SHAPES["higgs"], n_rows=200_000, n_rounds=10),
     replace(SHAPES["higgs-d8"], n_rows=100_000, n_rounds=5),
     replace(SHAPES["bosch"], n_rows=10_000, n_rounds=3),
+    *(
+        replace(SHAPES[name], n_rows=5_000, n_rounds=3)
+        for name in ("exact", "sparse", "statistics", "sets", "oblivious")
+    ),
 )
 
 #: For estimates of time: rounds and set-up take so many times the time of moving their least bytes

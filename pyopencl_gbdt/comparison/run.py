@@ -31,7 +31,7 @@ Tell = Callable[[str, str], None]
 _COPIES = 2
 _SHAPE_FIELDS = (
     "name", "title", "n_rows", "n_features", "objective", "max_depth", "max_bin", "n_rounds",
-    "n_models", "missing",
+    "n_models", "missing", "symmetric", "way",
 )  # fmt: skip
 
 

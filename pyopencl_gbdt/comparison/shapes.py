@@ -58,6 +58,8 @@ class Shape:
         How to make the values; see `make`.
     symmetric : bool
         Whether trees are symmetric, in systems that have such trees.
+    way : str
+        The trainer, a name of `ways.WAYS`; empty is that of dense columns of numbers.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Shape:
     missing: float = 0.0
     recipe: Recipe = "plain"
     symmetric: bool = False
+    way: str = ""
 
     def expected_bytes(self, n_rows: int | None = None) -> int:
         """Return the bytes of values and labels on the host."""
@@ -220,6 +223,16 @@ def _all_shapes() -> list[Shape]:
               symmetric=True),
         Shape("symmetric-predict", "500 symmetric trees of depth 8, for prediction", 1_000_000, 28,
               max_depth=8, n_rounds=500, symmetric=True),
+    ]  # fmt: skip
+    n = 200_000
+    shapes += [
+        Shape("exact", "exact search", 100_000, 28, n_rounds=20, way="exact"),
+        Shape("sparse", "a sparse matrix, 90 % absent", n, 100, n_rounds=30, missing=0.9,
+              way="sparse"),
+        Shape("statistics", "six categorical columns, statistics", n, 28, n_rounds=30,
+              way="statistics"),
+        Shape("sets", "six categorical columns, sets of levels", n, 28, n_rounds=30, way="sets"),
+        Shape("oblivious", "oblivious, that is symmetric, trees", n, 28, n_rounds=30, symmetric=True),
     ]  # fmt: skip
     for max_bin in (16, 64, 256, 1024, 4096):
         shapes.append(

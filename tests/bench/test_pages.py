@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
+from bench.page_drawing import PAGES, bound
 from bench.page_lines import LINES, quick
 from bench.pages import chosen, main, said
 from bench.turns import middle
@@ -44,6 +46,68 @@ def test_a_wrong_file_is_an_error(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--from", str(tmp_path / "absent.json")])
     assert "absent.json" in capsys.readouterr().err
+
+
+def system(name, ms, **more):
+    ours = name.startswith("ours")
+    seconds = {"round": [ms / 1e3] * 3, "setup": [0.02] * 3, "first": [0.004] * 3}
+    return {
+        "name": name, "ours": ours, "device": "cpu", "version": "1", "problem": "",
+        "quality": {"auc": 0.9}, "seconds": seconds, **more,
+    }  # fmt: skip
+
+
+def report(ms, kernels=(), **line):
+    here = {"name": "Card", "label": "Card (x)", "driver": "1", "copy_bytes_per_second": 1e9}
+    shape = quick(next(one for one in LINES if one.page == "performance" and not one.trained))
+    lines = [{
+        **asdict(shape), "problem": "", "floor_seconds": 0.001,
+        "systems": [system("ours cpu", ms, kernels=list(kernels)), system("xgboost", 6.0)], **line,
+    }]  # fmt: skip
+    host = {"cpu": "Some", "n_cpus": 2, "python": "3"}
+    return {"devices": [here], "host": host, "versions": {"numpy": "2"}, "date": "2026-01-02T03",
+            "turns": 3, "lines": lines}  # fmt: skip
+
+
+def test_pages_are_drawn_between_their_marks(tmp_path):
+    for name in PAGES.values():
+        text = "before\n<!-- turns: begin -->\nold\n<!-- turns: end -->\nbehind\n"
+        (tmp_path / name).write_text(text)
+    files = []
+    for number, ms in enumerate((9.0, 3.0)):  # the later measurement of a line counts
+        files.append(str(tmp_path / f"{number}.json"))
+        (tmp_path / f"{number}.json").write_text(json.dumps(report(ms)))
+    assert main(["--from", *files, "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "performance.md").read_text()
+    assert "old" not in text
+    assert text.startswith("before")
+    assert text.endswith("behind\n")
+    assert "| **ours cpu** | 3.000 (3.000 to 3.000) | 20.0 (20.0 to 20.0) |" in text
+    assert "| XGBoost 1 | 6.000 (6.000 to 6.000) |" in text
+    assert "| 2.00, 1.00 |" in text
+    assert "9.000" not in text
+    assert "XGBoost" not in (tmp_path / "performance-tasks.md").read_text()
+
+
+def test_a_page_without_marks_is_an_error_and_nothing_is_written(tmp_path, capsys):
+    (tmp_path / "performance.md").write_text("<!-- turns: begin --><!-- turns: end -->")
+    (tmp_path / "performance-tasks.md").write_text("no marks")
+    (tmp_path / "a.json").write_text(json.dumps(report(1.0)))
+    with pytest.raises(SystemExit):
+        main(["--from", str(tmp_path / "a.json"), "--out", str(tmp_path)])
+    assert "performance-tasks.md: expected one" in capsys.readouterr().err
+    assert (tmp_path / "performance.md").read_text() == "<!-- turns: begin --><!-- turns: end -->"
+
+
+@pytest.mark.parametrize(
+    ("ms", "share", "words"),
+    [(10.0, 0.8, "launches: the kernels take 2 of 10 ms, 5 of them"), (2.1, 0.8, "memory"),
+     (2.1, 0.1, "work within the kernels; `histogram` takes 2 ms at 10% of a copy's rate"),
+     (2.1, None, "work within the kernels; `histogram` takes 2 ms")],
+)  # fmt: skip
+def test_what_bounds_a_round(ms, share, words):
+    kernel = {"kernel": "histogram", "ms": 2.0, "launches": 5.0, "share_of_copy": share}
+    assert bound(report(ms, [kernel])["lines"][0]).startswith(words)
 
 
 @pytest.mark.thorough

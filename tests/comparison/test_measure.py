@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import pyopencl_gbdt.comparison.measure as measuring
-from pyopencl_gbdt.comparison import schema
+from pyopencl_gbdt.comparison import schema, ways
 from pyopencl_gbdt.comparison.shapes import SHAPES
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find
 from pyopencl_gbdt.errors import DeviceError
-from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model import to_json, to_xgboost_json
 from pyopencl_gbdt.training.train import train
 from tests.conftest import TEST_DEVICE
 
@@ -71,6 +71,26 @@ def test_several_models_share_the_rows(device_id, rows):
         model = train(measuring.parameters(SHAPE, device_id), data, SHAPE.n_rounds)
         parts.append(to_xgboost_json(model.ensemble).encode())
     assert record["model_digest"] == measuring.digest(*parts)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        *("sparse", "statistics"),
+        *(pytest.param(way, marks=pytest.mark.thorough) for way in ("exact", "sets", "symmetric")),
+    ],
+)
+def test_every_trainer_is_measured(device_id, way):
+    own = {"symmetric": True} if way == "symmetric" else {"way": way}
+    shape = replace(SHAPES["tiny"], n_rows=300, n_features=7, max_depth=2, n_rounds=2, **own)
+    shape = replace(shape, missing=0.9 if way == "sparse" else 0.0)
+    rows = shape.make(0)
+    record = measuring.measure(device_id, shape, *rows, bandwidth=1e10, repeats=1)
+    assert (record["problem"], record["repeats_agree"]) == ("", True)
+    data = ways.dataset(shape, *rows)
+    assert len(data.categories) == (6 if way in ("statistics", "sets") else 0)
+    model = train(ways.parameters(shape, device_id), data, 2)
+    assert record["model_digest"] == measuring.digest(to_json(model.ensemble).encode())
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,48 @@ def test_one_machine():
     assert "1 · opencl" not in text
 
 
+class Boxes(HTMLParser):
+    """Tells for each table whether it stands in a box that scrolls by itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.boxed, self.metas = [], [], {}
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag == "meta":
+            self.metas[given.get("name")] = given.get("content")
+        if tag == "table":
+            self.boxed.append("scroll" in self.open)
+        if tag == "svg":
+            assert "width" not in given  # as wide as its card
+        if tag == "div":
+            self.open.append(given.get("class"))
+
+    def handle_endtag(self, tag):
+        if tag == "div":
+            self.open.pop()
+
+
+def test_a_phone_of_360_pixels_shows_it_without_scrolling_sideways():
+    written = report.html(make_document(make_result("opencl:0:0"), make_result("cuda:0")))
+    page = Boxes()
+    page.feed(written)
+    assert page.metas["viewport"] == "width=device-width, initial-scale=1"
+    assert len(page.boxed) == 4  # devices, bytes, kernels, all figures
+    assert all(page.boxed)
+    assert re.search(r"\.scroll \{ overflow-x: auto;", written)
+    style = written[written.index("<style>") : written.index("</style>")]
+    # nothing asks for more than the screen: cards are as wide as the screen where that is less
+    assert re.findall(r"minmax\(([^,]+, \d+px\)|[^,]+),", style) == ["min(100%, 320px)"]
+    assert not re.findall(r"(?<!max-)width: \d{3,}px", style)
+    # drawn 340 wide in a card of 360 - 24 (page) - 22 (card) pixels, letters of 13 have 12
+    (size,) = re.findall(r"svg text \{ font-size: (\d+)px; \}", style)
+    assert int(size) * (360 - 24 - 22) / plot._WIDTH >= 12
+    # half of the letters' size is their mean width: label and figure do not meet
+    assert plot._LETTERS * int(size) / 2 < plot._WIDTH
+
+
 def test_failures_differences_and_interruptions_are_told():
     shapes = [
         SHAPE,
