@@ -17,6 +17,7 @@ from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_t
 from pyopencl_gbdt.device.nccl import communicators, release
 from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
 from pyopencl_gbdt.device.team_threads import threads
+from pyopencl_gbdt.device.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.model import to_json
@@ -249,7 +250,8 @@ def test_members_run_the_list_of_one_device(monkeypatch):
             lists[rank] = [action for batch in self._batches for action in batch]
 
     monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", Listed)
-    check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
+    with using({"whole_trees": Choice("steps", {"wg_size": 1})}):  # as a team grows its trees
+        check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
     kernels = {
         who: [action.name for action in its if not isinstance(action, (Reduce, EarlyCopy))]
         for who, its in lists.items()
