@@ -74,6 +74,7 @@ _ENTRIES = (
             "126 against 156 us; no bank conflicts, and 3/4 of the instructions",
             int64_atomics=True,
             chosen_on=_GPU,
+            template="histogram_banks",
         ),
         _variant(
             "local_atomic",
