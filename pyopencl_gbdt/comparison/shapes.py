@@ -232,7 +232,7 @@ def _all_shapes() -> list[Shape]:
         Shape("statistics", "six categorical columns, statistics", n, 28, n_rounds=30,
               way="statistics"),
         Shape("sets", "six categorical columns, sets of levels", n, 28, n_rounds=30, way="sets"),
-        Shape("oblivious", "oblivious, that is symmetric, trees", n, 28, n_rounds=30, symmetric=True),
+        Shape("oblivious", "symmetric trees", n, 28, n_rounds=30, symmetric=True),
     ]  # fmt: skip
     for max_bin in (16, 64, 256, 1024, 4096):
         shapes.append(
