@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 
 import numpy as np
@@ -71,6 +72,15 @@ def test_steps_of_a_level_build_few_programs_and_kernels(on_pocl, work):
     assert of_steps < set(built.values())
     assert len(built) == 11
     assert len(launched) <= 18
+
+
+def test_a_second_fit_makes_no_kernel_objects(on_pocl, monkeypatch):
+    fit()
+    gc.collect()  # what an earlier fit bound
+    made, usual = [], cl.Kernel
+    monkeypatch.setattr(cl, "Kernel", lambda *args: made.append(args) or usual(*args))
+    fit()
+    assert made == []
 
 
 def test_few_kernels_are_built_that_nothing_launches(on_pocl, work):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, train
 from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.device import doors
 from pyopencl_gbdt.errors import DataError, TeamError
 from pyopencl_gbdt.model import to_json
 
@@ -109,6 +111,27 @@ def test_what_is_refused(on_dask, client):
         on_dask.train(client, PARAMS, array(X), Y, 2)
     with pytest.raises(DataError, match=r"^label has 2 partitions, X 5: expected the same"):
         on_dask.train(client, PARAMS, array(X), array(Y[:300]), 2)
+
+
+def test_doors_are_closed_where_one_does_not_open(on_dask, monkeypatch):
+    from pyopencl_gbdt.dask import work
+
+    opened = []
+
+    class Door(doors.Door):
+        def __init__(self, *given):
+            if opened:
+                raise OSError("no port is left")
+            super().__init__(*given)
+            opened.append(self)
+
+    monkeypatch.setattr(work, "Door", Door)
+    monkeypatch.setattr(work, "devices_of", lambda params: ["a", "b"])
+    worker = SimpleNamespace(address="tcp://127.0.0.1:1")
+    with pytest.raises(OSError, match="no port is left"):
+        work.open_doors("job", b"secret", {}, dask_worker=worker)
+    assert not opened[0]._is_open
+    assert work._doors == {}
 
 
 class _Killed(TrainingCallback):

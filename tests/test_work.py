@@ -92,6 +92,14 @@ def test_the_host_does_not_wait_inside_a_tree(at_launches):
     assert opened.n_waits - before == 4
 
 
+def test_a_fit_of_one_round_reads_three_times():
+    opened = open_device(TEST_DEVICE)
+    fit, _ = boosting(opened, n_estimators=1)
+    before = opened.n_waits
+    fit.run(1)
+    assert opened.n_waits - before == 3  # whether high words are needed; nodes and levels
+
+
 def test_reading_trees_waits_once_a_block(monkeypatch):
     opened = open_device(TEST_DEVICE)
     fit, _ = boosting(opened, n_estimators=50)

@@ -15,7 +15,7 @@ import numpy as np
 from dask import array
 
 from pyopencl_gbdt.dask.parts import assigned, blocks, described, partitions
-from pyopencl_gbdt.dask.work import Job, open_doors, work
+from pyopencl_gbdt.dask.work import Job, close_doors, open_doors, work
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
 from pyopencl_gbdt.device.limits import Limits, seconds
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
@@ -114,7 +114,11 @@ def train(
         same = rows.get("X") is X and rows.get("label") is label
         sets.append(None if same else _shares(client, partitions(client, rows), len(placed)))
     name, key = f"pyopencl_gbdt-{uuid.uuid4().hex}", secrets.token_bytes(32)
-    opened = client.run(open_doors, name, key, dict(params), workers=placed)
+    try:
+        opened = client.run(open_doors, name, key, dict(params), workers=placed)
+    except BaseException:
+        client.run(close_doors, name, workers=placed, on_error="ignore")
+        raise
     limits = Limits.of_environment()
     if timeout is not None:
         limits = replace(limits, silence=seconds(timeout, "timeout", limits.silence))

@@ -67,8 +67,20 @@ def open_doors(
 ) -> list[Address]:
     """Open an address for each member on this worker; return them. Dask gives the worker."""
     host = urlparse(dask_worker.address).hostname or "127.0.0.1"
-    doors = _doors[name, dask_worker.address] = [Door(host, key) for _ in devices_of(params)]
+    doors = _doors[name, dask_worker.address] = []
+    try:
+        for _ in devices_of(params):
+            doors.append(Door(host, key))
+    except BaseException:
+        close_doors(name, dask_worker)
+        raise
     return [door.address for door in doors]
+
+
+def close_doors(name: str, dask_worker: Any = None) -> None:
+    """Close what ``open_doors`` has opened on this worker, if anything."""
+    for door in _doors.pop((name, dask_worker.address), ()):
+        door.close()
 
 
 def work(

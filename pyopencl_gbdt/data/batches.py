@@ -64,6 +64,12 @@ class _Filled:
             del batch  # before the next one is read
 
 
+def names_files(given: Any) -> bool:
+    """Tell whether batches are files: a path, a folder, a pattern, or a list of them."""
+    several = isinstance(given, (list, tuple)) and bool(given) and all(map(is_path, given))
+    return is_path(given) or several
+
+
 def is_parsed(source: Source) -> bool:
     """Tell whether a source parses text, which takes longer than all else."""
     inner = source.source if isinstance(source, _Filled) else source
@@ -78,7 +84,7 @@ def _has_rows(X: Any) -> bool:
 
 
 def _source_of(given: Any, reading: Reading) -> Source:
-    if is_path(given) or (isinstance(given, (list, tuple)) and given and all(map(is_path, given))):
+    if names_files(given):
         files = paths_of(given)
         return _FileSource(
             files if reading.share is None else dealt(files, *reading.share), reading
@@ -88,6 +94,12 @@ def _source_of(given: Any, reading: Reading) -> Source:
             f"share={reading.share}: expected files, which can be dealt to processes; give each "
             "process its own batches"
         )
+    for name in ("label_column", "qid_column"):
+        if getattr(reading, name) is not None:
+            raise ParameterError(
+                f"{name}={show(getattr(reading, name))}: expected files, whose columns it names; "
+                "give labels and queries in the batches, or of all rows"
+            )
     if callable(getattr(given, "next", None)) and callable(getattr(given, "reset", None)):
         return _DataIterSource(given)
     if isinstance(given, np.ndarray):
@@ -110,10 +122,10 @@ def _source_of(given: Any, reading: Reading) -> Source:
 
 def has_batches(given: Any) -> bool:
     """Tell whether an argument for rows is a source of batches, not an array or a table."""
-    if is_path(given) or (callable(given) and not hasattr(given, "shape")):
+    if names_files(given) or (callable(given) and not hasattr(given, "shape")):
         return True
     if isinstance(given, (list, tuple)):
-        return bool(given) and all(map(is_path, given))
+        return False
     return all(callable(getattr(given, name, None)) for name in ("next", "reset"))
 
 

@@ -18,7 +18,7 @@ from pyopencl_gbdt.data.batch_passes import (
     sums_of,
     values_of,
 )
-from pyopencl_gbdt.data.batches import Source, is_parsed, source_of
+from pyopencl_gbdt.data.batches import Source, is_parsed, names_files, source_of
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
 from pyopencl_gbdt.data.kept_batches import KeptBatches
@@ -239,7 +239,8 @@ def read_batches(
     missing, categorical, names
         As for ``first_pass``.
     """
-    options = {"label_column": 0 if given["label"] is None else None, **files}
+    labelled = names_files(batches) and given["label"] is None
+    options = {"label_column": 0 if labelled else None, **files}
     reading = reading_of({"categorical_features": categorical, **options})
     source = source_of(batches, reading)
     features, sides = first_pass(source, missing=missing, categorical=categorical, names=names)

@@ -87,7 +87,7 @@ def check_share(share: Any) -> None:
     """Raise ``ParameterError`` unless this is None, or a process's number and that of processes."""
     if share is None:
         return
-    pair = share if isinstance(share, (tuple, list)) and len(share) == 2 else ("", "")
+    pair: Any = share if isinstance(share, (tuple, list)) and len(share) == 2 else ("", "")
     if not all(isinstance(one, (int, np.integer)) for one in pair) or not 0 <= pair[0] < pair[1]:
         raise ParameterError(
             f"share={show(share)}: expected (rank, size) with rank in 0..size - 1; give "

@@ -118,8 +118,9 @@ class Helper:
 def start(number: int) -> None:
     """Start the helper of this process, where a second core is free for it; once a process."""
     global _helper  # noqa: PLW0603 - a fact of the process
-    if current() is not None or os.name != "posix" or not sys.executable:
-        return
+    name = os.path.basename(sys.executable or "").lower()  # noqa: PTH119 - may be None
+    if current() is not None or os.name != "posix" or not name.startswith(("python", "pypy")):
+        return  # a program that embeds Python must not be started a second time
     off = os.environ.get(ENVIRONMENT, "").strip().lower() == "off"
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1

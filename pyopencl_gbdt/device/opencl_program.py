@@ -29,6 +29,10 @@ class OpenCLProgram(Program):
         self.wg_size = wg_size
         self._kernels: dict[str, Any] = {}
 
+    def __del__(self) -> None:
+        for name, kernel in self._kernels.items():
+            self.keep_kernel(name, kernel)
+
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         if (helper := build_ahead.current()) is not None:
             helper.turn()  # what a fit binds follows its builds

@@ -49,6 +49,7 @@ def plan_evaluation(
             elif rows.batches is not None and is_read_anew(device, rows.batches):
                 shape = piece_rows(rows.batches), rows.n_features
                 plan.add(f"{prefix}: values", shape, np.float32)
+                plan.add(f"{prefix}: margins of a piece", (n_outputs, shape[0]), np.float32)
             elif not rows.lies_on(device):
                 plan.add(f"{prefix}: values", (rows.n_rows, rows.n_features), np.float32)
             plan.add(f"{prefix}: margins", (n_outputs, rows.n_rows), np.float32)

@@ -125,12 +125,13 @@ def _counted(values: F32 | BatchedRows, weight: F32 | None, features: U32) -> F3
     if not isinstance(values, BatchedRows):
         return values[:, features] if weight is None else values[weight > 0][:, features]
     counts = np.ones(len(values), np.bool_) if weight is None else weight > 0
-    found, end = np.empty((features.size, np.count_nonzero(counts)), np.float32), 0
+    end, found = 0, np.empty((features.size, np.count_nonzero(counts)), np.float32)
     for first, block in values.blocks(_ROWS):
         own = block[counts[first : first + len(block)]][:, features]
         end, begin = end + len(own), end
         found[:, begin:end] = own.T
-    return found.T
+    by_row: F32 = found.T
+    return by_row
 
 
 def _blocks(cut: U32, n_own: int, team: Team, *, in_batches: bool) -> Iterator[U32]:

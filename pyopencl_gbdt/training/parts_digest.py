@@ -69,7 +69,7 @@ def _n_queries(data: Dataset) -> int:
 def _sum_of_rows(rows: Any, first: int) -> np.uint64:
     if not isinstance(rows, BatchedRows):
         return _sum(np.ascontiguousarray(rows, np.float32), first)
-    total = np.uint64(0)
+    total: np.uint64 = np.uint64(0)
     with np.errstate(over="ignore"):
         for begin, values in rows.pieces():
             total += _sum(values, first + begin)

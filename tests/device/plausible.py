@@ -32,6 +32,7 @@ LIBRARIES = frozenset(
         "level_borders",
         "level_places",
         "stretches",
+        "packed_sums",
         *("pairs_of_nodes", "node_borders"),
         *("column_walks", "closed_features", "runs_of_borders", "ordered_sums", "leaf_of_rows"),
         "value_codes",
