@@ -32,7 +32,7 @@ ROUNDS = 4
 #: Trees are predicted so many times over, as a CPU has another kernel for many trees.
 _OVER = 25
 #: Kernels of steps are measured, also where one launch would grow the trees of so few rows.
-_BY_STEPS = {"whole_trees": Choice("steps", {"wg_size": 1})}
+BY_STEPS = {"whole_trees": Choice("steps", {"wg_size": 1})}
 #: A candidate must take at most this share of the table's time, since clocks are noisy.
 _WORTH = 0.97
 
@@ -112,7 +112,7 @@ class Measurement:
         kernels = (kernel, *KERNELS[kernel].timed_with)
         refused = set(REFUSED)
         try:
-            with using({**_BY_STEPS, **choices}), warnings.catch_warnings():
+            with using({**BY_STEPS, **choices}), warnings.catch_warnings():
                 warnings.simplefilter("error", KernelFallbackWarning)
                 return min(self._once(kernels) for _ in range(self.repeats))
         except KernelFallbackWarning as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from pyopencl_gbdt.cli.tuning import ROUNDS, many_trees, synthetic
+from pyopencl_gbdt.cli.tuning import BY_STEPS, ROUNDS, many_trees, synthetic
 from pyopencl_gbdt.cli.tuning_check import Choices, Contest
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.tuning import tunable, using
@@ -53,7 +53,7 @@ def _parameters(device: str, way: Mapping[str, str]) -> dict[str, object]:
 
 def _seconds_of_fit(device: str, data: Dataset, way: Mapping[str, str], choices: Choices) -> float:
     data.forget()  # so that it is quantised again
-    with using(choices), warnings.catch_warnings():
+    with using({**BY_STEPS, **choices}), warnings.catch_warnings():
         warnings.simplefilter("error")
         start = time.perf_counter()
         train(_parameters(device, way), data)
