@@ -21,7 +21,26 @@
 <%
     code, word, bits = ("u8", "u32", 8) if block == 16 else ("u16", "u64", 16)
 %>
+<%def name="ask_ahead()">
+% if prefetch:
+            if (${f"at + {prefetch} < n_drawn" if sampled else f"!piece.in_order && at + {prefetch} < piece.end"}) {
+                const u32 later = ${"drawn" if sampled else "rows"}[at + ${prefetch}];
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block});
+                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block} + n_places - 1);
+                PREFETCH(quanta + piece.base + later);
+            }
+% endif
+</%def>
 ${pieces.pieces(chunk)}
+/* A row's gradient and Hessian, with their high words if the tree has some. */
+FN i64x2 pair_of(GLOBAL const i32x2* quanta, GLOBAL const i32x2* high_words, const u32 at, const u32 wide) {
+    const i32x2 low = quanta[at];
+    const i64x2 pair = MAKE_I64X2(low.x, low.y);
+    if (!wide) return pair;
+    const i32x2 high = high_words[at];
+    return ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
+}
+
 /* Add a row's gradient and Hessian to the code of each of its features. */
 FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset,
                 GLOBAL const ${code}* code, const u32 n_places) {
@@ -97,19 +116,9 @@ KERNEL(${wg_size}) histogram(
     (void)fullest; /* here it costs less to add than to leave out */
 
 % if cells:
-    source_t source;
-    source.quanta = quanta;
-    source.offset = offset;
-    source.codes = mine;
-    source.stride = (u64)row_stride * ${block};
-    source.first_row = first_row;
-    source.n_places = n_places;
-    source.code_begin = code_begin;
-    source.code_end = code_end;
-    u32 most_rows = MOST_ROWS;
-    for (u32 c = 0; c < code_end - code_begin; c++) cells[c] = 0;
-
+${packed.begin(block)}\
 % endif
+
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -145,20 +154,8 @@ KERNEL(${wg_size}) histogram(
         for (u32 at = first; at < piece.end; at++) {
             const u32 row = piece.in_order ? at - piece.base : rows[at];
 % endif
-% if prefetch:
-            if (${f"at + {prefetch} < n_drawn" if sampled else f"!piece.in_order && at + {prefetch} < piece.end"}) {
-                const u32 later = ${"drawn" if sampled else "rows"}[at + ${prefetch}];
-                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block});
-                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block} + n_places - 1);
-                PREFETCH(quanta + piece.base + later);
-            }
-% endif
-            const i32x2 low = quanta[piece.base + row];
-            i64x2 pair = MAKE_I64X2(low.x, low.y);
-            if (wide) {
-                const i32x2 high = high_words[piece.base + row];
-                pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
-            }
+${ask_ahead()}\
+            const i64x2 pair = pair_of(quanta, high_words, piece.base + row, wide);
             add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * ${block}, n_places);
         }
 % if sampled:

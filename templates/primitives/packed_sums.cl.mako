@@ -95,3 +95,18 @@ FN u32 add_run(LOCAL i64* cells, GLOBAL i64* target, const piece_t piece, const 
     return end;
 }
 </%def>
+
+## Say what runs of rows are added with, and clear the cells.
+<%def name="begin(block)">
+    source_t source;
+    source.quanta = quanta;
+    source.offset = offset;
+    source.codes = mine;
+    source.stride = (u64)row_stride * ${block};
+    source.first_row = first_row;
+    source.n_places = n_places;
+    source.code_begin = code_begin;
+    source.code_end = code_end;
+    u32 most_rows = MOST_ROWS;
+    for (u32 c = 0; c < code_end - code_begin; c++) cells[c] = 0;
+</%def>

@@ -9,6 +9,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -31,6 +32,15 @@ FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, con
     piece.base = node->tree * n_rows;
     piece.in_order = node->in_order;
     return piece;
+}
+
+/* A row's gradient and Hessian, with their high words if the tree has some. */
+FN i64x2 pair_of(GLOBAL const i32x2* quanta, GLOBAL const i32x2* high_words, const u32 at, const u32 wide) {
+    const i32x2 low = quanta[at];
+    const i64x2 pair = MAKE_I64X2(low.x, low.y);
+    if (!wide) return pair;
+    const i32x2 high = high_words[at];
+    return ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
 }
 
 /* Add a row's gradient and Hessian to the code of each of its features. */
@@ -171,6 +181,7 @@ KERNEL(1) histogram(
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     (void)fullest; /* here it costs less to add than to leave out */
 
+
     source_t source;
     source.quanta = quanta;
     source.offset = offset;
@@ -203,18 +214,14 @@ KERNEL(1) histogram(
             first = add_run(cells, (GLOBAL i64*)target, piece, first, &source, &most_rows);
         for (u32 at = first; at < piece.end; at++) {
             const u32 row = piece.in_order ? at - piece.base : rows[at];
+
             if (!piece.in_order && at + 24 < piece.end) {
                 const u32 later = rows[at + 24];
                 PREFETCH(mine + (u64)(later - first_row) * row_stride * 16);
                 PREFETCH(mine + (u64)(later - first_row) * row_stride * 16 + n_places - 1);
                 PREFETCH(quanta + piece.base + later);
             }
-            const i32x2 low = quanta[piece.base + row];
-            i64x2 pair = MAKE_I64X2(low.x, low.y);
-            if (wide) {
-                const i32x2 high = high_words[piece.base + row];
-                pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
-            }
+            const i64x2 pair = pair_of(quanta, high_words, piece.base + row, wide);
             add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * 16, n_places);
         }
         task = piece.last;
