@@ -37,7 +37,7 @@ def _alone(monkeypatch, tmp_path):
 def result(choices):
     """The model and its predictions under some choices, and what did not run on this device."""
     fresh = Dataset(DATA.values, DATA.label)
-    with using(choices), warnings.catch_warnings(record=True) as said:
+    with using({**tune.BY_STEPS, **choices}), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", KernelFallbackWarning)
         model = train(PARAMS, fresh)
         predicted = model.predict(DATA.values[:500], device=TEST_DEVICE)
