@@ -174,3 +174,11 @@ def test_the_depth_to_which_entries_stay_changes_no_byte(device, name):
 def test_max_bin_is_refused():
     with pytest.raises(ParameterError, match=r"^max_bin=64: expected its default"):
         Parameters.from_dict({"tree_method": "exact", "max_bin": 64})
+
+
+def test_a_column_of_more_values_than_batches_may_have():
+    values = np.arange(70_000, dtype=np.float32)[:, None]
+    params = {"tree_method": "exact", "max_depth": 1, "n_estimators": 1, "device": TEST_DEVICE}
+    model = train(params, Dataset(values, values[:, 0] > 65_535.5))
+    side = model.predict(values, device=TEST_DEVICE) > 0.5
+    assert np.array_equal(side, values[:, 0] > 65_535.5)

@@ -14,11 +14,14 @@ alone stand together once more; if these do not win, nothing is kept.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyopencl_gbdt.device.tuning import Choice
+from pyopencl_gbdt.device.variants import REFUSED
+from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
 
 Choices = Mapping[str, Choice]
 #: Turns of a contest; a difference below the share is taken for none.
@@ -104,11 +107,17 @@ def keep_winners(
 
 def _verdict(contest: Contest, choices: Choices, turns: int) -> Verdict:
     table, tuned = [], []
-    contest.seconds(choices)  # builds kernels
-    contest.seconds({})
-    for _ in range(turns):
-        table.append(contest.seconds({}))
-        tuned.append(contest.seconds(choices))
+    contest.seconds({})  # builds kernels
+    refused = set(REFUSED)
+    try:
+        contest.seconds(choices)
+        for _ in range(turns):
+            table.append(contest.seconds({}))
+            tuned.append(contest.seconds(choices))
+    except (GBDTError, KernelFallbackWarning):  # what does not run loses
+        REFUSED.clear()
+        REFUSED.update(refused)
+        return Verdict(contest.name, tuple(choices), 0.0, math.inf)
     both = (statistics.median(seconds) for seconds in (table, tuned))
     return Verdict(contest.name, tuple(choices), *both)
 

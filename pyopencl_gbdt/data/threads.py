@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ _MOST = 16
 PIECE_BYTES = 1 << 20
 #: The threads of a process; a forked process has none of them.
 _pools: dict[int, ThreadPoolExecutor] = {}
+_creating = threading.Lock()
 
 
 def n_threads() -> int:
@@ -34,11 +36,20 @@ def in_threads(work: Callable[[_Item], _Found], items: Sequence[_Item]) -> list[
     """
     if len(items) < 2 or n_threads() == 1:
         return list(map(work, items))
+    try:
+        coming = [_pool().submit(work, item) for item in items]
+    except RuntimeError:  # Python ends, and begins no thread
+        return list(map(work, items))
+    return [one.result() for one in coming]
+
+
+def _pool() -> ThreadPoolExecutor:
     process = os.getpid()
-    if process not in _pools:
-        _pools.clear()
-        _pools[process] = ThreadPoolExecutor(n_threads(), "pyopencl_gbdt checks")
-    return list(_pools[process].map(work, items))
+    with _creating:
+        if process not in _pools:
+            _pools.clear()
+            _pools[process] = ThreadPoolExecutor(n_threads(), "pyopencl_gbdt checks")
+        return _pools[process]
 
 
 def checksum(values: npt.NDArray[Any]) -> int:

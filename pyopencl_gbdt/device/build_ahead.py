@@ -26,6 +26,8 @@ from pyopencl_gbdt.device import driver_folders
 ENVIRONMENT = "PYOPENCL_GBDT_BUILD_AHEAD"
 #: Says that the fit launches kernels, see ``build_helper``.
 TURN = "turn"
+#: Says that nothing more comes; a forked process may keep the pipe open.
+END = "end"
 _CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from pyopencl_gbdt.device.build_helper import serve; serve(int(sys.argv[2]))"
@@ -89,7 +91,8 @@ class Helper:
         pipe = self.process.stdin
         if pipe is None or pipe.closed or os.getpid() != self.owner:
             return
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
+            pipe.write(json.dumps(END).encode() + b"\n")
             pipe.close()
         threading.Thread(target=self.process.wait, daemon=True).start()  # so it leaves no zombie
 

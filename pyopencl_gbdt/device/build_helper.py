@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device import pocl_target
-from pyopencl_gbdt.device.build_ahead import TURN
+from pyopencl_gbdt.device.build_ahead import END, TURN
 from pyopencl_gbdt.device.opencl_source import NO_HEADER, POCL
 
 
@@ -25,18 +25,24 @@ class Orders:
         self.changed = threading.Condition()
 
     def read(self) -> None:
-        for line in sys.stdin:
-            message = json.loads(line)
+        try:
+            for line in sys.stdin:
+                message = json.loads(line)
+                if message == END:
+                    break
+                with self.changed:
+                    if message == TURN:
+                        self.turned = True
+                    else:
+                        source, options, kernels = message
+                        self.todo.extend((source, options, *kernel) for kernel in kernels)
+                    self.changed.notify()
+        except ValueError:  # the fit was killed within a message
+            pass
+        finally:
             with self.changed:
-                if message == TURN:
-                    self.turned = True
-                else:
-                    source, options, kernels = message
-                    self.todo.extend((source, options, *kernel) for kernel in kernels)
+                self.ended = True
                 self.changed.notify()
-        with self.changed:
-            self.ended = True
-            self.changed.notify()
 
     def next(self) -> tuple[str, list[str], str, list[str]] | None:
         """Return the kernel to compile next, or None if there will be none."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Program, Variant, build_variant, variants
+from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.device.variants import KERNELS, choose
 from pyopencl_gbdt.fit.shape import FitShape
 from pyopencl_gbdt.pages.page import Page
@@ -52,6 +53,11 @@ MOST_WALKED_NODES = 4096
 MOST_WHOLE_ROWS = 131072
 #: ... and codes of a feature: 256 bins and missing values.
 MOST_CODES_WHOLE = 257
+#: Features from which on the keys of borders would leave 32 bits.
+MOST_FEATURES_WHOLE = 1 << 22
+#: Units of a CPU's device for each core of the process: PoCL counts the host's cores, also where a
+#: container may use few. 16 threads on 2 cores take three times as long as steps, 2 on 1 less.
+MOST_UNITS_A_CORE = 2
 
 
 def fit_kernels() -> list[str]:
@@ -112,7 +118,8 @@ class FitVariants(FitShape):
         if kernel != "histogram":
             return choose(kernel, caps)
         if self.tiled is not None:
-            return choose(TILED_HISTOGRAM, caps, name)
+            known = {variant.name for variant in KERNELS[TILED_HISTOGRAM].variants}
+            return choose(TILED_HISTOGRAM, caps, name if name in known else "auto")
         return choose_histogram(caps, self.layout.most_codes, name)
 
     def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
@@ -173,7 +180,12 @@ class FitVariants(FitShape):
         of_rows = self.masks_columns or self.lists_drawn or self.gathers
         if of_borders or other_codes or of_rows:
             return False
-        return self.layout.most_codes <= MOST_CODES_WHOLE and not self.adds_histograms
+        bins, codes = int(self.layout.feature_bins.max()), self.layout.most_codes
+        few = bins < MOST_CODES_WHOLE and codes <= MOST_CODES_WHOLE
+        if not few or self.layout.n_features >= MOST_FEATURES_WHOLE or self.adds_histograms:
+            return False
+        # work-groups wait for one another, so most of their threads have to run
+        return self.device.caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
 
     @property
     def whole_groups(self) -> int:

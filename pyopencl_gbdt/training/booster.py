@@ -348,6 +348,7 @@ class Boosting:
         pace = Pace(ws.device)
         for _ in range(done):
             self._one_round(pace)
+        self._check_high_words()  # the pages of all rows may need high words, too
         return True
 
     def _collect(self) -> None:

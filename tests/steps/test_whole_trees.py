@@ -96,7 +96,7 @@ def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
         {"max_leaves": 9}, {"max_leaves": 9, "grow_policy": "lossguide"},
         {"grow_policy": "symmetric"},
         {"monotone_constraints": "(1)"}, {"reg_alpha": 0.5}, {"colsample_bynode": 0.5},
-        {"max_bin": 300}, {"tree_method": "exact"}, {"histogram": "cpu"},
+        {"max_bin": 257}, {"max_bin": 300}, {"tree_method": "exact"}, {"histogram": "cpu"},
         {"num_parallel_tree": 2, "subsample": 0.5}, {"boosting_type": "ordered"},
     ],
 )  # fmt: skip
