@@ -55,7 +55,10 @@ class HandedRows(BatchedRows):
                 del part
 
     def level_counts(self, feature: int) -> I64:
-        return self._rows.level_counts(feature)
+        """Return the rows of each level, which member 0 counts; all members call this in step."""
+        own = self._rows.level_counts(feature) if self._team.rank == 0 else None
+        counts: I64 = self._team.exchange(own)[0]
+        return counts
 
     def coded_by(self, categories: Mapping[int, Any]) -> HandedRows:
         return HandedRows(self._rows.coded_by(categories), self._team)
