@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.batch_files import dealt, paths_of
 from pyopencl_gbdt.data.batch_text import read as batch_text_read
 from pyopencl_gbdt.data.some_batches import SomeRows
 from pyopencl_gbdt.device import selection
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import DataError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training.folds import make_folds
 
@@ -50,6 +50,25 @@ def test_devices_share_batches(rows, alone, devices, params):  # noqa: F811
     data = Dataset.from_batches(cut(*rows))
     given = {**params, "device": devices}
     assert text(given, data, evals=[(data, "train")]) == alone
+
+
+def test_a_device_without_memory_in_a_pass(rows, alone, monkeypatch):  # noqa: F811
+    """The others end the pass, and then all stream."""
+    read, failed = SomeRows.parts, []
+
+    def parts(self):
+        for number, part in enumerate(read(self)):
+            if number == 1 and threading.current_thread() not in (main, *failed):
+                failed.append(threading.current_thread())
+                raise MemoryPlanError("out of device memory")
+            yield part
+
+    main = threading.current_thread()
+    monkeypatch.setattr(SomeRows, "parts", parts)
+    data = Dataset.from_batches(cut(*rows))
+    given = {"device": "cpu=1,cpu=1"}
+    assert text(given, data, evals=[(data, "train")]) == alone
+    assert len(failed) == 1
 
 
 def test_hosts_share_batches(rows, alone, tmp_path):  # noqa: F811
