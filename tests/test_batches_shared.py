@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,9 @@ from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.data.batch_files import dealt, paths_of
 from pyopencl_gbdt.data.batch_text import read as batch_text_read
+from pyopencl_gbdt.data.some_batches import SomeRows
 from pyopencl_gbdt.device import selection
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import DataError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training.folds import make_folds
 
@@ -47,6 +50,25 @@ def test_devices_share_batches(rows, alone, devices, params):  # noqa: F811
     data = Dataset.from_batches(cut(*rows))
     given = {**params, "device": devices}
     assert text(given, data, evals=[(data, "train")]) == alone
+
+
+def test_a_device_without_memory_in_a_pass(rows, alone, monkeypatch):  # noqa: F811
+    """The others end the pass, and then all stream."""
+    read, failed = SomeRows.parts, []
+
+    def parts(self):
+        for number, part in enumerate(read(self)):
+            if number == 1 and threading.current_thread() not in (main, *failed):
+                failed.append(threading.current_thread())
+                raise MemoryPlanError("out of device memory")
+            yield part
+
+    main = threading.current_thread()
+    monkeypatch.setattr(SomeRows, "parts", parts)
+    data = Dataset.from_batches(cut(*rows))
+    given = {"device": "cpu=1,cpu=1"}
+    assert text(given, data, evals=[(data, "train")]) == alone
+    assert len(failed) == 1
 
 
 def test_hosts_share_batches(rows, alone, tmp_path):  # noqa: F811
@@ -96,6 +118,25 @@ def test_folds_know_their_levels(rows):  # noqa: F811
         for data in (Dataset(X, y, **own), Dataset.from_batches(cut(X, y), **own))
     ]
     assert found[0] == found[1]
+
+
+def test_one_device_counts_levels(rows, monkeypatch):  # noqa: F811
+    """The rows of a fold are read by one device, and the others get the counts."""
+    X, y, _ = rows
+    X, own = np.column_stack([X[:, :2], np.arange(N) % 7]), np.flatnonzero(np.arange(N) % 3)
+    params = {"objective": "binary:logistic", "cat_method": "sets", "max_depth": 3}
+    wanted = train(params, Dataset(X[own], y[own], categorical_features=[2]), 2)
+    counted, count = [], SomeRows.level_counts
+
+    def counts(self, feature):
+        counted.append(threading.current_thread())
+        return count(self, feature)
+
+    monkeypatch.setattr(SomeRows, "level_counts", counts)
+    data = Dataset.from_batches(cut(X, y), categorical_features=[2]).slice(own)
+    found = train({**params, "device": "cpu=1,cpu=1"}, data, 2)
+    assert to_json(found.ensemble) == to_json(wanted.ensemble)
+    assert len({*counted}) == 1
 
 
 def test_exact_search_of_few_values(rows):  # noqa: F811

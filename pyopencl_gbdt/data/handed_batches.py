@@ -5,7 +5,7 @@
 
 A source may write its next batch to the same memory, so it is read when all are done with the last
 one. Members may ask for the rows unequally often: who needs no more takes part in the others'
-passes, in ``end_reading``.
+passes, in ``end_reading``, and so does one that has ended its own pass early, for want of memory.
 """
 
 from __future__ import annotations
@@ -31,10 +31,15 @@ class HandedRows(BatchedRows):
     def __init__(self, rows: BatchedRows, team: Team) -> None:
         self.shape, self.most_rows, self.n_missing = rows.shape, rows.most_rows, rows.n_missing
         self._rows, self._team = rows, team
+        self._reading: Iterator[tuple[int, Any]] = iter(())
 
     def parts(self) -> Iterator[tuple[int, Any]]:
         self._team.exchange(True)
-        yield from self._pass()
+        self._reading = self._pass()
+        # not ``yield from``, which ends the pass with this generator: the others go on with it
+        for part in self._reading:
+            yield part
+            del part
 
     def _pass(self) -> Iterator[tuple[int, Any]]:
         read = self._rows.parts() if self._team.rank == 0 else iter(())
@@ -50,12 +55,21 @@ class HandedRows(BatchedRows):
             own.clear()
 
     def end_reading(self) -> None:
+        self._go_on()
         while any(self._team.exchange(False)):
-            for part in self._pass():
-                del part
+            self._reading = self._pass()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Take part in the rest of a pass, without use for its rows."""
+        for part in self._reading:
+            del part
 
     def level_counts(self, feature: int) -> I64:
-        return self._rows.level_counts(feature)
+        """Return the rows of each level, which member 0 counts; all members call this in step."""
+        own = self._rows.level_counts(feature) if self._team.rank == 0 else None
+        counts: I64 = self._team.exchange(own)[0]
+        return counts
 
     def coded_by(self, categories: Mapping[int, Any]) -> HandedRows:
         return HandedRows(self._rows.coded_by(categories), self._team)

@@ -65,13 +65,15 @@ class SomeRows(BatchedRows):
     def level_counts(self, feature: int) -> I64:
         """Return the rows of each level; the first call reads all batches."""
         if not self._counts:
+            found: dict[int, I64] = {}
             for _, features in self.parts():
                 for column, levels in features.categories.items():
                     codes = level_codes(features, column)
                     codes = np.where(codes == NO_LEVEL, levels.n_levels, codes)
                     counts = np.bincount(codes, minlength=levels.n_levels + 1)
-                    self._counts[column] = self._counts.get(column, 0) + counts.astype(np.int64)
+                    found[column] = found.get(column, 0) + counts.astype(np.int64)
                 del features
+            self._counts = found
         return self._counts[feature]
 
     def coded_by(self, categories: Mapping[int, Any]) -> SomeRows:

@@ -113,6 +113,7 @@ class Placement:
                 raise
         self.data.end_reading()
         if may_stream and not all(self.share.team.exchange(codes is not None)):
+            del codes
             return self._in_turn(), None
         assert codes is not None
         ws = self._workspace(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
