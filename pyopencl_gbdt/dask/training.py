@@ -134,8 +134,8 @@ def train(
         ]  # fmt: skip
         model = _result(client, running, placed)
     except BaseException:
-        with suppress(Exception):  # of workers that got no work
-            client.run(close_doors, name, workers=placed, on_error="ignore")
+        with suppress(Exception):  # workers that got no work; one may be dead and not answer
+            client.run(close_doors, name, workers=placed, on_error="ignore", callback_timeout=5)
         raise
     return with_history(model, evals_result)
 
