@@ -111,6 +111,8 @@ def test_folds_of_batches(rows):  # noqa: F811
     assert cv(given, data, 2, folds=pairs, as_pandas=False) == wanted
     with pytest.raises(DataError, match="rows: expected ascending numbers without repetition"):
         data.slice([3, 1])
+    with pytest.raises(DataError, match=r"^folds: a fold repeats rows"):
+        cv(given, data, 2, folds=[([0, 1, 1], [2, 3])])
 
 
 def test_folds_know_their_levels(rows):  # noqa: F811
