@@ -14,7 +14,7 @@ import pytest
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, train
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device import doors
-from pyopencl_gbdt.errors import DataError, TeamError
+from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.model import to_json
 
 from .conftest import TEST_DEVICE
@@ -111,6 +111,15 @@ def test_what_is_refused(on_dask, client):
         on_dask.train(client, PARAMS, array(X), Y, 2)
     with pytest.raises(DataError, match=r"^label has 2 partitions, X 5: expected the same"):
         on_dask.train(client, PARAMS, array(X), array(Y[:300]), 2)
+    with pytest.raises(ParameterError, match=r"^timeout=-1: expected seconds above 0"):
+        on_dask.train(client, PARAMS, array(X), array(Y), 2, timeout=-1)
+    assert {*client.run(_n_doors).values()} == {0}
+
+
+def _n_doors():
+    from pyopencl_gbdt.dask import work
+
+    return len(work._doors)
 
 
 def test_doors_are_closed_where_one_does_not_open(on_dask, monkeypatch):

@@ -87,6 +87,28 @@ def test_the_command_line(job, tmp_path):
     assert read_model(tmp_path / "model-1.json").n_features == 3
 
 
+def test_weights_of_all_files(job, tmp_path):
+    """Ranks read all files where one file has the weights of all rows, also beside a folder."""
+    parts, made = tmp_path / "parts", []
+    parts.mkdir()
+    write_csv(parts / "0.csv", 0, 120)
+    write_csv(parts / "1.csv", 120, 300)
+    np.savetxt(tmp_path / "parts.weight", np.arange(300) % 5 + 1)
+    options = {"objective": "binary:logistic", "device": TEST_DEVICE, "n_estimators": 3}
+    pairs = [f"data={parts}", *(f"{key}={value}" for key, value in options.items())]
+    (tmp_path / "job.conf").write_text("\n".join(pairs))
+    named = [f"--{key.replace('_', '-')}={value}" for key, value in options.items()]
+    for number, size in enumerate((1, 2, 2)):
+        model = tmp_path / f"{number}.json"
+        given = [parts, "--model", model, "--weight", tmp_path / "parts.weight", *named]
+        if number == 2:
+            given = [tmp_path / "job.conf", f"model_out={model}"]
+        code, said = job(size, "-m", "pyopencl_gbdt", "train", *given)
+        assert code == 0, said
+        made.append(model.read_bytes())
+    assert made == [made[0]] * 3
+
+
 def test_a_missing_part_ends_all_ranks(job, tmp_path):
     write_csv(tmp_path / "0.csv", 0, 120)
     code, said = job(

@@ -107,3 +107,8 @@ def test_members_that_do_not_match():
     device, params = open_device(TEST_DEVICE), Parameters.from_dict(PARAMS)
     with pytest.raises(ParameterError, match="1 devices, 2 weights and 1 hosts: expected a device"):
         estimate_team([device], params, 100, 3, weights=[1, 2])
+    for weights in ([0, 0], [-1, 3], [1, float("nan")]):
+        with pytest.raises(ParameterError, match=r"^weights=.*: expected numbers of 0 or more"):
+            estimate_team([device] * 2, params, 100, 3, weights=weights)
+    with pytest.raises(ParameterError, match=r"^n_hosts=0: expected 1 or more"):
+        estimate_team([device], params, 100, 3, n_hosts=0)

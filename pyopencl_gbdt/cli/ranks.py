@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.cli import tables
+from pyopencl_gbdt.cli import side_files, tables
 from pyopencl_gbdt.cli.data_path import DataPath
 from pyopencl_gbdt.data.batch_files import paths_of
 from pyopencl_gbdt.errors import ParameterError
@@ -77,8 +77,9 @@ def read_training(
     """Read this rank's rows; the first rank reads the evaluation sets too.
 
     Names of files with ``{rank}`` are those of this rank's own files. Of a folder or a pattern with
-    a file or more for each rank, each rank reads its share of the files. Otherwise all ranks read
-    the same file, and each keeps an equal part of the rows; queries stay whole.
+    a file or more for each rank, each rank reads its share of the files, unless a file has weights,
+    query sizes or base margins of all rows. Otherwise all ranks read the same files, and each keeps
+    an equal part of the rows; queries stay whole.
 
     Parameters
     ----------
@@ -105,24 +106,20 @@ def read_training(
     if not mine.leads:
         own.eval, options = [], {**options, "names": []}
     share = None
-    if own.data == args.data and _is_dealt(args.data, mine.size):
+    if own.data == args.data and _is_dealt(args, mine.size, beside=options.get("beside", False)):
         share = mine.rank, mine.size
-        if own.weight is not None:
-            raise ParameterError(
-                f"--weight {args.weight}: expected no file of weights where each rank reads some "
-                f"of the files {args.data}; name one file of rows and one of weights for each rank "
-                f"with {RANK}"
-            )
     data, sets = tables.read_training(own, objective, share=share, **options)
     if own.data == args.data and share is None:
         data = data.part(*_bounds(data, mine))
     return data, list(sets) if mine.leads else [(None, name) for name in names]
 
 
-def _is_dealt(path: str, size: int) -> bool:
-    """Tell whether a path has a file or more for each of so many ranks."""
-    where = DataPath.parse(path)
-    return where.in_batches and len(paths_of(where.file)) >= size
+def _is_dealt(args: argparse.Namespace, size: int, *, beside: bool) -> bool:
+    """Tell whether there is a file or more for each of so many ranks, and none for all rows."""
+    where = DataPath.parse(args.data)
+    if not where.in_batches or len(paths_of(where.file)) < size or args.weight is not None:
+        return False
+    return not (beside and any(side_files.find(where.file, what) for what in side_files.ENDINGS))
 
 
 def _bounds(data: Dataset, mine: Job) -> Sequence[int]:

@@ -89,6 +89,9 @@ def train(
     TeamError
         If a worker died, or does not answer; the message names the rank and the worker.
     """
+    limits = Limits.of_environment()
+    if timeout is not None:
+        limits = replace(limits, silence=seconds(timeout, "timeout", limits.silence))
     client = distributed.default_client() if client is None else client
     evals_result = options.pop("evals_result", None)
     check_history(evals_result)
@@ -116,26 +119,25 @@ def train(
     name, key = f"pyopencl_gbdt-{uuid.uuid4().hex}", secrets.token_bytes(32)
     try:
         opened = client.run(open_doors, name, key, dict(params), workers=placed)
+        job = Job(
+            name, key, [address for worker in placed for address in opened[worker]], params,
+            options, columns, [name for _, name in evals], limits,
+        )  # fmt: skip
+        ranks = np.cumsum([0, *(len(opened[worker]) for worker in placed)]).tolist()
+        running = [
+            client.submit(
+                work, [futures[i] for i in run], [own and own[place] for own in sets], job,
+                ranks[place], workers=[worker], allow_other_workers=False, pure=False, retries=0,
+                key=f"{name}-{ranks[place]}",
+            )
+            for place, (run, worker) in enumerate(zip(runs, placed, strict=True))
+        ]  # fmt: skip
+        model = _result(client, running, placed)
     except BaseException:
-        client.run(close_doors, name, workers=placed, on_error="ignore")
+        with suppress(Exception):  # workers that got no work; one may be dead and not answer
+            client.run(close_doors, name, workers=placed, on_error="ignore", callback_timeout=5)
         raise
-    limits = Limits.of_environment()
-    if timeout is not None:
-        limits = replace(limits, silence=seconds(timeout, "timeout", limits.silence))
-    job = Job(
-        name, key, [address for worker in placed for address in opened[worker]], params, options,
-        columns, [name for _, name in evals], limits,
-    )  # fmt: skip
-    ranks = np.cumsum([0, *(len(opened[worker]) for worker in placed)]).tolist()
-    running = [
-        client.submit(
-            work, [futures[i] for i in run], [own and own[place] for own in sets], job,
-            ranks[place], workers=[worker], allow_other_workers=False, pure=False, retries=0,
-            key=f"{name}-{ranks[place]}",
-        )
-        for place, (run, worker) in enumerate(zip(runs, placed, strict=True))
-    ]  # fmt: skip
-    return with_history(_result(client, running, placed), evals_result)
+    return with_history(model, evals_result)
 
 
 def _placed(

@@ -225,9 +225,10 @@ def _npz(file: str, reading: Reading) -> Iterator[Batch]:
             sides.pop("y", None)
         with StreamedArray.of_member(archive, members["X"]) as values:
             n_rows, n_columns = values.shape if len(values.shape) == 2 else (0, 0)
-            if not n_rows or not n_columns:
+            if not n_columns:
                 raise DataError(
-                    f"{file}: X has shape {values.shape}: expected (rows, features), neither 0"
+                    f"{file}: X has shape {values.shape}: expected (rows, features), 1 or more "
+                    "features; write an array with a row per example"
                 )
             for name, part in sides.items():
                 if len(part) != n_rows:

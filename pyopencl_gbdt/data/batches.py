@@ -20,7 +20,7 @@ from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
-from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.messages import plural, show
 
 #: A function that reads all batches from the start.
 Source = Callable[[], Iterator[Batch]]
@@ -74,6 +74,18 @@ def is_parsed(source: Source) -> bool:
     """Tell whether a source parses text, which takes longer than all else."""
     inner = source.source if isinstance(source, _Filled) else source
     return isinstance(inner, _FileSource) and any(suffix_of(file) in TEXT for file in inner.files)
+
+
+def no_rows(source: Source) -> DataError:
+    """Return the error for a source that has no rows; it names the files."""
+    inner = source.source if isinstance(source, _Filled) else source
+    if not isinstance(inner, _FileSource):
+        return DataError("batches: there is none: expected one or more; give rows")
+    share = "" if inner.reading.share is None else f" that share={inner.reading.share} deals"
+    return DataError(
+        f"{', '.join(inner.files[:5])}: no rows in the {plural(len(inner.files), 'file')}{share}: "
+        "expected one or more; leave out files without rows"
+    )
 
 
 def _has_rows(X: Any) -> bool:

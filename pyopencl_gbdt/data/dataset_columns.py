@@ -102,7 +102,7 @@ class DatasetColumns:
         if (np.diff(rows) <= 0).any():
             raise DataError(
                 "rows: expected ascending numbers without repetition, as X comes in batches; sort "
-                "them"
+                "them and drop repeated ones, or give Dataset an array"
             )
         return SomeRows(self.batches, rows)
 

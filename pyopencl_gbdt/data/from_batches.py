@@ -18,7 +18,7 @@ from pyopencl_gbdt.data.batch_passes import (
     sums_of,
     values_of,
 )
-from pyopencl_gbdt.data.batches import Source, is_parsed, names_files, source_of
+from pyopencl_gbdt.data.batches import Source, is_parsed, names_files, no_rows, source_of
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
 from pyopencl_gbdt.data.kept_batches import KeptBatches
@@ -146,10 +146,10 @@ def first_pass(
         if kept is not None:
             kept.add(batch, features)
         del batch, features  # before the next one is read
+    if not look.rows:
+        raise no_rows(source)
     if kept is not None and kept.is_whole:
         source = kept
-    if not look.rows:
-        raise DataError("batches: there is none: expected one or more; give rows")
     shape = sum(look.rows), look.width
     levels = {feature: (own.levels, own.counts) for feature, own in look.unions.items()
               if own.levels is not None}  # fmt: skip

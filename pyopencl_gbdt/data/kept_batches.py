@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,12 +50,15 @@ class KeptBatches:
 
 
 def _bytes_of(X: Any) -> int:
-    """Return the bytes of parsed rows."""
+    """Return the bytes of parsed rows, their text included."""
     arrays = [X]
     if isinstance(X, Features):
         arrays = [X.values]
         if isinstance(X.values, SparseMatrix):
             arrays = [X.values.row_starts, X.values.columns, X.values.values]
     elif isinstance(X, Table):
-        arrays = [one.places if isinstance(one, Column) else one for one in X.columns]
-    return sum(int(array.nbytes) for array in arrays)
+        text = [one for one in X.columns if isinstance(one, Column)]
+        arrays = [one for one in X.columns if not isinstance(one, Column)]
+        arrays += [array for one in text for array in (one.places, one.distinct)]
+    objects = (one for array in arrays if array.dtype == object for one in array)
+    return sum(int(array.nbytes) for array in arrays) + sum(map(sys.getsizeof, objects))

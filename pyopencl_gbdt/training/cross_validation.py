@@ -21,13 +21,13 @@ from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.tracebacks import clear_frames
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, Task
-from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
+from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.opened import check_devices, opened_fit
 from pyopencl_gbdt.training.preparing import Given, prepare
 
@@ -144,7 +144,7 @@ def cv(
     else:
         rows = given_folds(folds, _given(data), data.label)
     if data.batches is not None:
-        rows = [(np.sort(own), np.sort(test)) for own, test in rows]
+        rows = _ascending(rows)
     listed = CallbackList(() if callbacks is None else callbacks).callbacks
     if period:
         listed.append(EvaluationMonitor(period, show_stdv, report))
@@ -172,6 +172,17 @@ def cv(
         clear_frames(error)
         raise
     return _table(log, as_pandas)
+
+
+def _ascending(folds: Sequence[Fold]) -> list[Fold]:
+    """Return folds as rows in batches are taken: in ascending order, each once."""
+    found = [(np.sort(own), np.sort(test)) for own, test in folds]
+    if any((np.diff(part) == 0).any() for fold in found for part in fold):
+        raise DataError(
+            "folds: a fold repeats rows: expected each once, as X comes in batches; drop "
+            "repeated rows, or give Dataset an array"
+        )
+    return found
 
 
 def _given(data: Dataset) -> Any:

@@ -14,6 +14,7 @@ from pyopencl_gbdt.device.team import Member
 from pyopencl_gbdt.device.team_sums import PIECE_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth.policy import policy_of
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.pages.parted_cuts import columns_bytes
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.batches_memory import HOST_BYTES, batches_bytes
@@ -100,8 +101,10 @@ def estimate_team(
     Raises
     ------
     ParameterError
-        If there is not a device, or not a weight, for each member.
+        If there is not a device, or not a weight, for each member, or these are no parts.
     """
+    if n_hosts < 1:
+        raise ParameterError(f"n_hosts={n_hosts}: expected 1 or more; 1 is one process")
     params, names = as_histograms(params), list(devices)
     if n_hosts > 1 and len(names) == 1:
         names *= n_hosts
@@ -110,6 +113,11 @@ def estimate_team(
         raise ParameterError(
             f"{len(devices)} devices, {len(shares)} weights and {n_hosts} hosts: expected a device "
             "and a weight for each member; give as many"
+        )
+    if not (np.isfinite(shares).all() and min(shares) >= 0 and sum(shares) > 0):
+        raise ParameterError(
+            f"weights={show(shares)}: expected numbers of 0 or more with a sum above 0, such as "
+            "[1, 3]; give each member's part of the rows"
         )
     ends = np.rint(np.cumsum(shares) / np.sum(shares) * n_rows).astype(int).tolist()
     rows = [end - first for first, end in pairwise([0, *ends])]

@@ -155,6 +155,16 @@ def test_files(folder, monkeypatch):
     same(Dataset.from_batches(folder / "c.svm"), whole)
 
 
+def test_files_without_rows(folder):
+    """They are left out, whatever their format; alone they are named."""
+    np.savez(folder / "0.npz", X=X[:0], y=Y[:0])
+    np.savez(folder / "1.npz", X=X, y=Y)
+    same(Dataset.from_batches(folder), Dataset(X, Y))
+    words = r"0\.npz: no rows in the 1 file that share=\(0, 2\) deals: expected one or more"
+    with pytest.raises(DataError, match=words):
+        Dataset.from_batches(folder, share=(0, 2))
+
+
 def test_text_with_levels(folder, monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.data.batch_text.TEXT_BYTES", 24)
     words = ["7", "12", "", "b", '"a,\nc"', "7", "x", "7", "11", "b"]
