@@ -107,6 +107,7 @@ def test_where_the_folder_lies(monkeypatch, tmp_path):
     assert cache.cache_folder() == tmp_path / f"pyopencl_gbdt-{os.geteuid()}"
 
 
+@pytest.mark.thorough
 def test_two_processes_write_and_read_at_once(folder):
     """Whatever the other does, a reader sees a whole payload or none."""
     code = """
@@ -220,6 +221,7 @@ def test_without_a_writable_folder_everything_works(opened, tmp_path, monkeypatc
     assert build_and_run(opened)
 
 
+@pytest.mark.thorough
 def test_two_processes_build_at_once(opened, folder):
     for file in folder.glob("*.bin"):
         file.unlink()

@@ -62,6 +62,7 @@ def ran_in(done):
 
 
 # -- home folders ------------------------------------------------------------------------------
+@pytest.mark.thorough
 def test_a_user_without_a_home_fits(everybodys):
     folder = ran_in(strangers.run(["-c", FIT], {"TMPDIR": str(everybodys)}, stranger=True))
     assert folder == everybodys / f"pyopencl_gbdt-{strangers.STRANGER}"

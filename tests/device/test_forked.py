@@ -99,6 +99,7 @@ in_child(grandchild)
     assert lines_of(code) == ["refused", "status 0", "worked", "status 0"]
 
 
+@pytest.mark.thorough
 def test_multiprocessing_and_joblib():
     """The remedies that the message names work; the ways that hang are refused."""
     pytest.importorskip("joblib")
