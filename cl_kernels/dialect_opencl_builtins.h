@@ -6,6 +6,7 @@ size_t BUILTIN __attribute__((const)) get_local_size(uint);
 size_t BUILTIN __attribute__((const)) get_group_id(uint);
 size_t BUILTIN __attribute__((const)) get_num_groups(uint);
 void BUILTIN __attribute__((convergent)) barrier(uint);
+void BUILTIN mem_fence(uint);
 uint BUILTIN __attribute__((const)) popcount(uint);
 int BUILTIN atomic_add(volatile __global int*, int);
 uint BUILTIN atomic_add(volatile __global uint*, uint);

@@ -26,7 +26,7 @@ from pyopencl_gbdt.primitives.run_length import DTYPES as RUN_KEYS
 from pyopencl_gbdt.primitives.segmented_radix_sort import DTYPES as SEGMENT_KEYS
 from tests.device.plausible import LIBRARIES, few, templates
 from tests.portability import prepared_fits
-from tests.portability.null_device import N_ROWS, NullDevice
+from tests.portability.null_device import FOR_CPUS, N_ROWS, NullDevice
 from tests.portability.prepared_fits import MAX_BINS
 from tests.portability.problems import present
 
@@ -213,7 +213,9 @@ def _prediction(device: NullDevice) -> None:
     predict_margins(of_tables, values, device)
     trees = packed(of_tables)
     assert trees.codes is not None
-    walk = CodeWalk(device, trees, trees.codes, N_ROWS, 2**20)  # CPUs alone choose it
+    device.label = FOR_CPUS
+    walk = CodeWalk(device, trees, trees.codes, N_ROWS, 2**20)
+    device.label = ""
     walk.take(values)
     walk.add(device.empty(N_ROWS, np.float32), (0, trees.n_trees))
     of_sets = Ensemble([tree_of_sets(2)], "reg:squarederror", 2, 0.0, 0.0)
