@@ -63,12 +63,19 @@ def main(words: list[str] | None = None) -> int:
     every = args.every or args.write_docs
     results: dict[str, list[Compiled]] = {}
     works: list[Callable[[], Outcome]] = []
+    first: list[bool] = []  # what takes minutes: at the end it would leave cores idle
     for row in [row for row in ROWS if row in wanted]:
-        works += [lambda s=setting: run_setting(s) for setting in SETTINGS if setting.row == row]
-        works += [lambda t=t, r=row: _chip(t, r, results, every) for t in targets.ALL.get(row, ())]
+        settings = [setting for setting in SETTINGS if setting.row == row]
+        works += [lambda s=setting: run_setting(s) for setting in settings]
+        first += ["Oclgrind" in setting.name or row == "oclgrind" for setting in settings]
+        chips = targets.ALL.get(row, ())
+        works += [lambda t=t, r=row: _chip(t, r, results, every) for t in chips]
+        first += [chip.whole for chip in chips]
     outcomes = [_timed(run_suite)] if args.suite else []
     with ThreadPoolExecutor(args.jobs) as pool:
-        outcomes += pool.map(_timed, works)
+        order = sorted(range(len(works)), key=lambda k: not first[k])
+        started = {k: pool.submit(_timed, works[k]) for k in order}
+        outcomes += [started[k].result() for k in range(len(works))]
     for outcome in outcomes:
         for failure in outcome.failures:
             print(f"\n{outcome.row}, {outcome.name}: {failure}")

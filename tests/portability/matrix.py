@@ -91,7 +91,8 @@ def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled],
     """
     built, complaints = wanted(target)
     if not (every or target.whole):
-        built = [one for one in built if grows_trees(one.template)]
+        grown = [one for one in built if grows_trees(one.template)]
+        built = [one for one in grown if one.label != FOR_CPUS]
     dialect = "cuda" if target.maker == "nvidia" else "opencl"
     programs = [(one.source(dialect), one.wg_size) for one in built]
     found = compile_many(programs, target)

@@ -85,9 +85,9 @@ def _nvidia(number: int, people_say: str) -> Target:
     return Target("nvidia", f"sm_{number}", people_say, caps)
 
 
-#: One chip of each kind of instructions: AMD's GCN and RDNA, Intel's oldest and newest,
-#: NVIDIA's without and with the operations of warps.
-_WHOLE = {"gfx906", "gfx1030", "skl", "pvc", "sm_60", "sm_90"}
+#: One chip of each kind of instructions: AMD's GCN and RDNA, Intel's with double precision and
+#: large registers, NVIDIA's without and with the operations of warps.
+_WHOLE = {"gfx906", "gfx1030", "pvc", "sm_60", "sm_90"}
 
 AMD = (
     _amd("gfx906", "Instinct MI50, Radeon VII"),
