@@ -9,6 +9,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#define f64 double /* not a type of every device: kernels that use it are built for those that have it */
 typedef uint4 u32x4; /* 16 bytes in one load; .x .y .z .w */
 typedef long2 i64x2; /* sums of gradients and Hessians */
 #define MAKE_I64X2(x, y) ((long2)((x), (y)))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import forked
 from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.first_contents import FirstContents, Place
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.program import Action, Program
@@ -26,6 +27,8 @@ from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
 Array = npt.NDArray[Any]
 #: Most work-groups in y of one launch; CUDA allows 65535.
 MOST_Y = 4096
+#: The host does not wait for copies of at most so many bytes to the device.
+FEW_BYTES = 64 * 1024
 Wait = Callable[[], None]
 
 
@@ -53,6 +56,8 @@ class DeviceArray:
         self.dtype = np.dtype(dtype)
         self.handle = handle
         self._whole: DeviceArray | None = None
+        self.first_contents: Place | None = None
+        """Takes contents until they are sent together with others'; see ``joint_arrays``."""
 
     @property
     def size(self) -> int:
@@ -66,28 +71,32 @@ class DeviceArray:
 
     def get(self) -> Array:
         """Copy to a new NumPy array; waits for the device."""
+        self.device.send()
         return self.device.read(self)
 
     def set(self, values: npt.ArrayLike, start: int = 0) -> None:
-        """Copy host values to the flat elements from ``start`` on; waits for the device."""
+        """Copy host values to the flat elements from ``start`` on; waits, unless they are few."""
         host = np.ascontiguousarray(values, dtype=self.dtype)
         if start < 0 or start + host.size > self.size:
             raise DeviceError(
                 f"set: {host.size} elements at {start} do not fit an array of {self.size}"
             )
-        if host.size:
-            self.device.write(self, host, start * self.dtype.itemsize)
+        begin, first = start * self.dtype.itemsize, self.first_contents
+        if host.size and (first is None or not first.put(host, begin)):
+            self.device.write(self, host, begin)
 
     def words(self) -> DeviceArray:
         """Return the same memory as an array of uint32, for kernels that copy records."""
-        array = DeviceArray(self.device, (self.nbytes // 4,), np.uint32, self.handle)
-        array._whole = self  # keeps the memory counted as allocated
-        return array
+        return self._same_memory((self.nbytes // 4,), np.uint32)
 
     def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:
         """Return the first elements of the same memory in another shape."""
-        array = DeviceArray(self.device, shape, self.dtype, self.handle)
+        return self._same_memory(shape, self.dtype)
+
+    def _same_memory(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
+        array = DeviceArray(self.device, shape, dtype, self.handle)
         array._whole = self  # keeps the memory counted as allocated
+        array.first_contents = self.first_contents
         return array
 
     def __repr__(self) -> str:
@@ -117,15 +126,21 @@ class Device(ABC):
         """Largest ``allocated_bytes`` so far."""
         self.borrows = False
         """Whether ``borrow`` shares the host's memory instead of copying it."""
+        self.works_in_place = False
+        """Whether the device has no memory but the host's: a CPU."""
         self.n_waits = 0
-        """How often the host waited until the device was idle (reads, writes, finish)."""
+        """How often the host waited until the device was idle (reads, large writes, finish)."""
         self.n_pauses = 0
         """How often the host waited for a mark while more work was enqueued behind it."""
         self.n_launches = 0
+        self.n_copies = 0
+        """How many copies and fills were enqueued, those beside the kernels excepted."""
         self.profiler: Profiler | None = None
         """Times every launch; None unless the device was opened with ``profile=True``."""
         self.builds: BuildNotice | None = None
         """Is told how long every build took."""
+        self.unsent: tuple[weakref.ref[DeviceArray], FirstContents] | None = None
+        """An array whose first contents are still to be sent; see ``send``."""
         self.build_share = 1.0
         """Part of building that ``build`` does; the rest follows at the first launches."""
 
@@ -179,6 +194,13 @@ class Device(ABC):
         """
         return self.upload(host)
 
+    def in_host_memory(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
+        """Allocate an array in the host's memory, which kernels of a device that borrows work on.
+
+        Its bytes are not among those allocated on the device; its contents are undefined.
+        """
+        raise NotImplementedError(f"{self.caps.label} does not share the host's memory")
+
     def pinned(self, nbytes: int) -> Array:
         """Return uint8 host memory from which the device copies fastest; contents are undefined."""
         return np.empty(nbytes, np.uint8)
@@ -223,9 +245,14 @@ class Device(ABC):
     @abstractmethod
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any: ...
 
-    @abstractmethod
     def clear(self, array: DeviceArray) -> None:
         """Enqueue a fill with zero bytes."""
+        first = array.first_contents
+        if first is None or not first.clear(array.nbytes):
+            self._clear(array)
+
+    @abstractmethod
+    def _clear(self, array: DeviceArray) -> None: ...
 
     @abstractmethod
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
@@ -245,6 +272,27 @@ class Device(ABC):
         handle = self._part(array, first * row_bytes, (last - first) * row_bytes, shape)
         return DeviceArray(self, shape, array.dtype, handle)
 
+    @property
+    def alignment(self) -> int:
+        """Bytes of which the address of a part of an array has to be a multiple."""
+        return 256
+
+    def part(
+        self, whole: DeviceArray, begin: int, shape: tuple[int, ...], dtype: npt.DTypeLike
+    ) -> DeviceArray:
+        """Return a part of a uint8 array as an array of its own, without a copy.
+
+        ``begin`` is a multiple of ``alignment``; parts in use do not overlap, see ``rows``.
+        """
+        array = DeviceArray(self, shape, dtype, None)
+        array.handle = self._bytes_of(whole, begin, array)
+        array._whole = whole  # keeps the memory counted as allocated
+        return array
+
+    def _bytes_of(self, whole: DeviceArray, begin: int, array: DeviceArray) -> Any:
+        """Return the handle of a part, for an array whose shape and dtype are set."""
+        return whole.handle[begin : begin + array.nbytes]
+
     def _part(
         self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
     ) -> Any:
@@ -258,7 +306,21 @@ class Device(ABC):
         host[...] = self.read(array).reshape(-1).view(np.uint8)[: host.nbytes]
 
     @abstractmethod
-    def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None: ...
+    def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        """Copy host values to an array; waits, unless they are few."""
+
+    def hand_over(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        """Enqueue a copy of host values that nobody else changes or needs; waits for nothing."""
+        self.write(array, host, start_bytes)
+
+    def send(self) -> None:
+        """Enqueue the copy of first contents that wait on the host, if there are any."""
+        if self.unsent is None:
+            return
+        (array_of, contents), self.unsent = self.unsent, None
+        array, (begin, host) = array_of(), contents.take()
+        if array is not None and host.size:
+            self.hand_over(array, host, begin)
 
     # -- kernels ---------------------------------------------------------------------------
     def warm_up(self) -> None:  # noqa: B027 - most compilers load fast

@@ -48,7 +48,7 @@ class Capabilities:
     """NVIDIA's votes and matches of 32 work-items: inline PTX (OpenCL) / built-in functions
     (CUDA)."""
     fp64: bool
-    """Double precision; no kernel needs it."""
+    """Double precision; no kernel needs it, the split search of CPUs is faster with it."""
     unified_memory: bool
     """Whether device and host share memory (CPUs, integrated GPUs)."""
 

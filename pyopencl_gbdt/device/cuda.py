@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,14 @@ import cupy
 import numpy as np
 
 from pyopencl_gbdt.device import cache, forked
-from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait, array_bytes
+from pyopencl_gbdt.device.base import (
+    FEW_BYTES,
+    Array,
+    Device,
+    DeviceArray,
+    Wait,
+    array_bytes,
+)
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cuda_graphs import recorded
 from pyopencl_gbdt.device.cuda_transfers import CudaTransfers
@@ -35,6 +43,8 @@ _modules: dict[tuple[Any, ...], Any] = {}
 _STATIC_SHARED_BYTES = 48 * 1024
 #: Larger page-locked memory is allocated without CuPy's pool, which would keep it.
 _POOLED_BYTES = 32 * 1024 * 1024
+#: Host arrays that are kept after a copy that nobody waited for.
+_MOST_HANDED = 64
 
 
 @functools.cache
@@ -111,6 +121,8 @@ class _Enqueue:
         if not (self.grid[0] and self.grid[1]):
             return
         device.n_launches += 1
+        if device.unsent is not None:
+            device.send()
         with device.cuda, device.guarded(f"launching {self.name!r}", self.program):
             if device.profiler is None:
                 self.kernel(self.grid, self.block, self.handles, stream=device.stream)
@@ -129,6 +141,7 @@ class CudaDevice(Device):
         self.cuda = cupy.cuda.Device(int(caps.device_id.split(":")[1]))
         with self.cuda:
             self.stream = cupy.cuda.Stream(non_blocking=True)
+        self._handed: deque[Array] = deque(maxlen=_MOST_HANDED)
 
     @contextlib.contextmanager
     def guarded(self, doing: str, program: Program | None = None) -> Iterator[None]:
@@ -152,6 +165,7 @@ class CudaDevice(Device):
     @contextlib.contextmanager
     def timed(self, kernel: str, n_bytes: int = 0) -> Iterator[None]:
         """Record an event before and after the enqueued work, if the device is profiled."""
+        self.n_copies += kernel in (COPY, DOWNLOAD, FILL, UPLOAD)
         if self.profiler is None:
             yield
             return
@@ -172,16 +186,21 @@ class CudaDevice(Device):
             ) from error
         return raw[: array.nbytes].view(array.dtype).reshape(array.shape)
 
-    def clear(self, array: DeviceArray) -> None:
+    def _clear(self, array: DeviceArray) -> None:
         if array.nbytes:
             with self.cuda, self.timed(FILL, array.nbytes):
                 array.handle.data.memset_async(0, array.nbytes, self.stream)
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
+        self.send()
         if source.nbytes:
             with self.cuda, self.timed(COPY, 2 * source.nbytes):
                 place = target.handle.data + start * target.dtype.itemsize
                 place.copy_from_device_async(source.handle.data, source.nbytes, self.stream)
+
+    def _bytes_of(self, whole: DeviceArray, begin: int, array: DeviceArray) -> Any:
+        raw = whole.handle[begin : begin + array.nbytes]
+        return raw.view(array.dtype).reshape(array.shape)
 
     def _part(
         self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
@@ -197,6 +216,7 @@ class CudaDevice(Device):
         return host
 
     def read_into(self, array: DeviceArray, host: Array) -> None:
+        self.send()
         self.n_waits += 1
         with self.cuda, self.guarded("reading its memory"):
             with self.timed(DOWNLOAD, host.nbytes):
@@ -205,12 +225,23 @@ class CudaDevice(Device):
             self.stream.synchronize()
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        if host.nbytes <= FEW_BYTES:
+            self.hand_over(array, host.copy(), start_bytes)
+            return
         self.n_waits += 1
+        self._write(array, host, start_bytes)
+        with self.guarded("writing its memory"):
+            self.stream.synchronize()
+
+    def hand_over(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        self._write(array, host, start_bytes)
+        self._handed.append(host)  # the driver has read it by now, unless it is page-locked
+
+    def _write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         with self.cuda, self.guarded("writing its memory"):
             target = array.handle.data + start_bytes
             with self.timed(UPLOAD, host.nbytes):
                 target.copy_from_host_async(host.ctypes.data, host.nbytes, self.stream)
-            self.stream.synchronize()
 
     def pinned(self, nbytes: int) -> Array:
         with self.cuda:
@@ -235,6 +266,7 @@ class CudaDevice(Device):
         return CudaTransfers(self)
 
     def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
+        self.send()
         with self.cuda, self.guarded("reading its memory"):
             source = array.handle.data + start_bytes
             with self.timed(DOWNLOAD, host.nbytes):

@@ -22,6 +22,7 @@ class _Replay:
         self.launches = launches  # keep the kernels and their arrays alive
 
     def __call__(self) -> None:
+        self.device.send()
         self.device.n_launches += 1
         with self.device.cuda, self.device.guarded("launching a graph of kernels"):
             self.graph.launch(self.device.stream)
@@ -49,7 +50,8 @@ def _is_fixed(action: Action) -> bool:
 
 
 def _graph(device: Any, launches: list[Action]) -> Launch:
-    counted = device.n_launches
+    counted, unsent = device.n_launches, device.unsent
+    device.unsent = None  # first contents go up when the graph runs, not as a part of it
     with device.cuda, device.guarded("recording kernels"):
         device.stream.begin_capture()
         try:
@@ -58,5 +60,5 @@ def _graph(device: Any, launches: list[Action]) -> Launch:
         finally:
             graph = device.stream.end_capture()
         graph.upload(device.stream)
-    device.n_launches = counted  # nothing has run yet
+    device.n_launches, device.unsent = counted, unsent  # nothing has run yet
     return Launch(f"{len(launches)} kernels", _Replay(device, graph, launches))

@@ -14,18 +14,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import (
-    Client,
-    Connection,
-    Listener,
-    answer_challenge,
-    deliver_challenge,
-)
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import Any
 
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.socket_team import SocketTeam
-from pyopencl_gbdt.errors import TeamError
+from pyopencl_gbdt.errors import ParameterError, TeamError
 
 #: Host name and port.
 Address = tuple[str, int]
@@ -41,7 +35,7 @@ class Door:
     Parameters
     ----------
     host : str
-        The name of this host, or its address, as other hosts know it.
+        The name of this host, or its address, IPv4 or IPv6, as other hosts know it.
     key : bytes
         A secret that all members know: what arrives is unpickled.
 
@@ -49,12 +43,18 @@ class Door:
     ----------
     address : (str, int)
         Host name and port, which the system chooses.
+
+    Raises
+    ------
+    ParameterError
+        If this host has no such name or address.
     """
 
     def __init__(self, host: str, key: bytes) -> None:
-        self._listener, self._key = Listener((host, 0), backlog=_BACKLOG), key
+        host = host.removeprefix("[").removesuffix("]")  # as IPv6 stands in addresses with a port
+        self._listener, self._key = _listening(host), key
         self._is_open = True
-        self.address: Address = host, int(self._listener.address[1])
+        self.address: Address = host, int(self._listener.getsockname()[1])
 
     def join(
         self, rank: int, addresses: Sequence[Address], limits: Limits | None = None
@@ -105,31 +105,69 @@ class Door:
     def close(self) -> None:
         """Let nobody in from now on."""
         self._is_open = False
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for members
         self._listener.close()
 
     def _accept(self, arrived: queue.Queue[tuple[int, Connection]]) -> None:
         while self._is_open:
             with suppress(OSError):
-                come = self._listener.accept()
+                come, _ = self._listener.accept()
                 threading.Thread(target=self._admit, args=(come, arrived), daemon=True).start()
 
-    def _admit(self, come: Connection, arrived: queue.Queue[tuple[int, Connection]]) -> None:
+    def _admit(self, come: socket.socket, arrived: queue.Queue[tuple[int, Connection]]) -> None:
         """Take in a member; a stranger has no key, and may say nothing at all."""
+        come.settimeout(None)  # whatever socket.setdefaulttimeout says
         with suppress(AuthenticationError, OSError, EOFError):
-            deliver_challenge(come, self._key)
-            answer_challenge(come, self._key)
-            arrived.put((come.recv(), come))
+            connection: Connection = Connection(come.detach())
+            deliver_challenge(connection, self._key)
+            answer_challenge(connection, self._key)
+            arrived.put((connection.recv(), connection))
+
+
+def _listening(host: str) -> socket.socket:
+    """Return a socket that listens at a free port of this host."""
+    why: OSError | None = None
+    try:
+        for family, _, _, _, address in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM):
+            made = socket.socket(family)
+            try:
+                made.bind(address)
+                made.listen(_BACKLOG)
+            except OSError as error:
+                made.close()
+                why = why or error
+            else:
+                return made
+    except OSError as error:  # the name is unknown
+        why = error
+    raise ParameterError(
+        f"host={host!r}: expected a name or address of this host ({why}); give one by which the "
+        "other hosts reach it"
+    )
 
 
 def _connected(address: Address, key: bytes, until: float, rank: int) -> Connection:
     """Return a connection to a member, as soon as it joins."""
     try:
-        made: Connection = _within(until, lambda: Client(address, authkey=key))
+        made: Connection = _within(until, lambda: _known(address, key))
     except (OSError, EOFError) as error:
         raise TeamError(f"rank {rank} ended before it joined ({error})") from None
+    except AuthenticationError:
+        raise TeamError(f"rank {rank} at {address} has another key: give all the same") from None
     except queue.Empty:
         raise TeamError(f"rank {rank} at {address} does not join") from None
     return made
+
+
+def _known(address: Address, key: bytes) -> Connection:
+    """Return a connection to a door, once both sides have proved that they know the key."""
+    made = socket.create_connection(address)
+    made.settimeout(None)
+    connection: Connection = Connection(made.detach())
+    answer_challenge(connection, key)
+    deliver_challenge(connection, key)
+    return connection
 
 
 def _within(until: float, work: Callable[[], Any]) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import Device, DeviceArray
+from pyopencl_gbdt.device.joint_arrays import MOST_BYTES, joint_arrays
 from pyopencl_gbdt.errors import MemoryPlanError
 
 
@@ -65,6 +66,15 @@ class MemoryPlan:
                 f"{caps.label}, which allocates {caps.max_alloc_bytes} at most; {advice}"
             )
 
-    def allocate(self, device: Device) -> dict[str, DeviceArray]:
-        """Allocate every array; their contents are undefined."""
-        return {name: device.empty(shape, dtype) for name, (shape, dtype) in self.arrays.items()}
+    def allocate(self, device: Device, *, joins: bool = False) -> dict[str, DeviceArray]:
+        """Allocate every array; their contents are undefined.
+
+        With ``joins``, small ones become parts of one, whose first contents go up in one copy; see
+        ``joint_arrays``.
+        """
+        small = [name for name in self.arrays if joins and self.bytes_of(name) <= MOST_BYTES]
+        joint = joint_arrays(device, {name: self.arrays[name] for name in small})
+        found = {}
+        for name, planned in self.arrays.items():  # a comprehension would be a closure over arrays
+            found[name] = joint.pop(name) if name in joint else device.empty(*planned)
+        return found

@@ -55,18 +55,8 @@ class MpiTeam(Member):
     def __init__(self, communicator: Any, limits: Limits | None = None) -> None:
         self._mpi, self._limits = mpi(), limits or Limits.of_environment()
         self._parts: list[Any] = []
-        late = threading.Timer(
-            self._limits.patience,
-            end_job,
-            (communicator, f"rank {communicator.rank}: the other ranks did not come"),
-        )
-        late.daemon = True
-        late.start()
-        self._own = communicator.Dup()
-        late.cancel()
-        threads = self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE
-        watched = self.size > 1 and threads
-        self._beats = _Beats(communicator.Dup(), self._limits) if watched else None
+        self._own = _duplicate(communicator, self._limits.patience)
+        self._beats = watch(communicator, self._limits)
 
     @property
     def rank(self) -> int:
@@ -92,6 +82,19 @@ class MpiTeam(Member):
         total = np.empty(part.shape, part.dtype)
         self._wait(self._own.Iallreduce(np.ascontiguousarray(part), total, self._mpi.SUM))
         return total  # type: ignore[return-value]
+
+    @property
+    def keeps_own(self) -> bool:
+        """Whether sums travel between processes."""
+        return True
+
+    def add_up_own(self, parts: Sequence[Integers]) -> Integers:
+        """Return the sum of all members' parts for this one."""
+        every = np.concatenate([part.reshape(-1) for part in parts])
+        total: Integers = parts[self.rank].copy()
+        counts = [part.size for part in parts]
+        self._wait(self._own.Ireduce_scatter(every, total, counts, self._mpi.SUM))
+        return total
 
     def _wait(self, request: Any) -> None:
         """Wait for a request, and give up after the limit.
@@ -154,6 +157,34 @@ def joined_team(communicator: Any) -> Any:
     return MpiTeam(communicator)
 
 
+def watch(communicator: Any, limits: Limits | None = None) -> Watch | None:
+    """Begin to give signs of life, and to look for those of another rank; all ranks call this.
+
+    Returns None, and does nothing, for a single rank, or if the MPI library allows no threads.
+
+    Parameters
+    ----------
+    communicator : mpi4py.MPI.Intracomm
+    limits : Limits or None
+        None takes those of the environment.
+    """
+    limits = limits or Limits.of_environment()
+    if communicator.size == 1 or mpi().Query_thread() != mpi().THREAD_MULTIPLE:
+        return None
+    return Watch(_duplicate(communicator, limits.silence), limits)
+
+
+def _duplicate(communicator: Any, seconds: float) -> Any:
+    """Return a copy of a communicator; end the job if other ranks do not come for so long."""
+    text = f"rank {communicator.rank}: the other ranks did not come within {seconds:g} s"
+    late = threading.Timer(seconds, end_job, (communicator, text))
+    late.daemon = True
+    late.start()
+    made = communicator.Dup()
+    late.cancel()
+    return made
+
+
 def end_job(communicator: Any, why: str) -> None:
     """End all processes of an MPI job."""
     sys.stderr.write(f"pyopencl_gbdt: {why}; training ends on all ranks\n")
@@ -161,7 +192,7 @@ def end_job(communicator: Any, why: str) -> None:
     communicator.Abort(1)
 
 
-class _Beats(threading.Thread):
+class Watch(threading.Thread):
     """Sends signs of life to the next rank, and ends the job if the rank before gives none.
 
     A rank that dies ends the job by itself, as MPI's launcher sees it. One that is stopped, or

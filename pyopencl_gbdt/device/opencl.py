@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyopencl as cl
 
 from pyopencl_gbdt.device import build_ahead, cache, driver_folders, forked
-from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
+from pyopencl_gbdt.device.base import FEW_BYTES, Array, Device, DeviceArray, Wait
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.opencl_program import OpenCLProgram
 from pyopencl_gbdt.device.opencl_source import POCL, build_source
@@ -43,6 +46,8 @@ _programs: dict[tuple[int, int, str], cl.Program] = {}
 #: Largest fill: NVIDIA's driver 580 never ends a fill of 2 GiB or more. Filling with 4-byte words
 #: takes a quarter of the time of filling with bytes.
 _FILL_BYTES = 1 << 30
+#: Copies to the device whose events are kept.
+_MOST_HANDED = 64
 
 
 def is_shared(context: Any) -> bool:
@@ -93,8 +98,10 @@ class OpenCLDevice(Device):
         super().__init__(caps)
         driver_folders.remember_launch_code()
         self.borrows = caps.unified_memory
+        self.works_in_place = self.borrows and caps.kind == "cpu"
         self.build_share = _POCL_BUILD_SHARE if caps.platform == POCL else 1.0
         self.cl_device = device
+        self._handed: deque[Any] = deque(maxlen=_MOST_HANDED)
         if profile:
             self.profiler = Profiler(_seconds)
         key = (os.getpid(), device.int_ptr)
@@ -157,6 +164,18 @@ class OpenCLDevice(Device):
             ) from error
         return array
 
+    def in_host_memory(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
+        array = DeviceArray(self, as_shape(shape), as_dtype(dtype), None)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        try:
+            array.handle = cl.Buffer(self.context, flags, max(1, array.nbytes))
+        except cl.Error as error:
+            raise MemoryPlanError(
+                f"{self.caps.label} cannot allocate {array.nbytes} bytes of the host's memory: "
+                f"{message(error)}; use fewer rows"
+            ) from error
+        return array
+
     def pinned(self, nbytes: int) -> Array:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
         both = cl.map_flags.READ | cl.map_flags.WRITE
@@ -185,6 +204,7 @@ class OpenCLDevice(Device):
 
     def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
         forked.check_device()
+        self.send()
         try:
             event = cl.enqueue_copy(
                 self.queue, host, array.handle, src_offset=start_bytes, is_blocking=False
@@ -193,14 +213,14 @@ class OpenCLDevice(Device):
         except cl.Error as error:
             raise self.lost("reading its memory", error) from error
         self._copied(DOWNLOAD, event, host.nbytes)
-        # as in ``mark``: a thread that waits for a CPU's queue works
-        return _Pause(self, self.queue.finish if self.caps.kind == "cpu" else event.wait, event)
+        return _Pause(self, self.queue.finish if self._waits_by_queue else event.wait, event)
 
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
+        self.n_copies += 1
         if self.profiler is not None:
             self.profiler.add(kind, event, n_bytes)
 
-    def clear(self, array: DeviceArray) -> None:
+    def _clear(self, array: DeviceArray) -> None:
         whole_words = array.nbytes // 4 * 4
         for start in range(0, array.nbytes, _FILL_BYTES):
             end = min(start + _FILL_BYTES, array.nbytes)
@@ -223,6 +243,7 @@ class OpenCLDevice(Device):
         self._copied(FILL, event, end - start)
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
+        self.send()
         if source.nbytes:
             try:
                 event = cl.enqueue_copy(
@@ -236,6 +257,13 @@ class OpenCLDevice(Device):
                 raise self.lost("copying memory", error) from error
             self._copied(COPY, event, 2 * source.nbytes)
 
+    @property
+    def alignment(self) -> int:
+        return max(1, int(self.cl_device.mem_base_addr_align) // 8)  # the driver says bits
+
+    def _bytes_of(self, whole: DeviceArray, begin: int, array: DeviceArray) -> Any:
+        return whole.handle.get_sub_region(begin, max(1, array.nbytes))
+
     def _part(
         self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
     ) -> Any:
@@ -248,6 +276,7 @@ class OpenCLDevice(Device):
 
     def read_into(self, array: DeviceArray, host: Array) -> None:
         forked.check_device()
+        self.send()
         self.n_waits += 1
         if host.nbytes:
             try:
@@ -255,19 +284,31 @@ class OpenCLDevice(Device):
             except cl.Error as error:
                 raise self.lost("reading its memory", error) from error
             self._copied(DOWNLOAD, event, host.nbytes)
+            self._handed.clear()
         if (helper := build_ahead.current()) is not None:
             helper.launched()
 
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        if host.nbytes <= FEW_BYTES:
+            self.hand_over(array, host.copy(), start_bytes)
+        else:
+            self.n_waits += 1
+            self._write(array, host, start_bytes, waits=True)
+
+    def hand_over(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
+        # pyopencl waits for a copy when its event is freed, so events are kept for a while
+        self._handed.append(self._write(array, host, start_bytes, waits=False))
+
+    def _write(self, array: DeviceArray, host: Array, start_bytes: int, *, waits: bool) -> Any:
         forked.check_device()
-        self.n_waits += 1
         try:
             event = cl.enqueue_copy(
-                self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=True
+                self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=waits
             )
         except cl.Error as error:
             raise self.lost("writing its memory", error) from error
         self._copied(UPLOAD, event, host.nbytes)
+        return event
 
     def finish(self) -> None:
         forked.check_device()
@@ -277,12 +318,20 @@ class OpenCLDevice(Device):
         except cl.Error as error:
             raise self.lost("waiting for it", error) from error
 
+    @property
+    def _waits_by_queue(self) -> bool:
+        """Whether the host waits for the whole queue, not for an event.
+
+        In Intel's runtime a host thread that waits for a queue runs work-groups; one that waits for
+        an event leaves its core idle: 79 ms a round instead of 55 on 2 cores. PoCL has threads of
+        its own: they lost 1 ms a round when the queue ran empty.
+        """
+        return self.caps.kind == "cpu" and self.caps.platform != POCL
+
     def mark(self) -> Callable[[], None]:
         forked.check_device()
         try:
-            if self.caps.kind == "cpu":
-                # In Intel's runtime a host thread that waits for a queue runs work-groups; one that
-                # waits for an event leaves its core idle: 79 ms a round instead of 55 on 2 cores.
+            if self._waits_by_queue:
                 self.queue.flush()
                 return _Pause(self, self.queue.finish)
             event = cl.enqueue_marker(self.queue)

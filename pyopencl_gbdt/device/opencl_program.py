@@ -121,7 +121,10 @@ class _Enqueue:
         if self.empty:
             return
         forked.check_device()
-        self.device.n_launches += 1
+        device = self.device
+        device.n_launches += 1
+        if device.unsent is not None:
+            device.send()
         if self.shared:
             self._set_arguments()
         try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device import forked
@@ -59,6 +61,24 @@ class OpenCLTransfers(Transfers):
 
     def _taken(self) -> Mark:
         return self._last[DOWNLOAD]
+
+    def write_in_place(
+        self, array: DeviceArray, nbytes: int, after: Mark, write: Callable[[Array], None]
+    ) -> None:
+        self.n_in += nbytes
+        self.wait(after)
+        flags = cl.map_flags.WRITE_INVALIDATE_REGION
+        try:
+            host, _ = cl.enqueue_map_buffer(self._in, array.handle, flags, 0, (nbytes,), np.uint8)
+        except cl.Error as error:
+            raise self.device.lost("mapping pages", error) from error
+        try:
+            write(host)
+        finally:
+            try:
+                host.base.release(self._in).wait()
+            except cl.Error as error:
+                raise self.device.lost("copying pages", error) from error
 
     def kernels_done(self) -> Mark:
         try:

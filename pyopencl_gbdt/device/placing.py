@@ -12,7 +12,12 @@ _ANY_GPU = ("auto", "gpu", "cuda")
 
 
 def open_in_turn(name: str, place: int) -> Device:
-    """Open a device for the process at a place among those of its host.
+    """Open the device of ``name_in_turn``; the arguments are the same, and so are the errors."""
+    return open_device(name_in_turn(name, place))
+
+
+def name_in_turn(name: str, place: int) -> str:
+    """Return the name of a device for the process at a place among those of its host.
 
     Parameters
     ----------
@@ -37,4 +42,4 @@ def open_in_turn(name: str, place: int) -> Device:
     if asked in _ANY_GPU and info.caps is not None and info.caps.kind == "gpu":
         gpus = every_gpu("cuda" if asked == "cuda" else "gpu")
         name = gpus[place % len(gpus)].device_id
-    return open_device(name)
+    return name

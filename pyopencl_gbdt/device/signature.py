@@ -77,18 +77,23 @@ class Parameter:
         return self._number(kernel, value)
 
     def _number(self, kernel: str, value: Any) -> Any:
-        scalar = _SCALARS[self.type]
-        if scalar is np.float32:
+        if self.type == "f32":
             return np.float32(value)
         if not isinstance(value, (int, np.integer, np.bool_)):
             raise self._wrong(kernel, value, f"an integer, {self.type}")
         number, (least, most) = int(value), _LIMITS[self.type]
         if not least <= number <= most:
             raise self._wrong(kernel, value, f"{least}..{most}, {self.type}")
-        return scalar(number)
+        return _scalar(self.type, number)
 
     def _wrong(self, kernel: str, value: Any, expected: str) -> TypeError:
         return TypeError(f"kernel {kernel!r}: {self.name}={value!r}: expected {expected}")
+
+
+@lru_cache(maxsize=4096)
+def _scalar(kind: str, number: int) -> Any:
+    """Return a number of a kernel's type; the launches of a fit share most of them."""
+    return _SCALARS[kind](number)
 
 
 @lru_cache(maxsize=4096)

@@ -7,14 +7,10 @@ Every member has a connection to every other, of the standard library's
 from __future__ import annotations
 
 import math
-import os
 import pickle
-import socket
-import struct
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from multiprocessing.connection import Connection
@@ -22,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.device.channel import VALUE, Channel, LostError, SaidError
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.packed_integers import bytes_of, packed, unpacked
 from pyopencl_gbdt.device.team import Alone, Integers, Member, Team
 from pyopencl_gbdt.errors import TeamError
 
@@ -30,28 +28,39 @@ from pyopencl_gbdt.errors import TeamError
 #: sends it to the others, 2 (n - 1) / n times the array instead of n - 1 times. Two messages
 #: instead of one cost more below this size (4 processes of one host; ``python -m bench scaling``).
 SLICED_BYTES = 1 << 16
-#: What a message begins with. An empty message is a sign of life.
-_VALUE, _ARRAY, _FAILURE = b"V", b"A", b"F"
+#: Integers are packed where the link to the others carries fewer bytes a second than this, ...
+#: Over loopback, 1.2 to 1.6 GB/s, packed sums of own features took between 15 % less and 33 % more
+#: time (2 to 8 processes, 2 cores of an AMD EPYC); at 1 Gbit/s, 2 MiB took 36 % less
+#: (``python -m bench scaling``, ``docs/scaling.md``).
+SLOW_LINK = 0.5e9
+#: ... in messages of at least so many bytes: packing takes 30 us more than its bytes do.
+PACKED_BYTES = 1 << 14
+#: Bytes that members send each other to time the link, and how often: the fastest counts.
+PROBE_BYTES, _PROBES = 1 << 18, 3
 
 
 class SocketTeam(Member):
     """A member with a connection to every other one; see ``Door``.
 
+    A team trains once: after an error, or an interrupt, its members leave it.
+
     Attributes
     ----------
     sent_bytes, n_messages : int
         What this member has sent so far, without signs of life.
+    narrows : bool or None
+        Whether integers go in as few bytes as they need; None before the link was timed.
     """
+
+    narrows: bool | None = None
 
     def __init__(self, rank: int, connections: Mapping[int, Connection], limits: Limits) -> None:
         self._rank, self._limits = rank, limits
-        self._connections = dict(connections)
+        self._channels = {other: Channel(one) for other, one in connections.items()}
         self._called = list(range(len(connections) + 1))  # ranks, as errors name them
-        self._locks = {other: threading.Lock() for other in connections}
+        self._apart: dict[int, Channel] = {}  # members of another team that this one is a part of
         self._ended = threading.Event()
         self.sent_bytes = self.n_messages = 0
-        for connection in self._connections.values():
-            _prepare(connection, limits.patience)
         self._beats = threading.Thread(target=self._beat, daemon=True, name="signs of life")
         self._beats.start()
 
@@ -61,15 +70,15 @@ class SocketTeam(Member):
 
     @property
     def size(self) -> int:
-        return len(self._connections) + 1
+        return len(self._channels) + 1
 
     # -- values ----------------------------------------------------------------------------
     def exchange(self, value: Any) -> list[Any]:
         """Return the values of all members, in the order of ranks; see ``Team``."""
-        packed = pickle.dumps(value, protocol=5)
+        message = pickle.dumps(value, protocol=5)
         found: list[Any] = [None] * self.size
         found[self._rank] = value
-        for other, received in self._with_every(lambda _: (_VALUE, packed)):
+        for other, received in self._with_every(lambda _: message):
             found[other] = pickle.loads(received)
         return found
 
@@ -80,14 +89,49 @@ class SocketTeam(Member):
         flat = np.ascontiguousarray(part).reshape(-1)
         ends = [flat.size * rank // self.size for rank in range(self.size + 1)]
         slices = [slice(a, b) for a, b in pairwise(ends)]
-        total = flat[slices[self._rank]].copy()
-        for _, received in self._with_every(lambda other: (_ARRAY, flat[slices[other]].data)):
-            total += np.frombuffer(received, flat.dtype)
+        total, to_bytes = flat[slices[self._rank]].copy(), self._to_bytes()
+        others = self._with_every(lambda other: to_bytes(flat[slices[other]]))
+        for _, received in others:
+            total += unpacked(received, flat.dtype, total.size)
         whole = np.empty_like(flat)
         whole[slices[self._rank]] = total
-        for other, received in self._with_every(lambda _: (_ARRAY, total.data)):
-            whole[slices[other]] = np.frombuffer(received, flat.dtype)
+        message = to_bytes(total)
+        for other, received in self._with_every(lambda _: message):
+            own = whole[slices[other]]
+            own[:] = unpacked(received, flat.dtype, own.size)
         return whole.reshape(part.shape)  # type: ignore[return-value]
+
+    @property
+    def keeps_own(self) -> bool:
+        """Whether sums travel between processes."""
+        return True
+
+    def add_up_own(self, parts: Sequence[Integers]) -> Integers:
+        """Return the sum of all members' parts for this one: the first half of slices."""
+        total: Integers = parts[self._rank].copy()
+        to_bytes = self._to_bytes()
+        for _, received in self._with_every(lambda other: to_bytes(parts[other])):
+            total += unpacked(received, total.dtype, total.size).reshape(total.shape)
+        return total
+
+    def _link_is_slow(self) -> bool:
+        """Return whether the link is slow; all members call this at the same time."""
+        probe, fastest = bytes(PROBE_BYTES), math.inf
+        for _ in range(_PROBES):
+            self.exchange(None)
+            began = time.perf_counter()
+            for _, received in self._with_every(lambda _: probe):
+                del received
+            fastest = min(fastest, time.perf_counter() - began)
+        return (self.size - 1) * PROBE_BYTES < SLOW_LINK * fastest
+
+    def _to_bytes(self) -> Callable[[Integers], memoryview]:
+        """Return what makes messages of arrays; call it before members talk of something else."""
+        if self.narrows is None:
+            self.narrows = self._link_is_slow()
+        if not self.narrows:
+            return bytes_of
+        return lambda part: (packed if part.nbytes >= PACKED_BYTES else bytes_of)(part)
 
     def _with_every(self, message: Any) -> Any:
         """Exchange messages with the others, one after the other; yield rank and what came.
@@ -99,69 +143,47 @@ class SocketTeam(Member):
             other = (step - self._rank) % self.size
             if other == self._rank:
                 continue
-            kind, data = message(other)
+            data = message(other)
             if self._rank < other:
-                self._send(other, kind, data)
+                self._send(other, data)
                 yield other, self._receive(other)
             else:
                 received = self._receive(other)
-                self._send(other, kind, data)
+                self._send(other, data)
                 yield other, received
 
     # -- messages --------------------------------------------------------------------------
-    def _send(self, other: int, kind: bytes, data: Any) -> None:
-        connection = self._connections[other]
+    def _send(self, other: int, data: Any) -> None:
         try:
-            with self._locks[other]:
-                connection.send_bytes(kind)
-                connection.send_bytes(data)
-        except OSError:
-            self._said(other)
-            raise self._lost(other, "ended") from None
+            self._channels[other].send(VALUE, data, self._limits, self._look)
+        except (LostError, SaidError) as error:
+            raise self._ended_by(other, error) from None
         self.n_messages += 1
         self.sent_bytes += memoryview(data).nbytes + 9
 
-    def _receive(self, other: int) -> bytes:
-        connection, began = self._connections[other], time.monotonic()
-        heard = began
+    def _receive(self, other: int) -> bytearray:
         try:
-            while True:
-                now = time.monotonic()
-                if not connection.poll(min(1.0, self._limits.silence / 4)):
-                    if time.monotonic() - heard > self._limits.silence:
-                        raise self._lost(other, f"gave no sign of life for {now - heard:.0f} s")
-                    continue
-                heard = time.monotonic()
-                kind = connection.recv_bytes()
-                if kind == _FAILURE:
-                    raise TeamError(connection.recv_bytes().decode())
-                if kind:
-                    return connection.recv_bytes()
-                if heard - began > self._limits.patience:
-                    raise self._lost(other, f"sent nothing for {heard - began:.0f} s")
-        except (EOFError, OSError):
-            raise self._lost(other, "ended") from None
+            return self._channels[other].receive(self._limits, self._look)
+        except (LostError, SaidError) as error:
+            raise self._ended_by(other, error) from None
 
-    def _said(self, other: int) -> None:
-        """Raise what a member said before it ended, if it did."""
-        connection = self._connections[other]
-        with suppress(OSError, EOFError):
-            while connection.poll():
-                if connection.recv_bytes() == _FAILURE:
-                    raise TeamError(connection.recv_bytes().decode())
-
-    def _lost(self, other: int, what: str) -> TeamError:
+    def _ended_by(self, other: int, error: Exception) -> TeamError:
+        if isinstance(error, SaidError):
+            return TeamError(str(error))
         lost, own = self._called[other], self._called[self._rank]
-        return TeamError(f"rank {lost} {what}, so rank {own} ended too")
+        return TeamError(f"rank {lost} {error}, so rank {own} ended too")
+
+    def _look(self) -> None:
+        """Raise an error if a member is gone that takes no part until this team has trained."""
+        for called, channel in self._apart.items():
+            if channel.is_gone:
+                own = self._called[self._rank]
+                raise TeamError(f"rank {called} ended, so rank {own} ended too")
 
     def _beat(self) -> None:
         while not self._ended.wait(self._limits.beat):
-            for other, connection in self._connections.items():
-                lock = self._locks[other]
-                if lock.acquire(blocking=False):  # else something is being sent, a sign of life
-                    with suppress(OSError):
-                        connection.send_bytes(b"")
-                    lock.release()
+            for channel in self._channels.values():
+                channel.beat()
 
     # -- the end ---------------------------------------------------------------------------
     def leave(self, error: BaseException | None = None) -> None:
@@ -169,12 +191,8 @@ class SocketTeam(Member):
         self._ended.set()
         own = self._called[self._rank]
         why = str(error) if isinstance(error, TeamError) else f"rank {own}: {_of(error)}"
-        for other, connection in self._connections.items():
-            with suppress(OSError):
-                if error is not None and self._locks[other].acquire(timeout=self._limits.beat):
-                    connection.send_bytes(_FAILURE)
-                    connection.send_bytes(why.encode())
-                connection.close()
+        for channel in self._channels.values():
+            channel.close(None if error is None else why, self._limits)
 
     def wait_long(self) -> None:
         """Wait for the others as long as they give signs of life."""
@@ -189,29 +207,14 @@ class _Some(SocketTeam):
     """Some members of a team; it shares the connections."""
 
     def __init__(self, team: SocketTeam, ranks: Sequence[int]) -> None:
-        own = [rank for rank in ranks if rank != team.rank]
         place = {rank: number for number, rank in enumerate(ranks)}
         self._rank, self._limits, self._ended = place[team.rank], team._limits, team._ended
-        self._connections = {place[rank]: team._connections[rank] for rank in own}
-        self._locks = {place[rank]: team._locks[rank] for rank in own}
+        every = team._channels.items()
+        self._channels = {place[rank]: one for rank, one in every if rank in place}
+        self._apart = {team._called[rank]: one for rank, one in every if rank not in place}
         self._called = [team._called[rank] for rank in ranks]
         self.sent_bytes = self.n_messages = 0
 
 
 def _of(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {error}" if error is not None else "ended"
-
-
-def _prepare(connection: Connection, patience: float) -> None:
-    """Send messages at once, and give up a peer that takes nothing."""
-    own = socket.socket(fileno=connection.fileno())
-    try:
-        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if os.name != "posix":
-            return
-        time_limit = struct.pack("ll", int(patience) + 1, 0)
-        with suppress(OSError):
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, time_limit)
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, time_limit)
-    finally:
-        own.detach()

@@ -9,6 +9,7 @@ members exchange, so the members' trees are the same. ``docs/pages-and-teams.md`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team_sums import Buffers, Reduce, Window
+from pyopencl_gbdt.device.team_sums import Buffers, Reduce, ReduceOwn, Window
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
@@ -32,10 +33,15 @@ class Team(Protocol):
         The member's number, from 0, and the number of members.
     enqueues : bool
         Whether sums are enqueued as kernels are: then the host need not wait for them.
+    keeps_own : bool
+        Whether sums travel between processes, so that it may pay if a member gets only its own.
     """
 
     @property
     def enqueues(self) -> bool: ...
+
+    @property
+    def keeps_own(self) -> bool: ...
 
     @property
     def rank(self) -> int: ...
@@ -71,6 +77,23 @@ class Team(Protocol):
             Integers as which the array's bytes are added up; None is the array's dtype.
         """
 
+    def sum_own(
+        self, array: DeviceArray, window: Window | None, ends: Sequence[int]
+    ) -> list[Action]:
+        """Return the actions after which this member's elements of the rows are sums over all.
+
+        Other elements keep what they were.
+
+        Parameters
+        ----------
+        array : DeviceArray of integers
+            Of the same shape in every member.
+        window : slice, callable or None
+            As for ``sum``.
+        ends : sequence of int, shape (size + 1,)
+            Where each member's elements of a row begin, and the length of a row.
+        """
+
     def least(self, number: int) -> int:
         """Return the smallest of all members' numbers; waits for all members."""
 
@@ -82,7 +105,7 @@ class Alone:
     """A team of one, which has nothing to exchange."""
 
     rank, size = 0, 1
-    enqueues = False
+    enqueues = keeps_own = False
 
     def exchange(self, value: Any) -> list[Any]:
         """Return the one value."""
@@ -94,6 +117,12 @@ class Alone:
 
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
+    ) -> list[Action]:
+        """Return no actions."""
+        return []
+
+    def sum_own(
+        self, array: DeviceArray, window: Window | None, ends: Sequence[int]
     ) -> list[Action]:
         """Return no actions."""
         return []
@@ -113,6 +142,11 @@ class Member(ABC):
     @property
     def enqueues(self) -> bool:
         """Whether sums are enqueued as kernels are."""
+        return False
+
+    @property
+    def keeps_own(self) -> bool:
+        """Whether sums travel between processes."""
         return False
 
     @cached_property
@@ -140,6 +174,20 @@ class Member(ABC):
             total += other
         return total
 
+    def add_up_own(self, parts: Sequence[Integers]) -> Integers:
+        """Return the sum of all members' parts for this one.
+
+        Parameters
+        ----------
+        parts : sequence of arrays of integers
+            One for each member, in the order of ranks; those for one member have one shape.
+        """
+        first, *others = (theirs[self.rank] for theirs in self.exchange(list(parts)))
+        total: Integers = first.copy()
+        for other in others:
+            total += other
+        return total
+
     def add_in_place(self, part: npt.NDArray[Any]) -> None:
         """Replace integers by the sum over all members.
 
@@ -156,6 +204,12 @@ class Member(ABC):
         """Return the sum over the members, one action."""
         as_dtype = array.dtype if dtype is None else np.dtype(dtype)
         return [Reduce(self, array, window, as_dtype)]
+
+    def sum_own(
+        self, array: DeviceArray, window: Window | None, ends: Sequence[int]
+    ) -> list[Action]:
+        """Return the sum over the members, one action."""
+        return [ReduceOwn(self, array, window, array.dtype, ends=tuple(ends))]
 
     def least(self, number: int) -> int:
         """Return the smallest of all members' numbers."""

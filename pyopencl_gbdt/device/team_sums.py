@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,8 +71,14 @@ class Adds(Protocol):
     def buffers(self) -> Buffers:
         """Memory for copies from and to the member's device."""
 
+    @property
+    def rank(self) -> int: ...
+
     def add_in_place(self, part: npt.NDArray[Any]) -> None:
         """Replace integers by the sum over all members; ``part`` is 1-D."""
+
+    def add_up_own(self, parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """Return the sum of all members' parts for this one."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +99,22 @@ class Reduce:
     dtype: np.dtype[Any]
     name: str = "sum over the team"
 
+    @property
+    def piece_bytes(self) -> int:
+        """Bytes that are added up at a time."""
+        return max(1, PIECE_BYTES // self.dtype.itemsize) * self.dtype.itemsize
+
+    def add(self, piece: npt.NDArray[Any]) -> None:
+        """Replace a piece's integers by the sum over the members."""
+        self.member.add_in_place(piece)
+
     def __call__(self) -> None:
         array = self.array
         rows = rows_of(self.window, array)
         row_bytes = array.nbytes // array.shape[0]
         self.member.buffers.n_sums += 1
         start, end = rows.start * row_bytes, rows.stop * row_bytes
-        step = max(1, PIECE_BYTES // self.dtype.itemsize) * self.dtype.itemsize
+        step = self.piece_bytes
         buffers = self.member.buffers.of(array.device, min(step, max(end - start, 1)))
         reading: deque[tuple[int, npt.NDArray[np.uint8], Wait]] = deque()
         for number, first in enumerate(range(start, end, step)):
@@ -112,13 +128,39 @@ class Reduce:
     def _finish(self, first: int, piece: npt.NDArray[np.uint8], wait: Wait) -> None:
         """Add up a piece that is being read, and enqueue its copy to the device."""
         kept, times = self.member.buffers, [time.perf_counter()]
-        for part in (wait, partial(self.member.add_in_place, piece.view(self.dtype))):
+        for part in (wait, partial(self.add, piece.view(self.dtype))):
             part()
             times.append(time.perf_counter())
         kept.waited += times[1] - times[0]
         kept.added += times[2] - times[1]
         kept.n_bytes += piece.nbytes
         kept.writing.append(self.array.device.write_later(self.array, piece, first))
+
+
+@dataclass(frozen=True)
+class ReduceOwn(Reduce):
+    """Replaces this member's elements of an array's rows by their sum over a team.
+
+    Attributes
+    ----------
+    ends : sequence of int
+        Where each member's elements of a row begin, and the length of a row.
+    """
+
+    ends: Sequence[int] = ()
+    name: str = "sum of own features over the team"
+
+    @property
+    def piece_bytes(self) -> int:
+        """Bytes of whole rows, one at least."""
+        row_bytes = self.ends[-1] * self.dtype.itemsize
+        return max(1, PIECE_BYTES // row_bytes) * row_bytes
+
+    def add(self, piece: npt.NDArray[Any]) -> None:
+        """Replace this member's elements by the sum over the members."""
+        rows = piece.reshape(-1, self.ends[-1])
+        parts = [rows[:, a:b] for a, b in pairwise(self.ends)]
+        parts[self.member.rank][:] = self.member.add_up_own(parts)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ wait for it on the device, and the host goes on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,14 +57,34 @@ class Transfers:
             What has to have run before.
         """
         self.n_in += host.nbytes
+        self.device.send()
         self._bring(array, host, [mark for mark in after if mark is not None])
         return self._brought()
 
     def take(self, array: DeviceArray, host: Array, after: Sequence[Mark]) -> Mark:
         """Enqueue a copy of an array's first bytes to uint8 host memory; see ``bring``."""
         self.n_out += host.nbytes
+        self.device.send()
         self._take(array, host, [mark for mark in after if mark is not None])
         return self._taken()
+
+    def write_in_place(
+        self, array: DeviceArray, nbytes: int, after: Mark, write: Callable[[Array], None]
+    ) -> None:
+        """Let a function write an array's first bytes where they lie; the host waits.
+
+        Of devices that share the host's memory (``Device.borrows``); any thread may call it.
+
+        Parameters
+        ----------
+        array : DeviceArray
+        nbytes : int
+        after : Mark
+            What has to have run before.
+        write : callable
+            Takes uint8 host memory of so many bytes, and writes all of it.
+        """
+        raise NotImplementedError(f"{self.device.caps.label} does not share the host's memory")
 
     def kernels_done(self) -> Mark:
         """Return a mark of all kernels that were enqueued so far."""

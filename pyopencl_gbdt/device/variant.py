@@ -58,6 +58,9 @@ class Variant:
 #: Empty if it runs in some fits only, or in none.
 Phase = Literal["", "set-up", "rounds", "prediction"]
 
+#: Data on which ``tune`` measures a kernel: numbers, numbers that are mostly missing, categories.
+Rows = Literal["numbers", "missing", "categories"]
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -84,6 +87,8 @@ class Kernel:
     """Further kernels whose time these parameters affect."""
     fitted_with: Mapping[str, str] = field(default_factory=dict)
     """Parameters of a fit that runs it, which ``tune`` measures; none if every fit does."""
+    fitted_on: Rows = "numbers"
+    """Data of that fit."""
 
     def __post_init__(self) -> None:
         """Check that all variants are of this kernel."""

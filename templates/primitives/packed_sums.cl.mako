@@ -1,14 +1,60 @@
-## packed_sums: both sums of a code in one cell of 8 bytes; `histogram_cpu` imports it
+## packed_sums: a work-group's own sums, in 8 or 16 bytes a code; `histogram_cpu` imports it
 ##
-##   cell     |G: 35 bits|H: 29 bits|      more cells than pairs of 64 bits stay in a core's first cache
-##   rows     |--run--|--run--|            each run is added to cells, then these to the pool
+##   sums     |f0: 256 places|f1: 256 places|..     codes of a byte: where a feature's sums begin is a
+##                                                  constant, so three instructions add to a code
+##            |f0  |f1      |f2    |..              wider codes: sums follow each other, as in the pool
+##
+##   pair     |G: 64 bits|H: 64 bits|
+##   cell     |G: 35 bits|H: 29 bits|   more cells than pairs stay in a core's first cache
+##   rows     |--run--|--run--|         each run is added to cells, then these to the pool
 ##
 ##   A run ends before any sum of gradients could leave its 35 bits. Hessians are not negative in training.
 ##   So if one sum leaves its 29 bits, the lower bits of all cells add up to less than the run's Hessians.
 ##   Then these are added again, alone: they give what was carried from each H to its G. The next runs are
 ##   half as long; in the end there are none.
 
+## Add to the sum of each of a row's codes; `plus` says how.
+<%def name="each_code(plus, code, places)">\
+% if code == "u8":
+    for (; place + ${places} <= n_places; place += ${places}) {
+% for k in range(places):
+        ${plus(f"sums[{256 * k} + code[{k}]]")};
+% endfor
+        sums += ${256 * places};
+        code += ${places};
+    }
+    for (; place < n_places; place++) {
+        ${plus("sums[code[0]]")};
+        sums += 256;
+        code++;
+    }
+% else:
+    for (; place < n_places; place++) ${plus("sums[source->offset[place] - source->code_begin + code[place]]")};
+% endif
+</%def>
+## The rows `prefetch` places further on are asked for.
+<%def name="ask_ahead(prefetch)">\
+% if prefetch:
+        if (!piece.in_order && at + ${prefetch} < piece.end) {
+            const u32 later = source->rows[at + ${prefetch}];
+            PREFETCH(source->codes + (later - source->first_row) * source->stride);
+            if (source->straddles)
+                PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
+            PREFETCH(source->quanta + piece.base + later);
+        }
+% endif
+</%def>
+## The first of a feature's sums, and the first behind them.
+<%def name="sums_of_place(code)">\
+        const u32 first = source->offset[place] - source->code_begin;
+        const u32 end = place + 1 < source->n_places ? source->offset[place + 1] - source->code_begin : n_codes;
+        const u32 gap = ${"256 * place - first" if code == "u8" else "0"};
+</%def>
 <%def name="functions(code, places, prefetch)">
+<%
+    def plus_cell(cell): return f"{cell} += number"
+    def plus_pair(cell): return f"{cell} = ADD_I64X2({cell}, pair)"
+%>\
 #define H_BITS 29
 #define H_MASK (((i64)1 << H_BITS) - 1)
 /* A row's gradient is at most 2^31; Hessians of a run carry less than 2^15. */
@@ -16,97 +62,142 @@
 #define MOST_ROWS 4096u  /* of a run */
 #define LEAST_ROWS 1024u
 
-/* What a work-group adds runs of rows with. */
+/* What a work-group adds rows with. */
 typedef struct {
     GLOBAL const u32* rows;
     GLOBAL const i32x2* quanta;
+    GLOBAL const i32x2* high_words;
     GLOBAL const u32* offset;
     GLOBAL const ${code}* codes;
-    u64 stride;                /* codes of a row, with padding */
-    u32 first_row, n_places, code_begin, code_end;
+    u64 stride;    /* codes of a row, with padding */
+    u32 straddles; /* a row's codes may lie in two lines of a cache */
+    u32 first_row, n_places, code_begin, code_end, wide;
 } source_t;
 
 /* Add a number to the cell of each of a row's codes. */
-FN void add_to_cells(LOCAL i64* cells, const i64 number, const source_t* source, const u32 row) {
-    GLOBAL const u32* offset = source->offset;
+FN void add_to_cells(LOCAL i64* sums, const i64 number, const source_t* source, const u32 row) {
     GLOBAL const ${code}* code = source->codes + (row - source->first_row) * source->stride;
     const u32 n_places = source->n_places;
     u32 place = 0;
-    for (; place + ${places} <= n_places; place += ${places}) {
-% for k in range(places):
-        cells[offset[place + ${k}] + code[place + ${k}]] += number;
-% endfor
-    }
-    for (; place < n_places; place++) cells[offset[place] + code[place]] += number;
+${each_code(plus_cell, code, places)}\
+}
+
+/* Add a row's gradient and Hessian to the pair of each of its codes. */
+FN void add_to_pairs(LOCAL i64x2* sums, const i64x2 pair, const source_t* source, const u32 row) {
+    GLOBAL const ${code}* code = source->codes + (row - source->first_row) * source->stride;
+    const u32 n_places = source->n_places;
+    u32 place = 0;
+${each_code(plus_pair, code, places)}\
 }
 
 /* Add the cells to the pool's sums, and clear them. Returns the Hessians in their lower bits. */
-FN i64 move_cells(LOCAL i64* cells, GLOBAL i64* target, const u32 n_cells) {
+FN i64 move_cells(LOCAL i64* cells, GLOBAL i64* target, const source_t* source) {
+    const u32 n_codes = source->code_end - source->code_begin;
     i64 sum_h = 0;
-    for (u32 c = 0; c < n_cells; c++) {
-        const i64 cell = cells[c], h = cell & H_MASK;
-        sum_h += h;
-        target[2 * c] += cell >> H_BITS;
-        target[2 * c + 1] += h;
-        cells[c] = 0;
+    for (u32 place = 0; place < source->n_places; place++) {
+${sums_of_place(code)}\
+        LOCAL i64* own = cells + gap;
+        for (u32 c = first; c < end; c++) {
+            const i64 cell = own[c], h = cell & H_MASK;
+            sum_h += h;
+            target[2 * c] += cell >> H_BITS;
+            target[2 * c + 1] += h;
+            own[c] = 0;
+        }
     }
     return sum_h;
+}
+
+/* Add what Hessians carried to the gradients above them: cells have sums of Hessians alone. */
+FN void move_carries(LOCAL i64* cells, GLOBAL i64* target, const source_t* source) {
+    const u32 n_codes = source->code_end - source->code_begin;
+    for (u32 place = 0; place < source->n_places; place++) {
+${sums_of_place(code)}\
+        LOCAL i64* own = cells + gap;
+        for (u32 c = first; c < end; c++) {
+            const i64 carry = own[c] >> H_BITS;
+            target[2 * c] -= carry;
+            target[2 * c + 1] += carry << H_BITS;
+            own[c] = 0;
+        }
+    }
 }
 
 /* Add a run of rows. Returns the first row behind it; halves `most_rows` if a cell overflowed. */
 FN u32 add_run(LOCAL i64* cells, GLOBAL i64* target, const piece_t piece, const u32 begin,
                const source_t* source, u32* most_rows) {
-    const u32 n_cells = source->code_end - source->code_begin;
     const u32 most = piece.end - begin < *most_rows ? piece.end : begin + *most_rows;
-    LOCAL i64* own = cells - source->code_begin;
     i64 sum_g = 0, sum_h = 0; /* of gradients without their signs, and of Hessians */
     i32 signs = 0; /* negative if a Hessian is: only the primitive's are */
-    u32 end = begin;
-    for (; end < most && sum_g < MOST_GRADIENTS; end++) {
-        const u32 row = piece.in_order ? end - piece.base : source->rows[end];
-% if prefetch:
-        if (!piece.in_order && end + ${prefetch} < piece.end) {
-            const u32 later = source->rows[end + ${prefetch}];
-            PREFETCH(source->codes + (later - source->first_row) * source->stride);
-            PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
-            PREFETCH(source->quanta + piece.base + later);
-        }
-% endif
+    u32 at = begin;
+    for (; at < most && sum_g < MOST_GRADIENTS; at++) {
+        const u32 row = piece.in_order ? at - piece.base : source->rows[at];
+${ask_ahead(prefetch)}\
         const i32x2 quanta = source->quanta[piece.base + row];
         sum_g += quanta.x < 0 ? -(i64)quanta.x : quanta.x;
         sum_h += quanta.y;
         signs |= quanta.y;
-        add_to_cells(own, ((i64)quanta.x << H_BITS) + quanta.y, source, row);
+        add_to_cells(cells, ((i64)quanta.x << H_BITS) + quanta.y, source, row);
     }
-    GLOBAL i64* sums = target + 2 * (u64)source->code_begin;
-    const i64 moved = move_cells(cells, sums, n_cells);
-    if (signs >= 0 && moved == sum_h * source->n_places) return end;
-    for (u32 at = begin; at < end; at++) {
+    const u32 run_end = at;
+    const i64 moved = move_cells(cells, target, source);
+    if (signs >= 0 && moved == sum_h * source->n_places) return run_end;
+    for (at = begin; at < run_end; at++) {
         const u32 row = piece.in_order ? at - piece.base : source->rows[at];
-        add_to_cells(own, source->quanta[piece.base + row].y, source, row);
+        add_to_cells(cells, source->quanta[piece.base + row].y, source, row);
     }
-    for (u32 c = 0; c < n_cells; c++) {
-        const i64 carry = cells[c] >> H_BITS;
-        sums[2 * c] -= carry;
-        sums[2 * c + 1] += carry << H_BITS;
-        cells[c] = 0;
-    }
+    move_carries(cells, target, source);
     *most_rows /= 2;
-    return end;
+    return run_end;
+}
+
+/* Add a piece's rows from `begin` on, whatever their sums. */
+FN void add_plain(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, const u32 begin,
+                  const source_t* source) {
+    const u32 n_codes = source->code_end - source->code_begin;
+    for (u32 at = begin; at < piece.end; at++) {
+        const u32 row = piece.in_order ? at - piece.base : source->rows[at];
+${ask_ahead(prefetch)}\
+        const i64x2 pair = pair_of(source->quanta, source->high_words, piece.base + row, source->wide);
+        add_to_pairs(pairs, pair, source, row);
+    }
+    for (u32 place = 0; place < source->n_places; place++) {
+${sums_of_place(code)}\
+        LOCAL i64x2* own = pairs + gap;
+        for (u32 c = first; c < end; c++) {
+            target[c] = ADD_I64X2(target[c], own[c]);
+            own[c] = MAKE_I64X2(0, 0);
+        }
+    }
+}
+
+/* Add a piece's rows, but for few. Returns the first that is left. */
+FN u32 add_piece(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, const u32 packs,
+                 const source_t* source, u32* most_rows) {
+    const u32 n_codes = source->code_end - source->code_begin;
+    u32 first = piece.begin;
+    while (packs && *most_rows >= LEAST_ROWS && piece.end - first >= n_codes / 4)
+        first = add_run((LOCAL i64*)pairs, (GLOBAL i64*)target, piece, first, source, most_rows);
+    if (piece.end - first < n_codes / 16) return first;
+    add_plain(pairs, target, piece, first, source);
+    return piece.end;
 }
 </%def>
 
-## Say what runs of rows are added with, and clear the cells.
-<%def name="begin(block)">
+## Say what rows are added with, and clear the sums.
+<%def name="begin(block, code)">
     source_t source;
     source.quanta = quanta;
+    source.high_words = high_words;
     source.offset = offset;
     source.codes = mine;
     source.stride = (u64)row_stride * ${block};
+    source.straddles = (row_stride & (row_stride - 1)) || row_stride > 4;
     source.first_row = first_row;
     source.n_places = n_places;
     source.code_begin = code_begin;
     source.code_end = code_end;
     u32 most_rows = MOST_ROWS;
-    for (u32 c = 0; c < code_end - code_begin; c++) cells[c] = 0;
+    for (u32 c = 0; c < ${"256 * n_places" if code == "u8" else "code_end - code_begin"}; c++)
+        pairs[c] = MAKE_I64X2(0, 0);
 </%def>

@@ -73,7 +73,7 @@ class FakeDevice(Device):
         self.allocations.append(nbytes)
         return np.full(nbytes, 0xAA, np.uint8)
 
-    def clear(self, array: Any) -> None:
+    def _clear(self, array: Any) -> None:
         array.handle[:] = 0
 
     def copy(self, source: Any, target: Any, start: int) -> None:
@@ -103,6 +103,7 @@ def opencl_device(platform: Any = None, **changes: Any) -> Any:
         "endian_little": True,
         "extensions": "cl_khr_int64_base_atomics cl_khr_icd",
         "global_mem_size": 1024 * MIB,
+        "int_ptr": -1,
         "host_unified_memory": False,
         "local_mem_size": 32 * 1024,
         "max_compute_units": 8,

@@ -35,6 +35,7 @@ LIBRARIES = frozenset(
         "packed_sums",
         *("pairs_of_nodes", "node_borders"),
         *("column_walks", "closed_features", "runs_of_borders", "ordered_sums", "leaf_of_rows"),
+        "run_sums",
         "value_codes",
     }
 )
@@ -62,6 +63,7 @@ VALUES: dict[str, list[Any]] = {
     "prefetch": [0, 24],
     "run": [256],
     "cells": [1024],
+    "pairs": [8192, 0],
     "most_cells": [1024],
     "codes": [256],
     "copies": [1, 4],
@@ -132,6 +134,7 @@ VALUES: dict[str, list[Any]] = {
             "missing",
             "interleaved",
             "clipped",
+            "doubles",
             "shrunk",
             "listed",
             "few",
@@ -139,6 +142,7 @@ VALUES: dict[str, list[Any]] = {
             "sparse",
             "categories",
             "tables",
+            "many",
         )
     },
 }
@@ -189,6 +193,9 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     leaf-wise growth counts its leaves by its steps.
     """
     if template.startswith("split"):
+        inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")
+        if params.get("doubles") and inexact:
+            return False
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "whole_trees":
         return params["wg_size"] == 1 and params["code"] != "tiled"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.base import FEW_BYTES
 from pyopencl_gbdt.dtypes import NODE
 from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
 from tests.compare import assert_same_bits
@@ -87,10 +88,15 @@ def test_waits_are_counted(device):
     opened = open_device(device.caps.device_id)
     array = opened.empty(4, np.float32)
     assert opened.n_waits == 0
-    array.set(np.zeros(4, np.float32))
-    array.get()
+    values = np.zeros(4, np.float32)
+    array.set(values)
+    values[:] = 7  # few values are copied, so that the host need not wait
+    assert opened.n_waits == 0
+    assert not array.get().any()
     opened.finish()
-    assert opened.n_waits == 3
+    large = opened.empty(FEW_BYTES // 4 + 1, np.float32)
+    large.set(np.zeros(large.size, np.float32))
+    assert (opened.n_waits, opened.n_copies) == (3, 3)
     assert opened.elapsed(lambda: opened.clear(array)) > 0
 
 

@@ -34,7 +34,7 @@ class Stream:
 def device():
     return SimpleNamespace(
         stream=Stream(), n_launches=0, cuda=contextlib.nullcontext(),
-        guarded=lambda doing: contextlib.nullcontext(),
+        guarded=lambda doing: contextlib.nullcontext(), unsent=None, send=lambda: None,
     )  # fmt: skip
 
 
@@ -73,6 +73,27 @@ def test_launches_that_follow_one_another_are_one_graph():
             action()
     assert card.stream.done == ["a", "b", "host", "c", "host", "host", "d"] * 2
     assert card.n_launches == 2 * 3
+
+
+def test_first_contents_are_sent_before_a_graph_runs_and_not_recorded():
+    card = device()
+    card.unsent = "contents"
+
+    def send():
+        if card.unsent is not None:
+            card.unsent = None
+            card.stream.enqueue("contents")
+
+    def enqueue():
+        send()
+        card.stream.enqueue("kernel")
+
+    card.send = send
+    (graph,) = recorded(card, [Launch("a", enqueue), Launch("b", enqueue)])
+    assert card.unsent == "contents"
+    graph()
+    graph()
+    assert card.stream.done == ["contents", *["kernel"] * 4]
 
 
 def test_sums_of_the_same_rows_are_recorded():

@@ -48,6 +48,14 @@ def test_a_mean_is_rounded_once(rng):
     assert float(exact_mean(values, weight)) == float(weighted)
 
 
+def test_chunks_of_whole_numbers_beside_others(rng):
+    """Float64 adds up the first and the last chunk; one of the numbers between has a fraction."""
+    values = rng.integers(1 - 2**24, 2**24, 3 << 15).astype(np.float32)
+    values[1 << 15] = 0.5
+    values[-1] = 2**24
+    assert exact_sum(values, None) == sum(map(int, values.tolist())) + Fraction(1, 2)
+
+
 def test_many_values_of_one_size():
     """As many as fit a bin of the sums in float64 would round, were they not halved."""
     values = np.full(1 << 20, np.float32(1 + 2**-23))

@@ -125,7 +125,7 @@ class NullDevice(Device):
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
         return np.zeros(nbytes, np.uint8)  # pages that are not touched cost nothing
 
-    def clear(self, array: DeviceArray) -> None:
+    def _clear(self, array: DeviceArray) -> None:
         array.handle[:] = 0
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:

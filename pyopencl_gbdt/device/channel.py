@@ -1,0 +1,239 @@
+"""A connection between two members of a team: whole messages, signs of life, and limits of time.
+
+    | kind: 1 byte | size: 8 bytes | so many bytes |        a sign of life has no bytes
+
+Nothing blocks in here: a member that waits for the other one, to take or to send bytes, looks every
+second how long it has heard nothing, also in the middle of a message.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+from pyopencl_gbdt.device.limits import Limits
+
+#: What a message is.
+VALUE, FAILURE, _BEAT = b"V", b"F", b"B"
+_HEAD = struct.Struct("<cQ")
+_SIGN_OF_LIFE = _HEAD.pack(_BEAT, 0)
+#: Bytes of a message up to which its head is copied in front of it, to be sent at once.
+_SMALL = 1 << 16
+
+
+class LostError(ConnectionError):
+    """The other member is gone; the text says how that was noticed, as in "rank 1 ended"."""
+
+
+class SaidError(Exception):
+    """The other member failed, and said why: the text."""
+
+
+class Channel:
+    """One end of a connection. One thread sends and receives; another may send signs of life.
+
+    Parameters
+    ----------
+    connection : multiprocessing.connection.Connection
+        Both ends know each other already.
+
+    Attributes
+    ----------
+    is_gone : bool
+        Whether a sign of life found no other end.
+    is_whole : bool
+        Whether every message was sent to its end. After one that an exception has cut, nothing can
+        be sent.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection  # it owns the descriptor
+        self._socket = socket.socket(fileno=connection.fileno())
+        with suppress(OSError):
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setblocking(False)
+        self._sending = threading.Lock()
+        self._rest = b""  # of a sign of life
+        self._head, self._filled = bytearray(_HEAD.size), 0
+        self._body: bytearray | None = None
+        self._came: deque[tuple[bytes, bytearray]] = deque()
+        self.is_gone, self.is_whole = False, True
+
+    # -- messages --------------------------------------------------------------------------
+    def send(
+        self, kind: bytes, data: Any, limits: Limits, look: Callable[[], None] = lambda: None
+    ) -> None:
+        """Send a message.
+
+        Parameters
+        ----------
+        kind : bytes
+        data : bytes-like
+        limits : Limits
+        look : callable
+            Is called while this waits; may raise an error.
+
+        Raises
+        ------
+        LostError, SaidError
+        """
+        view = memoryview(data)
+        view = view.cast("B") if view.nbytes else memoryview(b"")
+        head, clock = _HEAD.pack(kind, view.nbytes), _Clock(limits)
+        with self._sending:
+            if not self.is_whole:
+                raise LostError("gets no more messages, as one was cut")
+            self.is_whole = False
+            if view.nbytes <= _SMALL:
+                self._put(memoryview(self._rest + head + view), clock, look)
+            else:
+                self._put(memoryview(self._rest + head), clock, look)
+                self._put(view, clock, look)
+            self._rest, self.is_whole = b"", True
+
+    def receive(self, limits: Limits, look: Callable[[], None] = lambda: None) -> bytearray:
+        """Return the next value; ``limits`` and ``look`` are as for ``send``, and so are errors."""
+        clock = _Clock(limits)
+        while not self._came:
+            if self._take_in(clock):
+                continue
+            look()
+            clock.check("sent nothing")
+            self._wait(clock)
+        kind, data = self._came.popleft()
+        if kind == FAILURE:
+            raise SaidError(data.decode())
+        return data
+
+    def beat(self) -> None:
+        """Send a sign of life, unless something else is being sent."""
+        if not self._sending.acquire(blocking=False):
+            return
+        try:
+            if self.is_whole:
+                self._rest = self._rest or _SIGN_OF_LIFE
+                self._rest = self._rest[self._socket.send(self._rest) :]
+        except BlockingIOError:
+            pass  # the other member has not read the last ones
+        except OSError:
+            self.is_gone = True
+        finally:
+            self._sending.release()
+
+    def close(self, why: str | None, limits: Limits) -> None:
+        """Close the connection; say why first, if there is a reason and the other member listens.
+
+        Parameters
+        ----------
+        why : str or None
+        limits : Limits
+        """
+        with suppress(OSError, SaidError):
+            if why is not None:
+                beat = Limits(limits.beat, limits.beat)
+                if self._sending.acquire(timeout=limits.beat):
+                    self._sending.release()
+                    self.send(FAILURE, why.encode(), beat)
+            self._socket.shutdown(socket.SHUT_WR)
+            while self._socket.recv(_SMALL):  # what is unread would take back what was sent
+                pass
+        self._socket.detach()
+        self._connection.close()
+
+    # -- bytes -----------------------------------------------------------------------------
+    def _put(self, view: memoryview, clock: _Clock, look: Callable[[], None]) -> None:
+        while view.nbytes:
+            try:
+                view = view[self._socket.send(view) :]
+                clock.moved()
+                continue
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._said()
+                raise LostError("ended") from None
+            self._take_in(clock)
+            if self._came and self._came[-1][0] == FAILURE:
+                raise SaidError(self._came.pop()[1].decode())
+            look()
+            clock.check("took nothing")
+            self._wait(clock, to_send=True)
+
+    def _take_in(self, clock: _Clock) -> bool:
+        """Read what has come, up to the end of a message; tell whether anything has."""
+        came = False
+        while True:
+            into = memoryview(self._head if self._body is None else self._body)
+            if self._filled < into.nbytes:
+                try:
+                    n_bytes = self._socket.recv_into(into[self._filled :])
+                except BlockingIOError:
+                    return came
+                except OSError:
+                    n_bytes = 0
+                if not n_bytes:
+                    raise LostError("ended")
+                came, self._filled = True, self._filled + n_bytes
+                clock.heard()
+            if self._body is not None:
+                clock.moved()
+            if self._filled < into.nbytes:
+                continue
+            kind, size = _HEAD.unpack(self._head)
+            if self._body is None and kind != _BEAT:
+                self._body, self._filled = bytearray(size), 0
+                continue
+            body, self._body, self._filled = self._body, None, 0
+            if body is not None:
+                self._came.append((kind, body))
+                return True
+
+    def _said(self) -> None:
+        """Raise what the other member said before it ended, if it did."""
+        with suppress(LostError):
+            while self._take_in(_Clock(Limits())):
+                kind, data = self._came[-1] if self._came else (b"", b"")
+                if kind == FAILURE:
+                    raise SaidError(data.decode())
+
+    def _wait(self, clock: _Clock, *, to_send: bool = False) -> None:
+        """Wait until bytes come, or can be sent, for a part of the limit."""
+        if hasattr(select, "poll"):
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN | (select.POLLOUT if to_send else 0))
+            poll.poll(1000 * clock.step)
+        else:
+            own = [self._socket]
+            select.select(own, own if to_send else [], [], clock.step)
+
+
+class _Clock:
+    """How long the other member has given no sign of life, and has moved no message."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self.step = limits, min(1.0, limits.silence / 4)
+        self._heard = self._moved = time.monotonic()
+
+    def heard(self) -> None:
+        """Note that something has come."""
+        self._heard = time.monotonic()
+
+    def moved(self) -> None:
+        """Note that bytes of a message have come or were sent."""
+        self._heard = self._moved = time.monotonic()
+
+    def check(self, what: str) -> None:
+        """Raise ``LostError`` if the other member is to be given up."""
+        now = time.monotonic()
+        if now - self._heard > self._limits.silence:
+            raise LostError(f"gave no sign of life for {now - self._heard:.0f} s")
+        if now - self._moved > self._limits.patience:
+            raise LostError(f"{what} for {now - self._moved:.0f} s")

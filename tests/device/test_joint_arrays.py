@@ -1,0 +1,84 @@
+"""Small arrays in one allocation: what is set before the device reads them goes up in one copy."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.joint_arrays import joint_arrays, uploaded
+from pyopencl_gbdt.device.memory import MemoryPlan
+from tests.conftest import TEST_DEVICE
+
+PLANNED = {
+    "one": ((3,), np.dtype(np.uint8)),
+    "none": ((0, 2), np.dtype(np.float32)),
+    "table": ((2, 3), np.dtype(np.float32)),
+    "words": ((5,), np.dtype(np.uint32)),
+}
+
+
+def test_first_contents_go_up_in_one_copy():
+    opened = open_device(TEST_DEVICE)
+    arrays = joint_arrays(opened, PLANNED)
+    arrays["one"].set([1, 2, 3])
+    arrays["table"].set(np.arange(6).reshape(2, 3))
+    arrays["table"].set([7, 8], start=1)  # the last of two counts
+    arrays["words"].set(np.full(5, 9))
+    opened.clear(arrays["words"])
+    arrays["words"].reshaped((2,)).words().set([4], start=1)
+    assert opened.n_copies == 0
+    assert arrays["table"].get().tolist() == [[0, 7, 8], [3, 4, 5]]
+    assert opened.n_copies == 2  # up, and down
+    assert arrays["words"].get().tolist() == [0, 4, 0, 0, 0]
+    assert arrays["one"].get().tolist() == [1, 2, 3]
+    assert arrays["none"].get().shape == (0, 2)
+
+
+def test_later_contents_are_copied_at_once():
+    opened = open_device(TEST_DEVICE)
+    arrays = joint_arrays(opened, PLANNED)
+    arrays["one"].set([1, 2, 3])
+    opened.send()
+    arrays["one"].set([9], start=2)
+    arrays["words"].set([5, 5, 5, 5, 5])
+    opened.clear(arrays["words"])
+    assert opened.n_copies == 4
+    assert arrays["one"].get().tolist() == [1, 2, 9]
+    assert not arrays["words"].get().any()
+
+
+def test_a_second_group_of_arrays_sends_the_first():
+    opened = open_device(TEST_DEVICE)
+    first = joint_arrays(opened, PLANNED)["one"]
+    first.set([1, 2, 3])
+    ones, twos = uploaded(opened, (np.ones(2, np.uint8), np.full((2, 2), 2, np.float32)))
+    assert (first.get().tolist(), ones.get().tolist()) == ([1, 2, 3], [1, 1])
+    assert twos.get().tolist() == [[2, 2], [2, 2]]
+
+
+def test_arrays_that_were_never_sent_leave_no_memory():
+    opened = open_device(TEST_DEVICE)
+    gc.disable()  # nothing may need it
+    try:
+        arrays = joint_arrays(opened, PLANNED)
+        arrays["one"].set([1, 2, 3])
+        assert opened.allocated_bytes > 0
+        del arrays
+        assert opened.allocated_bytes == 0
+        opened.send()  # nothing is left to send
+        assert opened.n_copies == 0
+    finally:
+        gc.enable()
+
+
+def test_only_small_arrays_of_a_plan_are_joined():
+    opened, plan = open_device(TEST_DEVICE), MemoryPlan()
+    for name, size in (("small", 3), ("large", 100_000), ("other", 5)):
+        plan.add(name, size, np.uint8)
+    apart, joint = plan.allocate(opened), plan.allocate(opened, joins=True)
+    assert all(array.first_contents is None for array in apart.values())
+    assert [array.first_contents is None for array in joint.values()] == [False, True, False]
+    assert list(joint) == list(apart)
+    assert joint["other"].shape == (5,)
