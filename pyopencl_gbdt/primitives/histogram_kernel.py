@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device.joint_arrays import uploaded
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM
 from pyopencl_gbdt.primitives.histogram_plan import (
     BY_RANGES,
@@ -27,9 +28,9 @@ CODES_OF_BANKS = (32, 64, 128, 256, 272)
 _MOST_COPIES = 8
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
 _AHEAD = 24
-#: Numbers of codes of which a CPU's kernel packs both sums in 8 bytes: fewer have room in the
-#: first cache as they are.
-_LEAST_PACKED, _MOST_PACKED = 2048, 8192
+#: Codes of which a CPU's work-group has sums of its own: fewer have room in the first cache as they
+#: are. Each takes 16 bytes of local memory.
+_LEAST_PAIRS, _MOST_PAIRS = 2048, 8192
 
 
 class CodeLayout(Protocol):
@@ -176,12 +177,12 @@ class HistogramKernel:
         where = (layout, capacity, page.places(self.n_features), page.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = len(ranges)
-        self.ranges = device.upload(ranges)
-        self.place_offset = device.upload(page.in_row_order(layout.feature_offset[:-1]))
-        self.fullest = device.upload(page.in_row_order(layout.fullest), page.codes.dtype)
+        offset = page.in_row_order(layout.feature_offset[:-1])
+        fullest = page.in_row_order(layout.fullest).astype(page.codes.dtype)
+        self.ranges, self.place_offset, self.fullest = uploaded(device, (ranges, offset, fullest))
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if cpu:
-            return self._build_cpu(variant, most)
+            return self._build_cpu(variant, most, int((ranges[:, 1] - ranges[:, 0]).max()))
         if variant.name == OWN_BANKS:
             return self._build_banks(variant)
         if variant.name == "private":
@@ -191,9 +192,11 @@ class HistogramKernel:
     def _size(self, variant: Variant) -> int:
         return self._wg_size or variant.params["wg_size"]
 
-    def _build_cpu(self, variant: Variant, most: int) -> Program:
-        packs = _LEAST_PACKED < most <= _MOST_PACKED and not self._skips
-        packs = packs and self.device.caps.local_bytes >= 8 * _MOST_PACKED + LOCAL_HEADROOM
+    def _build_cpu(self, variant: Variant, most: int, most_places: int) -> Program:
+        byte = self.page.code_bytes == 1  # a feature's sums begin at a multiple of 256
+        own_sums = most > _LEAST_PAIRS and not self._skips
+        own_sums &= (256 * most_places if byte else most) <= _MOST_PAIRS
+        own_sums &= self.device.caps.local_bytes >= 16 * _MOST_PAIRS + LOCAL_HEADROOM
         return self.device.build(
             "histogram_cpu",
             wg_size=1,
@@ -202,7 +205,7 @@ class HistogramKernel:
             places=4,
             prefetch=_AHEAD if self.device.caps.prefetches else 0,
             sampled=self._skips,
-            cells=_MOST_PACKED if packs else 0,
+            pairs=_MOST_PAIRS if own_sums else 0,
             adds=self._adds,
         )
 

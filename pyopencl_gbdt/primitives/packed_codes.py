@@ -113,10 +113,15 @@ def empty_codes(
     block = BLOCK_BYTES // dtype.itemsize
     n_blocks = -(-n_features // block)
     shape = (n_blocks, n_rows, block) if by_block else (n_rows, n_blocks, block)
-    return PackedCodes(
-        device.empty(shape, dtype),
-        device.empty((n_features, n_rows if columns else 0), dtype),
-        # blocks have equally many features, as each work-group takes one block
-        -(-n_features // n_blocks) if by_block else block,
-        by_block,
-    )
+    return packed(device, device.empty(shape, dtype), n_features, n_rows if columns else 0)
+
+
+def packed(device: Device, codes: DeviceArray, n_features: int, n_columns: int = 0) -> PackedCodes:
+    """Return codes by row as a page has them, and room for the first columns of codes."""
+    by_block = device.caps.side_by_side
+    block = BLOCK_BYTES // codes.dtype.itemsize
+    n_blocks = -(-n_features // block)
+    by_feature = device.empty((n_features, n_columns), codes.dtype)
+    # blocks have equally many features, as each work-group takes one block
+    own = -(-n_features // n_blocks) if by_block else block
+    return PackedCodes(codes, by_feature, own, by_block)

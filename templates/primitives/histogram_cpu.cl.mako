@@ -8,13 +8,14 @@
 ##   Rows of deep nodes lie far apart: each is asked for some rows ahead.
 ##   Of sampled rows, those that were not drawn have no gradients, and are left out first.
 ##
-##   Rows of large nodes are first added to cells that have both sums of a code in 8 bytes, see `packed_sums`.
+##   A work-group adds rows to sums of its own, and these to the pool, see `packed_sums`. Nodes with few rows
+##   are added to the pool at once.
 ##
 ## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes elsewhere; places,
 ##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled;
-##         cells, codes of which packed sums are kept (0: none);
+##         pairs, sums of its own that a work-group has (0: none);
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
-<%page args="wg_size, chunk, block, places, prefetch, sampled, cells, adds"/>
+<%page args="wg_size, chunk, block, places, prefetch, sampled, pairs, adds"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%namespace name="packed" file="packed_sums.cl.mako"/>
@@ -60,7 +61,7 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
     }
 }
 
-% if cells:
+% if pairs:
 ${packed.functions(code, places, prefetch)}
 % endif
 % if sampled:
@@ -100,8 +101,8 @@ KERNEL(${wg_size}) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64x2* pool, GLOBAL i64x2* partial) {
-% if cells:
-    LOCAL_ARRAY(i64, cells, ${cells});
+% if pairs:
+    LOCAL_ARRAY(i64x2, pairs, ${pairs});
 % endif
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
@@ -115,8 +116,8 @@ KERNEL(${wg_size}) histogram(
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     (void)fullest; /* here it costs less to add than to leave out */
 
-% if cells:
-${packed.begin(block)}\
+% if pairs:
+${packed.begin(block, code)}\
 % endif
 
     u32 task = my_first;
@@ -144,12 +145,12 @@ ${packed.begin(block)}\
             const u32 row = drawn[at];
 % else:
         u32 first = piece.begin;
-% if cells:
+% if pairs:
         source.rows = rows;
+        source.wide = wide;
         /* rows that are far apart wait for their codes, not for sums in a cache */
         const u32 packs = !wide && node->count >= n_rows / 16;
-        while (packs && most_rows >= LEAST_ROWS && piece.end - first >= (code_end - code_begin) / 4)
-            first = add_run(cells, (GLOBAL i64*)target, piece, first, &source, &most_rows);
+        first = add_piece(pairs, target + code_begin, piece, packs, &source, &most_rows);
 % endif
         for (u32 at = first; at < piece.end; at++) {
             const u32 row = piece.in_order ? at - piece.base : rows[at];

@@ -80,82 +80,167 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
 #define MOST_ROWS 4096u  /* of a run */
 #define LEAST_ROWS 1024u
 
-/* What a work-group adds runs of rows with. */
+/* What a work-group adds rows with. */
 typedef struct {
     GLOBAL const u32* rows;
     GLOBAL const i32x2* quanta;
+    GLOBAL const i32x2* high_words;
     GLOBAL const u32* offset;
     GLOBAL const u8* codes;
-    u64 stride;                /* codes of a row, with padding */
-    u32 first_row, n_places, code_begin, code_end;
+    u64 stride;    /* codes of a row, with padding */
+    u32 straddles; /* a row's codes may lie in two lines of a cache */
+    u32 first_row, n_places, code_begin, code_end, wide;
 } source_t;
 
 /* Add a number to the cell of each of a row's codes. */
-FN void add_to_cells(LOCAL i64* cells, const i64 number, const source_t* source, const u32 row) {
-    GLOBAL const u32* offset = source->offset;
+FN void add_to_cells(LOCAL i64* sums, const i64 number, const source_t* source, const u32 row) {
     GLOBAL const u8* code = source->codes + (row - source->first_row) * source->stride;
     const u32 n_places = source->n_places;
     u32 place = 0;
     for (; place + 4 <= n_places; place += 4) {
-        cells[offset[place + 0] + code[place + 0]] += number;
-        cells[offset[place + 1] + code[place + 1]] += number;
-        cells[offset[place + 2] + code[place + 2]] += number;
-        cells[offset[place + 3] + code[place + 3]] += number;
+        sums[0 + code[0]] += number;
+        sums[256 + code[1]] += number;
+        sums[512 + code[2]] += number;
+        sums[768 + code[3]] += number;
+        sums += 1024;
+        code += 4;
     }
-    for (; place < n_places; place++) cells[offset[place] + code[place]] += number;
+    for (; place < n_places; place++) {
+        sums[code[0]] += number;
+        sums += 256;
+        code++;
+    }
+}
+
+/* Add a row's gradient and Hessian to the pair of each of its codes. */
+FN void add_to_pairs(LOCAL i64x2* sums, const i64x2 pair, const source_t* source, const u32 row) {
+    GLOBAL const u8* code = source->codes + (row - source->first_row) * source->stride;
+    const u32 n_places = source->n_places;
+    u32 place = 0;
+    for (; place + 4 <= n_places; place += 4) {
+        sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
+        sums[256 + code[1]] = ADD_I64X2(sums[256 + code[1]], pair);
+        sums[512 + code[2]] = ADD_I64X2(sums[512 + code[2]], pair);
+        sums[768 + code[3]] = ADD_I64X2(sums[768 + code[3]], pair);
+        sums += 1024;
+        code += 4;
+    }
+    for (; place < n_places; place++) {
+        sums[code[0]] = ADD_I64X2(sums[code[0]], pair);
+        sums += 256;
+        code++;
+    }
 }
 
 /* Add the cells to the pool's sums, and clear them. Returns the Hessians in their lower bits. */
-FN i64 move_cells(LOCAL i64* cells, GLOBAL i64* target, const u32 n_cells) {
+FN i64 move_cells(LOCAL i64* cells, GLOBAL i64* target, const source_t* source) {
+    const u32 n_codes = source->code_end - source->code_begin;
     i64 sum_h = 0;
-    for (u32 c = 0; c < n_cells; c++) {
-        const i64 cell = cells[c], h = cell & H_MASK;
-        sum_h += h;
-        target[2 * c] += cell >> H_BITS;
-        target[2 * c + 1] += h;
-        cells[c] = 0;
+    for (u32 place = 0; place < source->n_places; place++) {
+        const u32 first = source->offset[place] - source->code_begin;
+        const u32 end = place + 1 < source->n_places ? source->offset[place + 1] - source->code_begin : n_codes;
+        const u32 gap = 256 * place - first;
+        LOCAL i64* own = cells + gap;
+        for (u32 c = first; c < end; c++) {
+            const i64 cell = own[c], h = cell & H_MASK;
+            sum_h += h;
+            target[2 * c] += cell >> H_BITS;
+            target[2 * c + 1] += h;
+            own[c] = 0;
+        }
     }
     return sum_h;
+}
+
+/* Add what Hessians carried to the gradients above them: cells have sums of Hessians alone. */
+FN void move_carries(LOCAL i64* cells, GLOBAL i64* target, const source_t* source) {
+    const u32 n_codes = source->code_end - source->code_begin;
+    for (u32 place = 0; place < source->n_places; place++) {
+        const u32 first = source->offset[place] - source->code_begin;
+        const u32 end = place + 1 < source->n_places ? source->offset[place + 1] - source->code_begin : n_codes;
+        const u32 gap = 256 * place - first;
+        LOCAL i64* own = cells + gap;
+        for (u32 c = first; c < end; c++) {
+            const i64 carry = own[c] >> H_BITS;
+            target[2 * c] -= carry;
+            target[2 * c + 1] += carry << H_BITS;
+            own[c] = 0;
+        }
+    }
 }
 
 /* Add a run of rows. Returns the first row behind it; halves `most_rows` if a cell overflowed. */
 FN u32 add_run(LOCAL i64* cells, GLOBAL i64* target, const piece_t piece, const u32 begin,
                const source_t* source, u32* most_rows) {
-    const u32 n_cells = source->code_end - source->code_begin;
     const u32 most = piece.end - begin < *most_rows ? piece.end : begin + *most_rows;
-    LOCAL i64* own = cells - source->code_begin;
     i64 sum_g = 0, sum_h = 0; /* of gradients without their signs, and of Hessians */
     i32 signs = 0; /* negative if a Hessian is: only the primitive's are */
-    u32 end = begin;
-    for (; end < most && sum_g < MOST_GRADIENTS; end++) {
-        const u32 row = piece.in_order ? end - piece.base : source->rows[end];
-        if (!piece.in_order && end + 24 < piece.end) {
-            const u32 later = source->rows[end + 24];
+    u32 at = begin;
+    for (; at < most && sum_g < MOST_GRADIENTS; at++) {
+        const u32 row = piece.in_order ? at - piece.base : source->rows[at];
+        if (!piece.in_order && at + 24 < piece.end) {
+            const u32 later = source->rows[at + 24];
             PREFETCH(source->codes + (later - source->first_row) * source->stride);
-            PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
+            if (source->straddles)
+                PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
             PREFETCH(source->quanta + piece.base + later);
         }
         const i32x2 quanta = source->quanta[piece.base + row];
         sum_g += quanta.x < 0 ? -(i64)quanta.x : quanta.x;
         sum_h += quanta.y;
         signs |= quanta.y;
-        add_to_cells(own, ((i64)quanta.x << H_BITS) + quanta.y, source, row);
+        add_to_cells(cells, ((i64)quanta.x << H_BITS) + quanta.y, source, row);
     }
-    GLOBAL i64* sums = target + 2 * (u64)source->code_begin;
-    const i64 moved = move_cells(cells, sums, n_cells);
-    if (signs >= 0 && moved == sum_h * source->n_places) return end;
-    for (u32 at = begin; at < end; at++) {
+    const u32 run_end = at;
+    const i64 moved = move_cells(cells, target, source);
+    if (signs >= 0 && moved == sum_h * source->n_places) return run_end;
+    for (at = begin; at < run_end; at++) {
         const u32 row = piece.in_order ? at - piece.base : source->rows[at];
-        add_to_cells(own, source->quanta[piece.base + row].y, source, row);
+        add_to_cells(cells, source->quanta[piece.base + row].y, source, row);
     }
-    for (u32 c = 0; c < n_cells; c++) {
-        const i64 carry = cells[c] >> H_BITS;
-        sums[2 * c] -= carry;
-        sums[2 * c + 1] += carry << H_BITS;
-        cells[c] = 0;
-    }
+    move_carries(cells, target, source);
     *most_rows /= 2;
-    return end;
+    return run_end;
+}
+
+/* Add a piece's rows from `begin` on, whatever their sums. */
+FN void add_plain(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, const u32 begin,
+                  const source_t* source) {
+    const u32 n_codes = source->code_end - source->code_begin;
+    for (u32 at = begin; at < piece.end; at++) {
+        const u32 row = piece.in_order ? at - piece.base : source->rows[at];
+        if (!piece.in_order && at + 24 < piece.end) {
+            const u32 later = source->rows[at + 24];
+            PREFETCH(source->codes + (later - source->first_row) * source->stride);
+            if (source->straddles)
+                PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
+            PREFETCH(source->quanta + piece.base + later);
+        }
+        const i64x2 pair = pair_of(source->quanta, source->high_words, piece.base + row, source->wide);
+        add_to_pairs(pairs, pair, source, row);
+    }
+    for (u32 place = 0; place < source->n_places; place++) {
+        const u32 first = source->offset[place] - source->code_begin;
+        const u32 end = place + 1 < source->n_places ? source->offset[place + 1] - source->code_begin : n_codes;
+        const u32 gap = 256 * place - first;
+        LOCAL i64x2* own = pairs + gap;
+        for (u32 c = first; c < end; c++) {
+            target[c] = ADD_I64X2(target[c], own[c]);
+            own[c] = MAKE_I64X2(0, 0);
+        }
+    }
+}
+
+/* Add a piece's rows, but for few. Returns the first that is left. */
+FN u32 add_piece(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, const u32 packs,
+                 const source_t* source, u32* most_rows) {
+    const u32 n_codes = source->code_end - source->code_begin;
+    u32 first = piece.begin;
+    while (packs && *most_rows >= LEAST_ROWS && piece.end - first >= n_codes / 4)
+        first = add_run((LOCAL i64*)pairs, (GLOBAL i64*)target, piece, first, source, most_rows);
+    if (piece.end - first < n_codes / 16) return first;
+    add_plain(pairs, target, piece, first, source);
+    return piece.end;
 }
 
 KERNEL(1) histogram(
@@ -168,7 +253,7 @@ KERNEL(1) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64x2* pool, GLOBAL i64x2* partial) {
-    LOCAL_ARRAY(i64, cells, 8192);
+    LOCAL_ARRAY(i64x2, pairs, 8192);
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
@@ -184,15 +269,18 @@ KERNEL(1) histogram(
 
     source_t source;
     source.quanta = quanta;
+    source.high_words = high_words;
     source.offset = offset;
     source.codes = mine;
     source.stride = (u64)row_stride * 16;
+    source.straddles = (row_stride & (row_stride - 1)) || row_stride > 4;
     source.first_row = first_row;
     source.n_places = n_places;
     source.code_begin = code_begin;
     source.code_end = code_end;
     u32 most_rows = MOST_ROWS;
-    for (u32 c = 0; c < code_end - code_begin; c++) cells[c] = 0;
+    for (u32 c = 0; c < 256 * n_places; c++)
+        pairs[c] = MAKE_I64X2(0, 0);
 
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
@@ -208,10 +296,10 @@ KERNEL(1) histogram(
         for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
         u32 first = piece.begin;
         source.rows = rows;
+        source.wide = wide;
         /* rows that are far apart wait for their codes, not for sums in a cache */
         const u32 packs = !wide && node->count >= n_rows / 16;
-        while (packs && most_rows >= LEAST_ROWS && piece.end - first >= (code_end - code_begin) / 4)
-            first = add_run(cells, (GLOBAL i64*)target, piece, first, &source, &most_rows);
+        first = add_piece(pairs, target + code_begin, piece, packs, &source, &most_rows);
         for (u32 at = first; at < piece.end; at++) {
             const u32 row = piece.in_order ? at - piece.base : rows[at];
 
