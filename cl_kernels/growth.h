@@ -52,6 +52,7 @@ FN void split_node(
         nodes[left + side].upper = node->upper;
         nodes[left + side].count = 0; /* `partition` counts */
         nodes[left + side].in_order = 0;
+        nodes[left + side].gain = 0.0f;
     }
     if (constraint) { /* all nodes below stay on their side of the middle */
         const f32 one = weight_in_units(nodes[left].sum_g, nodes[left].sum_h, rule);

@@ -16,7 +16,7 @@ typedef struct {
     u32 depth;
     i32 slot;        /* index of its histogram in the pool */
     i32 sibling_slot; /* histogram to subtract from the parent's, which is in `slot`; or -1 */
-    f32 gain;        /* loss reduction of the split */
+    f32 gain;        /* loss reduction of the split; while splits are searched, the highest rough score so far */
     f32 weight;      /* optimal weight before the learning rate */
     f32 value;       /* number that a leaf adds to the margin */
     f32 hessian;     /* sum_h in real units */

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 import numpy as np
 import pytest
 
 from pyopencl_gbdt.errors import DataError, FileWriteError, MissingFolderError
+from pyopencl_gbdt.pages import disk_pages
 from pyopencl_gbdt.pages.codecs import Bits, PageOrder, Plain, choose
-from pyopencl_gbdt.pages.disk_pages import DiskPages
+from pyopencl_gbdt.pages.disk_pages import BEGIN, CHECK_EVERY, DiskPages
+from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.packed_bits import bits_of, pack, packed_bytes, unpack
 from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.pages.stored import page_bytes
 from pyopencl_gbdt.reference.packed_bits import pack_bits
 from tests.compare import assert_same_bits
 
@@ -91,7 +95,7 @@ def files_in(folders):
 def test_pages_take_turns_among_folders_and_go(stored):
     made, pages, folders = stored
     assert [made.path(i).parent.parent for i in range(2)] == folders
-    assert made.stored_bytes < sum(page.size for page in pages)
+    assert made.stored_bytes < sum(page.size for page in pages) + 2 * BEGIN
     for index in (1, 0):
         found = np.empty_like(pages[index])
         made.load(index, found)
@@ -127,6 +131,15 @@ def _damage(path):
     path.write_bytes(data)
 
 
+def _flip(path):
+    """Change a bit of the file itself, which may be mapped."""
+    with path.open("r+b") as file:
+        file.seek(BEGIN)
+        first = file.read(1)
+        file.seek(BEGIN)
+        file.write(bytes([first[0] ^ 1]))
+
+
 def _cut(path):
     path.write_bytes(path.read_bytes()[:20])
 
@@ -145,6 +158,66 @@ def test_a_damaged_page_is_refused(stored, harm, words):
     harm(made.path(1))
     with pytest.raises(DataError, match=rf"000001.page: this page of codes {words}"):
         made.load(1, np.empty_like(pages[1]))
+
+
+def test_damage_after_the_first_load(stored, monkeypatch):
+    """A changed file is found by the next load; the same identity, within ``CHECK_EVERY``."""
+    made, pages, _ = stored
+    into = np.empty_like(pages[1])
+    made.load(1, into)
+    _damage(made.path(1))
+    with pytest.raises(DataError, match="its checksum differs"):
+        made.load(1, into)
+    _damage(made.path(1))  # the same bit again
+    monkeypatch.setattr(disk_pages, "_identity", lambda status: (status.st_size,))
+    made.load(1, into)
+    _damage(made.path(1))
+    with pytest.raises(DataError, match="its checksum differs"):  # noqa: PT012
+        for _ in range(CHECK_EVERY):
+            made.load(1, into)
+
+
+@pytest.fixture
+def mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk_pages, "choose", lambda layout, order, page: (Plain(), page))
+    layout, rng = layout_of(CODES), np.random.default_rng(5)
+    made = DiskPages(layout, [(0, 33), (33, 32)], [tmp_path], by_block=False)
+    sizes = [page_bytes(layout, n_rows, by_block=False) for _, n_rows in made.bounds]
+    pages = [rng.integers(0, 3, size, np.uint8) for size in sizes]
+    for index, page in enumerate(pages):
+        made.add(index, page)
+    assert can_map(made)
+    return made, MappedPages(made, sizes), pages
+
+
+def test_mapped_pages_are_the_files(mapped):
+    made, pages, wanted = mapped
+    for _ in range(2 * CHECK_EVERY):
+        for index, page in enumerate(wanted):
+            pages.ready(index)
+            np.testing.assert_array_equal(pages.codes(index), page)
+            assert pages.codes(index).ctypes.data % BEGIN == 0
+    made.path(0).touch()
+    pages.ready(0)  # another time, the same codes
+    pages.close()
+    assert not made.path(0).exists()
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (_flip, "is damaged: its checksum differs"),
+        (lambda path: os.truncate(path, BEGIN + 20), "is damaged: it has 20 bytes of codes"),
+        (lambda path: path.unlink(), "cannot be read"),
+    ],
+    ids=["damaged", "cut", "missing"],
+)
+def test_a_mapped_page_that_changes_is_refused(mapped, harm, words):
+    made, pages, _ = mapped
+    pages.ready(1)
+    harm(made.path(1))
+    with pytest.raises(DataError, match=rf"000001.page: this page of codes {words}"):
+        pages.ready(1)
 
 
 def test_a_page_of_another_fit_is_refused(stored):

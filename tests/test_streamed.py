@@ -12,11 +12,13 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.errors import DataError, DeviceError, ParameterError
-from pyopencl_gbdt.fit import drawn_rows
+from pyopencl_gbdt.fit import drawn_rows, turns
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.pages import disk_pages
+from pyopencl_gbdt.pages.codecs import Plain
 from pyopencl_gbdt.pages.cuts import make_layout
 from pyopencl_gbdt.pages.page import page_bounds
 from pyopencl_gbdt.pages.quantize import Quantizer
@@ -32,6 +34,12 @@ from .test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X, rows_with_c
 ACROSS_ROWS = {"survival:cox", "rank:ndcg"}
 FIRST = {"reg:squarederror", "multi:softprob", "reg:quantileerror", "level by level", "a forest",
          "leaf by leaf", "rows by gradient", "symmetric"}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def copied(monkeypatch):
+    """Let a CPU copy pages to slots, as a device with memory of its own does."""
+    monkeypatch.setattr(turns, "works_in_place", lambda device: False)
 
 
 def cases(names):
@@ -115,6 +123,41 @@ def test_quanta_of_more_than_32_bits(monkeypatch):
         "device_memory": "2MB",
     }
     check(monkeypatch, more, rows("outliers"), pages=(7,))
+
+
+IN_PLACE = {
+    "outliers": {"subsample": 0.5, "interaction_constraints": [[0, 1], [2, 3, 4]]},
+    "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.3, 0.8]},
+    "gathered": {"subsample": 0.3, "sampling_method": "gradient_based"},
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "on_disk"),
+    [
+        ("outliers", False),
+        ("gathered", True),
+        ("quantiles", True),
+        ("outliers", "mapped"),
+        ("gathered", "mapped"),
+        ("quantiles", "mapped"),
+        pytest.param("outliers", True, marks=pytest.mark.thorough),
+        pytest.param("quantiles", False, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_device_that_works_in_the_hosts_memory(monkeypatch, tmp_path, case, on_disk):
+    """Arrays of rows stay; codes are read to slots, or stay too."""
+    monkeypatch.setattr(turns, "works_in_place", lambda device: device.borrows)
+    label = LABELS["number"].copy()
+    label[::100] *= 1e6 if case == "outliers" else 1
+    monkeypatch.setitem(LABELS, case, label)
+    whole = model_of(monkeypatch, 0, rows(case, WEIGHT)(), IN_PLACE[case])
+    folder = {"cache_dir": tmp_path} if on_disk else {}
+    if on_disk == "mapped":
+        monkeypatch.setattr(disk_pages, "choose", lambda layout, order, page: (Plain(), page))
+    own = IN_PLACE[case] | folder
+    assert model_of(monkeypatch, 7, rows(case, WEIGHT)(), own) == whole
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_metrics_of_the_rows_that_are_trained_on():

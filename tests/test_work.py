@@ -66,6 +66,8 @@ def at_launches(monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_launches_of_a_round(device, weighted):
+    if device.caps.api == "cuda":
+        pytest.skip("CUDA joins launches to graphs")
     for variant in runnable("histogram", device.caps):
         opened = open_device(TEST_DEVICE)
         fit, _ = boosting(opened, weighted=weighted, histogram=variant.name)
@@ -78,6 +80,8 @@ def test_launches_of_a_round(device, weighted):
 def test_the_host_does_not_wait_inside_a_tree(at_launches):
     seen, devices = at_launches
     opened = open_device(TEST_DEVICE)
+    if opened.caps.api == "cuda":
+        pytest.skip("CUDA joins launches to graphs")
     devices.append(opened)
     fit, _ = boosting(opened, n_estimators=20)
     before = opened.n_waits
@@ -90,6 +94,18 @@ def test_the_host_does_not_wait_inside_a_tree(at_launches):
     # whether high words are needed, after the first tree and at the end; then all trees at once
     assert [waits for waits, _ in seen[::per_tree]] == [before] + [before + 1] * 19
     assert opened.n_waits - before == 4
+
+
+def test_a_set_up_enqueues_few_copies():
+    """Features, values, cut points (read), borders, the histogram's tables, small arrays."""
+    opened = open_device(TEST_DEVICE)
+    fit, _ = boosting(opened, n_estimators=1)
+    assert opened.unsent is None  # a user's loss may launch kernels that nobody sees
+    assert opened.n_copies <= 5 + (not opened.borrows)
+    assert opened.n_waits <= 2 + (not opened.borrows)  # for the cuts, and for the codes
+    assert opened.n_launches <= 11  # one a digit, and eight more; CPUs sort columns by one
+    assert fit.ws["needs_high"].get().tolist() == [0]
+    assert np.array_equal(fit.ws["thresholds"].get(), fit.ws.layout.thresholds)
 
 
 def test_a_fit_of_one_round_reads_three_times():
@@ -183,7 +199,8 @@ def test_the_plan_before_allocating_is_what_is_taken():
     packed = fit.ws.pages[0].codes
     codes = packed.codes.nbytes + packed.by_feature.nbytes
     planned = fit.ws.plan().total_bytes + codes
-    assert planned <= opened.allocated_bytes < planned + 1024  # tables of code ranges
+    beside = 1024 + 64 * opened.alignment  # tables of code ranges; gaps between small arrays
+    assert planned <= opened.allocated_bytes < planned + beside
 
 
 @pytest.mark.parametrize(

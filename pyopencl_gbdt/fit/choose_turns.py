@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.fit import turns
+from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.turns import Turns, evenly
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.pages.stored import PagesInMemory
 
 #: Bytes of a page and its arrays of rows, if the device has room for more slots of this size: a
 #: copy then takes milliseconds, against some 0.1 ms for the launches of a visit.
@@ -16,7 +19,9 @@ MOST_PAGES = 96
 #: Slots that a small memory is divided into: one is worked on, one is on its way, and the others
 #: keep pages from a pass to the next.
 FEW_SLOTS = 4
-#: Fewest slots: copies run beside the kernels.
+#: Fewest slots: copies run beside the kernels. For a device that works in the host's memory, pages
+#: are that large, as each adds a node's whole histogram to the others': 1 M x 28 from disk, depth
+#: 8, 2 cores, took 81 and 90 ms a round with 8 pages and 2 slots, 101 and 102 with 12 and 3.
 LEAST_SLOTS = 2
 #: Share of the free memory that slots and shared arrays may take.
 _SHARE = 0.97
@@ -52,15 +57,17 @@ def choose_turns(
     """
     given = None if bounds is None else list(bounds)
     chosen = given or evenly(ws.n_rows, n_pages or FEW_SLOTS)
+    in_place = turns.works_in_place(ws.device)
+    stay = in_place and _codes_in_memory(ws)
     for _ in range(3):  # what pages share depends little on their number
-        ws.turns = Turns(chosen, 1)
+        ws.turns = Turns(chosen, 1, in_place, stay)
         reserve(ws)
         room = _room(ws)
         if room <= 0:
             break  # smaller pages would not help
         if given is None and not n_pages:
             chosen = evenly(ws.n_rows, _suited_pages(ws, room))
-    ws.turns = Turns(chosen, 1)
+    ws.turns = Turns(chosen, 1, in_place, stay)
     reserve(ws)
     largest = ws.turns.most_rows
     fits = int(_room(ws) // max(1, _slot_bytes(ws, largest)))
@@ -73,7 +80,13 @@ def choose_turns(
             f"{ws.device.caps.label}, {slots_bytes} of them for {least} pages of {largest} rows at "
             f"a time; it has {ws.device.caps.global_bytes}; {_ADVICE}"
         )
-    ws.turns = Turns(chosen, slots)
+    ws.turns = Turns(chosen, len(chosen) if stay else slots, in_place, stay)
+
+
+def _codes_in_memory(ws: Workspace) -> bool:
+    """Return whether the codes of all pages lie in the host's memory, or will."""
+    given = ws.share.codes
+    return isinstance(given, PagesInMemory) if given is not None else not ws.params.cache_folders
 
 
 def _room(ws: Workspace) -> float:
@@ -84,14 +97,20 @@ def _room(ws: Workspace) -> float:
 
 
 def _slot_bytes(ws: Workspace, n_rows: int) -> int:
-    """Return the bytes of a slot for so many rows."""
-    return sum(ws.slot_bytes(n_rows).values())
+    """Return the bytes of a slot for so many rows; 0 if all pages stay in the host's memory."""
+    assert ws.turns is not None
+    if ws.turns.codes_stay:
+        return 0
+    own = ws.slot_bytes(n_rows)
+    return own[CODES] if ws.turns.in_place else sum(own.values())
 
 
 def _suited_pages(ws: Workspace, room: float) -> int:
     """Return the number of pages whose size suits the memory."""
-    whole = _slot_bytes(ws, ws.n_rows)
-    size = max(min(room / FEW_SLOTS, PAGE_BYTES), min(room / FEW_SLOTS, whole / MOST_PAGES), 1)
+    whole = _slot_bytes(ws, ws.n_rows) or sum(ws.slot_bytes(ws.n_rows).values())
+    assert ws.turns is not None
+    slot = room / (LEAST_SLOTS if ws.turns.in_place else FEW_SLOTS)
+    size = max(min(slot, PAGE_BYTES), min(slot, whole / MOST_PAGES), 1)
     fewest = -(-whole // int(size))
     largest = max(ws.slot_bytes(ws.n_rows).values())
     by_alloc = -(-largest // max(1, ws.device.caps.max_alloc_bytes))

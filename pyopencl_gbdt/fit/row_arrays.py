@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,16 @@ from pyopencl_gbdt.fit.page import FitPage, RowPart, in_slot
 from pyopencl_gbdt.fit.pagewise import CODES, PageWise
 from pyopencl_gbdt.fit.variants import FitVariants
 from pyopencl_gbdt.fit.visits import Behind, Enlist, RunPass, Visits
+from pyopencl_gbdt.fit.visits_in_place import VisitsInPlace
+from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.page import Page
-from pyopencl_gbdt.pages.stored import StoredPages, first_rows, page_bytes
+from pyopencl_gbdt.pages.stored import (
+    PagesInMemory,
+    StoredPages,
+    first_rows,
+    lent_codes,
+    page_bytes,
+)
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
 #: The lists of rows: of nodes at even depths, and at odd ones.
@@ -132,7 +140,7 @@ class RowArrays(FitVariants):
         """The rows whose arrays lie on the device as one: all rows, or each page's."""
         if self.turns is None:
             return [RowPart(0, self.n_rows, self.row_groups, self.arrays)]
-        names, n_slots = self.row_arrays().keys(), self.turns.n_slots
+        names, n_slots = self.row_arrays().keys(), self.turns.n_row_slots
         return [
             RowPart(first, n_rows, self.row_groups, self.arrays, i % n_slots, names)
             for i, (first, n_rows) in enumerate(self.turns.bounds)
@@ -233,18 +241,26 @@ class RowArrays(FitVariants):
     def take_turns(self, stored: StoredPages) -> None:
         """Make room for the codes of some pages at a time; their arrays come with ``allocate``."""
         assert self.turns is not None
-        turns, layout = self.turns, self.layout
-        dtype = code_dtype(layout.most_codes)
-        slots = [
-            empty_codes(self.device, turns.most_rows, layout.n_features, dtype, columns=False)
-            for _ in range(turns.n_slots)
-        ]
+        layout = self.layout
+        sizes = [self.slot_bytes(n_rows)[CODES] for _, n_rows in self.turns.bounds]
+        if self.turns.in_place and can_map(stored):
+            stored = MappedPages(stored, sizes)
+        if self.turns.in_place and isinstance(stored, PagesInMemory):
+            self.turns = replace(self.turns, codes_stay=True, n_slots=len(sizes))
+        turns = self.turns
+        if turns.codes_stay:
+            assert isinstance(stored, PagesInMemory)
+            slots = [lent_codes(self.device, stored, i) for i in range(turns.n_slots)]
+        else:
+            most = turns.most_rows, layout.n_features, code_dtype(layout.most_codes)
+            slots = [empty_codes(self.device, *most, columns=False) for _ in range(turns.n_slots)]
         self.page_list = [
             Page(first_rows(slots[i % turns.n_slots], n_rows), first, n_rows)
             for i, (first, n_rows) in enumerate(turns.bounds)
         ]
         if self.visits is None:
-            self.visits = Visits(self.device, stored)
+            visits = VisitsInPlace if turns.in_place else Visits
+            self.visits = visits(self.device, stored)
         self.visits.use([{CODES: codes.codes} for codes in slots])
 
     def fill_slots(self) -> None:
@@ -252,6 +268,12 @@ class RowArrays(FitVariants):
         assert self.visits is not None
         assert self.turns is not None
         names, bounds = self.row_arrays().keys(), self.turns.bounds
+        if isinstance(self.visits, VisitsInPlace):
+            for name, (shape_of, dtype) in self.row_arrays().items():
+                for index, (_, n_rows) in enumerate(bounds):
+                    array = self.visits.rows_of(index, name, shape_of(n_rows), dtype)
+                    self.arrays[in_slot(name, index)] = array
+            return
         for slot in range(self.turns.n_slots):
             self.visits.give(slot, {name: self.arrays[in_slot(name, slot)] for name in names})
         sizes = [self.slot_bytes(n_rows) for _, n_rows in bounds]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.fit.own_features import keeps_own
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
@@ -204,6 +205,17 @@ class FitShape:
         most = self.n_trees << (self.n_levels - 1)
         fixed = self.team.enqueues and not self.policy.picks_leaves and self.slots >= most
         return self.n_trees << (level - 1) if fixed and level else 0
+
+    def keeps_own_features(self, step: int) -> bool:
+        """Whether this member gets the sums of its own features alone in a step.
+
+        Never where a split needs its feature's sums beside the search: sets of levels are made from
+        them, and the nodes of a symmetric tree share a split.
+        """
+        if self.columns is not None or self.policy.fills_levels or self.has_categories:
+            return False
+        n_new = self.level_capacity(step) // (2 if step else 1)
+        return keeps_own(self.team, self.layout, n_new)
 
     @property
     def max_nodes(self) -> int:

@@ -144,7 +144,8 @@ class FitVariants(FitShape):
             return Candidates(True, self.layout.n_features)
         wg_size = min(self.wg_size(self.variant("plan")), self.device.caps.max_work_group)
         n_features, nodes_each = self.layout.n_features, -(-self.level_capacity(step) // wg_size)
-        return Candidates(n_features * nodes_each > FEW_CANDIDATES, n_features)
+        many = n_features * nodes_each > FEW_CANDIDATES
+        return Candidates(many or self.keeps_own_features(step), n_features)
 
     @property
     def walks_columns(self) -> bool:

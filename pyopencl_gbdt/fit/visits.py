@@ -37,7 +37,7 @@ _MOST_AHEAD = 2
 
 
 @dataclass
-class _Slot:
+class Slot:
     """Arrays on the device that pages use in turn.
 
     Attributes
@@ -92,7 +92,7 @@ class Visits:
         self._ends: deque[Mark] = deque()
         self._backward = False
         self.n_passes = self.n_loads = 0
-        self._slots: list[_Slot] = []
+        self._slots: list[Slot] = []
         self._arrays: list[dict[str, DeviceArray]] = []
         self._sizes: dict[str, list[int]] = {}
 
@@ -103,7 +103,7 @@ class Visits:
         """
         self.transfers.finish()
         self._list.clear()
-        self._slots = [_Slot() for _ in slots]
+        self._slots = [Slot() for _ in slots]
         self._arrays = [dict(arrays) for arrays in slots]
 
     def give(self, slot: int, arrays: Mapping[str, DeviceArray]) -> None:
@@ -157,10 +157,11 @@ class Visits:
         order = list(range(self.n_pages))
         if self._backward:
             order.reverse()
-        self._backward = not self._backward
         needed, updated = needed_by(actions)
+        if self._moves(needed):
+            self._backward = not self._backward
         if CODES in needed:
-            self._loads.expect(self._missing(order))
+            self._expect(order)
         for number, index in enumerate(order):
             current = self._kept[index].current
             wanted = [*needed, *(name for name in updated if name in current)]
@@ -169,6 +170,14 @@ class Visits:
         self._ends.append(self.transfers.kernels_done())
         if len(self._ends) >= _MOST_AHEAD:
             self.transfers.wait(self._ends.popleft())
+
+    def _moves(self, needed: list[str]) -> bool:
+        """Return whether a pass that needs these arrays changes what lies in the slots."""
+        return True
+
+    def _expect(self, order: list[int]) -> None:
+        """Begin to load the codes that a pass will ask for."""
+        self._loads.expect(self._missing(order))
 
     def _missing(self, order: list[int]) -> list[int]:
         """Return the pages whose codes a pass will have to load, in its order."""
@@ -204,7 +213,7 @@ class Visits:
             slot.unsaved.difference_update(action.drops)
         slot.used = self.transfers.kernels_done()
 
-    def _bring(self, slot: _Slot, names: list[str], freed: Mark) -> None:
+    def _bring(self, slot: Slot, names: list[str], freed: Mark) -> None:
         """Copy arrays of the slot's page to the slot; kernels wait for them."""
         kept, index = self._kept[slot.page], slot.page
         arrays = self._arrays[index % len(self._slots)]
@@ -224,7 +233,7 @@ class Visits:
         if freed is not None and names == [CODES]:
             self.transfers.kernels_wait(freed)
 
-    def _save(self, slot: _Slot, names: set[str]) -> None:
+    def _save(self, slot: Slot, names: set[str]) -> None:
         """Copy arrays of a slot to the host, if it does not have them."""
         if slot.page < 0:
             return

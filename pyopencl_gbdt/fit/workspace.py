@@ -165,7 +165,7 @@ class Workspace(RowArrays):
             if self.turns is None:
                 plan.add(name, shape_of(self.n_rows), dtype)
                 continue
-            for slot in range(self.turns.n_slots):
+            for slot in range(0 if self.turns.in_place else self.turns.n_slots):
                 plan.add(in_slot(name, slot), shape_of(self.turns.most_rows), dtype)
         return plan
 
@@ -240,7 +240,8 @@ class Workspace(RowArrays):
         """Return the plan, with codes that are not there yet."""
         plan, n_features = self.plan(), self.layout.n_features
         if self.turns is not None:
-            for slot in range(0 if self.page_list else self.turns.n_slots):
+            stay = bool(self.page_list) or self.turns.codes_stay
+            for slot in range(0 if stay else self.turns.n_slots):
                 nbytes = self.slot_bytes(self.turns.most_rows)[CODES]
                 plan.add(in_slot(CODES, slot), nbytes, np.uint8)
             return plan
@@ -266,7 +267,8 @@ class Workspace(RowArrays):
             Before anything is allocated.
         """
         self.check()
-        self.arrays = self.plan().allocate(self.device)
+        # where pages take turns, arrays of slots are written beside the kernels
+        self.arrays = self.plan().allocate(self.device, joins=self.visits is None)
         if self.drawn is not None:
             self.drawn.arrays = self.arrays
         self["feature_offset"].set(self.layout.feature_offset)

@@ -14,6 +14,7 @@ from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.level_sums import LevelSums, OfAllFeatures
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import TiledHistogramKernel
@@ -75,8 +76,11 @@ class Histogram:
             wg_size=size, skips_unsampled=skips, adds=adds,
         )  # fmt: skip
 
-    def level(self, depth: int) -> list[Action]:
-        """Return the actions that fill the pool slots of a level's nodes built from rows."""
+    def level(self, depth: int, sums: LevelSums | None = None) -> list[Action]:
+        """Return the actions that fill the pool slots of a level's nodes built from rows.
+
+        ``sums`` are those of the level over a team; None is of all features.
+        """
         ws = self.ws
         high = ("high",) if ws.has_high else ()
         reads = (CODES, "quanta", *high, *ws.listed_rows(depth))
@@ -93,8 +97,9 @@ class Histogram:
         if begin:
             new = slice(begin, min(2 * begin, ws.slots))
             return [*built, *done, *ws.team.sum(ws["pool"], new)]
-        early = EarlyCopy(ws["levels"])
-        summed = ws.team.sum(ws["pool"], NewSlots(early, depth))
+        sums = sums or OfAllFeatures(ws, depth)
+        early = sums.levels
+        summed = sums.histograms(NewSlots(early, depth))
         return [*built, *done, early, *summed] if done else [early, *built, *summed]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:

@@ -10,6 +10,7 @@ from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.histogram import Histogram
+from pyopencl_gbdt.growth.level_sums import level_sums
 from pyopencl_gbdt.growth.split import Split
 
 
@@ -39,9 +40,11 @@ class HistogramSearch:
             self.columns.begin()
 
     def search(self, step: int, batch: Batch) -> list[Action]:
-        """Return the actions of histograms, feature masks and splits."""
+        """Return the actions of histograms, feature masks, splits, and their sums over a team."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
-        return [*self.histogram.level(step), *masks, *self.split.level(step)]
+        sums = level_sums(self.histogram.ws, step)
+        found = self.split.level(step, sums.features)
+        return [*self.histogram.level(step, sums), *masks, *found, *sums.best_splits()]
 
     def candidates(self, step: int) -> Candidates:
         """Return what the split kernels leave: every feature's candidate, or a node's best."""

@@ -95,8 +95,7 @@ def search_tables(layout: Layout) -> U32:
     begin += 3 * n_features
     tables = np.full(3 * n_features + int(length.sum()), _NO_KEY, np.uint32)
     tables[: 3 * n_features] = np.concatenate([bins, step, begin])
-    offset = layout.feature_offset
-    for feature in np.flatnonzero(inner):
-        mine = layout.thresholds[offset[feature] :][: inner[feature]]
-        tables[begin[feature] :][: inner[feature]] = ordered(mine)
+    place = np.arange(int(inner.sum())) - np.repeat(np.cumsum(inner) - inner, inner)
+    mine = layout.thresholds[np.repeat(layout.feature_offset[:-1], inner) + place]
+    tables[np.repeat(begin, inner) + place] = ordered(mine)
     return tables

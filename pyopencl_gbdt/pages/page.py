@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -50,7 +51,7 @@ class Layout:
         """Number of codes of all features together."""
         return int(self.feature_offset[-1])
 
-    @property
+    @cached_property
     def most_codes(self) -> int:
         """Largest number of codes of a feature, the code for missing values included."""
         return int(np.diff(self.feature_offset).max())

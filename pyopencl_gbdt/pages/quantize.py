@@ -131,7 +131,7 @@ class Quantizer:
             in_batches=isinstance(values, BatchedRows),
         )  # fmt: skip
         self._check_memory()
-        self.weights = device.upload(weight if weight is not None else np.zeros(1, np.float32))
+        self.weights = device.empty(1, np.float32) if weight is None else device.upload(weight)
         self._values, self.exact = values, exact
 
     @cached_property
@@ -221,7 +221,8 @@ class Quantizer:
                         n_columns=some, max_bin=self.max_bin, first_column=first_cut, sorted=keys,
                         running=running, found=found,
                     )  # fmt: skip
-                pace.round_enqueued()
+                if begin + batch < columns:  # else the host reads what was found
+                    pace.round_enqueued()
             parts.append(found.get()[:columns])
         found_of_all = np.zeros((self.n_features, found_words(self.max_bin)), np.uint32)
         found_of_all[self.cut] = np.concatenate(parts)

@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes, packed
 
 U8 = npt.NDArray[np.uint8]
 #: First row and number of rows of every page.
@@ -181,6 +181,14 @@ def _encode(
                 store.add(index, buffer[: codes.codes.nbytes])
             index += 1
     return kept
+
+
+def lent_codes(device: Device, stored: PagesInMemory, index: int) -> PackedCodes:
+    """Return a page's codes that a device reads where they lie; see ``Device.borrow``."""
+    (_, n_rows), layout = stored.bounds[index], stored.layout
+    shape, dtype = page_shape(layout, n_rows, by_block=device.caps.side_by_side)
+    lent = device.borrow(stored.codes(index).view(dtype).reshape(shape))
+    return packed(device, lent, layout.n_features)
 
 
 def first_rows(codes: PackedCodes, n_rows: int) -> PackedCodes:

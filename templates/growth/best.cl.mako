@@ -4,6 +4,7 @@
 ##   candidates   |f0 f1 f2 ..|f0 f1 f2 ..|     one work-group for each node
 ##   chosen       |f2         |f0         |
 ##
+##   Features from `first_feature` to `end_feature` are compared: all, or a team's member's own.
 ##   If there are few candidates, `decide` compares them itself and this kernel is not launched.
 ##
 ## params: wg_size
@@ -14,7 +15,8 @@ ${candidates.group_best(wg_size)}
 #define NO_KEY 0xFFFFFFFFu
 
 KERNEL(${wg_size}) best(
-        const u32 depth, const u32 n_features, GLOBAL const level_t* RESTRICT levels,
+        const u32 depth, const u32 first_feature, const u32 end_feature, const u32 n_features,
+        GLOBAL const level_t* RESTRICT levels,
         GLOBAL const candidate_t* RESTRICT candidates, GLOBAL candidate_t* RESTRICT chosen) {
 % if wg_size > 1:
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
@@ -26,7 +28,7 @@ KERNEL(${wg_size}) best(
     GLOBAL const candidate_t* mine = candidates + (u64)index * n_features;
     df top = df_make(NO_SCORE, 0.0f);
     u32 top_feature = NO_KEY;
-    for (u32 feature = LOCAL_ID; feature < n_features; feature += ${wg_size}) {
+    for (u32 feature = first_feature + LOCAL_ID; feature < end_feature; feature += ${wg_size}) {
         const df s = df_make(mine[feature].score_hi, mine[feature].score_lo);
         if (s.hi > NO_SCORE && ahead(s, feature, top, top_feature)) {
             top = s;

@@ -30,15 +30,8 @@ FN int has_children(const run_t* run, const i64 left_h) {
     return right_h > 0 && left_h >= run->least && right_h >= run->least;
 }
 
-/* Both children's rough scores, with one division where weights are not clipped; as rough_score, the
-   relative error is below 2^-18. Sums stay below 2^61 quanta, so products stay below 2^112. */
 FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
-    const i64 other_g = run->node_g - g, other_h = run->node_h - h;
-    if (run->rule.max_delta > 0.0f) return rough_score(g, h, run->rule) + rough_score(other_g, other_h, run->rule);
-    const f32 t = (f32)g * 5.9604644775390625e-8f, d = (f32)h * 5.9604644775390625e-8f + run->rule.lambda;
-    const f32 other_t = (f32)other_g * 5.9604644775390625e-8f;
-    const f32 other_d = (f32)other_h * 5.9604644775390625e-8f + run->rule.lambda;
-    return (t * t * other_d + other_t * other_t * d) / (d * other_d);
+    return rough_scores(g, h, run->node_g - g, run->node_h - h, run->rule);
 }
 
 <%def name="each_border()">

@@ -10,9 +10,8 @@
 ##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`),
 ##   or by Hessians, as rows are not counted in a team, nor where pages take turns (`by_hessian`).
 ##
-##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so
-##                                  are a node's children; n trees of a batch begin with n roots and
-##                                  share all levels
+##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so are
+##                     a node's children; n trees of a batch begin with n roots and share all levels
 ##   slots   the larger child takes its parent's slot in the pool of histograms (parent minus sibling); the
 ##           smaller one gets a new slot, whose histogram is computed from rows
 ##
@@ -60,6 +59,7 @@ KERNEL(${wg_size}) begin_tree(
     root->sibling_slot = -1;
     root->tree = tree;
     root->path = 1;
+    root->gain = 0.0f;
     splits_left[tree] = most_leaves - 1;
     root->lower = -UNBOUNDED;
     root->upper = UNBOUNDED;

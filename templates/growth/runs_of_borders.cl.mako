@@ -5,15 +5,19 @@
 ##   scores   |        |          |..   vectors; an exact one only for borders near the best
 ##
 ##   The best by its rough score waits for its exact one until nothing is clearly ahead of it.
+##   Where few borders are clearly ahead, as where all gradients have one sign, doubles tell more of them
+##   apart. They only decide which exact scores are computed.
+##
 ##   Where gradients shrink or weights are bounded, scores cancel: then each one has an error of its
 ##   own, and none waits.
 ##
 ##   sparse: bins without Hessians are left out of a run before it is scored; no border is behind them
 
 <%namespace name="rough_scores" file="rough_scores.cl.mako"/>
-<%def name="functions(run, monotone, shrunk, clipped, sparse)">
+<%def name="functions(run, monotone, shrunk, clipped, sparse, doubles)">
 <%
     careful = monotone or shrunk
+    number = "f64" if doubles else "f32"
     constraint = ", feature->constraint" if monotone else ""
 %>
 #define RUN ${run}
@@ -42,7 +46,7 @@ typedef struct {
     i32 top;                  /* what the best score reaches, whatever its error */
 % else:
     f32 top;                  /* the best rough score */
-    f32 waiting;              /* a rough score that waits for its exact one */
+    ${number} waiting;              /* a rough score that waits for its exact one */
     i64 waiting_g, waiting_h;
     u32 waiting_at;
 % endif
@@ -134,9 +138,16 @@ FN void look_closer(const i32 bits, const i64 g, const i64 h, const u32 at,
 % if careful:
     if (bits < search->top) return;
 % else:
+    if (as_f32(bits) * MORE < search->top) return;
+% if doubles:
+    const f64 near = score_in_f64(g, h, feature->rule)
+                     + score_in_f64(feature->node_g - g, feature->node_h - h, feature->rule);
+    if (near * MORE_F64 < search->waiting) return; /* what waits is better */
+    if (near > search->waiting * MORE_F64) {
+% else:
     const f32 near = as_f32(bits);
-    if (near * MORE < search->top) return;
     if (near > search->waiting * MORE) { /* what waits cannot be the best */
+% endif
         search->waiting = near;
         search->waiting_g = g;
         search->waiting_h = h;

@@ -8,115 +8,32 @@
 ##   bins      | 0 1 | 2 3 | 4 5 | missing      a border behind bin b sends bins 0..b to the left
 ##   items     |  i0 |  i1 |  i2 |
 ##
-##   A feature's fullest code may be missing from the histogram: it is what the others leave of the
-##   node's total.
+##   Exact scores cost ten times rough ones. So only borders near the best rough score get one: near
+##   the group's best and, with many features, near the best that the node has so far, which its record
+##   tells (its `gain`, which nothing else uses until the node is finished).
+##   A group searches its feature in some neighbouring nodes; neighbours begin with different nodes.
 ##   A node whose sibling was built from rows gets  histogram = parent - sibling  first, in place.
+##   Group 0 in x has the feature `first_feature`: members of a team may search features of their own.
 ##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right.
 ##
 ## params: wg_size (at least 2; `split_cpu` is for one); monotone, features have constraints;
-##         masked, nodes have features of their own; categories, some features are left to `category_split`
-<%page args="wg_size, monotone, masked, categories"/>
+##         masked, nodes have features of their own; categories, some features are left to `category_split`;
+##         many, so many features that a node's record tells the best rough score
+<%page args="wg_size, monotone, masked, categories, many"/>
+<%
+    searched = " && ".join(
+        ["!feature_kinds[feature]"] * categories
+        + ["is_allowed(allowed, index, feature, n_features)"] * masked)
+    end = f"{searched} ? run.end : run.begin" if searched else "run.end"
+%>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
+<%namespace name="run_sums" file="run_sums.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
-
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
-/* The sums of a bin, as sum_g and sum_h, in one access of 16 bytes. */
-#define FETCH(cells, bin) \
-    const i64x2 sum = ((GLOBAL const i64x2*)(cells))[bin]; \
-    const i64 sum_g = sum.x, sum_h = sum.y;
-#define KEEP(cells, bin, g, h) ((GLOBAL i64x2*)(cells))[bin] = MAKE_I64X2(g, h);
-/* Bins whose sums are fetched together: one after the other, each would wait for memory. */
-#define AT_ONCE 4
-
-/* A work-item's run of a feature's bins, and what the borders behind them are scored with. */
-typedef struct {
-    u32 begin, end, full;      /* bins of the run; the feature's fullest code */
-    i64 left_g, left_h;        /* sums of the bins before the run */
-    i64 full_g, full_h;
-    i64 missing_g, missing_h;
-    i64 node_g, node_h;
-    i64 least;                 /* Hessian of a child */
-    rule_t rule;
-% if monotone:
-    u32 constraint;
-% endif
-} run_t;
-
-FN run_t run_of(const u32 n_bins, const u32 full) {
-    const u32 size = (n_bins + ${wg_size - 1}) / ${wg_size};
-    run_t run;
-    run.begin = LOCAL_ID * size < n_bins ? LOCAL_ID * size : n_bins;
-    run.end = run.begin + size < n_bins ? run.begin + size : n_bins;
-    run.full = full;
-    return run;
-}
-
-/* Subtract the sibling's histogram from the run, if asked to, and add up its bins but the fullest. */
-FN void sum_run(GLOBAL i64* cells, GLOBAL const i64* sibling, const int subtract, run_t* run) {
-    run->left_g = run->left_h = 0;
-    for (u32 base = run->begin; base < run->end; base += AT_ONCE) {
-        i64 g[AT_ONCE], h[AT_ONCE];
-        for (u32 k = 0; k < AT_ONCE; k++) {
-            const u32 bin = base + k < run->end ? base + k : base;
-            FETCH(cells, bin)
-            g[k] = sum_g;
-            h[k] = sum_h;
-            if (subtract) {
-                FETCH(sibling, bin)
-                g[k] -= sum_g;
-                h[k] -= sum_h;
-            }
-        }
-        for (u32 k = 0; k < AT_ONCE; k++) {
-            const u32 bin = base + k;
-            if (bin >= run->end) break;
-            if (subtract) KEEP(cells, bin, g[k], h[k])
-            if (bin != run->full) {
-                run->left_g += g[k];
-                run->left_h += h[k];
-            }
-        }
-    }
-}
-
-/* The sums of the missing rows, whose code is behind the bins; one work-item of the group does it. */
-FN void sum_missing(GLOBAL i64* cells, GLOBAL const i64* sibling, const int subtract,
-                    const int has_missing, LOCAL i64* missing) {
-    i64 g = 0, h = 0;
-    if (has_missing) {
-        g = cells[0] - (subtract ? sibling[0] : 0);
-        h = cells[1] - (subtract ? sibling[1] : 0);
-        if (subtract) { /* else the sibling's group may be reading them */
-            cells[0] = g;
-            cells[1] = h;
-        }
-    }
-    missing[0] = g;
-    missing[1] = h;
-}
-
-/* Give the fullest code what the others leave of the node. Before, `full` holds the sums of all bins. */
-FN void sum_fullest(run_t* run, const u32 n_bins, LOCAL const i64* missing) {
-    run->missing_g = missing[0];
-    run->missing_h = missing[1];
-    run->full_g = run->node_g - run->full_g;
-    run->full_h = run->node_h - run->full_h;
-    if (run->full == n_bins) {
-        run->missing_g = run->full_g;
-        run->missing_h = run->full_h;
-        return;
-    }
-    run->full_g -= run->missing_g;
-    run->full_h -= run->missing_h;
-    if (run->begin > run->full) {
-        run->left_g += run->full_g;
-        run->left_h += run->full_h;
-    }
-}
-
+${run_sums.functions(wg_size, monotone)}
 /* Whether both children of a split would have rows, and enough of them. */
 FN int has_children(const run_t run, const i64 left_h) {
     const i64 right_h = run.node_h - left_h;
@@ -124,7 +41,7 @@ FN int has_children(const run_t run, const i64 left_h) {
 }
 
 FN f32 rough_split(const run_t run, const i64 g, const i64 h) {
-    return rough_score(g, h, run.rule) + rough_score(run.node_g - g, run.node_h - h, run.rule);
+    return rough_scores(g, h, run.node_g - g, run.node_h - h, run.rule);
 }
 
 /* The highest rough score of the run's borders; -1 if there is none. */
@@ -174,18 +91,57 @@ FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const u32 end, co
     return best;
 }
 
+/* The least rough score that the node's best split may have${"; the node gets to know the group's best" if many else ""}. */
+FN f32 least_rough(const f32 own, const f32 known, GLOBAL node_t* node) {
+% if many:
+    if (LOCAL_ID == 0 && own > known) atomic_max_global_u32(&node->gain, as_u32(own));
+% else:
+    (void)node;
+% endif
+    return (own > known ? own : known) * 0.999969482421875f; /* 1 - 2^-15 */
+}
+
+/* Find the best border of a feature in a node. */
+FN void search(GLOBAL const i64* cells, const run_t run, const u32 end, const f32 known,
+               GLOBAL node_t* node, const u32 feature, GLOBAL candidate_t* out,
+               LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key) {
+    /* products of rough scores might overflow from a lambda of 2^40 units on */
+    const int exact_only = ${"1" if monotone else "run.rule.alpha != 0.0f || run.rule.lambda > 1.0995116e12f"};
+    const f32 most = best_rough(cells, run, exact_only ? run.begin : end);
+    const f32 own = group_max(most, best_hi);
+    const f32 least_score = exact_only ? -1.0f : least_rough(own, known, node); /* below it none is the best */
+% if many:
+    if (own < least_score) {
+        if (LOCAL_ID == 0) write_candidate(out, feature, no_split());
+        return;
+    }
+% endif
+    best_t best = best_exact(
+        cells, run, most < least_score ? run.begin : end, exact_only, least_score);
+    const u32 mine = best.at;
+    group_best(&best.score, &best.at, best_hi, best_lo, best_key);
+    if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) write_candidate(out, feature, best);
+}
+
+% if masked:
+FN int is_allowed(GLOBAL const u32* allowed, const u32 index, const u32 feature, const u32 n_features) {
+    return (allowed[(u64)index * ((n_features + 31) / 32) + feature / 32] >> feature % 32) & 1;
+}
+
+% endif
 KERNEL(${wg_size}) find(
-        const u32 depth, const u32 n_features, const u32 n_codes,
+        const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,${" GLOBAL const u32* RESTRICT feature_kinds," if categories else ""}
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, missing, 2);
+    ${"LOCAL_ARRAY(f32, known, 1);" if many else ""}
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
@@ -195,55 +151,43 @@ KERNEL(${wg_size}) find(
 % if not masked:
     (void)allowed;
 % endif
-    const u32 feature = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
+    const u32 feature = first_feature + GROUP_ID;
+    const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const int has_missing = feature_offset[feature + 1] - offset > n_bins;
     run_t run = run_of(n_bins, fullest[feature]);
-    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
-        GLOBAL const node_t* node = &nodes[first + index];
-        GLOBAL const scale_t* own_scale = scale + node->tree;
+    const u32 each = (count + N_GROUPS_Y - 1) / N_GROUPS_Y, begin = GROUP_ID_Y * each;
+    const u32 n_own = begin < count ? (begin + each < count ? each : count - begin) : 0;
+    u32 tree = NO_NODE, index = n_own ? begin + feature % n_own : 0;
+    for (u32 k = 0; k < n_own; k++, index = index + 1 < begin + n_own ? index + 1 : begin) {
+        GLOBAL node_t* node = &nodes[first + index];
+        if (node->tree != tree) { /* a group's nodes have few trees */
+            tree = node->tree;
+            run.least = to_quanta(min_child_weight, scale[tree].h - scale[tree].weight_shift);
+            run.rule = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
+        }
         run.node_g = node->sum_g;
         run.node_h = node->sum_h;
-        run.least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
-        run.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
 % if monotone:
         run.constraint = constraints[feature];
         run.rule = within(run.rule, node->lower, node->upper);
-        const int exact_only = 1;
-% else:
-        const int exact_only = run.rule.alpha != 0.0f;
 % endif
         const int subtract = node->sibling_slot >= 0;
+        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL const i64* sibling = subtract
             ? pool + 2 * ((u64)node->sibling_slot * n_codes + offset) : cells;
 
         sum_run(cells, sibling, subtract, &run);
-        if (LOCAL_ID == 0)
+        if (LOCAL_ID == 0) {
             sum_missing(cells + 2 * n_bins, sibling + 2 * n_bins, subtract, has_missing, missing);
+            ${"known[0] = as_f32(atomic_max_global_u32(&node->gain, 0u));" if many else ""}
+        }
         BARRIER();
         group_scan(run.left_g, run.left_h, shared, &run.left_g, &run.full_g, &run.left_h, &run.full_h);
         sum_fullest(&run, n_bins, missing);
 
-        /* Exact scores cost ten times rough ones: only work-items near the group's best go on. */
-% if masked:
-        const u32 n_words = (n_features + 31) / 32;
-        const u32 searched = (allowed[(u64)index * n_words + feature / 32] >> feature % 32) & 1;
-        const u32 end = ${"!feature_kinds[feature] && " if categories else ""}searched ? run.end : run.begin;
-% elif categories:
-        const u32 end = feature_kinds[feature] ? run.begin : run.end;
-% else:
-        const u32 end = run.end;
-% endif
-        const f32 most = best_rough(cells, run, exact_only ? run.begin : end);
-        const f32 least_rough = group_max(most, best_hi) * 0.999969482421875f; /* 1 - 2^-15 */
-        /* below it no score can be the best */
-        const f32 least_score = exact_only ? -1.0f : least_rough;
-        best_t best = best_exact(
-            cells, run, most < least_score ? run.begin : end, exact_only, least_score);
-        const u32 mine = best.at;
-        group_best(&best.score, &best.at, best_hi, best_lo, best_key);
-        if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at)
-            write_candidate(&candidates[(u64)index * n_features + feature], feature, best);
+        const u32 end = ${end};
+        search(cells, run, end, ${"known[0]" if many else "0.0f"}, node, feature, out, best_hi, best_lo, best_key);
     }
 }

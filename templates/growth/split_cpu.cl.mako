@@ -1,12 +1,14 @@
 ## split_cpu: as `split`, with one work-item a group, which scores many borders in vectors
 ## uses: portable_math structs gain
+## uses if doubles: double_scores
 ##
 ##   bins     |0 .. 255|256 .. 511|..   runs of borders are scored at a time, see `runs_of_borders`
 ##
 ## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked, categories as in `split`;
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha; sparse, most bins have
-##         no rows of a node: scores are of those that have, and closed features are left out
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories"/>
+##         no rows of a node: scores are of those that have, and closed features are left out;
+##         doubles, the device has them, and neither `careful` nor `clipped` holds
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles"/>
 <%
     careful = monotone or shrunk
 %>
@@ -17,10 +19,10 @@ ${candidates.consider(monotone)}
 % if sparse:
 ${closed_features.functions()}
 % endif
-${runs.functions(run, monotone, shrunk, clipped, sparse)}
+${runs.functions(run, monotone, shrunk, clipped, sparse, doubles)}
 
 KERNEL(${wg_size}) find(
-        const u32 depth, const u32 n_features, const u32 n_codes,
+        const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
@@ -38,7 +40,8 @@ KERNEL(${wg_size}) find(
 % if not masked:
     (void)allowed;
 % endif
-    const u32 id = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
+    const u32 id = first_feature + GROUP_ID;
+    const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[id], n_bins = feature_bins[id], full = fullest[id];
     const u32 n_own = feature_offset[id + 1] - offset; /* codes: bins, and perhaps missing */
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {

@@ -27,6 +27,7 @@ _CPU = {"wg_size": 1, "chunk": 2048, "block": 16, "places": 4}
 _NUMBERS = {"categories": False}
 _PLAIN = {"monotone": False, "masked": False, **_NUMBERS}
 _BOUNDED = {"monotone": True, "masked": True, **_NUMBERS}
+_SCORES = {"clipped": False, "sparse": False, "doubles": False}
 _MOVED = {"chunk": 2048, **_NUMBERS}
 
 #: Small templates, once for one work-item a group and once for many; and the kernels of a tree that
@@ -42,11 +43,11 @@ SOURCES = {
     ),
     "histogram_cpu-all_rows": (
         "histogram_cpu",
-        {**_CPU, "prefetch": 24, "sampled": False, "cells": 8192, "adds": False},
+        {**_CPU, "prefetch": 24, "sampled": False, "pairs": 8192, "adds": False},
     ),
     "histogram_cpu-sampled": (
         "histogram_cpu",
-        {**_CPU, "prefetch": 0, "sampled": True, "cells": 0, "adds": True},
+        {**_CPU, "prefetch": 0, "sampled": True, "pairs": 0, "adds": True},
     ),
     "histogram_banks-two_bytes": (
         "histogram_banks",
@@ -56,15 +57,16 @@ SOURCES = {
         "histogram_private",
         {"wg_size": 256, "codes": 256, "copies": 4, "chunk": 2048, "block": 16, "adds": False},
     ),
-    "split-plain": ("split", {"wg_size": 64, **_PLAIN}),
-    "split-bounded": ("split", {"wg_size": 64, **_BOUNDED}),
+    "split-plain": ("split", {"wg_size": 64, "many": False, **_PLAIN}),
+    "split-many": ("split", {"wg_size": 64, "many": True, **_PLAIN}),
+    "split-bounded": ("split", {"wg_size": 64, "many": False, **_BOUNDED}),
     "split_cpu-plain": (
         "split_cpu",
-        {"wg_size": 1, "run": 256, **_PLAIN, "clipped": False, "shrunk": False, "sparse": False},
+        {"wg_size": 1, "run": 256, **_PLAIN, "shrunk": False, **_SCORES, "doubles": True},
     ),
     "split_cpu-bounded": (
         "split_cpu",
-        {"wg_size": 1, "run": 256, **_BOUNDED, "clipped": False, "shrunk": True, "sparse": True},
+        {"wg_size": 1, "run": 256, **_BOUNDED, "shrunk": True, **_SCORES, "sparse": True},
     ),
     "partition-sequential": (
         "partition",

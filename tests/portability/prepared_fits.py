@@ -16,6 +16,7 @@ from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.growth.split import MANY_FEATURES
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
@@ -103,6 +104,7 @@ def fits(device: NullDevice) -> None:
 
     And of every loss, of some with weights, and of all that changes a tree.
     """
+    _fit(device, _data(None, MANY_FEATURES), {})
     _fit(device, _gaps(), {"tree_method": "exact"})
     _fit(device, _gaps(), {"tree_method": "exact", "monotone_constraints": [1, -1]})
     with switch_depth(device.caps, 1):

@@ -37,6 +37,8 @@ RULES = [
     {"min_child_weight": 1e30},
     {"min_child_weight": 0, "reg_lambda": 1e6},
 ]
+#: Rough scores would overflow.
+LARGE_LAMBDA = {"reg_lambda": 1e20}
 KINDS = ("random", "ties", "large", "constant", "alike", "unweighted rows")
 DEPTH = 4
 SCALE = Scale(24, 27, wide=False, weight_shift=2)
@@ -89,7 +91,7 @@ def run(device, layout, codes, nodes, pool, **params):
     before = np.zeros(ws["pool"].shape, np.int64)
     before[: len(pool)] = pool
     ws["pool"].set(before)
-    for launch in split.Split(ws).level(depth):
+    for launch in split.Split(ws).level(depth, range(ws.layout.n_features)):
         launch()
     return ws["chosen"].get()[: len(nodes)], ws["pool"].get()[: len(pool)]
 
@@ -162,10 +164,26 @@ def check(device, rng, layout, counts, kind, codes=None, trees=None, bounds=None
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_twin(device, rng, wg, kind):
     found = 0
-    for params in RULES:
+    for params in (*RULES, LARGE_LAMBDA):
         found += check(
             device, rng, MIXED, [300, 1, 40, 2, 7, 150], kind, work_group_size=wg, **params
         )
+    assert found > 10
+
+
+@pytest.mark.parametrize("groups", [1, 12])
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_that_share_the_best_rough_score(device, rng, wg, kind, groups, monkeypatch):
+    """As with many features: a group searches several nodes, of one tree or of several."""
+    monkeypatch.setattr(split, "has_many_features", lambda ws: True)
+    monkeypatch.setattr(split, "GROUPS", groups)
+    found = 0
+    for params in RULES:
+        trees = np.sort(rng.integers(0, 3, 6))
+        found += check(
+            device, rng, MIXED, [300, 1, 40, 2, 7, 150], kind, trees=trees, work_group_size=wg,
+            **params,
+        )  # fmt: skip
     assert found > 10
 
 

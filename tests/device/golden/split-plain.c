@@ -7,6 +7,8 @@
 
 
 
+
+
 FN void group_scan(const i64 value0, const i64 value1, LOCAL i64* shared, i64* before0, i64* total0, i64* before1, i64* total1) {
     const u32 id = LOCAL_ID;
     shared[0 + id] = value0;
@@ -61,7 +63,6 @@ FN f32 group_max(const f32 value, LOCAL f32* shared) {
     BARRIER();
     return most;
 }
-
 
 
 
@@ -139,6 +140,7 @@ FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t
     out->bin_direction = best.at;
 }
 
+
 /* The sums of a bin, as sum_g and sum_h, in one access of 16 bytes. */
 #define FETCH(cells, bin)     const i64x2 sum = ((GLOBAL const i64x2*)(cells))[bin];     const i64 sum_g = sum.x, sum_h = sum.y;
 #define KEEP(cells, bin, g, h) ((GLOBAL i64x2*)(cells))[bin] = MAKE_I64X2(g, h);
@@ -209,7 +211,7 @@ FN void sum_missing(GLOBAL i64* cells, GLOBAL const i64* sibling, const int subt
     missing[1] = h;
 }
 
-/* Give the fullest code what the others leave of the node. Before, `full` holds the sums of all bins. */
+/* Give the fullest code what the others leave of the node; `full` held the sums of all bins. */
 FN void sum_fullest(run_t* run, const u32 n_bins, LOCAL const i64* missing) {
     run->missing_g = missing[0];
     run->missing_h = missing[1];
@@ -235,7 +237,7 @@ FN int has_children(const run_t run, const i64 left_h) {
 }
 
 FN f32 rough_split(const run_t run, const i64 g, const i64 h) {
-    return rough_score(g, h, run.rule) + rough_score(run.node_g - g, run.node_h - h, run.rule);
+    return rough_scores(g, h, run.node_g - g, run.node_h - h, run.rule);
 }
 
 /* The highest rough score of the run's borders; -1 if there is none. */
@@ -285,58 +287,79 @@ FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const u32 end, co
     return best;
 }
 
+/* The least rough score that the node's best split may have. */
+FN f32 least_rough(const f32 own, const f32 known, GLOBAL node_t* node) {
+    (void)node;
+    return (own > known ? own : known) * 0.999969482421875f; /* 1 - 2^-15 */
+}
+
+/* Find the best border of a feature in a node. */
+FN void search(GLOBAL const i64* cells, const run_t run, const u32 end, const f32 known,
+               GLOBAL node_t* node, const u32 feature, GLOBAL candidate_t* out,
+               LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key) {
+    /* products of rough scores might overflow from a lambda of 2^40 units on */
+    const int exact_only = run.rule.alpha != 0.0f || run.rule.lambda > 1.0995116e12f;
+    const f32 most = best_rough(cells, run, exact_only ? run.begin : end);
+    const f32 own = group_max(most, best_hi);
+    const f32 least_score = exact_only ? -1.0f : least_rough(own, known, node); /* below it none is the best */
+    best_t best = best_exact(
+        cells, run, most < least_score ? run.begin : end, exact_only, least_score);
+    const u32 mine = best.at;
+    group_best(&best.score, &best.at, best_hi, best_lo, best_key);
+    if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) write_candidate(out, feature, best);
+}
+
 KERNEL(64) find(
-        const u32 depth, const u32 n_features, const u32 n_codes,
+        const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, 128);
     LOCAL_ARRAY(i64, missing, 2);
+    
     LOCAL_ARRAY(f32, best_hi, 64);
     LOCAL_ARRAY(f32, best_lo, 64);
     LOCAL_ARRAY(u32, best_key, 64);
     (void)constraints;
     (void)allowed;
-    const u32 feature = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
+    const u32 feature = first_feature + GROUP_ID;
+    const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const int has_missing = feature_offset[feature + 1] - offset > n_bins;
     run_t run = run_of(n_bins, fullest[feature]);
-    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
-        GLOBAL const node_t* node = &nodes[first + index];
-        GLOBAL const scale_t* own_scale = scale + node->tree;
+    const u32 each = (count + N_GROUPS_Y - 1) / N_GROUPS_Y, begin = GROUP_ID_Y * each;
+    const u32 n_own = begin < count ? (begin + each < count ? each : count - begin) : 0;
+    u32 tree = NO_NODE, index = n_own ? begin + feature % n_own : 0;
+    for (u32 k = 0; k < n_own; k++, index = index + 1 < begin + n_own ? index + 1 : begin) {
+        GLOBAL node_t* node = &nodes[first + index];
+        if (node->tree != tree) { /* a group's nodes have few trees */
+            tree = node->tree;
+            run.least = to_quanta(min_child_weight, scale[tree].h - scale[tree].weight_shift);
+            run.rule = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
+        }
         run.node_g = node->sum_g;
         run.node_h = node->sum_h;
-        run.least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
-        run.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const int exact_only = run.rule.alpha != 0.0f;
         const int subtract = node->sibling_slot >= 0;
+        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL const i64* sibling = subtract
             ? pool + 2 * ((u64)node->sibling_slot * n_codes + offset) : cells;
 
         sum_run(cells, sibling, subtract, &run);
-        if (LOCAL_ID == 0)
+        if (LOCAL_ID == 0) {
             sum_missing(cells + 2 * n_bins, sibling + 2 * n_bins, subtract, has_missing, missing);
+            
+        }
         BARRIER();
         group_scan(run.left_g, run.left_h, shared, &run.left_g, &run.full_g, &run.left_h, &run.full_h);
         sum_fullest(&run, n_bins, missing);
 
-        /* Exact scores cost ten times rough ones: only work-items near the group's best go on. */
         const u32 end = run.end;
-        const f32 most = best_rough(cells, run, exact_only ? run.begin : end);
-        const f32 least_rough = group_max(most, best_hi) * 0.999969482421875f; /* 1 - 2^-15 */
-        /* below it no score can be the best */
-        const f32 least_score = exact_only ? -1.0f : least_rough;
-        best_t best = best_exact(
-            cells, run, most < least_score ? run.begin : end, exact_only, least_score);
-        const u32 mine = best.at;
-        group_best(&best.score, &best.at, best_hi, best_lo, best_key);
-        if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at)
-            write_candidate(&candidates[(u64)index * n_features + feature], feature, best);
+        search(cells, run, end, 0.0f, node, feature, out, best_hi, best_lo, best_key);
     }
 }

@@ -212,7 +212,7 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
 
 
 KERNEL(1) find(
-        const u32 depth, const u32 n_features, const u32 n_codes,
+        const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
@@ -221,7 +221,8 @@ KERNEL(1) find(
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool, GLOBAL u8* closed,
         GLOBAL candidate_t* RESTRICT candidates) {
-    const u32 id = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
+    const u32 id = first_feature + GROUP_ID;
+    const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[id], n_bins = feature_bins[id], full = fullest[id];
     const u32 n_own = feature_offset[id + 1] - offset; /* codes: bins, and perhaps missing */
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {

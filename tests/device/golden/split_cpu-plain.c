@@ -11,6 +11,7 @@
 
 
 
+
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
 
@@ -76,7 +77,7 @@ typedef struct {
 typedef struct {
     best_t best;
     f32 top;                  /* the best rough score */
-    f32 waiting;              /* a rough score that waits for its exact one */
+    f64 waiting;              /* a rough score that waits for its exact one */
     i64 waiting_g, waiting_h;
     u32 waiting_at;
 } search_t;
@@ -132,9 +133,11 @@ FN void score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64
 FN void look_closer(const i32 bits, const i64 g, const i64 h, const u32 at,
                     const feature_t* feature, search_t* search) {
     if (bits == NEVER) return;
-    const f32 near = as_f32(bits);
-    if (near * MORE < search->top) return;
-    if (near > search->waiting * MORE) { /* what waits cannot be the best */
+    if (as_f32(bits) * MORE < search->top) return;
+    const f64 near = score_in_f64(g, h, feature->rule)
+                     + score_in_f64(feature->node_g - g, feature->node_h - h, feature->rule);
+    if (near * MORE_F64 < search->waiting) return; /* what waits is better */
+    if (near > search->waiting * MORE_F64) {
         search->waiting = near;
         search->waiting_g = g;
         search->waiting_h = h;
@@ -184,7 +187,7 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
 
 
 KERNEL(1) find(
-        const u32 depth, const u32 n_features, const u32 n_codes,
+        const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
@@ -195,7 +198,8 @@ KERNEL(1) find(
         GLOBAL candidate_t* RESTRICT candidates) {
     (void)constraints;
     (void)allowed;
-    const u32 id = GROUP_ID, first = levels[depth].first, count = levels[depth].count;
+    const u32 id = first_feature + GROUP_ID;
+    const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[id], n_bins = feature_bins[id], full = fullest[id];
     const u32 n_own = feature_offset[id + 1] - offset; /* codes: bins, and perhaps missing */
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {

@@ -1,0 +1,94 @@
+"""How the members of a team add up a level's histograms, and find its best splits.
+
+    all features    every member gets all sums, and searches all features
+    own features    a member gets the sums of its own features, searches these, and exchanges the
+                    best split of every node
+
+               features of rank 0 | of rank 1 | of rank 2
+    rank 0         sums of all    |   own     |   own        best of rank 0's  -+
+    rank 1            own         |  of all   |   own        best of rank 1's   +- the best of all
+    rank 2            own         |   own     |  of all      best of rank 2's  -+
+
+Ranks have neighbouring features in the order of ranks. So of equal scores the one of the lower rank
+has the lower feature, and the trees are those of one device.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.team import Member
+from pyopencl_gbdt.device.team_sums import EarlyCopy, Window
+from pyopencl_gbdt.fit.own_features import feature_ends
+from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.best_of_team import BestOfTeam
+
+
+class LevelSums(Protocol):
+    """The sums of one level, of one member.
+
+    Attributes
+    ----------
+    features : range
+        Those whose splits the member searches.
+    levels : EarlyCopy
+        Of the levels, for the host; it goes before the kernels of the level.
+    """
+
+    @property
+    def features(self) -> range: ...
+
+    @property
+    def levels(self) -> EarlyCopy: ...
+
+    def histograms(self, new: Window) -> list[Action]:
+        """Return the actions that add up the histograms of some slots over the members."""
+
+    def best_splits(self) -> list[Action]:
+        """Return the actions after which ``chosen`` has the best splits of all features."""
+
+
+class OfAllFeatures:
+    """Every member gets the sums of all features; also what a device alone has."""
+
+    def __init__(self, ws: Workspace, step: int) -> None:
+        self.ws, self.step = ws, step
+        self.features = range(ws.layout.n_features)
+        self.levels = EarlyCopy(ws["levels"])
+
+    def histograms(self, new: Window) -> list[Action]:
+        """Return the sum over the members."""
+        return self.ws.team.sum(self.ws["pool"], new)
+
+    def best_splits(self) -> list[Action]:
+        """Return nothing: a member has searched all features."""
+        return []
+
+
+class OfOwnFeatures(OfAllFeatures):
+    """A member gets the sums of its own features; those of others stay as they are.
+
+    A node's parent and sibling have the sums of the same features, or of all.
+    """
+
+    def __init__(self, ws: Workspace, step: int) -> None:
+        super().__init__(ws, step)
+        self.ends = feature_ends(ws.layout, ws.team.size)
+        self.features = range(*self.ends[ws.team.rank : ws.team.rank + 2])
+
+    def histograms(self, new: Window) -> list[Action]:
+        """Return the sum of each member's own codes."""
+        ends = 2 * self.ws.layout.feature_offset[self.ends].astype(int)
+        return self.ws.team.sum_own(self.ws["pool"], new, ends.tolist())
+
+    def best_splits(self) -> list[Action]:
+        """Return the exchange of the members' best splits."""
+        team = self.ws.team
+        assert isinstance(team, Member)
+        return [BestOfTeam(team, self.ws["chosen"], self.levels, self.step)]
+
+
+def level_sums(ws: Workspace, step: int) -> LevelSums:
+    """Return how a level is added up; see ``FitShape.keeps_own_features`` for the rule."""
+    return (OfOwnFeatures if ws.keeps_own_features(step) else OfAllFeatures)(ws, step)
