@@ -2,7 +2,8 @@
 
     mpirun -n 4 python tests/host_member.py [FOLDER]
 
-With a folder, the training leaves checkpoints there, and resumes from them.
+With a folder, the training leaves checkpoints there, and resumes from them. The variable
+``OWN_BYTES`` replaces the constant of ``fit.own_features``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
+from pyopencl_gbdt.fit import own_features
 from pyopencl_gbdt.model import to_json
 
 N, ROUNDS = 600, 12
@@ -49,8 +51,9 @@ def main() -> None:
     """Train as a rank; print the digest of the model."""
     from mpi4py import MPI
 
+    own_features.OWN_BYTES = int(os.environ.get("OWN_BYTES", own_features.OWN_BYTES))
     comm = MPI.COMM_WORLD
-    print(f"rank {comm.rank} is process {os.getpid()}", flush=True)
+    print(f"rank {comm.rank} is process {os.getpid()};", flush=True)
     params = {**PARAMS, "device": os.environ.get("PYOPENCL_GBDT_DEVICE", "cpu")}
     savers = [TrainingCheckPoint(Path(folder), interval=1) for folder in sys.argv[1:]]
     savers += [_Pauses() for _ in savers]

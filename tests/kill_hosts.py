@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -25,8 +26,9 @@ from pyopencl_gbdt import train
 from tests import host_member
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Seconds without a sign of life after which a rank is given up; then the job has to end.
-SILENCE, LIMIT = 3.0, 30.0
+#: Seconds without a sign of life after which a rank is given up, and those that ranks wait for one
+#: that gives none yet, as it has not called ``train``; then the job has to end.
+SILENCE, PATIENCE, LIMIT = 3.0, 20.0, 30.0
 
 
 def started(ranks: int, folder: Path) -> subprocess.Popen[str]:
@@ -37,6 +39,7 @@ def started(ranks: int, folder: Path) -> subprocess.Popen[str]:
     assert run is not None, "mpirun is not here: pip install 'pyopencl_gbdt[mpi]'"
     environment = {
         **os.environ, "PYTHONPATH": str(ROOT), "PYOPENCL_GBDT_TEAM_SILENCE": str(SILENCE),
+        "PYOPENCL_GBDT_TEAM_PATIENCE": str(PATIENCE),
     }  # fmt: skip
     member = ROOT / "tests" / "host_member.py"
     return subprocess.Popen(
@@ -59,14 +62,14 @@ def watched(job: subprocess.Popen[str], lines: list[str]) -> threading.Thread:
 
 
 def processes(lines: list[str]) -> dict[int, int]:
-    """Return the process of every rank that has said so."""
-    words = [line.split() for line in list(lines) if " is process " in line]
-    return {int(word[1]): int(word[-1]) for word in words}
+    """Return the process of every rank that has said so; mpirun joins lines of several ranks."""
+    found = re.findall(r"rank (\d+) is process (\d+);", "".join(list(lines)))
+    return {int(rank): int(process) for rank, process in found}
 
 
 def finished(lines: list[str]) -> int:
     """Return how many ranks have told their model."""
-    return sum(line.startswith("rank ") and " of " in line for line in list(lines))
+    return len(re.findall(r"rank \d+ of \d+: [0-9a-f]{64}", "".join(list(lines))))
 
 
 def uninterrupted(ranks: int) -> float:
@@ -75,6 +78,8 @@ def uninterrupted(ranks: int) -> float:
         job, lines = started(ranks, Path(name)), []
         watched(job, lines)
         while len(processes(lines)) < ranks:
+            if job.poll() is not None:
+                raise SystemExit(f"the job ended at once\n{''.join(lines)}")
             time.sleep(0.01)
         began = time.monotonic()
         job.wait()

@@ -6,6 +6,7 @@ Here the members are threads that talk over sockets, as processes of several hos
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 
@@ -15,9 +16,16 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
+from pyopencl_gbdt.device.channel import _HEAD, VALUE
 from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
+from pyopencl_gbdt.errors import (
+    DataError,
+    DeviceError,
+    KernelLaunchError,
+    ParameterError,
+    TeamError,
+)
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import whole
 
@@ -29,9 +37,9 @@ THOROUGH = {"test_every_loss": lambda loss: loss not in ("multi:softprob", "reg:
 LIMITS = Limits(silence=5.0, patience=60.0)
 
 
-def members(size, work, limits=LIMITS):
+def members(size, work, limits=LIMITS, host="127.0.0.1"):
     """Run ``work(team, rank)`` in threads that talk over sockets; return results or errors."""
-    doors = [Door("127.0.0.1", b"secret") for _ in range(size)]
+    doors = [Door(host, b"secret") for _ in range(size)]
     found = [None] * size
 
     def run(rank):
@@ -137,7 +145,26 @@ def test_a_checkpoint_resumes_with_other_members(tmp_path):
     assert all("data.label differs" in str(error) for error in other)
 
 
-@pytest.mark.parametrize("what", ["columns", "parameters", "labels", "weights"])
+def test_labels_of_one_class_on_a_rank():
+    """Nothing is wrong with them if other ranks have the rest."""
+    params = {"device": TEST_DEVICE, "objective": "binary:logistic", "max_depth": 2}
+    ordered = np.argsort(LABELS["two classes"], kind="stable")[[*range(200), *range(-200, 0)]]
+
+    def part(first, end):
+        some = ordered[first:end]
+        return Dataset(X[some], LABELS["two classes"][some])
+
+    alone = train(params, part(0, 400), 2)
+    ends = [0, 200, 400]
+    found = members(
+        2, lambda team, rank: train(params, part(*ends[rank:][:2]), 2, communicator=team)
+    )
+    assert [bytes_of(model) for model in found] == [bytes_of(alone)] * 2
+
+
+@pytest.mark.parametrize(
+    "what", ["columns", "parameters", "labels", "weights", "levels", "categories", "device"]
+)
 def test_unlike_members_are_told_what_differs(what):
     given = {"device": TEST_DEVICE, "objective": "binary:logistic"}
 
@@ -151,6 +178,13 @@ def test_unlike_members_are_told_what_differs(what):
             weight = np.ones(100)
         if what == "labels" and rank:
             label = label + 5
+        if what in ("levels", "categories"):
+            column = pd.Series(["a", "b"] * 50 if rank else [1, 2] * 50)
+            is_one = what == "levels" or rank
+            column = column.astype("category") if is_one else column.astype(float)
+            values = pd.DataFrame({"x": X[:100, 0], "level": column})
+        if what == "device" and rank:
+            params = {**given, "device": "opencl:90:0"}
         return train(params, Dataset(values, label, weight), 2, communicator=team)
 
     found = members(2, work)
@@ -160,8 +194,11 @@ def test_unlike_members_are_told_what_differs(what):
         "parameters": "max_depth is 5 on rank 1, 4 on rank 0",
         "labels": "label",
         "weights": r"on rank 1, [] on rank 0",
+        "levels": "column 1 holds strings on rank 1, whole numbers on rank 0: expected one kind",
+        "categories": "the list of categorical columns is [1] on rank 1, [] on rank 0",
+        "device": "opencl:90:0",
     }[what]
-    kind = ParameterError if what == "parameters" else (DataError, TeamError)
+    kind = ParameterError if what == "parameters" else (DataError, TeamError, DeviceError)
     for error in found:
         assert isinstance(error, kind)
         assert wanted in str(error)
@@ -188,54 +225,115 @@ def test_other_versions_of_the_library(monkeypatch):
 
 
 class _Fails(TrainingCallback):
+    def __init__(self, error):
+        self.error = error
+
     def after_iteration(self, model, epoch, evals_log):
-        raise ValueError("the disk is gone")
+        raise self.error
 
 
-def test_others_are_told_why_a_member_fails():
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("the disk is gone"), "ValueError: the disk is gone"),
+        (
+            KernelLaunchError("CL_OUT_OF_RESOURCES", "split", "wide", "plain"),
+            "KernelLaunchError: CL_OUT_OF_RESOURCES; several hosts do not start again by "
+            "themselves: train again in the same processes, as this one now takes 'plain' for "
+            "split, or run",
+        ),
+    ],
+)
+def test_others_are_told_why_a_member_fails(error, said):
     params = {"device": TEST_DEVICE}
     began = time.monotonic()
-    first, second = together([(0, 300), (300, N)], params, callbacks=[_Fails()])
-    assert isinstance(first, ValueError)
+    first, second = together([(0, 300), (300, N)], params, 1, callbacks=[_Fails(error)])
+    assert isinstance(first, type(error))
     assert isinstance(second, TeamError)
-    assert "rank 0: ValueError: the disk is gone" in str(second)
+    assert f"rank 0: {said}" in str(second)
     assert time.monotonic() - began < 30
 
 
-def test_a_silent_member_is_given_up():
-    """It neither sends anything nor closes its connections, as on a host that is gone."""
-    gone = threading.Event()
+@pytest.mark.parametrize(
+    "half", [None, _HEAD.pack(VALUE, 1 << 20) + bytes(1000)], ids=["between", "within"]
+)
+@pytest.mark.parametrize("sent", [b"", bytes(1 << 25)], ids=["sends", "takes"])
+def test_a_stopped_member_is_given_up(sent, half):
+    """It neither sends nor takes anything, and its connections stay, as on a host that is gone.
+
+    Between two messages or in the middle of one.
+    """
+    gone, began = threading.Event(), time.monotonic()
 
     def work(team, rank):
         if rank == 1:
             team._ended.set()  # no more signs of life
+            if half is not None:
+                team._channels[0]._socket.send(half)
             gone.wait(30)
             return None
         try:
-            return team.exchange(rank)
+            return team.exchange(sent)
         finally:
             gone.set()
 
-    error, _ = members(2, work, Limits(silence=1.0))
+    error, _ = members(2, work, Limits(silence=0.3))
     assert isinstance(error, TeamError)
     assert "rank 1 gave no sign of life for" in str(error)
+    assert time.monotonic() - began < 3
+
+
+def test_a_member_without_rows_that_dies():
+    """The others have no messages for it, and notice that it is gone."""
+
+    def work(team, rank):
+        some = team.among([0, 2])
+        if rank == 1:
+            team._ended.set()
+            for channel in team._channels.values():
+                channel.close(None, LIMITS)
+            return None
+        try:
+            return gone.wait(30) if rank == 0 else some.exchange(rank)
+        finally:
+            gone.set()
+
+    gone = threading.Event()
+    last = members(3, work, Limits(silence=1.0))[2]
+    assert str(last) == "rank 1 ended, so rank 2 ended too"
 
 
 def test_a_member_that_ends_before_it_joins():
     doors = [Door("127.0.0.1", b"secret") for _ in range(3)]
     addresses = [door.address for door in doors]
     doors[1]._listener.close()
-    for rank in (0, 2):
-        with pytest.raises(TeamError, match=r"^rank 1 ended"):
-            doors[rank].join(rank, addresses if rank else addresses[:2], LIMITS)
+    found = []
+
+    def join(rank):
+        with pytest.raises(TeamError, match=r"^rank 1 ended") as error:
+            doors[rank].join(rank, addresses, LIMITS)
+        found.append(error)
+
+    threads = [threading.Thread(target=join, args=(rank,)) for rank in (0, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2
 
 
-def test_sums_of_any_size():
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_sums_of_any_size(host):
     def work(team, rank):
         small, large = np.arange(5) + rank, np.arange(30_000).reshape(3, -1) * (rank + 1)
         return team.add_up(small), team.add_up(large), team.exchange("x" * rank)
 
-    for small, large, words in members(3, work):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        if ":" in host:
+            pytest.skip("this host has no IPv6")
+    for small, large, words in members(3, work, host=host):
         np.testing.assert_array_equal(small, 3 * np.arange(5) + 3)
         np.testing.assert_array_equal(large, 6 * np.arange(30_000).reshape(3, -1))
         assert words == ["", "x", "xx"]

@@ -11,7 +11,7 @@ import pytest
 from pyopencl_gbdt import Dataset, GBDTClassifier, cv, devices, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.device import base, find, open_device, selection
+from pyopencl_gbdt.device import base, find, open_device, placing, selection
 from pyopencl_gbdt.device.discovery import every_gpu
 from pyopencl_gbdt.device.selection import find_several, main_device, names_several
 from pyopencl_gbdt.errors import DeviceError, ParameterError
@@ -231,6 +231,18 @@ def test_every_gpu_once():
     assert [card.device_id for card in every_gpu("cuda", cards)] == ["cuda:1", "cuda:0"]
     with pytest.raises(DeviceError, match=r"^device='gpu:all': no usable device fits"):
         every_gpu("gpu", [])
+
+
+def test_each_process_of_a_host_takes_another_gpu(monkeypatch):
+    """Names that stand for any GPU take turns; others are taken as they are."""
+    cards = [_Card("opencl:0:0", "A"), _Card("opencl:0:1", "B", units=50)]
+    monkeypatch.setattr(placing, "find", lambda name: cards[0])
+    monkeypatch.setattr(placing, "every_gpu", lambda kind: cards)
+    names = [placing.name_in_turn("gpu", place) for place in range(3)]
+    assert names == ["opencl:0:0", "opencl:0:1", "opencl:0:0"]
+    assert placing.name_in_turn("opencl:0:1", 0) == "opencl:0:1"
+    with pytest.raises(ParameterError, match=r"^device='gpu:all': expected one device for each"):
+        placing.name_in_turn("gpu:all", 0)
 
 
 # -- who trains ----------------------------------------------------------------------------

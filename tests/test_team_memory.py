@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import multiprocessing
 import tracemalloc
 
 import numpy as np
@@ -10,13 +10,14 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, selection
+from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import division, hosts
 from pyopencl_gbdt.training.team_memory import estimate_team
 
 from .conftest import TEST_DEVICE
-from .test_hosts import members
+from .test_hosts import LIMITS
 from .test_team import listed
 
 SHAPE, MISS = (80_000, 6), 0.1
@@ -28,11 +29,15 @@ def _devices_may_be_named_twice(monkeypatch):
     monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
 
 
-@pytest.fixture(scope="module")
-def rows():
+def made_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=SHAPE).astype(np.float32)
     return X, X[:, 0] > 0
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return made_rows()
 
 
 def batches(rows, size=20_000):
@@ -71,36 +76,53 @@ def test_devices_of_a_process(rows, kind, monkeypatch):
     assert all(one.peak_bytes == 0 for one in fresh)
 
 
-@pytest.mark.parametrize("size", [0, 20_000], ids=["array", "batches"])
-def test_hosts(rows, size, monkeypatch):
-    opened, own = {}, threading.local()
-    first = hosts.open_in_turn
+def rank_of_two(pipe, rank, size):
+    """Train as a rank, in a process of its own; say what device and host took."""
+    X, y = made_rows()
+    part = slice(0, 20_000) if rank == 0 else slice(20_000, 80_000)
+    own = X[part].copy(), y[part].copy()
+    del X, y
+    opened, first = [], hosts.open_in_turn
+    hosts.open_in_turn = lambda *given: opened.append(first(*given)) or opened[-1]
+    params = {**PARAMS, "device": TEST_DEVICE, "verbosity": 0}
 
-    def open_in_turn(*given):
-        opened[own.rank] = first(*given)
-        return opened[own.rank]
+    def data():
+        return batches(own, size) if size else Dataset(*own)
 
-    monkeypatch.setattr(hosts, "open_in_turn", open_in_turn)
-    bounds = [(0, 20_000), (20_000, 80_000)]
-    parts = [[part[a:b] for part in rows] for a, b in bounds]
-
-    def work(team, rank):
-        own.rank = rank
-        data = batches(parts[rank], size) if size else Dataset(*parts[rank])
-        return train({**PARAMS, "device": TEST_DEVICE}, data, communicator=team)
-
+    train(params, data())  # what is imported and built once is no part of a fit's memory
+    door = Door("127.0.0.1", b"secret")
+    pipe.send(door.address)
+    team = door.join(rank, pipe.recv(), LIMITS)
     tracemalloc.start()
-    try:
-        members(2, work)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    train(params, data(), communicator=team)
+    pipe.send((opened[-1].peak_bytes, tracemalloc.get_traced_memory()[1]))
+    team.leave()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("size", [0, 20_000], ids=["array", "batches"])
+def test_hosts(size):
+    """Each rank has a process: threads of one would not need most at the same time."""
+    spawn = multiprocessing.get_context("spawn")
+    pipes = [spawn.Pipe() for _ in range(2)]
+    ranks = [
+        spawn.Process(target=rank_of_two, args=(pipe[1], rank, size), daemon=True)
+        for rank, pipe in enumerate(pipes)
+    ]
+    for rank in ranks:
+        rank.start()
+    addresses = [pipe[0].recv() for pipe in pipes]
+    for pipe in pipes:
+        pipe[0].send(addresses)
+    taken = [pipe[0].recv() for pipe in pipes]
+    for rank in ranks:
+        rank.join(60)
     found = estimate_team(
         [open_device(TEST_DEVICE)], Parameters.from_dict(PARAMS), *SHAPE, weights=[1, 3],
         n_hosts=2, batch_rows=size,
     )  # fmt: skip
-    close(found.devices, [opened[rank].peak_bytes for rank in (0, 1)])
-    assert sum(found.host_bytes) == pytest.approx(peak, rel=MISS)
+    close(found.devices, [device for device, _ in taken])
+    assert found.host_bytes == pytest.approx([host for _, host in taken], rel=MISS)
 
 
 def test_members_that_do_not_match():

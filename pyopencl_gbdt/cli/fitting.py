@@ -115,6 +115,7 @@ def _fit(
     """
     from pyopencl_gbdt.device import find, open_device
     from pyopencl_gbdt.device.bandwidth import device_bandwidth
+    from pyopencl_gbdt.device.placing import name_in_turn
     from pyopencl_gbdt.device.selection import find_several, names_several
     from pyopencl_gbdt.training.train import Model, train
 
@@ -125,7 +126,8 @@ def _fit(
     if before is not None and args.n_features is None:
         args.n_features = before.ensemble.n_features
     several = find_several(p.device) if names_several(p.device) else []
-    info = several[0].info if several else find(p.device)
+    named = p.device if job.size == 1 else name_in_turn(p.device, job.place())
+    info = several[0].info if several else find(named)
     assert info.caps is not None
     variants = chosen_variants(info, p)
     open_device(info.device_id).warm_up()
@@ -153,7 +155,7 @@ def _fit(
         waits=bool(evals),
     )
     model = train(
-        {**given, "device": p.device if several or job.size > 1 else info.device_id},
+        {**given, "device": p.device if several else info.device_id},
         data,
         evals=evals,
         eval_metric=args.eval_metric,

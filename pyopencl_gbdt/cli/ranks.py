@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import socket
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import side_files, tables
@@ -14,6 +17,7 @@ from pyopencl_gbdt.data.batch_files import paths_of
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.data import TableData
     from pyopencl_gbdt.data.dataset import Dataset
 
 #: Environment variables in which launchers (MPICH's, Intel's; Open MPI's) give the number of ranks.
@@ -42,13 +46,23 @@ class Job:
         """Whether this process prints, and writes the model."""
         return self.rank == 0
 
+    def place(self) -> int:
+        """Return how many ranks before this one are processes of the same host."""
+        if self.communicator is None:
+            return 0
+        hosts: list[str] = self.communicator.allgather(socket.gethostname())
+        return hosts[: self.rank].count(hosts[self.rank])
+
     @contextlib.contextmanager
     def ended_by_errors(self) -> Iterator[None]:
-        """End all ranks if the block fails in this one; say which and why."""
-        from pyopencl_gbdt.device.mpi_team import end_job
+        """End all ranks if the block fails in this one, or one gives no sign of life; say why."""
+        from pyopencl_gbdt.device.mpi_team import end_job, watch
 
+        watching = None if self.size == 1 else watch(self.communicator)
         try:
             yield
+            if watching is not None:
+                watching.end()
         except BaseException as error:
             if self.size > 1:
                 end_job(self.communicator, f"rank {self.rank}: {error}")
@@ -108,10 +122,30 @@ def read_training(
     share = None
     if own.data == args.data and _is_dealt(args, mine.size, beside=options.get("beside", False)):
         share = mine.rank, mine.size
-    data, sets = tables.read_training(own, objective, share=share, **options)
     if own.data == args.data and share is None:
+        data, sets = tables.read_training(own, objective, **options)
         data = data.part(*_bounds(data, mine))
+    else:
+        options["like_all"] = partial(_like_all, mine)
+        data, sets = tables.read_training(own, objective, share=share, **options)
     return data, list(sets) if mine.leads else [(None, name) for name in names]
+
+
+def _like_all(mine: Job, table: TableData) -> TableData:
+    """Return a rank's rows with the columns and levels that the rows of all ranks have."""
+    from pyopencl_gbdt.data.dataset import Dataset
+    from pyopencl_gbdt.device.foreign import DeviceMatrix
+    from pyopencl_gbdt.device.mpi_team import joined_team
+    from pyopencl_gbdt.training.common_columns import common_data
+
+    team = joined_team(mine.communicator)
+    rows = common_data(team, Dataset(table.features))
+    team.leave()
+    if rows is None:
+        return table
+    own = rows.checked
+    assert not isinstance(own.values, DeviceMatrix)  # it comes from files
+    return replace(table, X=own.values, categories=own.categories, codes_apart=own.codes_apart)
 
 
 def _is_dealt(args: argparse.Namespace, size: int, *, beside: bool) -> bool:

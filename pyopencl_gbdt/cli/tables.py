@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -201,6 +201,7 @@ def read_training(
     names: Sequence[str] | None = None,
     beside: bool = False,
     share: tuple[int, int] | None = None,
+    like_all: Callable[[TableData], TableData] = lambda table: table,
 ) -> tuple[Dataset, list[tuple[Dataset, str]]]:
     """Read the training rows, and the evaluation rows with their names.
 
@@ -215,8 +216,11 @@ def read_training(
         Whether to read files with weights, query sizes and base margins beside data files.
     share : (int, int) or None
         Deals the files of the training rows to processes; see ``Reading``.
+    like_all : callable
+        Returns the training rows with the columns and levels that those of all processes have, as
+        evaluation rows are read by these.
     """
-    table = read_labelled(args.data, args, objective, share=share)
+    table = like_all(read_labelled(args.data, args, objective, share=share))
     given: dict[str, Any] = {}
     if args.weight is not None:
         option = "weight" if beside else "--weight"

@@ -105,8 +105,17 @@ def suffix_of(file: str) -> str:
     return Path(file.lower().removesuffix(".gz")).suffix
 
 
-def read_files(files: Sequence[str], reading: Reading) -> Iterator[Batch]:
+def read_files(
+    files: Sequence[str], reading: Reading, state: batch_text.TextState
+) -> Iterator[Batch]:
     """Read files one after the other, batch by batch.
+
+    Parameters
+    ----------
+    files : sequence of str
+    reading : Reading
+    state : TextState
+        The same in all passes.
 
     Raises
     ------
@@ -115,7 +124,8 @@ def read_files(files: Sequence[str], reading: Reading) -> Iterator[Batch]:
     ParameterError
         If a package is missing that reads such files.
     """
-    state = batch_text.TextState()
+    if files and state.file != files[0] and suffix_of(state.file) in TEXT:
+        state.look(reading)  # another process reads the first file
     for file in files:
         suffix = suffix_of(file)
         if suffix == ".npy":

@@ -135,6 +135,7 @@ class CheckedBatches(BatchedRows):
         self._source, self._reader = source, reader
         self._rows, self._sums = list(rows), None if sums is None else list(sums)
         self._numbers, self._counted, self._own_levels = list(numbers), levels, True
+        self.first_batch, self.is_ragged, self.text_columns = "", False, frozenset()
 
     @property
     def categories(self) -> dict[int, Levels]:
@@ -150,8 +151,16 @@ class CheckedBatches(BatchedRows):
         for feature, (own, counts) in self._counted.items():
             wanted = categories[feature]
             codes = np.arange(own.n_levels, dtype=np.int32)
-            places = recode(codes, own, wanted, f"batches: column {feature}")
+            as_text = wanted.are_strings and feature in self.text_columns
+            known = as_texts(own) if as_text else own
+            places = recode(codes, known, wanted, f"batches: column {feature}")
             other._counted[feature] = wanted, _moved(counts, places, wanted.n_levels)
+        return other
+
+    def widened(self, n_features: int) -> CheckedBatches:
+        other = copy(self)
+        other.shape, other._sums = (self.shape[0], n_features), None
+        other.n_missing += self.shape[0] * (n_features - self.shape[1])
         return other
 
     def parts(self) -> Iterator[tuple[int, Features]]:
@@ -209,14 +218,14 @@ class LevelUnion:
     def __init__(self) -> None:
         self.levels: Levels | None = None
         self.counts: I64 = np.zeros(1, np.int64)
-        self._is_text = True
+        self.is_text = True
 
     def add(self, features: Features, feature: int, *, is_text: bool, where: str) -> None:
         """Take a batch's levels in, and count its rows."""
         own, codes = features.categories[feature], level_codes(features, feature)
         counts = np.bincount(np.where(codes == NO_LEVEL, own.n_levels, codes),
                              minlength=own.n_levels + 1).astype(np.int64)  # fmt: skip
-        self._is_text = self._is_text and is_text
+        self.is_text = self.is_text and is_text
         if self.levels is None or not self.levels.n_levels:
             # nothing but missing values so far
             counts[-1] += self.counts.sum()
@@ -227,12 +236,12 @@ class LevelUnion:
             return
         known = self.levels
         if own.n_levels and known.are_strings != own.are_strings:
-            if not self._is_text:
+            if not self.is_text:
                 raise DataError(
                     f"{where}: {Words('X', features.names).column(feature)} holds {own.kind}: "
                     f"expected {known.kind}, as in the batches before; convert the column"
                 )
-            known, own = _as_texts(known), _as_texts(own)
+            known, own = as_texts(known), as_texts(own)
         self.levels = union(known, own)
         total = np.zeros(self.levels.n_levels + 1, np.int64)
         for levels, some in ((known, self.counts), (own, counts)):
@@ -249,7 +258,7 @@ def union(one: Levels, other: Levels) -> Levels:
     return Levels(np.union1d(one.values, other.values))
 
 
-def _as_texts(levels: Levels) -> Levels:
+def as_texts(levels: Levels) -> Levels:
     """Return whole numbers of a file as the text that stands there, in the order of strings."""
     if levels.are_strings:
         return levels

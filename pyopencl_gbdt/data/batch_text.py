@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -29,9 +29,38 @@ _EMPTY = "the file is empty; expected at least one row"
 
 @dataclass
 class TextState:
-    """Which features of the first file hold text; other files must have the same."""
+    """Which features of the first file hold text; other files must have the same.
 
+    Attributes
+    ----------
+    file : str
+        The first of all files, also of those that are dealt to other processes.
+    columns : list of int or None
+        None until the first file was read.
+    """
+
+    file: str
     columns: list[int] | None = None
+
+    def find(self, layout: Layout, reading: Reading) -> None:
+        """Find the columns, unless they are known, given the layout of the first file."""
+        if self.columns is not None:
+            return
+        texts = text_columns(layout, reading.categorical_features, None)
+        self.columns = [
+            feature
+            for feature, column in enumerate(feature_columns(layout))
+            if texts is not None and column in texts
+        ]
+
+    def look(self, reading: Reading) -> None:
+        """Find the columns in the first lines of the first file, unless they are known."""
+        if self.columns is not None:
+            return
+        with contextlib.closing(_texts(self.file)) as texts:
+            block = to_text(next(texts), self.file, 1)
+        if not is_blank(block) and not _is_libsvm(self.file, block, reading):
+            self.find(_layout(block, self.file, reading), reading)
 
 
 def read(file: str, reading: Reading, state: TextState) -> Iterator[Batch]:
@@ -46,9 +75,7 @@ def read(file: str, reading: Reading, state: TextState) -> Iterator[Batch]:
     for data in _texts(file):
         block = to_text(data, file, first_line)
         if first_line == 1:
-            libsvm = reading.file_format == "libsvm" or (
-                reading.file_format == "auto" and looks_like_libsvm(file, block)
-            )
+            libsvm = _is_libsvm(file, block, reading)
         where = f"{file}, lines from {first_line}"
         if is_blank(block):
             pass
@@ -56,17 +83,9 @@ def read(file: str, reading: Reading, state: TextState) -> Iterator[Batch]:
             yield _libsvm(block, file, reading, first_line, where)
         else:
             if layout is None:
-                layout = find_layout(
-                    block, file, reading.label_column, reading.header, reading.qid_column
-                )
+                layout = _layout(block, file, reading)
                 own = replace(layout)
-                if state.columns is None:
-                    texts = text_columns(layout, reading.categorical_features, None)
-                    state.columns = [
-                        feature
-                        for feature, column in enumerate(feature_columns(layout))
-                        if texts is not None and column in texts
-                    ]
+                state.find(layout, reading)
             else:
                 own = replace(layout, data=block, start=0, first_line=first_line)
             if own.start < len(block):
@@ -74,6 +93,15 @@ def read(file: str, reading: Reading, state: TextState) -> Iterator[Batch]:
         first_line += block.count(b"\n")
     if layout is None and not libsvm:
         raise DataError(f"{file}: {_EMPTY}")
+
+
+def _is_libsvm(file: str, block: Data, reading: Reading) -> bool:
+    looks = reading.file_format == "auto" and looks_like_libsvm(file, block)
+    return looks or reading.file_format == "libsvm"
+
+
+def _layout(block: Data, file: str, reading: Reading) -> Layout:
+    return find_layout(block, file, reading.label_column, reading.header, reading.qid_column)
 
 
 def _libsvm(block: Data, file: str, reading: Reading, first_line: int, where: str) -> Batch:
@@ -102,7 +130,7 @@ def _delimited(layout: Layout, features: list[int], where: str) -> Batch:
     return Batch(Table(names, parts), y, qid=qid, where=where)
 
 
-def _texts(file: str) -> Iterator[bytes]:
+def _texts(file: str) -> Generator[bytes, None, None]:
     """Yield whole lines of a file; a quoted field of several lines stays in one piece."""
     with _opened(file) as stream:
         rest, n_bytes = b"", 0

@@ -26,11 +26,20 @@ class BatchedRows(ABC):
         Rows of the largest batch.
     n_missing : int
         Missing values of all rows.
+    first_batch : str
+        The name of the first batch in error messages, such as a file's; empty if it is not known.
+    is_ragged : bool
+        Whether rows may have further columns, which hold no values, as libsvm text has.
+    text_columns : frozenset of int
+        Categorical columns that come from text, where whole numbers may be strings.
     """
 
     shape: tuple[int, int]
     most_rows: int
     n_missing: int
+    first_batch: str = ""
+    is_ragged: bool = False
+    text_columns: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -65,6 +74,10 @@ class BatchedRows(ABC):
     @abstractmethod
     def coded_by(self, categories: Mapping[int, Any]) -> BatchedRows:
         """Return the same rows with the codes of other levels."""
+
+    def widened(self, n_features: int) -> BatchedRows:
+        """Return the same rows with so many columns, if they are ragged; new ones are missing."""
+        raise not_whole(self)
 
     def end_reading(self) -> None:  # noqa: B027 - most rows are read by one device
         """Say that no rows are needed for now; waits until all who share the source say so."""

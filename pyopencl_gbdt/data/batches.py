@@ -16,6 +16,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.batch_files import TEXT, dealt, is_path, paths_of, read_files, suffix_of
 from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, Batch
+from pyopencl_gbdt.data.batch_text import TextState
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.reading import Reading
@@ -98,9 +99,8 @@ def _has_rows(X: Any) -> bool:
 def _source_of(given: Any, reading: Reading) -> Source:
     if names_files(given):
         files = paths_of(given)
-        return _FileSource(
-            files if reading.share is None else dealt(files, *reading.share), reading
-        )
+        own = files if reading.share is None else dealt(files, *reading.share)
+        return _FileSource(own, reading, TextState(files[0]))
     if reading.share is not None:
         raise ParameterError(
             f"share={reading.share}: expected files, which can be dealt to processes; give each "
@@ -145,9 +145,10 @@ def has_batches(given: Any) -> bool:
 class _FileSource:
     files: list[str]
     reading: Reading
+    state: TextState
 
     def __call__(self) -> Iterator[Batch]:
-        return read_files(self.files, self.reading)
+        return read_files(self.files, self.reading, self.state)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,12 @@ class DatasetColumns:
         found = recoded(self.checked, categories, what)
         return self if found is None else self._with(found)
 
+    def widened_to(self: _Own, n_features: int) -> _Own:
+        """Return the same rows in batches with so many columns; see ``BatchedRows.widened``."""
+        rows = self._features
+        assert isinstance(rows, BatchedRows)
+        return self._with(replace(self.checked, values=rows.widened(n_features)))
+
     def _with(self: _Own, features: Features) -> _Own:
         """Return a copy whose columns are these."""
         other = copy(self)

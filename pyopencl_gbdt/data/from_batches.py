@@ -161,6 +161,8 @@ def first_pass(
     rows = CheckedBatches(
         source, look.reader, shape, look.rows, look.numbers, sums, levels, n_missing
     )
+    rows.first_batch, rows.is_ragged = look.first, look.is_ragged
+    rows.text_columns = frozenset(feature for feature in levels if look.unions[feature].is_text)
     return Features(rows, look.names, rows.categories), look.sides.whole()
 
 
@@ -174,23 +176,25 @@ class _Look:
         self.n_missing, self.width = 0, 0
         self.names: list[str] | None = None
         self.unions: dict[int, LevelUnion] = {}
-        self.sides, self._first, self._n_rows = Sides(), "", 0
+        self.sides, self.first, self._n_rows = Sides(), "", 0
+        self.is_ragged = True
 
     def add(self, number: int, batch: Batch) -> Features:
         """Check a batch, and take in what is to be known of all; return its columns."""
         features = self.reader.features(batch)
         n_rows, width = (int(size) for size in features.values.shape)
         if number == 0:
-            self._first, self.names = batch.where, features.names
+            self.first, self.names = batch.where, features.names
             self.unions = {feature: LevelUnion() for feature in features.categories}
             # the columns of the first batch are those of all
             self.reader = replace(self.reader, categorical=sorted(self.unions) or None)
         elif width != self.width and not batch.ragged:
             raise DataError(
                 f"{batch.where} has {plural(width, 'column')}: expected {self.width}, as in "
-                f"{self._first}; give the same columns in the same order"
+                f"{self.first}; give the same columns in the same order"
             )
-        check_columns(features.names, self.names, batch.where, self._first)
+        self.is_ragged = self.is_ragged and batch.ragged
+        check_columns(features.names, self.names, batch.where, self.first)
         for feature, own in self.unions.items():
             if feature in features.categories:
                 own.add(features, feature, is_text=is_text_column(batch, feature),
@@ -198,7 +202,7 @@ class _Look:
         if features.categories.keys() != self.unions.keys():
             raise DataError(
                 f"{batch.where} has categories in columns {sorted(features.categories)}: expected "
-                f"{sorted(self.unions)}, as in {self._first}; convert the columns"
+                f"{sorted(self.unions)}, as in {self.first}; convert the columns"
             )
         values = values_of(features, width)
         self.rows.append(n_rows)

@@ -30,6 +30,8 @@ class SomeRows(BatchedRows):
         self.most_rows = min(rows.most_rows, self.shape[0])
         # as many as if they were spread evenly: no model depends on it
         self.n_missing = rows.n_missing * self.shape[0] // max(1, rows.shape[0])
+        self.first_batch, self.is_ragged = rows.first_batch, rows.is_ragged
+        self.text_columns = rows.text_columns
         self._rows, self._chosen = rows, chosen
         self._counts: dict[int, I64] = {}
 
@@ -78,6 +80,9 @@ class SomeRows(BatchedRows):
 
     def coded_by(self, categories: Mapping[int, Any]) -> SomeRows:
         return SomeRows(self._rows.coded_by(categories), self._chosen)
+
+    def widened(self, n_features: int) -> SomeRows:
+        return SomeRows(self._rows.widened(n_features), self._chosen)
 
     def end_reading(self) -> None:
         self._rows.end_reading()

@@ -211,9 +211,8 @@ class Parameters:
 
     def most_leaves(self, n_rows: int) -> int:
         """Return the leaves that a tree can have with so many rows."""
-        limits = [n_rows, self.max_leaves, 1 << self.max_depth]
-        given = (True, self.max_leaves > 0, self.max_depth > 0)
-        return min(limit for limit, is_one in zip(limits, given, strict=True) if is_one)
+        most = n_rows if self.max_leaves <= 0 else min(n_rows, self.max_leaves)
+        return most if self.max_depth <= 0 else min(most, 1 << self.max_depth)
 
     @property
     def leaf_wise(self) -> bool:

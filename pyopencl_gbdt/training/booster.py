@@ -154,6 +154,7 @@ class Boosting:
             margins = rows.margins
             if rows.values is not None and isinstance(margins, DeviceArray):
                 margins.set(np.broadcast_to(np.asarray(rows.start, np.float32), margins.shape))
+        self.ws.device.send()  # a loss of the user's may launch kernels of its own
         self._before = self.steps.round_begins()
         self._kept = self.steps.kept_margins()
         turn = [self._orders.turn()] if self._orders and self.ws.walks_leaves else []

@@ -24,7 +24,7 @@ from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.placing import open_in_turn
 from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives.custom import FunctionObjective
@@ -32,6 +32,7 @@ from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.model import Model
+from pyopencl_gbdt.training.common_columns import common_data, joined
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.member import LeadingFit, follow
 from pyopencl_gbdt.training.parts_digest import digests_of_parts
@@ -44,9 +45,7 @@ from pyopencl_gbdt.training.whole import (
     check_parameters,
     check_same,
     check_version,
-    common_data,
     is_by_all,
-    joined,
     whole_labels,
 )
 
@@ -135,6 +134,12 @@ def _told(team: HostTeam) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
+        if isinstance(error, KernelLaunchError) and error.instead:
+            error.args = (
+                f"{error}; several hosts do not start again by themselves: train again in the same "
+                f"processes, as this one now takes {error.instead!r} for {error.kernel}, or run "
+                "`pyopencl-gbdt tune` on this host before",
+            )
         team.leave(None if is_by_all(error) else error)
         raise
     team.leave()

@@ -250,8 +250,9 @@ def _streamed(
     set_up = max(set_up, min(of_team, device.caps.global_bytes))
     training = ws.plan_with_codes().total_bytes + evaluated
     kept = ws.slot_bytes(ws.n_rows)
-    if ws.params.cache_folders:  # two pages are read ahead
-        kept[CODES] = 2 * ws.slot_bytes(ws.turns.most_rows)[CODES]
+    if ws.params.cache_folders:  # two pages are read ahead, or to the slots themselves
+        ahead = 0 if ws.turns.in_place else 2
+        kept[CODES] = ahead * ws.slot_bytes(ws.turns.most_rows)[CODES]
     return MemoryEstimate(set_up, training, sum(kept.values()))
 
 

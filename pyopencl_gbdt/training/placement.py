@@ -102,9 +102,10 @@ class Placement:
         may_stream = not reason and self.params.page == "auto" and asked and tiles is None
         columns = None if tiles is not None else expected_columns(self.data, self.params.search)
         least = self._workspace(smallest_layout(self.data.n_features), (), columns, tiles)
-        if may_stream and not self._fits_all(least):
+        if not may_stream:
+            least.check()
+        elif not self._fits_all(least):
             return self._in_turn(), None
-        least.check()
         codes: QuantizedData | None = None
         try:
             codes = given or self._quantized(tiles)
@@ -117,11 +118,12 @@ class Placement:
             return self._in_turn(), None
         assert codes is not None
         ws = self._workspace(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
-        if may_stream and not self._fits_all(ws):
+        if not may_stream:
+            ws.check()
+        elif not self._fits_all(ws):
             del codes, ws
             self.data.forget()
             return self._in_turn(), None
-        ws.check()
         return ws, codes
 
     def _fits_all(self, ws: Workspace) -> bool:

@@ -147,8 +147,8 @@ def estimate_team(
         read = batches_bytes(n_rows, *sizes, weighted=weighted) if batch_rows else 0
         return TeamEstimate(members, [sum(pages) + read], rows)
     slots = policy_of(params).slots(params.most_leaves(n_rows))
-    histograms = 16 * slots * n_features * min(params.max_bin, n_rows)
-    buffers = 2 * min(PIECE_BYTES, histograms)
+    histogram = 16 * n_features * min(params.max_bin, n_rows)
+    buffers = 2 * min(max(PIECE_BYTES, histogram), slots * histogram)  # whole ones, by features
     hosts = []
     for own, kept in zip(rows, pages, strict=True):
         read = batches_bytes(own, *sizes, weighted=weighted) if batch_rows else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import asdict
 from fractions import Fraction
@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.data.categories import Categories, Levels
-from pyopencl_gbdt.data.category_columns import as_objects
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
+from pyopencl_gbdt.errors import ParameterError, TeamError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
@@ -30,8 +28,6 @@ _Error = TypeVar("_Error", bound=BaseException)
 _BY_ALL = "raised_by_all_members"
 #: Parameters that may differ between members.
 _OWN = frozenset({"device", "verbosity", "work_group_size", "histogram"})
-#: Parts of a data set that all members with rows have, or none.
-_PARTS = ("weight", "base_margin", "group_offsets", "label_lower_bound")
 
 
 def by_all(error: _Error, *, raised: bool = True) -> _Error:
@@ -68,7 +64,9 @@ def all_or_none(team: Team, work: Callable[[], _Made]) -> _Made:
     return made
 
 
-def check_same(team: Team, facts: Mapping[str, Any], move: str, error: type[Exception]) -> None:
+def check_same(
+    team: Team, facts: Mapping[str, Any], move: str, error: type[Exception], where: str = ""
+) -> None:
     """Raise an error in all members unless they know the same facts.
 
     Parameters
@@ -79,19 +77,22 @@ def check_same(team: Team, facts: Mapping[str, Any], move: str, error: type[Exce
         What to do about other facts.
     error : type
         The class of the error.
+    where : str
+        What this member read, for the error; empty if that is not known.
     """
-    known: tuple[int, Mapping[str, Any]] | None = None
-    for rank, theirs in enumerate(team.exchange(dict(facts))):
+    known: tuple[str, Mapping[str, Any]] | None = None
+    for rank, (theirs, place) in enumerate(team.exchange((dict(facts), where))):
         if not theirs:
             continue
+        own = f"rank {rank}" + (f" ({place})" if place else "")
         if known is None:
-            known = rank, theirs
+            known = own, theirs
         for name in sorted(theirs.keys() | known[1].keys()):
             one, other = theirs.get(name), known[1].get(name)
             if one != other:
                 raise by_all(
                     error(
-                        f"{name} is {show(one)} on rank {rank}, {show(other)} on rank {known[0]}: "
+                        f"{name} is {show(one)} on {own}, {show(other)} on {known[0]}: "
                         f"expected the same on all ranks; {move}"
                     )
                 )
@@ -117,76 +118,6 @@ def check_parameters(team: Team, params: Parameters, others: Mapping[str, Any]) 
     """
     facts = {k: v for k, v in asdict(params).items() if k not in _OWN}
     check_same(team, {**facts, **others}, "give all ranks the same parameters", ParameterError)
-
-
-def common_data(
-    team: Team, data: Dataset | None, what: str = "the training data"
-) -> Dataset | None:
-    """Return a member's rows, coded by the levels that the rows of all members have.
-
-    Parameters
-    ----------
-    team : Team
-    data : Dataset or None
-        None, or no rows, if the member has none.
-    what : str
-        The name of the rows in error messages.
-
-    Raises
-    ------
-    DataError
-        In all members, if one has other columns, or no member has rows.
-    """
-    data = data if data is not None and data.n_rows else None
-    facts: dict[str, Any] = {}
-    if data is not None:
-        facts = {
-            "the number of features": data.n_features,
-            "the list of feature names": data.feature_names,
-            "the list of categorical columns": sorted(data.categories),
-            "the number of labels of a row": data.n_targets if data.has_label else 0,
-            "the type of the matrix": "sparse" if data.is_sparse else "dense",
-            "the list of parts": [name for name in _PARTS if getattr(data, name) is not None],
-            "the number of base margins": None if data.base_margin is None else (
-                data.base_margin.reshape(data.n_rows, -1).shape[1]
-            ),
-            "the list of feature weights": None if data.feature_weights is None else (
-                data.feature_weights.tolist()
-            ),
-        }  # fmt: skip
-    move = f"give the parts of {what} the same columns and arguments"
-    check_same(team, facts, move, DataError)
-    if not any(team.exchange(data is not None)):
-        text = f"{what}: no rank has rows: expected some; see what each rank reads"
-        raise by_all(DataError(text))
-    categories = _common_levels(team, {} if data is None else data.categories, what)
-    return data if data is None else data.coded_by(categories, what)
-
-
-def _common_levels(team: Team, own: Categories, what: str) -> Categories:
-    """Return the levels of all members' rows, as one data set of these rows would have them."""
-    every = team.exchange(dict(own))
-    columns = sorted(set().union(*every))
-    found: dict[int, Levels] = {}
-    for column in columns:
-        parts = [(rank, part[column]) for rank, part in enumerate(every) if column in part]
-        there = [(rank, part) for rank, part in parts if part.n_levels]
-        for rank, part in there:
-            if part.are_strings != there[0][1].are_strings:
-                text = (
-                    f"{what}: column {column} holds {part.kind} on rank {rank}, "
-                    f"{there[0][1].kind} on rank {there[0][0]}: expected one kind; convert the "
-                    "column"
-                )
-                raise by_all(DataError(text))
-        found[column] = _union([part for _, part in there]) if there else parts[0][1]
-    return found
-
-
-def _union(parts: Sequence[Levels]) -> Levels:
-    if parts[0].are_strings:
-        return Levels(as_objects(sorted(set().union(*(part.values.tolist() for part in parts)))))
-    return Levels(np.unique(np.concatenate([part.values for part in parts])))
 
 
 def base_score(team: Team, objective: Objective, data: Dataset) -> Score:
@@ -234,46 +165,5 @@ def whole_labels(team: Team, data: Dataset) -> Dataset:
     n_rows = sum(team.exchange(data.n_rows))
     found._features = found._values = np.broadcast_to(np.float32(0), (n_rows, data.n_features))
     found._codes_apart = {}
-    found.forget()
-    return found
-
-
-def joined(team: Team, data: Dataset | None, what: str, rank: int) -> Dataset | None:
-    """Return all members' rows of an evaluation set on one rank; None on the others.
-
-    Rows in batches stay where they are, so that rank alone may have them.
-
-    Raises
-    ------
-    DataError
-        In all members, if one has other columns.
-    ParameterError
-        In all members, if another rank has rows in batches, or several have rows.
-    """
-    kinds = team.exchange(None if data is None else data.batches is not None)
-    if any(kinds):
-        if [number for number, kind in enumerate(kinds) if kind is not None] == [rank]:
-            return data
-        text = (
-            f"{what} come in batches on rank {kinds.index(True)}: expected all rows of such a set "
-            f"on rank {rank}, and None on the others, or arrays; give them so"
-        )
-        raise by_all(ParameterError(text))
-    parts = team.exchange(common_data(team, data, what))
-    parts = [part for part in parts if part is not None]
-    if team.rank != rank:
-        return None
-    found: Dataset = copy(parts[0])
-    for name in ("_label", "weight", "base_margin", "label_lower_bound", "label_upper_bound"):
-        own = [getattr(part, name) for part in parts]
-        setattr(found, name, None if own[0] is None else np.concatenate(own))
-    if found.group_offsets is not None:
-        sizes = np.concatenate([np.diff(part.group_offsets) for part in parts])
-        found.group_offsets = np.append(0, np.cumsum(sizes))
-    found._features = found._values = np.concatenate([part.values for part in parts])
-    apart = {column for part in parts for column in part._codes_apart}
-    found._codes_apart = {
-        column: np.concatenate([part.level_codes(column) for part in parts]) for column in apart
-    }
     found.forget()
     return found
