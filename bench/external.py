@@ -9,7 +9,7 @@ rate of copies from page-locked memory alone, and the share of it that the round
 must give the same trees. XGBoost trains from an ``ExtMemQuantileDMatrix`` of the same rows, if it
 is installed; on a GPU, its pages lie in the host's memory. With ``--subsample`` below 1, trees
 grow on the rows that they draw, gathered; ``--no-gather`` takes a pass for every level all the
-same.
+same. ``--folder`` streams from files in that folder, instead of the host's memory.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from pyopencl_gbdt.fit.choose_turns import PAGE_BYTES
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import placement
@@ -116,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a pass over the pages for every level, though few rows are drawn",
     )  # fmt: skip
     parser.add_argument("--pages", type=int, default=0, help="of the codes; 0: of 256 MiB, or 12")
+    parser.add_argument("--folder", default="", help="codes of the streamed fit lie on disk there")
     parser.add_argument("--no-xgboost", dest="xgboost", action="store_false")
     parser.add_argument("--json", default="")
     return parser
@@ -175,4 +177,13 @@ def _resident(
 def _streamed(options: argparse.Namespace, n_bytes: int, rows: Rows, pages: HostPages) -> Timed:
     device = open_device(options.device)
     device.caps = with_memory(device.caps, n_bytes)
-    return _fit(device, rows, pages, options)
+    if not options.folder:
+        return _fit(device, rows, pages, options)
+    by_block = device.caps.side_by_side
+    stored = DiskPages(pages.layout, pages.bounds, [options.folder], by_block=by_block)
+    for index in range(len(pages.bounds)):
+        stored.add(index, pages.codes(index))
+    try:
+        return _fit(device, rows, stored, options)
+    finally:
+        stored.close()

@@ -16,6 +16,10 @@ SECTION = "turns"
 TITLES = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
 #: A round is bound by launches where its kernels take less than so much of it.
 _BUSY = 0.6
+#: Facts of a report that its lines keep, as the lines of a machine may come from several.
+_FACTS = ("devices", "versions", "date")
+#: Seconds above which it is said how long a system compiled its model.
+_COMPILED = 0.5
 #: A kernel that reaches so much of a copy's rate is bound by memory.
 _OF_COPY = 0.5
 
@@ -49,7 +53,8 @@ def merged(reports: Sequence[Record]) -> list[Record]:
         name = tuple(device["name"] for device in report["devices"])
         first = machines.setdefault((report["host"]["cpu"], *name), {**report, "lines": []})
         known = {line["name"]: line for line in first["lines"]}
-        known.update({line["name"]: line for line in report["lines"]})
+        for line in report["lines"]:
+            known[line["name"]] = {**line, **{fact: report[fact] for fact in _FACTS}}
         first["lines"] = list(known.values())
     return list(machines.values())
 
@@ -62,14 +67,15 @@ def tables(report: Record, page: str) -> list[str]:
     host = report["host"]
     devices = "; ".join(
         f"{d['label']}, driver {d['driver']}, copies {d['copy_bytes_per_second'] / 1e9:.0f} GB/s"
-        for d in report["devices"]
+        for d in mine[0]["devices"]
     )
-    packages = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+    versions = {name: version for line in mine for name, version in line["versions"].items()}
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     lines = [
-        f"### {report['devices'][0]['name']}, {report['date'][:10]}",
+        f"### {mine[0]['devices'][0]['name']}, {mine[0]['date'][:10]}",
         "",
         f"{devices}. Host: {host['cpu']}, {host['n_cpus']} threads, Python {host['python']}; "
-        f"{packages}. Medians of {report['turns']} turns, their quartiles in brackets.",
+        f"{packages}. Medians of {_turns(mine)} turns, their quartiles in brackets.",
         "",
     ]
     trained = [line for line in mine if not line["trained"]]
@@ -96,6 +102,15 @@ def tables(report: Record, page: str) -> list[str]:
     return lines
 
 
+def _turns(lines: Sequence[Record]) -> str:
+    """Return how many turns the lines have."""
+    counts = set()
+    for line in lines:
+        samples = [some for system in line["systems"] for some in system["seconds"].values()]
+        counts.add(max(map(len, samples), default=0))
+    return " or ".join(map(str, sorted(counts, reverse=True)))
+
+
 def _data(line: Record) -> str:
     return f"{line['n_rows']:,} x {line['n_features']}, {line['title']}"
 
@@ -106,6 +121,8 @@ def _rows(line: Record, cells: Any) -> list[str]:
     for system in line["systems"]:
         name = f"{TITLES.get(system['name'], system['name'])} {system.get('version', '')}"
         name = f"**{system['name']}**" if system["ours"] else name
+        if system.get("compile_seconds", 0) > _COMPILED:
+            name += f", compiled in {system['compile_seconds']:.0f} s"
         found = [system["problem"]] if system["problem"] else cells(line, system, ours)
         rows.append(f"| {_data(line)} | {name} | {' | '.join(found)} |")
     return rows

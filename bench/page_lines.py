@@ -87,7 +87,7 @@ LINES = (
     Line("cpu-968", "binary, depth 6", 10_000, 968, n_rounds=5, where="cpu"),
     Line("cpu-300", "binary, depth 6", 20_000, 300, n_rounds=10, where="cpu"),
     Line("cpu-predict", "prediction, 500 trees of depth 8", 1_000_000, 28, max_depth=8,
-         where="cpu", trained=500),
+         where="cpu", page="tasks", trained=500),
     Line("gpu-11m-d6", "binary, depth 6", 11_000_000, 28, n_rounds=20, where="gpu"),
     Line("gpu-11m-d8", "binary, depth 8", 11_000_000, 28, max_depth=8, n_rounds=20, where="gpu"),
     Line("gpu-1m-d6", "binary, depth 6", 1_000_000, 28, n_rounds=50, where="gpu"),

@@ -57,7 +57,7 @@ class CatBoost(peers.CatBoost):
                 "grow_policy": "Lossguide", "max_leaves": shape.leaves, "depth": 16,
             }  # fmt: skip
         if shape.n_classes:
-            self.params["loss_function"] = "MultiClass"
+            self.params |= {"loss_function": "MultiClass", "boost_from_average": False}
 
     def predict(self, values: Any) -> Any:
         if self.shape.objective == "multi:softprob":

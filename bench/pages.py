@@ -16,9 +16,9 @@ machines and runs come together; of a line that was measured twice on a device t
 The JSON file holds ``format`` (1), ``command``, ``date`` (UTC), ``seed``, ``turns``, ``host``,
 ``versions``, ``devices`` (as of `bench.train`) and ``lines``: fields of `Line`, ``n_held_out``,
 ``n_trained``, ``floor_seconds``, ``problem`` and ``systems``. A system has ``name``, ``ours``,
-``device``, ``version``, ``problem``, ``cold_seconds``, ``quality``, ``peak_bytes``, ``kernels`` of
-ours, and ``seconds``: samples of ``setup``, ``first`` (round), ``round``, ``predict`` and ``one``
-(row), one a turn.
+``device``, ``version``, ``problem``, ``cold_seconds``, ``compile_seconds`` (`bench.compiled`),
+``quality``, ``peak_bytes``, ``kernels`` of ours, and ``seconds``: samples of ``setup``, ``first``
+(round), ``round``, ``predict`` and ``one`` (row), one a turn.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.children import in_child
+from bench.compiled import COMPILED
 from bench.host import free_bytes, n_cpus, report_head
 from bench.ours import facts
 from bench.page_lines import LINES, Line, quick
 from bench.page_systems import SYSTEMS
-from bench.peers import choose_peers
+from bench.peers import PEERS, choose_peers
 from bench.train import make
 from bench.turns import Player, Record, in_turns, middle
 from pyopencl_gbdt.errors import GBDTError
@@ -116,15 +117,10 @@ def _measured(options: argparse.Namespace, arguments: list[str]) -> Record:
                for spec in options.device.split(",")]  # fmt: skip
     lines = chosen(options.only, [device["kind"] for device in devices])
     cuda = any(d["kind"] == "gpu" and "nvidia" in d["vendor"].lower() for d in devices)
-    asked = options.peers if options.peers != "auto" else ""
-    peers = choose_peers(asked or "auto", cuda=cuda)
-    unknown = [name for name in peers if asked and name not in SYSTEMS]
-    if unknown:
-        raise ValueError(f"--peers {unknown[0]}: expected some of {', '.join(SYSTEMS)}")
+    offered = {name: entry for name, entry in PEERS.items() if name in SYSTEMS} | COMPILED
+    peers = choose_peers(options.peers, cuda=cuda, offered=offered)
     players = [Player("ours", device["device_id"], n_cpus()) for device in devices]
-    players += [
-        Player(name, "cuda" if cuda else "cpu", n_cpus()) for name in peers if name in SYSTEMS
-    ]
+    players += [Player(name, "cuda" if cuda else "cpu", n_cpus()) for name in peers]
     report: Record = {
         "format": FORMAT, **report_head("pages", arguments), "seed": options.seed,
         "turns": options.turns, "devices": devices, "lines": [],
@@ -163,8 +159,13 @@ def _line(
 
 
 def _has(player: Player, line: Line) -> bool:
-    """Tell whether a system takes part; LightGBM, which has no CUDA here, not beside a GPU."""
-    return not (player.device == "cuda" and player.name == "lightgbm")
+    """Tell whether a system takes part: compiled models only predict.
+
+    These and LightGBM, which have no CUDA here, are not measured beside a GPU.
+    """
+    if player.name in COMPILED and not line.trained:
+        return False
+    return not (player.device == "cuda" and player.name in ("lightgbm", *COMPILED))
 
 
 def said(line: Record) -> str:

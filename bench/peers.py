@@ -9,6 +9,7 @@ measures it, and only there.
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -221,19 +222,23 @@ PEERS: dict[str, tuple[type[System], tuple[str, ...]]] = {
 }
 
 
-def choose_peers(text: str, *, cuda: bool) -> list[str]:
+#: Peers by their names, with the modules that each needs.
+Offered = Mapping[str, tuple[type[System], tuple[str, ...]]]
+
+
+def choose_peers(text: str, *, cuda: bool, offered: Offered = PEERS) -> list[str]:
     """Return the names of ``auto`` (what is installed), ``none`` or a list with commas."""
     if text == "none":
         return []
     if text != "auto":
         names = [name.strip() for name in text.split(",")]
         for name in names:
-            if name not in PEERS:
+            if name not in offered:
                 raise ValueError(
-                    f"--peers {name}: expected auto, none or some of {', '.join(PEERS)}"
+                    f"--peers {name}: expected auto, none or some of {', '.join(offered)}"
                 )
         return names
     found = [
-        name for name, (_, needs) in PEERS.items() if all(map(importlib.util.find_spec, needs))
+        name for name, (_, needs) in offered.items() if all(map(importlib.util.find_spec, needs))
     ]
     return [name for name in found if cuda or name != "xgboost-cupy"]

@@ -11,18 +11,23 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from bench import scaling_rounds
 from bench.scaling_model import (
     NETWORKS,
     WORKERS,
     Network,
     Shape,
+    Way,
     best_workers,
     by_features,
     in_slices,
+    own_slices,
+    packed_features,
     round_seconds,
     to_all,
 )
@@ -30,11 +35,21 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device import socket_team as sockets
 from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.training.division import histogram_speed
 
 #: Bytes of the arrays that are summed.
-SIZES = [1 << bits for bits in (10, 13, 16, 19, 22, 24)]
+SIZES = [1 << bits for bits in (10, 13, 16, 19, 21)]
+#: Bits of the integers without their sign: a bin of 2^9 rows.
+BITS = 33
+#: Best splits of a level of depth 6.
+SPLITS = np.zeros(32, CANDIDATE)
+#: Ways to add up over local processes, and the model of each.
+WAYS: dict[str, Way] = {
+    "whole": to_all, "slices": in_slices, "packed slices": in_slices, "own": own_slices,
+    "own packed": own_slices,
+}  # fmt: skip
 #: A training of HIGGS's shape, and a large one.
 SHAPES = {"11 M x 28": Shape(11_000_000, 28, 256, 6), "10^9 x 28": Shape(10**9, 28, 256, 8)}
 
@@ -45,19 +60,25 @@ def member(rank: int, size: int, pipe: Any, n_rows: int, n_features: int) -> Non
     pipe.send(door.address)
     team = door.join(rank, pipe.recv(), Limits())
     found: dict[str, object] = {}
-    for way, least in (("warm-up", 0), ("whole", 1 << 62), ("slices", 0)):
-        sockets.SLICED_BYTES = least
+    rng = np.random.default_rng(rank)
+    for way in ("warm-up", *WAYS):
+        sockets.SLICED_BYTES = 1 << 62 if way == "whole" else 0
+        team.narrows = "packed" in way
         for n_bytes in SIZES:
-            array = np.ones(n_bytes // 8, np.int64)
-            repeats = 30 if n_bytes <= 1 << 19 else 5
+            array = rng.integers(-(1 << BITS), 1 << BITS, n_bytes // 8)
+            ends = [array.size * k // size for k in range(size + 1)]
+            parts = [array[a:b] for a, b in pairwise(ends)]
             seconds = []
-            for _ in range(repeats):
+            for _ in range(20 if n_bytes <= 1 << 19 else 5):
                 team.exchange(None)
                 began = time.perf_counter()
-                team.add_up(array)
+                if way.startswith("own"):
+                    team.add_up_own(parts)
+                    team.exchange(SPLITS)
+                else:
+                    team.add_up(array)
                 seconds.append(time.perf_counter() - began)
             found[f"{way} {n_bytes}"] = float(np.median(seconds))
-    rng = np.random.default_rng(rank)
     values = rng.normal(size=(n_rows // size, n_features)).astype(np.float32)
     team.n_messages = team.sent_bytes = 0
     began = time.perf_counter()
@@ -103,32 +124,31 @@ def host_sum_speed() -> float:
 def fitted(found: dict[str, float], way: str, sum_speed: float) -> Network:
     """Return the latency and speed that explain what two processes took.
 
-    Both ways send a megabyte each way for a megabyte to add up; slices take two messages.
+    Sums of own features send half a megabyte each way for a megabyte to add up, the other ways a
+    megabyte; whole arrays take one message, the other ways two.
     """
-    messages, large = {"whole": 1, "slices": 2}[way], SIZES[-1]
+    messages, large = 1 if way == "whole" else 2, SIZES[-1]
     latency = found[f"{way} {SIZES[0]}"] / messages
     seconds = found[f"{way} {large}"] - messages * latency - large / messages / sum_speed
-    return Network(way, latency, large / max(seconds, 1e-9))
+    sent = large / 2 if way.startswith("own") else large
+    return Network(way, latency, sent / max(seconds, 1e-9))
 
 
 def show_measured(sizes: list[int], args: argparse.Namespace, sum_speed: float) -> None:
     """Print measured and modelled seconds of sums, and the cost of cut points."""
     every = {size: measured(size, args.rows, args.features) for size in sizes}
-    local = [fitted(every[sizes[0]], way, sum_speed) for way in ("whole", "slices")]
+    local = [fitted(every[sizes[0]], way, sum_speed) for way in WAYS]
     for net in local:
         print(f"{net.name}: {1e6 * net.latency:.0f} us, {net.speed / 1e9:.2f} GB/s fit 2 processes")
-    print("processes  bytes      whole ms (model)      slices ms (model)")
+    print("ms of a sum (model)\nprocesses    bytes" + "".join(f"{way:>22}" for way in WAYS))
     for size, found in every.items():
         for n_bytes in SIZES:
-            whole, slices = (1e3 * found[f"{way} {n_bytes}"] for way in ("whole", "slices"))
-            model = [
-                1e3 * way(net, size, n_bytes, sum_speed)
-                for net, way in zip(local, (to_all, in_slices), strict=True)
-            ]
-            print(
-                f"{size:9}  {n_bytes:9}  {whole:8.2f} ({model[0]:8.2f})  "
-                f"{slices:9.2f} ({model[1]:8.2f})"
+            cells = (
+                f"{1e3 * found[f'{name} {n_bytes}']:10.2f} "
+                f"({1e3 * way(net, size, n_bytes, sum_speed):8.2f})"
+                for net, (name, way) in zip(local, WAYS.items(), strict=True)
             )
+            print(f"{size:9}  {n_bytes:7}  " + " ".join(cells))
     print(f"\ncut points of {args.rows} x {args.features} normal values, 256 bins")
     for size, found in every.items():
         print(
@@ -138,7 +158,7 @@ def show_measured(sizes: list[int], args: argparse.Namespace, sum_speed: float) 
 
 
 def show_model(values_speed: float, sum_speed: float) -> None:
-    """Print the time of a round with 1 to 4096 workers."""
+    """Print the time of a round with 1 to 4096 workers: of all features, own ones, packed ones."""
     for name, shape in SHAPES.items():
         total = sum(shape.level_bytes(level) for level in range(shape.depth))
         print(
@@ -146,18 +166,24 @@ def show_model(values_speed: float, sum_speed: float) -> None:
             f"tree, {shape.level_bytes(shape.depth - 1) / 1e6:.2f} MB at the last level; worker: "
             f"{values_speed / 1e9:.2f} G values/s"
         )
-        print("workers  " + "".join(f"{net.name:>36}" for net in NETWORKS))
+        print("workers  " + "".join(f"{net.name:>46}" for net in NETWORKS))
         alone = sum(round_seconds(shape, NETWORKS[0], 1, values_speed, sum_speed))
         for workers in WORKERS:
             cells = []
             for net in NETWORKS:
                 work, sums = round_seconds(shape, net, workers, values_speed, sum_speed)
-                half = sum(round_seconds(shape, net, workers, values_speed, sum_speed, by_features))
+                own, narrow = (
+                    sum(round_seconds(shape, net, workers, values_speed, sum_speed, way))
+                    for way in (by_features, packed_features)
+                )
                 speed_up = alone / (work + sums)
-                cells.append(f"{1e3 * (work + sums):10.2f} ms {speed_up:6.1f}x ({1e3 * half:.2f})")
-            print(f"{workers:7}  " + "".join(f"{cell:>36}" for cell in cells))
+                cells.append(
+                    f"{1e3 * (work + sums):10.2f} ms {speed_up:6.1f}x "
+                    f"({1e3 * own:.2f}, {1e3 * narrow:.2f})"
+                )
+            print(f"{workers:7}  " + "".join(f"{cell:>46}" for cell in cells))
         ends = (best_workers(shape, net, values_speed, sum_speed) for net in NETWORKS)
-        print("gains up to" + "".join(f"{end:>33}" for end in ends))
+        print("gains up to" + "".join(f"{end:>43}" for end in ends))
 
 
 def main(arguments: list[str]) -> int:
@@ -169,12 +195,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--values-speed", type=float, help="values a second of a worker, instead of measuring"
     )
+    parser.add_argument(
+        "--train", metavar="ROWSxFEATURES", help="time rounds that the processes share, too"
+    )
+    parser.add_argument("--depths", default="6,8", help="depths of these rounds")
     parser.add_argument("--no-processes", action="store_true", help="only print the model")
     args = parser.parse_args(arguments)
     sum_speed = host_sum_speed()
     print(f"the host adds {sum_speed / 1e9:.2f} GB/s")
     if not args.no_processes:
-        show_measured([int(size) for size in args.processes.split(",")], args, sum_speed)
+        sizes = [int(size) for size in args.processes.split(",")]
+        show_measured(sizes, args, sum_speed)
+        if args.train:
+            depths = [int(depth) for depth in args.depths.split(",")]
+            scaling_rounds.show(sizes, args.train, depths, args.device)
     speed = args.values_speed or histogram_speed(open_device(args.device))
     show_model(speed, sum_speed)
     return 0

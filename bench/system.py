@@ -65,6 +65,9 @@ class System(ABC):
     def rounds(self, n: int) -> None:
         """Train so many rounds."""
 
+    def compile(self) -> None:  # noqa: B027
+        """Compile the trained model, where a system has to before it predicts."""
+
     @abstractmethod
     def predict(self, values: F32) -> F32:
         """Return probabilities or numbers for a NumPy array."""

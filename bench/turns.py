@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from bench.children import FORKS
+from bench.compiled import COMPILED
 from bench.fitting import judged
 from bench.page_lines import Line
 from bench.page_systems import SYSTEMS
@@ -76,11 +77,15 @@ class Work:
         cold = time.perf_counter() - start
         self.system.relabel(self.values, self.label)
         self.system.rounds(self.line.trained or WARM_UP)
-        return {"version": self.system.version, "device": self.system.device, "cold_seconds": cold}
+        compiled = _clock(self.system.compile)
+        return {
+            "version": self.system.version, "device": self.system.device, "cold_seconds": cold,
+            "compile_seconds": compiled,
+        }  # fmt: skip
 
     def _setup(self) -> None:
         settings = Settings(self.player.device, self.player.n_threads)
-        self.system: System = SYSTEMS[self.player.name](self.line, settings)
+        self.system: System = _kind(self.player.name)(self.line, settings)
         self.system.setup(self.values, self.label)
 
     def turn(self, number: int) -> Record:
@@ -131,6 +136,10 @@ class Work:
         data = Dataset(self.values, self.label)
         del self.system
         return kernel_times([train(params, data, WARM_UP + _PROFILED, profile=True)])[:_KERNELS]
+
+
+def _kind(name: str) -> type[System]:
+    return COMPILED[name][0] if name in COMPILED else SYSTEMS[name]
 
 
 def _clock(work: Callable[..., Any], *arguments: Any) -> float:

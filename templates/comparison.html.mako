@@ -2,12 +2,17 @@
 ##
 ## params: view (comparison.report.View)
 <%page args="view"/>\
+<%!
+    def breakable(name):
+        """Let an escaped name end a line behind its dots and underscores."""
+        return str(name).replace(".", ".<wbr>").replace("_", "_<wbr>")
+%>\
 <%def name="shape_title(compared)">\
 <% s = compared.shape %>\
 <h3>${s["name"]} <small>${f'{s["n_rows"]:,} × {s["n_features"]:,}'}, depth ${s["max_depth"]}, \
 ${s["max_bin"]} bins, ${s["n_rounds"]} rounds${f', {s["n_models"]} models' if s["n_models"] > 1 else ""}</small></h3>\
 </%def>\
-<%def name="swatch(colour)"><i class="swatch c${colour % 8}"></i></%def>\
+<%def name="swatch(colour)"><i class="swatch c${colour % 8}"></i>&#8288;</%def>\
 <!DOCTYPE html>
 <html lang="en">
 <head>
@@ -59,9 +64,11 @@ summary { cursor: pointer; color: var(--soft); font-size: .88rem; }
   h1 { font-size: 1.45rem; }
   figure { padding: .7rem .6rem .8rem; }
   svg text { font-size: 13px; }
-  th, td { padding: .4rem .5rem; overflow-wrap: normal; }
-  th:first-child, td:first-child { position: sticky; left: 0; max-width: 9rem; white-space: normal;
-    overflow-wrap: anywhere; background: var(--card); } }
+  table { width: max-content; min-width: 100%; }
+  th, td { padding: .4rem .5rem; max-width: 11rem; overflow-wrap: normal; }
+  th.n { white-space: normal; }
+  th:first-child, td:first-child { position: sticky; left: 0; min-width: 6.5rem; max-width: 9rem;
+    white-space: normal; overflow-wrap: break-word; background: var(--card); } }
 @media print { .cards { display: block; } figure { break-inside: avoid; margin-bottom: 14px; } }
 </style>
 </head>
@@ -162,7 +169,7 @@ device's time; gaps between kernels and the host's work are not in it.</p>
 <tbody>
 % for name in view.kernels:
 % if any(name in table for table in tables.values()):
-<tr><td class="name">${name}</td>\
+<tr><td class="name">${name | n,h,breakable}</td>\
 % for table in tables.values():
 <% kernel = table.get(name) %>\
 % if kernel is None:

@@ -12,15 +12,17 @@ from pyopencl_gbdt.cli import main, tuning_contests
 from pyopencl_gbdt.cli import tuning as tune
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.cli.tuning_check import Contest
+from pyopencl_gbdt.cli.tuning_ways import BY_STEPS, PLAIN, TuningData, grows_whole, way_of
 from pyopencl_gbdt.device import bandwidth, fallback, find, runnable, tuning, variants
 from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
 from pyopencl_gbdt.device.variants import KERNELS
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
-from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model import to_json, to_xgboost_json
 from tests.conftest import TEST_DEVICE
 
 PARAMS = {"objective": "binary:logistic", "device": TEST_DEVICE, "n_estimators": 2, "max_depth": 5}
-DATA = tune.synthetic(3000, 6)
+ALL_DATA = TuningData(3000, 6)
+DATA = ALL_DATA.of("numbers")
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +39,7 @@ def _alone(monkeypatch, tmp_path):
 def result(choices):
     """The model and its predictions under some choices, and what did not run on this device."""
     fresh = Dataset(DATA.values, DATA.label)
-    with using({**tune.BY_STEPS, **choices}), warnings.catch_warnings(record=True) as said:
+    with using({**BY_STEPS, **choices}), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", KernelFallbackWarning)
         model = train(PARAMS, fresh)
         predicted = model.predict(DATA.values[:500], device=TEST_DEVICE)
@@ -57,7 +59,7 @@ def grid(kernel, caps):
         few = caps.kind == "cpu" and variant.params["wg_size"] > 1
         if caps.kind not in variant.chosen_on or few:
             values = {name: some[-1:] for name, some in values.items()}
-        for i in range(max(map(len, values.values()))):
+        for i in range(max(map(len, values.values()), default=1)):
             changed = {name: some[i % len(some)] for name, some in values.items()}
             choices.append(Choice(variant.name, {**variant.params, **changed}))
     return choices
@@ -66,17 +68,41 @@ def grid(kernel, caps):
 @pytest.mark.thorough
 def test_every_candidate_gives_the_same_model(device):
     _, _, expected = result({})
-    every = {kernel: grid(kernel, device.caps) for kernel in tunable()}
+    every = {kernel: grid(kernel, device.caps) for kernel in tunable() if kernel not in BY_STEPS}
     for i in range(max(map(len, every.values()))):
         choices = {kernel: some[i % len(some)] for kernel, some in every.items()}
         model, failed, got = result(choices)
         assert got == expected, choices
         for kernel, name in model.variants.items():  # a size may exceed the device's local memory
-            if kernel == "page":  # dense or tiled codes, which no kernel decides
+            if kernel not in choices:
                 continue
             refused = any(text.startswith(f"{kernel}: ") for text in failed)
             assert refused or name == choices[kernel].variant
         variants.REFUSED.clear()
+
+
+WAYS = sorted({way_of(kernel) for kernel in tunable()})
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("way", WAYS, ids=[way.name for way in WAYS])
+def test_every_candidate_of_other_fits_gives_the_same_model(way, device):
+    few, caps = TuningData(1000, 8).of(way.rows), device.caps
+    mine = BY_STEPS if way == PLAIN else [name for name in tunable() if way_of(name) == way]
+    every = {kernel: grid(kernel, caps) for kernel in mine}
+    if caps.kind == "cpu":  # PoCL takes seconds to build a kernel for GPUs
+        every = {
+            kernel: [one for one in some if one.params["wg_size"] == 1]
+            for kernel, some in every.items()
+        }
+    expected = None
+    for i in range(max(map(len, every.values()))):
+        few.forget()
+        with using({kernel: some[i % len(some)] for kernel, some in every.items()}):
+            model = train({**way.parameters(TEST_DEVICE), "n_estimators": 2}, few)
+        text = to_json(model.ensemble)
+        expected = expected or text
+        assert text == expected, i
 
 
 @pytest.fixture
@@ -168,15 +194,17 @@ def test_quick_tries_neighbours():
         assert variant.params[name] not in every
 
 
-@pytest.mark.parametrize("kernel", ["quantize", "predict", "symmetric"])
+@pytest.mark.parametrize(
+    "kernel", ["quantize", "predict", "symmetric", "tiled_histogram", "whole_trees"]
+)
 def test_times_are_measured(kernel):
-    measurement = tune.Measurement(find(TEST_DEVICE).device_id, DATA, repeats=1)
+    measurement = tune.Measurement(find(TEST_DEVICE).device_id, ALL_DATA, repeats=1)
     assert 0 < measurement.seconds(kernel, {}) < 60
 
 
 def test_a_measurement_refuses_another_model_and_restores_what_was_refused(device, monkeypatch):
-    measurement = tune.Measurement(find(TEST_DEVICE).device_id, DATA, repeats=1)
-    measurement.expected = {(): "another"}
+    measurement = tune.Measurement(find(TEST_DEVICE).device_id, ALL_DATA, repeats=1)
+    measurement.expected = {PLAIN: "another"}
     with pytest.raises(tune.GBDTError, match="gives another model"):
         measurement.seconds("split", {})
     kind, build = type(device), type(device)._build
@@ -240,16 +268,32 @@ def test_nothing_faster_is_stored_too(capsys, clock, monkeypatch, tmp_path):
     assert "the table holds" in find(TEST_DEVICE).describe()
 
 
+def test_the_time_is_limited(capsys, clock):
+    clock(lambda kernel, choice: 1.0)
+    arguments = ["tune", "--device", TEST_DEVICE, "--dry-run", "--limit"]
+    assert main([*arguments, "1e-9"]) == 0
+    assert "note: the time was over before histogram, tiled_histogram" in capsys.readouterr().err
+    assert main([*arguments, "0"]) == 2
+    assert "--limit 0: expected more than 0 and at most 1440; raise it" in capsys.readouterr().err
+
+
 def test_contests_time_every_tuned_kernel():
-    found = tuning_contests.contests(find(TEST_DEVICE).device_id, DATA)
-    assert set().union(*(contest.kernels for contest in found)) == set(tunable())
-    (symmetric,) = [one for one in found if one.name == "grow_policy=symmetric"]
-    (predicted,) = [one for one in found if "predict_codes" in one.kernels]
-    assert 0 < symmetric.seconds({}) < 60
-    assert 0 < predicted.seconds({}) < 60
+    caps = find(TEST_DEVICE).caps
+    found = tuning_contests.contests(caps, ALL_DATA)
+    idle = {"exact", "columns", "column_search", "interleaved"}  # some, by device
+    assert set(tunable()) - idle <= set().union(*(contest.kernels for contest in found))
+    names = [contest.name for contest in found]
+    assert ("a fit by steps" in names) == grows_whole(caps)
+    assert "histogram" in found[names.index("grow_policy=symmetric")].beside
+    for name in ("a small fit", "categories, cat_method=sets", "prediction"):
+        assert 0 < found[names.index(name)].seconds({}) < 60
 
 
-def test_synthetic_data_are_the_same_every_time():
-    again = tune.synthetic(3000, 6)
-    assert np.array_equal(again.values, DATA.values, equal_nan=True)
-    assert np.array_equal(again.label, DATA.label)
+def test_data_are_the_same_every_time():
+    for rows in ("numbers", "missing", "categories"):
+        one, other = ALL_DATA.of(rows), TuningData(3000, 6).of(rows)
+        assert np.array_equal(other.values, one.values, equal_nan=True)
+        assert np.array_equal(other.label, one.label)
+        assert 0.2 < one.label.mean() < 0.8
+    assert np.isnan(ALL_DATA.of("missing").values).mean() > 0.7
+    assert len(ALL_DATA.of("categories").categories) == 5

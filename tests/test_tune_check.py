@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -31,9 +32,9 @@ def contest(name, effects, together=0.0):
     ("contests", "kept"),
     [
         ([contest("fit", {"split": -5, "histogram": -5})], {"split", "histogram"}),
-        ([contest("fit", {"split": -20, "histogram": 5})], {"split", "histogram"}),  # together
-        ([contest("fit", {"split": -5, "histogram": 20})], {"split"}),
-        ([contest("fit", {"split": -5, "histogram": -5}, together=30)], set()),
+        ([contest("fit", {"split": -20, "histogram": 5})], {"split"}),  # together they would win
+        ([contest("fit", {"split": -9, "histogram": 0.5})], {"split", "histogram"}),
+        ([contest("fit", {"split": -5, "histogram": -9}, together=30)], {"histogram"}),
         ([contest("fit", {"split": 0.5, "histogram": -0.5})], set()),  # within the noise
         (
             [contest("fit", {"split": -5, "histogram": -9}), contest("small fit", {"split": 4})],
@@ -56,6 +57,28 @@ def test_only_winners_are_kept(contests, kept):
 
 def test_choices_that_no_contest_times_are_dropped():
     assert keep_winners({"split": SPLIT}, [contest("fit", {"predict": -9})]) == ({}, [])
+    found, _ = keep_winners(ALL, [contest("fit", {"predict": -9})], turns=5)
+    assert set(found) == {"predict"}
+
+
+def test_fits_that_run_kernels_beside_others_have_a_word_on_what_is_kept():
+    other = replace(contest("other", {"split": 20}), kernels=frozenset(), beside={"split"})
+    fit = contest("fit", {"split": -5, "histogram": -4})
+    found, verdicts = keep_winners({**ALL}, [fit, other], turns=5)
+    assert found == {}  # both lose the other fit, so does the best one, `split`
+    assert [v.kernels for v in verdicts if v.contest == "other"] == [
+        ("split", "histogram"),
+        ("split",),
+    ]
+
+
+def test_when_time_is_over_nothing_more_is_checked():
+    over = iter([False, True, True, True])
+    found, verdicts = keep_winners(
+        ALL, [contest("fit", {"split": -5, "histogram": -5})], ended=lambda: next(over)
+    )
+    assert found == {}
+    assert [verdict.kernels for verdict in verdicts] == [("split",)]
 
 
 def test_nothing_to_check_takes_no_time():

@@ -56,7 +56,10 @@ def add(commands: Any) -> None:
         "--list-shapes", action="store_true", default=None, help="list the shapes and exit"
     )
     parser.add_argument(
-        "--quick", action="store_true", default=None, help="small shapes; at most two minutes"
+        "--quick",
+        action="store_true",
+        default=None,
+        help="small shapes; less than a minute a device",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help="default: the shape's number")
     parser.add_argument("--repeats", type=int, metavar="N", help="timed fits; default 3")

@@ -1,8 +1,9 @@
 """Measure the variants and sizes of kernels on a device, and choose the fastest.
 
 Kernels are tuned one after another, parameter by parameter, each with the earlier choices in place.
-Times are measured by the device's clock, in a fit of synthetic data (and a prediction). A candidate
-is accepted only if its model has the same bytes as the table's, and if it is faster twice.
+Times are measured by the device's clock, in fits of synthetic data (and predictions), a way of
+`tuning_ways` for each kind of fit. A candidate is accepted only if its model has the same bytes as
+the table's, and if it is faster twice.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from pyopencl_gbdt.cli.tuning_ways import BY_STEPS, TuningData, Way, way_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Capabilities, Device, Variant, find, open_device, runnable
 from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
@@ -21,18 +21,13 @@ from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.profiling.profile import ROUNDS as ROUNDS_PHASE
 from pyopencl_gbdt.training.train import Model, train
 
-#: Rows of the synthetic data, by kind of device and normal or quick: enough that kernels take the
-#: time, not launches.
-_ROWS_CPU = (100_000, 20_000)
-_ROWS_GPU = (1_000_000, 250_000)
-_FEATURES = 28
-ROUNDS = 4
 #: Trees are predicted so many times over, as a CPU has another kernel for many trees.
 _OVER = 25
-#: Kernels of steps are measured, also where one launch would grow the trees of so few rows.
-BY_STEPS = {"whole_trees": Choice("steps", {"wg_size": 1})}
+#: Kernels whose variants differ in their number of launches: timed by the host, with the gaps.
+_BY_HOST = ("whole_trees",)
 #: A candidate must take at most this share of the table's time, since clocks are noisy.
 _WORTH = 0.97
 
@@ -63,24 +58,6 @@ class Tuned:
     failed: tuple[str, ...] = ()
 
 
-def synthetic(n_rows: int, n_features: int = _FEATURES) -> Dataset:
-    """Return seeded data of two classes; one feature has few values, one has missing values."""
-    rng = np.random.default_rng(20)
-    values = rng.standard_normal((n_rows, n_features), dtype=np.float32)
-    values[:, 1] = np.round(values[:, 1])
-    values[rng.random(n_rows) < 0.2, 2] = np.nan
-    signal = values[:, 0] * values[:, 3] + values[:, 1]
-    label = signal + rng.standard_normal(n_rows, dtype=np.float32) > 0
-    return Dataset(values, label.astype(np.float32))
-
-
-def data_for(caps: Capabilities, *, quick: bool) -> Dataset:
-    """Return data of the size that a device is tuned on."""
-    n_rows = (_ROWS_GPU if caps.side_by_side else _ROWS_CPU)[quick]
-    fits = caps.global_bytes // (16 * 4 * _FEATURES)
-    return synthetic(max(1000, min(n_rows, fits)))
-
-
 def many_trees(trees: list[Tree]) -> list[Tree]:
     """Return the trees, many times over."""
     return trees * _OVER
@@ -92,14 +69,14 @@ class Measurement:
     Parameters
     ----------
     device : str
-    data : Dataset
+    data : TuningData
     repeats : int
         Number of measurements, of which the shortest counts.
     """
 
-    def __init__(self, device: str, data: Dataset, repeats: int) -> None:
+    def __init__(self, device: str, data: TuningData, repeats: int) -> None:
         self.device, self.data, self.repeats = device, data, repeats
-        self.expected: dict[tuple[str, ...], str] = {}
+        self.expected: dict[Way, str] = {}
 
     def seconds(self, kernel: str, choices: Mapping[str, Choice]) -> float:
         """Return a kernel's time in seconds on the device.
@@ -112,7 +89,7 @@ class Measurement:
         kernels = (kernel, *KERNELS[kernel].timed_with)
         refused = set(REFUSED)
         try:
-            with using({**BY_STEPS, **choices}), warnings.catch_warnings():
+            with using(_in_place(kernel, choices)), warnings.catch_warnings():
                 warnings.simplefilter("error", KernelFallbackWarning)
                 return min(self._once(kernels) for _ in range(self.repeats))
         except KernelFallbackWarning as error:
@@ -122,33 +99,36 @@ class Measurement:
             REFUSED.update(refused)
 
     def _once(self, kernels: tuple[str, ...]) -> float:
-        phase = KERNELS[kernels[0]].phase
-        if phase == "set-up":
-            self.data.forget()
-        own = KERNELS[kernels[0]].fitted_with
-        model = self._train(own)
+        way, phase = way_of(kernels[0]), KERNELS[kernels[0]].phase
+        data = self.data.of(way.rows)
+        if phase == "set-up" or way.rows == "categories":
+            data.forget()
+        model = train(way.parameters(self.device), data, profile=True)
         text = to_json(model.ensemble)
-        if text != self.expected.setdefault(tuple(own.values()), text):
+        if text != self.expected.setdefault(way, text):
             raise GBDTError("it gives another model: please report it, with the device")
         if phase == "prediction":
-            return self._predict(model, kernels)
+            return self._predict(model, data, kernels)
         assert model.profile is not None
+        if kernels[0] in _BY_HOST:
+            return model.profile.wall_seconds[ROUNDS_PHASE]
         return sum(k.seconds for k in model.profile if k.kernel.split(".")[0] in kernels)
 
-    def _train(self, own: Mapping[str, str]) -> Model:
-        params = {"objective": "binary:logistic", "device": self.device, "n_estimators": ROUNDS}
-        return train({**params, **own}, self.data, profile=True)
-
-    def _predict(self, model: Model, kernels: tuple[str, ...]) -> float:
+    def _predict(self, model: Model, data: Dataset, kernels: tuple[str, ...]) -> float:
         device: Device = open_device(self.device, profile=True)
         assert device.profiler is not None
         many = replace(model.ensemble, trees=many_trees(model.ensemble.trees))
         for ensemble in (model.ensemble, many):
-            predict_margins(ensemble, model.tree_values(self.data), device)
+            predict_margins(ensemble, model.tree_values(data), device)
         device.profiler.collect()
         totals = device.profiler.totals
         ours = [total for (_, name), total in totals.items() if name.split(".")[0] in kernels]
         return sum(total.seconds for total in ours)
+
+
+def _in_place(kernel: str, choices: Mapping[str, Choice]) -> dict[str, Choice]:
+    """Return the choices by which a kernel is measured: its fit runs it."""
+    return {**choices, **BY_STEPS} if kernel not in BY_STEPS else dict(choices)
 
 
 def candidates(best: Variant, *, quick: bool) -> Iterator[tuple[str, int]]:
@@ -167,6 +147,7 @@ def tune(
     *,
     quick: bool = False,
     report: Callable[[Tuned], None] = lambda tuned: None,
+    ended: Callable[[], bool] = lambda: False,
 ) -> list[Tuned]:
     """Measure and choose; stores nothing.
 
@@ -178,11 +159,13 @@ def tune(
         made for another kind of device.
     report : callable
         Called with each kernel's result.
+    ended : callable
+        Tells whether the time is over: then no further candidate is tried.
 
     Returns
     -------
     list of Tuned
-        One for each kernel of ``tunable``, in its order.
+        One for each kernel of ``tunable``, in its order, that was begun in time.
 
     Raises
     ------
@@ -192,12 +175,14 @@ def tune(
     info = find(device)
     assert info.caps is not None
     measurement = Measurement(
-        info.device_id, data_for(info.caps, quick=quick), repeats=2 if quick else 3
+        info.device_id, TuningData.of_device(info.caps, quick=quick), repeats=2 if quick else 3
     )
     chosen: dict[str, Choice] = {}
     outcomes = []
     for kernel in tunable():
-        outcome = tune_kernel(kernel, info.caps, measurement, chosen, quick=quick)
+        if ended():
+            break
+        outcome = tune_kernel(kernel, info.caps, measurement, chosen, quick=quick, ended=ended)
         if outcome.chosen != outcome.table:
             chosen[kernel] = outcome.chosen
         outcomes.append(outcome)
@@ -212,8 +197,12 @@ def tune_kernel(
     before: Mapping[str, Choice],
     *,
     quick: bool,
+    ended: Callable[[], bool] = lambda: False,
 ) -> Tuned:
-    """Choose the variant and sizes of one kernel, given the choices for others."""
+    """Choose the variant and sizes of one kernel, given the choices for others.
+
+    A kernel that the device does not run in its fit keeps the table's choice.
+    """
     with using({}):
         table = fallbacks(kernel, caps)[0]
     tried, failed = 0, []
@@ -232,17 +221,21 @@ def tune_kernel(
         return result
 
     best, best_seconds = table, seconds(table)
-    for variant in runnable(kernel, caps):
+    there = best_seconds > 0
+    for variant in runnable(kernel, caps) if there else []:
         other_kind = not variant.suits(caps)
         if (
             variant.name != table.name
             and refusal(variant, caps) not in REFUSED
             and not (quick and other_kind)
+            and not ended()
         ):
             took = seconds(variant)
             if took < _WORTH * best_seconds:
                 best, best_seconds = variant, took
-    for name, value in candidates(best, quick=quick):
+    for name, value in candidates(best, quick=quick) if there else []:
+        if ended():
+            break
         variant = replace(best, params={**best.params, name: value})
         took = seconds(variant)
         if took < _WORTH * best_seconds:
@@ -263,7 +256,4 @@ def tune_kernel(
     )
 
 
-__all__ = [
-    "Measurement", "Tuned", "candidates", "data_for", "many_trees", "synthetic", "tune",
-    "tune_kernel",
-]  # fmt: skip
+__all__ = ["Measurement", "Tuned", "candidates", "many_trees", "tune", "tune_kernel"]

@@ -3,20 +3,22 @@
 A kernel that is faster alone may make the kernels beside it slower, or lose on other sizes of data.
 So the last word have whole fits, in turns with the variant table's choices::
 
-    contest    a fit, a small fit, a fit with the parameters a kernel is for, a prediction
-    turn       the table's choices, then the tuned ones
-    wins       a shorter median, by 1 % or more, in a contest in which it takes part, and in no
-               contest a longer one by more than that
+    contest    a fit of each kind, a small fit, a fit by steps, a prediction
+    turn       the table's choices, then tuned ones
+    wins       a shorter median, by 1 % or more
+    loses      a longer median, by more than 1 %
 
-First all choices stand together. Where they do not win, each stands alone, and those that win
-alone stand together once more; if these do not win, nothing is kept.
+Every choice first stands alone, in all contests of its own: one that loses anywhere is dropped, so
+no good choice carries a bad one. What is left stands together, also in the contests of fits that
+run its kernels beside others, and has to win somewhere and lose nowhere. If it does not, those that
+won alone stand together; if they do not do either, the best one of them; then nothing is kept.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyopencl_gbdt.device.tuning import Choice
@@ -38,14 +40,17 @@ class Contest:
     name : str
         What is timed, for people.
     kernels : frozenset of str
-        Kernels that take part.
+        Kernels that the contest is for.
     seconds : callable
         Does the work with some choices in place of the table's; returns how long it took.
+    beside : frozenset of str
+        Kernels that run, too, but have contests of their own.
     """
 
     name: str
     kernels: frozenset[str]
     seconds: Callable[[Choices], float]
+    beside: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -67,16 +72,24 @@ class Verdict:
     tuned_seconds: float
 
     @property
+    def ratio(self) -> float:
+        """Time with the tuned choices, as a share of that with the table's."""
+        return self.tuned_seconds / self.table_seconds if self.table_seconds else math.inf
+
+    @property
     def wins(self) -> bool:
-        return self.tuned_seconds < (1 - _MARGIN) * self.table_seconds
+        return self.ratio < 1 - _MARGIN
 
     @property
     def loses(self) -> bool:
-        return self.tuned_seconds > (1 + _MARGIN) * self.table_seconds
+        return self.ratio > 1 + _MARGIN
 
 
 def keep_winners(
-    choices: Choices, contests: Sequence[Contest], turns: int = TURNS
+    choices: Choices,
+    contests: Sequence[Contest],
+    turns: int = TURNS,
+    ended: Callable[[], bool] = lambda: False,
 ) -> tuple[dict[str, Choice], list[Verdict]]:
     """Return the choices that make whole work faster and none slower, and all verdicts.
 
@@ -86,23 +99,34 @@ def keep_winners(
         By kernel.
     contests : sequence of Contest
     turns : int
+    ended : callable
+        Tells whether the time is over: choices that were not checked by then are dropped.
     """
     verdicts: list[Verdict] = []
 
-    def win(names: Iterable[str]) -> bool:
+    def stand(names: Sequence[str], *, alone: bool = False) -> list[Verdict]:
         some = {name: choices[name] for name in names}
-        found = [
-            _verdict(contest, some, turns) for contest in contests if contest.kernels & some.keys()
-        ]
+        found = []
+        for contest in contests:
+            theirs = contest.kernels if alone else contest.kernels | contest.beside
+            if theirs & some.keys():
+                found.append(_verdict(contest, some, turns))
         verdicts.extend(found)
-        return any(one.wins for one in found) and not any(one.loses for one in found)
+        return found
 
-    if not choices or win(choices):
-        return dict(choices), verdicts
-    alone = [name for name in choices if win([name])] if len(choices) > 1 else []
-    if len(alone) > 1 and not win(alone):
-        alone = []
-    return {name: choices[name] for name in alone}, verdicts
+    alone = {name: stand([name], alone=True) for name in choices if not ended()}
+    timed = {name: found for name, found in alone.items() if found}
+    unharmful = [name for name, found in timed.items() if not any(one.loses for one in found)]
+    winners = [name for name in unharmful if any(one.wins for one in timed[name])]
+    best = sorted(winners, key=lambda name: min(one.ratio for one in timed[name]))[:1]
+    for names in dict.fromkeys(map(tuple, (unharmful, winners, best))):
+        if names and not ended() and _wins(stand(names)):
+            return {name: choices[name] for name in names}, verdicts
+    return {}, verdicts
+
+
+def _wins(found: Sequence[Verdict]) -> bool:
+    return any(one.wins for one in found) and not any(one.loses for one in found)
 
 
 def _verdict(contest: Contest, choices: Choices, turns: int) -> Verdict:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from pyopencl_gbdt.cli.tuning import BY_STEPS, ROUNDS, many_trees, synthetic
+from pyopencl_gbdt.cli.tuning import many_trees
 from pyopencl_gbdt.cli.tuning_check import Choices, Contest
+from pyopencl_gbdt.cli.tuning_ways import BY_STEPS, PLAIN, TuningData, Way, grows_whole, way_of
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.device.tuning import tunable, using
 from pyopencl_gbdt.device.variants import KERNELS
 from pyopencl_gbdt.errors import KernelFallbackWarning
@@ -20,51 +22,69 @@ from pyopencl_gbdt.training.train import train
 _FEW_ROWS = 5000
 
 
-def contests(device: str, data: Dataset) -> list[Contest]:
-    """Return a fit for each set of parameters that kernels are tuned with, and its prediction.
+def contests(caps: Capabilities, data: TuningData) -> list[Contest]:
+    """Return a fit for each way in which kernels are tuned, as users fit, and its prediction.
 
     Parameters
     ----------
-    device : str
-    data : Dataset
-        What the kernels were tuned on. The parameters that most kernels are tuned with have a
-        small fit, too.
+    caps : Capabilities
+    data : TuningData
+        What the kernels were tuned on. The way of most kernels has further fits: a small one,
+        and, where one launch grows the trees of so few rows, one by the steps of more rows.
     """
-    few = synthetic(min(_FEW_ROWS, data.n_rows), data.n_features)
+    device = caps.device_id
     found = []
-    ways = {tuple(KERNELS[name].fitted_with.items()) for name in tunable()}
-    for way in sorted(ways):
-        kernels = [name for name in tunable() if tuple(KERNELS[name].fitted_with.items()) == way]
-        predicting = frozenset(k for k in kernels if KERNELS[k].phase == "prediction")
-        training = frozenset(kernels) - predicting
-        name = ", ".join(f"{key}={value}" for key, value in way) or "a fit"
-        for said, rows in ((name, data), *([] if way else [("a small fit", few)])):
-            if training:
-                fit = partial(_seconds_of_fit, device, rows, dict(way))
-                found.append(Contest(said, training, fit))
+
+    def add(name: str, rows: Dataset, way: Way, always: Choices) -> None:
+        running = _running(device, rows, way, always) - always.keys()
+        own = running & _measured(way)
+        if own:
+            fit = partial(_fit, device, rows, way, always)
+            found.append(Contest(name, own, fit, beside=running - own))
+
+    for way in sorted({way_of(name) for name in tunable()}):
+        rows = data.of(way.rows)
+        add(way.name, rows, way, {})
+        if way == PLAIN:
+            add("a small fit", data.few(_FEW_ROWS).of(way.rows), way, {})
+            with using({}):
+                whole = grows_whole(caps)
+            if whole:
+                add("a fit by steps", rows, way, BY_STEPS)
+        predicting = frozenset(k for k in _measured(way) if KERNELS[k].phase == "prediction")
         if predicting:
-            predict = _prediction(device, data, dict(way))
-            found.append(Contest(f"prediction, {name}", predicting, predict))
+            name = "prediction" if way == PLAIN else f"prediction, {way.name}"
+            found.append(Contest(name, predicting, _prediction(device, rows, way)))
     return found
 
 
-def _parameters(device: str, way: Mapping[str, str]) -> dict[str, object]:
-    return {"objective": "binary:logistic", "device": device, "n_estimators": ROUNDS, **way}
+def _measured(way: Way) -> frozenset[str]:
+    """Return the tunable kernels that are measured in a way's fits and predictions."""
+    return frozenset(name for name in tunable() if way_of(name) == way)
 
 
-def _seconds_of_fit(device: str, data: Dataset, way: Mapping[str, str], choices: Choices) -> float:
+def _running(device: str, data: Dataset, way: Way, always: Choices) -> frozenset[str]:
+    """Return the tunable kernels that a fit launches with the table's choices."""
+    data.forget()
+    with using(always):
+        profile = train(way.parameters(device), data, profile=True).profile
+    assert profile is not None
+    return frozenset(kernel.kernel.split(".")[0] for kernel in profile) & set(tunable())
+
+
+def _fit(device: str, data: Dataset, way: Way, always: Choices, choices: Choices) -> float:
     data.forget()  # so that it is quantised again
-    with using({**BY_STEPS, **choices}), warnings.catch_warnings():
+    with using({**choices, **always}), warnings.catch_warnings():
         warnings.simplefilter("error", KernelFallbackWarning)
         start = time.perf_counter()
-        train(_parameters(device, way), data)
+        train(way.parameters(device), data)
         return time.perf_counter() - start
 
 
-def _prediction(device: str, data: Dataset, way: Mapping[str, str]) -> Callable[[Choices], float]:
+def _prediction(device: str, data: Dataset, way: Way) -> Callable[[Choices], float]:
     """Return a clock of predictions with few and with many trees."""
     with using({}):
-        model = train(_parameters(device, way), data)
+        model = train(way.parameters(device), data)
     many = replace(model.ensemble, trees=many_trees(model.ensemble.trees))
     models = [model, type(model)(many)]
 

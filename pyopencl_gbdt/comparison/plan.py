@@ -16,7 +16,7 @@ DEFAULT = (
     "higgs", "higgs-d8", "higgs-d12", "higgs-skewed", "bosch", "yahoo", "cifar", "small", "tiny",
     "exact", "sparse", "statistics", "sets", "oblivious",
 )  # fmt: skip
-#: Shapes of ``--quick``: less than two minutes on two cores with two drivers, one of them cold.
+#: Shapes of ``--quick``: less than a minute a device. On 2 cores, PoCL with an empty cache: 19 s.
 QUICK = (
     replace(SHAPES["small"], n_rounds=20),
     replace(SHAPES["higgs"], n_rows=200_000, n_rounds=10),

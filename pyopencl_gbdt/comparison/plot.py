@@ -10,8 +10,8 @@ from dataclasses import dataclass
 N_COLOURS = 8
 _WIDTH, _ROW, _BAR, _BAR_Y = 340, 34, 9, 18
 _LABEL_Y = 13
-#: Most characters above a bar, label and text together.
-_LETTERS = 50
+#: Most characters above a bar, label and text together, in a font of wide letters.
+_LETTERS = 42
 
 
 @dataclass(frozen=True)

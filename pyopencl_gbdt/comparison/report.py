@@ -86,7 +86,7 @@ class View:
     def label(self, machine: int, device: Json) -> str:
         """Return a device's name in plots and tables, with the id first, to tell drivers apart."""
         prefix = f"{machine + 1} · " if len(self.machines) > 1 else ""
-        return f"{prefix}{device['device']} · {device['capabilities']['name']}"
+        return f"{prefix}{device['device']}\N{NO-BREAK SPACE}· {device['capabilities']['name']}"
 
     def colour(self, row: Row) -> int:
         """Return the colour number of a result."""

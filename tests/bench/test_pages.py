@@ -8,10 +8,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from bench.page_drawing import PAGES, bound
+from bench.page_drawing import PAGES, bound, merged, tables
 from bench.page_lines import LINES, quick
-from bench.pages import chosen, main, said
-from bench.turns import middle
+from bench.pages import _has, chosen, main, said
+from bench.turns import Player, middle
 from tests.bench.running import run
 from tests.conftest import TEST_DEVICE
 
@@ -87,6 +87,26 @@ def test_pages_are_drawn_between_their_marks(tmp_path):
     assert "| 2.00, 1.00 |" in text
     assert "9.000" not in text
     assert "XGBoost" not in (tmp_path / "performance-tasks.md").read_text()
+
+
+def test_compiled_models_are_drawn_beside_predictions_with_what_compiling_took():
+    seconds = {"predict": [0.5, 0.5], "one": [0.001, 0.001]}
+    systems = [
+        system("ours cpu", 1.0, seconds=seconds, compile_seconds=0.0),
+        system("treelite", 1.0, seconds={**seconds, "predict": [2.0, 2.0]}, compile_seconds=41.2),
+    ]
+    later = report(1.0, name="cpu-predict", page="tasks", trained=500, systems=systems)
+    later["versions"] = {"numpy": "2", "treelite": "4"}
+    (machine,) = merged([report(3.0), later])
+    drawn = "\n".join(tables(machine, "tasks"))
+    assert "numpy 2, treelite 4. Medians of 2 turns" in drawn
+    assert "| treelite 1, compiled in 41 s | 2000 (2000 to 2000) | 1.000" in drawn
+    assert "| 4.00, 1.00 |" in drawn
+    assert "treelite" not in "\n".join(tables(machine, "performance"))
+    trained = next(line for line in LINES if line.where == "cpu" and not line.trained)
+    predicted = next(line for line in LINES if line.name == "cpu-predict")
+    treelite = Player("treelite", "cpu", 2)
+    assert [_has(treelite, line) for line in (trained, predicted)] == [False, True]
 
 
 def test_a_page_without_marks_is_an_error_and_nothing_is_written(tmp_path, capsys):

@@ -11,6 +11,7 @@ from pyopencl_gbdt.comparison import plot, report
 from pyopencl_gbdt.comparison.merge import document
 from pyopencl_gbdt.comparison.numbers import duration, short, size
 from tests.comparison.samples import (
+    KERNELS,
     SHAPE,
     make_device,
     make_document,
@@ -104,8 +105,18 @@ def test_a_phone_of_360_pixels_shows_it_without_scrolling_sideways():
     # drawn 340 wide in a card of 360 - 24 (page) - 22 (card) pixels, letters of 13 have 12
     (size,) = re.findall(r"svg text \{ font-size: (\d+)px; \}", style)
     assert int(size) * (360 - 24 - 22) / plot._WIDTH >= 12
-    # half of the letters' size is their mean width: label and figure do not meet
-    assert plot._LETTERS * int(size) / 2 < plot._WIDTH
+    # 0.6 of the letters' size is their mean width in a wide font: label and figure do not meet
+    assert plot._LETTERS * int(size) * 0.6 < plot._WIDTH
+    # a column is as wide as a word at least, the first one too, which stays where it is
+    assert re.search(r"td:first-child \{[^}]*min-width: 6.5rem;[^}]*break-word", style)
+
+
+def test_names_of_kernels_end_lines_behind_their_dots_and_stay_escaped():
+    result = make_result("a:0")
+    kernels = [{**KERNELS[0], "kernel": name} for name in ("plan.finish_tree", "<b>.x")]
+    written = report.html(make_document({**result, "kernels": kernels}))
+    assert '<td class="name">plan.<wbr>finish_<wbr>tree</td>' in written
+    assert '<td class="name">&lt;b&gt;.<wbr>x</td>' in written
 
 
 def test_failures_differences_and_interruptions_are_told():
