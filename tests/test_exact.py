@@ -70,7 +70,9 @@ def test_every_way_of_growing(name):
     assert_law(Dataset(X, LABELS["number"], WEIGHT), **GROWN[name])
 
 
-@pytest.mark.parametrize("wg_size", [1, 64, pytest.param(256, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "wg_size", [1, *(pytest.param(size, marks=pytest.mark.thorough) for size in (64, 256))]
+)
 def test_work_groups(wg_size):
     params = {"max_depth": 5, "min_child_weight": 0, "work_group_size": wg_size}
     assert_law(Dataset(X, LABELS["number"]), **params)

@@ -72,6 +72,7 @@ def bits_of_history(objective: str, **more) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", METRICS_OF)
 def test_two_work_group_sizes(objective):
     found = bits_of_history(objective, device=TEST_DEVICE)

@@ -52,7 +52,8 @@ def test_the_plan_is_what_is_taken():
     before = device.allocated_bytes
     fit = boosting(device, data=data)
     taken = device.allocated_bytes - before - fit.ws.plan().total_bytes
-    assert 0 <= taken < 1024  # the histogram's table of code ranges
+    # the histogram's table of code ranges, and gaps between small arrays
+    assert 0 <= taken < 1024 + 64 * device.alignment
 
 
 @pytest.mark.parametrize("field", ["global_bytes", "max_alloc_bytes"])

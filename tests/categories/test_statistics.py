@@ -87,7 +87,7 @@ def test_trees_do_not_read_beyond_the_columns(models):
         predict_margins(model.ensemble, data.values, TEST_DEVICE)
     margins = predict_margins(model.ensemble, model.tree_values(data), TEST_DEVICE)
     assert_same_bits(margins, model.predict(data, output_margin=True))
-    assert Measurement(TEST_DEVICE, data, 1)._predict(model, ("predict",)) > 0
+    assert Measurement(TEST_DEVICE, data, 1)._predict(model, data, ("predict",)) > 0
 
 
 def test_xgboost_refuses_the_file(models, tmp_path):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.fuzz import comparisons, tables
 from tests.fuzz.broken import BAD
 from tests.fuzz.formats import Format, all_formats
 from tests.fuzz.harness import run
 
 
+@pytest.mark.thorough
 def test_tables() -> None:
     judge([*tables.FORMATS, *comparisons.FORMATS])
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.fuzz import category_models, checkpoints, models
 from tests.fuzz.harness import run
 
 
+@pytest.mark.thorough
 def test_models() -> None:
     formats = [*models.FORMATS, *category_models.FORMATS, *checkpoints.FORMATS]
     counts = {one.name: one.n_sampled for one in formats}
