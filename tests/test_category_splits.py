@@ -59,7 +59,7 @@ CASES = {
 DEVICES = ["as it is", *PRETENCES]
 #: Whether rows have weights, and what the device pretends to be.
 WAYS = [(False, "as it is"), (True, "as it is"), (True, "baseline"), (False, "gpu")]
-_OFTEN = {"level by level", "few on a side", "sampled", "leaf by leaf", "classes", "groups"}
+_OFTEN = {"level by level", "few on a side", "sampled", "classes"}
 THOROUGH = {
     "test_the_twins_model": lambda case, weighted, pretence: (
         case not in _OFTEN or (case != "level by level" and (weighted or pretence != "as it is"))

@@ -231,6 +231,7 @@ sys.stdout.write(text_of(train(PARAMS, DATA, 20, callbacks=[saver, Ready()])))
 """
 
 
+@pytest.mark.thorough
 def test_two_trainings_share_a_folder_with_one_that_is_killed(tmp_path):
     """One of three is killed; the others end with the right model, and nothing partial stays."""
     expected = text_of(train(PARAMS, DATA, 20))

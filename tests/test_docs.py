@@ -37,6 +37,7 @@ def with_python():
     return [page for page in PAGES if blocks(page, "python")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", with_python(), ids=lambda page: page.name)
 def test_examples_run(page, tmp_path, monkeypatch):
     """The examples of a page run one after the other, in one namespace."""

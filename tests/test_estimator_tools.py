@@ -170,6 +170,7 @@ for name in sys.argv[2:]:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pretend", ["", *(pytest.param(p, marks=pytest.mark.thorough) for p in ("gpu", "baseline"))]
 )

@@ -157,7 +157,13 @@ INTERLEAVED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", INTERLEAVED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("plain", "few leaves") else pytest.param(name, marks=pytest.mark.thorough)
+        for name in INTERLEAVED
+    ],
+)
 def test_the_depth_to_which_entries_stay_changes_no_byte(device, name):
     params = {"tree_method": "exact", "n_estimators": 2, **INTERLEAVED[name]}
     if "monotone_constraints" in params:

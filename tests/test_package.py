@@ -192,6 +192,7 @@ def test_the_wheel_describes_itself(wheel):
     assert b"pyopencl-gbdt = pyopencl_gbdt.cli:main" in archive.read(entry_points)
 
 
+@pytest.mark.thorough
 def test_an_unpacked_wheel_trains(wheel, tmp_path):
     """Templates are found inside the package, far from any checkout."""
     zipfile.ZipFile(wheel).extractall(tmp_path)

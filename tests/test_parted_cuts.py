@@ -27,7 +27,7 @@ CASES = {
     "two bins": (70_000, None, 2, [30_000]),
     "no rows in the first": (500, "subnormal", 16, [0, 250]),
 }
-LONG = {"two bins", "two", "many bins"}
+LONG = {"two bins", "two", "seven", "many bins"}
 THOROUGH = {"test_parts_have_the_cuts_of_all_rows": lambda case: case in LONG}
 
 

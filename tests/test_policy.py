@@ -175,6 +175,7 @@ def test_sizes(most_leaves):
     assert one.slots(most_leaves) == most_leaves
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "others"),
     [

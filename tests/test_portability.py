@@ -22,10 +22,11 @@ from tests.portability import __main__ as program
 from tests.portability import matrix, mutations, offline, runtimes, tables, targets, usage, workload
 from tests.portability.null_device import FOR_CPUS, NullDevice, kernels_of, mismatch
 
+pytestmark = pytest.mark.thorough
 CHIPS = [*targets.AMD, *targets.INTEL, *targets.NVIDIA]
 #: Sub-groups of 64, of 32 and of a size that the compiler chooses. ``python -m tests.portability``
 #: asks the same of all chips.
-UNLIKE = ("sm_90", *(pytest.param(c, marks=pytest.mark.thorough) for c in ("gfx906", "pvc")))
+UNLIKE = ("gfx906", "pvc", "sm_90")
 LEAST = baseline(targets.AMD[0].caps)
 
 
@@ -139,7 +140,6 @@ def test_gaps_are_named(everything):
     assert "no word of kernel copy" in gap
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("target", [t[0] for t in targets.ALL.values()], ids=lambda t: t.maker)
 def test_a_compiler_is_asked_and_heard(target, everything, tmp_path):
     if offline.missing(target.maker):

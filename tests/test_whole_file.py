@@ -162,6 +162,7 @@ for number in itertools.count():
 """
 
 
+@pytest.mark.thorough
 def test_kills_and_concurrent_writers(tmp_path: Path) -> None:
     """Three at a time into one file; it is whole at every moment, and nothing stays."""
     path, n_partial = tmp_path / "m.json", 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from bench import devices
 from pyopencl_gbdt.device import selection
@@ -21,6 +22,7 @@ def test_rows_of_a_part(monkeypatch):
     assert set(label) == {0, 1}
 
 
+@pytest.mark.thorough
 def test_the_command(monkeypatch, tmp_path, capsys):
     """It ends with 0: devices together train the model of one."""
     monkeypatch.setattr(selection, "ALLOWS_TWICE", True)  # the command sets it; restore it later

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from bench.external import main
 from tests.conftest import TEST_DEVICE
 
 
+@pytest.mark.thorough
 def test_a_streamed_fit_beside_a_resident_one(tmp_path, capsys):
     """Codes on disk take turns on a CPU, too."""
     file = tmp_path / "found.json"

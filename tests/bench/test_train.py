@@ -108,6 +108,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.thorough
 def test_errors_come_before_the_work():
     words = json.dumps([arguments for arguments, _ in WRONG])
     done = subprocess.run(

@@ -58,6 +58,7 @@ def test_leaf_values_are_those_of_the_next_order(device, more):
         margins += tree.value[there, 0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "more",
     [
@@ -80,10 +81,11 @@ def test_other_ways_of_growing_take_them(more):
         assert (np.diff(several.predict(rows).reshape(20, 9), axis=1) >= 0).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "more",
     [
-        {"max_depth": 1, "max_leaves": 0},  # 600 rows, 2 leaves
+        pytest.param({"max_depth": 1, "max_leaves": 0}, marks=pytest.mark.thorough),  # 2 leaves
         {"grow_policy": "symmetric"},
         pytest.param({"objective": "reg:absoluteerror"}, marks=pytest.mark.thorough),
         pytest.param({"boosting_type": "ordered"}, marks=pytest.mark.thorough),

@@ -21,6 +21,7 @@ from tests.conformance.table import AXES, refused_values
 from tests.conftest import TEST_DEVICE
 from tests.xgboost_versions import PENALISES_BOUNDED_LEAVES
 
+pytestmark = pytest.mark.thorough
 CASES, MORE_CASES, SEEDS = 16, 32, 3
 SAMPLE = choose(CASES)
 PLACES = [(axis, value.name) for axis, values in AXES.items() for value in values]
@@ -67,7 +68,6 @@ def test_most_trees_are_equal_and_something_is_learnt(outcome):
     assert np.median([r.learnt for r in outcome.results.values()]) > 2
 
 
-@pytest.mark.thorough
 def test_more_cases():
     results, _ = runner.run_all(choose(MORE_CASES), TEST_DEVICE, SEEDS)
     assert [result.case.name for result in results if not result.same_trees] == []
@@ -75,7 +75,6 @@ def test_more_cases():
     assert [verdict for verdict in verdicts if not verdict.ok] == []
 
 
-@pytest.mark.thorough
 def test_what_trains_otherwise_is_noticed(monkeypatch):
     """A penalty shows in the trees, unless leaves are medians; fewer rounds show in the quality."""
     medians = ("reg:absoluteerror", "reg:quantileerror")

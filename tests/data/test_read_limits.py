@@ -40,6 +40,7 @@ SLOW = {
 }
 
 
+@pytest.mark.thorough
 def test_every_file_is_read_in_linear_time(tmp_path):
     for number, data in enumerate(SLOW.values()):
         (tmp_path / f"{number}").write_bytes(data)
@@ -236,6 +237,7 @@ def test_arrays_of_npz_can_be_written_to_and_keep_their_order(tmp_path):
         np.testing.assert_array_equal(table.X, given)
 
 
+@pytest.mark.thorough
 def test_a_table_larger_than_the_memory_that_is_there(tmp_path, monkeypatch):
     monkeypatch.setattr(budget_module, "available_memory", lambda: 2_000_000)
     path = tmp_path / "a.libsvm"

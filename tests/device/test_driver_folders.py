@@ -104,12 +104,14 @@ def test_where_temporary_files_do_not_fit_either(everybodys, tmp_path):
     assert ran_in(done) == runtime / f"pyopencl_gbdt-{os.geteuid()}" / "pocl"
 
 
+@pytest.mark.thorough
 def test_a_named_cache_folder_serves_pocl_too(tmp_path):
     place = tmp_path / "cache"
     places = {"HOME": "/proc/nobody", "PYOPENCL_GBDT_CACHE": str(place)}  # nor may root write there
     assert ran_in(strangers.run(["-c", BUILD], places)) == place / "pocl"
 
 
+@pytest.mark.thorough
 def test_a_folder_that_another_user_made_first_holds_nothing_of_ours(everybodys):
     planted = everybodys / f"pyopencl_gbdt-{strangers.STRANGER}"
     planted.mkdir()

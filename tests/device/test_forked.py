@@ -51,6 +51,7 @@ def lines_of(code):
     return done.stdout.splitlines()
 
 
+@pytest.mark.thorough
 def test_the_child_of_a_process_that_fitted():
     """A fit, a prediction, a listing, and work on the parent's own device are all refused.
 
@@ -84,6 +85,7 @@ def test_a_fork_before_any_device_was_opened():
     assert lines_of(code) == ["worked", "status 0", "parent"]
 
 
+@pytest.mark.thorough
 def test_a_grandchild_is_told_who_opened_the_drivers():
     code = """
 fit()

@@ -21,6 +21,7 @@ def results_of(device):
     return [line for line in selftest.results(device) if "case" in line]
 
 
+@pytest.mark.thorough
 def test_everything_passes_and_what_is_needed_comes_first(device):
     results = results_of(device)
     assert [r["case"] for r in results if r["problem"]] == []

@@ -66,6 +66,7 @@ def test_a_driver_that_crashes_in_a_variant_that_nobody_needs(worker):
     assert "radix_sort ends the process" in run.verdict
 
 
+@pytest.mark.thorough
 def test_a_driver_that_hangs(worker):
     worker(printing(ONE, START % "true") + "\nimport time; time.sleep(60)")
     begin = time.monotonic()

@@ -24,6 +24,7 @@ def judge(formats: list[Format]) -> None:
     assert any(outcome.n_refused < outcome.n_read for outcome in outcomes.values())
 
 
+@pytest.mark.thorough
 def test_the_harness_sees_every_broken_rule() -> None:
     """Each bad format's first file breaks a rule; the next one is read all the same."""
     outcomes = run({one.name: 2 for one in BAD}, limit=1.0, module="tests.fuzz.broken")

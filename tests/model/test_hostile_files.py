@@ -73,7 +73,13 @@ def test_sizes_that_no_tree_bears_out(sizes: dict[str, int], words: str) -> None
 
 
 @pytest.mark.parametrize(
-    "sizes", [{"n_classes": 500}, {"n_targets": 3}, {"n_parallel": 1000}, {"n_targets": 4096}]
+    "sizes",
+    [
+        {"n_classes": 500},
+        {"n_targets": 3},
+        {"n_parallel": 1000},
+        pytest.param({"n_targets": 4096}, marks=pytest.mark.thorough),
+    ],
 )
 def test_models_without_trees_stay(sizes: dict[str, int]) -> None:
     """XGBoost writes those after no round."""

@@ -20,7 +20,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["ours", "pruned"])
+@pytest.fixture(scope="module", params=["ours", pytest.param("pruned", marks=pytest.mark.thorough)])
 def valid(request: pytest.FixtureRequest) -> bytes:
     if request.param == "ours":
         ensemble = make_ensemble([3, 0, 2], feature_names=["a", "b", "c", "d"])

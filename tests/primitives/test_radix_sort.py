@@ -128,7 +128,7 @@ def test_places_beyond_32_bits(device, variant, rng, monkeypatch, value_dtype):
             assert_same_bits(got_values, values)
 
 
-@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize("n_columns", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_nobody_has_to_wait(device, variant, rng, n_columns):
     """Where words of other work-groups are not waited for, a work-group counts their keys."""
     if "spin" not in variant.params:

@@ -131,6 +131,7 @@ def test_smaller_work_groups(device, rng):
     assert_same_bits(got, twin.segmented_scan(values, heads))
 
 
+@pytest.mark.thorough
 def test_three_levels_and_in_place(device, variant):
     if device.caps.is_simulator:
         pytest.skip("too large for a simulator")

@@ -55,6 +55,7 @@ def test_sizes(device, rng, wg, names):
         check(device, names, *data, rng.integers(0, 3, len(sizes)) / 2, wg)
 
 
+@pytest.mark.thorough
 def test_a_query_longer_than_local_memory(device, rng):
     check(device, ["ndcg", "ndcg@10"], *sample(rng, [150_000], graded=True, ties=False))
     check(device, ["map", "pre@10"], *sample(rng, [20, 150_000], graded=False, ties=False))

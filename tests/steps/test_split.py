@@ -40,6 +40,9 @@ RULES = [
 #: Rough scores would overflow.
 LARGE_LAMBDA = {"reg_lambda": 1e20}
 KINDS = ("random", "ties", "large", "constant", "alike", "unweighted rows")
+THOROUGH = {
+    "test_bounds_that_weights_meet": lambda kind, times, wg: kind not in ("random", "large")
+}
 DEPTH = 4
 SCALE = Scale(24, 27, wide=False, weight_shift=2)
 #: Of trees that are grown at a time.
