@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import socket_team
+from pyopencl_gbdt.device import sliced_sums
 from pyopencl_gbdt.device.packed_integers import packed, unpacked
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit import own_features
@@ -69,8 +69,8 @@ def test_more_members_than_features_from_a_level_on(monkeypatch, exchanged):
 
     alone = train(params, Dataset(values, label), 2)
     monkeypatch.setattr(own_features, "OWN_BYTES", 300)  # 544 bytes a node
-    monkeypatch.setattr(socket_team, "PACKED_BYTES", 0)
-    monkeypatch.setattr(socket_team, "SLOW_LINK", np.inf)
+    monkeypatch.setattr(sliced_sums, "PACKED_BYTES", 0)
+    monkeypatch.setattr(sliced_sums, "SLOW_LINK", np.inf)
     for model in members(3, lambda team, rank: train(params, part(rank), 2, communicator=team)):
         assert bytes_of(model) == bytes_of(alone)
     assert len(exchanged) == 3 * 2 * 2

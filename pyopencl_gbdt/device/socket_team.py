@@ -9,37 +9,24 @@ from __future__ import annotations
 import math
 import pickle
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from multiprocessing.connection import Connection
 from typing import Any
 
-import numpy as np
-
 from pyopencl_gbdt.device.channel import VALUE, Channel, LostError, SaidError
 from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.packed_integers import bytes_of, packed, unpacked
-from pyopencl_gbdt.device.team import Alone, Integers, Member, Team
+from pyopencl_gbdt.device.sliced_sums import SlicedSums
+from pyopencl_gbdt.device.team import Alone, Integers, Team
 from pyopencl_gbdt.errors import TeamError
 
 #: Arrays of at least so many bytes are added up slice by slice: each member adds up one slice and
 #: sends it to the others, 2 (n - 1) / n times the array instead of n - 1 times. Two messages
 #: instead of one cost more below this size (4 processes of one host; ``python -m bench scaling``).
 SLICED_BYTES = 1 << 16
-#: Integers are packed where the link to the others carries fewer bytes a second than this, ...
-#: Over loopback, 1.2 to 1.6 GB/s, packed sums of own features took between 15 % less and 33 % more
-#: time (2 to 8 processes, 2 cores of an AMD EPYC); at 1 Gbit/s, 2 MiB took 36 % less
-#: (``python -m bench scaling``, ``docs/scaling.md``).
-SLOW_LINK = 0.5e9
-#: ... in messages of at least so many bytes: packing takes 30 us more than its bytes do.
-PACKED_BYTES = 1 << 14
-#: Bytes that members send each other to time the link, and how often: the fastest counts.
-PROBE_BYTES, _PROBES = 1 << 18, 3
 
 
-class SocketTeam(Member):
+class SocketTeam(SlicedSums):
     """A member with a connection to every other one; see ``Door``.
 
     A team trains once: after an error, or an interrupt, its members leave it.
@@ -48,11 +35,7 @@ class SocketTeam(Member):
     ----------
     sent_bytes, n_messages : int
         What this member has sent so far, without signs of life.
-    narrows : bool or None
-        Whether integers go in as few bytes as they need; None before the link was timed.
     """
-
-    narrows: bool | None = None
 
     def __init__(self, rank: int, connections: Mapping[int, Connection], limits: Limits) -> None:
         self._rank, self._limits = rank, limits
@@ -86,54 +69,9 @@ class SocketTeam(Member):
         """Return the sum of all members' arrays."""
         if self.size == 1 or part.nbytes < SLICED_BYTES:
             return super().add_up(part)
-        flat = np.ascontiguousarray(part).reshape(-1)
-        ends = [flat.size * rank // self.size for rank in range(self.size + 1)]
-        slices = [slice(a, b) for a, b in pairwise(ends)]
-        total, to_bytes = flat[slices[self._rank]].copy(), self._to_bytes()
-        others = self._with_every(lambda other: to_bytes(flat[slices[other]]))
-        for _, received in others:
-            total += unpacked(received, flat.dtype, total.size)
-        whole = np.empty_like(flat)
-        whole[slices[self._rank]] = total
-        message = to_bytes(total)
-        for other, received in self._with_every(lambda _: message):
-            own = whole[slices[other]]
-            own[:] = unpacked(received, flat.dtype, own.size)
-        return whole.reshape(part.shape)  # type: ignore[return-value]
+        return self.add_up_slices(part)
 
-    @property
-    def keeps_own(self) -> bool:
-        """Whether sums travel between processes."""
-        return True
-
-    def add_up_own(self, parts: Sequence[Integers]) -> Integers:
-        """Return the sum of all members' parts for this one: the first half of slices."""
-        total: Integers = parts[self._rank].copy()
-        to_bytes = self._to_bytes()
-        for _, received in self._with_every(lambda other: to_bytes(parts[other])):
-            total += unpacked(received, total.dtype, total.size).reshape(total.shape)
-        return total
-
-    def _link_is_slow(self) -> bool:
-        """Return whether the link is slow; all members call this at the same time."""
-        probe, fastest = bytes(PROBE_BYTES), math.inf
-        for _ in range(_PROBES):
-            self.exchange(None)
-            began = time.perf_counter()
-            for _, received in self._with_every(lambda _: probe):
-                del received
-            fastest = min(fastest, time.perf_counter() - began)
-        return (self.size - 1) * PROBE_BYTES < SLOW_LINK * fastest
-
-    def _to_bytes(self) -> Callable[[Integers], memoryview]:
-        """Return what makes messages of arrays; call it before members talk of something else."""
-        if self.narrows is None:
-            self.narrows = self._link_is_slow()
-        if not self.narrows:
-            return bytes_of
-        return lambda part: (packed if part.nbytes >= PACKED_BYTES else bytes_of)(part)
-
-    def _with_every(self, message: Any) -> Any:
+    def _with_every(self, message: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:
         """Exchange messages with the others, one after the other; yield rank and what came.
 
         In step s, members whose ranks add up to s (modulo their number) are partners, and the lower

@@ -1,0 +1,111 @@
+"""Sums over members that send each other messages, slice by slice, in as few bytes as pays.
+
+Each member adds up its own slice of all members' arrays. Where all need the sums, it then sends it
+to the others.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.device.packed_integers import bytes_of, packed, unpacked
+from pyopencl_gbdt.device.team import Integers, Member
+
+#: Integers are packed where the link to the others carries fewer bytes a second than this, ...
+#: Over loopback, 1.2 to 1.6 GB/s, packed sums of own features took between 15 % less and 33 % more
+#: time (2 to 8 processes, 2 cores of an AMD EPYC); at 1 Gbit/s, 2 MiB took 36 % less
+#: (``python -m bench scaling``, ``docs/scaling.md``).
+SLOW_LINK = 0.5e9
+#: ... in messages of at least so many bytes: packing takes 30 us more than its bytes do.
+PACKED_BYTES = 1 << 14
+#: Bytes that members send each other to time the link, and how often: the fastest counts.
+PROBE_BYTES, _PROBES = 1 << 18, 3
+#: Members beyond so many share these bytes.
+_FEW_MEMBERS = 5
+
+
+class SlicedSums(Member):
+    """A member that exchanges messages with every other one.
+
+    Attributes
+    ----------
+    narrows : bool or None
+        Whether integers go in as few bytes as they need; None before the link was timed.
+    """
+
+    narrows: bool | None = None
+
+    @abstractmethod
+    def _with_every(self, message: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:
+        """Exchange messages with the others; yield rank and what came.
+
+        Parameters
+        ----------
+        message : callable
+            Returns the bytes for a rank.
+        """
+
+    @property
+    def keeps_own(self) -> bool:
+        """Whether sums travel between processes."""
+        return True
+
+    def add_up_slices(self, part: Integers) -> Integers:
+        """Return the sum of all members' arrays, for arrays of more than a few bytes."""
+        flat = np.ascontiguousarray(part).reshape(-1)
+        ends = [flat.size * rank // self.size for rank in range(self.size + 1)]
+        slices = [slice(a, b) for a, b in pairwise(ends)]
+        total, to_bytes = flat[slices[self.rank]].copy(), self._to_bytes()
+        others = self._with_every(lambda other: to_bytes(flat[slices[other]]))
+        for _, received in others:
+            total += unpacked(received, flat.dtype, total.size)
+        whole = np.empty_like(flat)
+        whole[slices[self.rank]] = total
+        message = to_bytes(total)
+        for other, received in self._with_every(lambda _: message):
+            own = whole[slices[other]]
+            own[:] = unpacked(received, flat.dtype, own.size)
+        return whole.reshape(part.shape)  # type: ignore[return-value]
+
+    def add_up_own(self, parts: Sequence[Integers]) -> Integers:
+        """Return the sum of all members' parts for this one: the first half of slices."""
+        total: Integers = parts[self.rank].copy()
+        to_bytes = self._to_bytes()
+        for _, received in self._with_every(lambda other: to_bytes(parts[other])):
+            total += unpacked(received, total.dtype, total.size).reshape(total.shape)
+        return total
+
+    def _packs(self) -> bool:
+        """Return whether messages are packed, as all members agree; the first call times the link.
+
+        Call it before members talk of something else.
+        """
+        if self.narrows is None:
+            self.narrows = any(self.exchange(self._link_is_slow()))
+        return self.narrows
+
+    def _link_is_slow(self) -> bool:
+        """Return whether the link is slow; all members call this at the same time."""
+        n_others = self.size - 1
+        probe = bytes(PROBE_BYTES * _FEW_MEMBERS // max(_FEW_MEMBERS, self.size))
+        fastest = math.inf
+        for _ in range(_PROBES):
+            self.exchange(None)
+            began = time.perf_counter()
+            for _, received in self._with_every(lambda _: probe):
+                del received
+            fastest = min(fastest, time.perf_counter() - began)
+        return n_others * len(probe) < SLOW_LINK * fastest
+
+    def _to_bytes(self) -> Callable[[Integers], memoryview]:
+        """Return what makes messages of arrays."""
+        if not self._packs():
+            return bytes_of
+        return lambda part: (packed if part.nbytes >= PACKED_BYTES else bytes_of)(part)
