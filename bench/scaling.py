@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import scaling_rounds
+from bench import scaling_mpi, scaling_rounds
 from bench.scaling_model import (
     NETWORKS,
     WORKERS,
@@ -200,7 +200,13 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--depths", default="6,8", help="depths of these rounds")
     parser.add_argument("--no-processes", action="store_true", help="only print the model")
+    parser.add_argument(
+        "--mpi", action="store_true", help="only time sums over the ranks that mpirun has started"
+    )
     args = parser.parse_args(arguments)
+    if args.mpi:
+        scaling_mpi.show(SIZES[2:], BITS)
+        return 0
     sum_speed = host_sum_speed()
     print(f"the host adds {sum_speed / 1e9:.2f} GB/s")
     if not args.no_processes:

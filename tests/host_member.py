@@ -3,7 +3,7 @@
     mpirun -n 4 python tests/host_member.py [FOLDER]
 
 With a folder, the training leaves checkpoints there, and resumes from them. The variable
-``OWN_BYTES`` replaces the constant of ``fit.own_features``.
+``OWN_BYTES`` replaces the constant of ``fit.own_features``; ``PACKED`` packs sums of any size.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
+from pyopencl_gbdt.device import sliced_sums
 from pyopencl_gbdt.fit import own_features
 from pyopencl_gbdt.model import to_json
 
@@ -52,6 +53,8 @@ def main() -> None:
     from mpi4py import MPI
 
     own_features.OWN_BYTES = int(os.environ.get("OWN_BYTES", own_features.OWN_BYTES))
+    if "PACKED" in os.environ:
+        sliced_sums.SLOW_LINK, sliced_sums.PACKED_BYTES = np.inf, 0
     comm = MPI.COMM_WORLD
     print(f"rank {comm.rank} is process {os.getpid()};", flush=True)
     params = {**PARAMS, "device": os.environ.get("PYOPENCL_GBDT_DEVICE", "cpu")}

@@ -20,7 +20,7 @@ from . import host_member
 from .conftest import TEST_DEVICE
 
 ROOT = Path(__file__).resolve().parents[1]
-THOROUGH = {"test_ranks_get_the_model_of_one_process": lambda size: size == 4}
+THOROUGH = {"test_ranks_get_the_model_of_one_process": lambda size, more: size == 4}
 RUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
@@ -47,10 +47,17 @@ def job():
     return run
 
 
-@pytest.mark.parametrize("size", [2, 4])
-def test_ranks_get_the_model_of_one_process(job, size):
-    """Two by sums of all features, as their levels are small; four by sums of own features."""
-    more = {"OWN_BYTES": "0"} if size == 4 else {}
+@pytest.mark.parametrize(
+    ("size", "more"),
+    [
+        (2, {}),  # sums of all features, as their levels are small
+        (4, {"OWN_BYTES": "0"}),
+        (3, {"PACKED": ""}),
+        (3, {"PACKED": "", "OWN_BYTES": "0"}),
+    ],
+    ids=["all features", "own features", "packed", "own features, packed"],
+)
+def test_ranks_get_the_model_of_one_process(job, size, more):
     params = {**host_member.PARAMS, "device": TEST_DEVICE}
     wanted = host_member.digest(train(params, host_member.rows(0, 1), host_member.ROUNDS))
     code, said = job(size, ROOT / "tests" / "host_member.py", **more)

@@ -7,14 +7,17 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from pyopencl_gbdt.device import sliced_sums
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.sliced_sums import SlicedSums
 from pyopencl_gbdt.device.team import Integers, Member
 from pyopencl_gbdt.errors import ParameterError, TeamError
 
@@ -41,7 +44,7 @@ def mpi() -> Any:
     return MPI
 
 
-class MpiTeam(Member):
+class MpiTeam(SlicedSums):
     """A member that is a process of an MPI job.
 
     Parameters
@@ -78,23 +81,45 @@ class MpiTeam(Member):
         return [pickle.loads(everything[a:b].data) for a, b in pairwise(begins)]
 
     def add_up(self, part: Integers) -> Integers:
-        """Return the sum of all members' arrays; MPI chooses the way by their size."""
+        """Return the sum of all members' arrays; where it is not packed, MPI chooses the way."""
+        if self._packs_of(part):
+            return self.add_up_slices(part)
         total = np.empty(part.shape, part.dtype)
         self._wait(self._own.Iallreduce(np.ascontiguousarray(part), total, self._mpi.SUM))
         return total  # type: ignore[return-value]
 
-    @property
-    def keeps_own(self) -> bool:
-        """Whether sums travel between processes."""
-        return True
-
     def add_up_own(self, parts: Sequence[Integers]) -> Integers:
         """Return the sum of all members' parts for this one."""
+        if self._packs_of(*parts):
+            return super().add_up_own(parts)
         every = np.concatenate([part.reshape(-1) for part in parts])
         total: Integers = parts[self.rank].copy()
         counts = [part.size for part in parts]
         self._wait(self._own.Ireduce_scatter(every, total, counts, self._mpi.SUM))
         return total
+
+    def _packs_of(self, *parts: npt.NDArray[Any]) -> bool:
+        """Return whether a sum goes in packed slices: 64-bit integers, many for each member.
+
+        MPI's own sums need fewer messages, log2(size) instead of size - 1, and pack nothing.
+        """
+        many = sum(part.nbytes for part in parts) >= self.size * sliced_sums.PACKED_BYTES
+        return self.size > 1 and many and parts[0].dtype == np.int64 and self._packs()
+
+    def _with_every(self, message: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:
+        """Exchange messages with the others; yield rank and what came."""
+        own = [b"" if rank == self.rank else message(rank) for rank in range(self.size)]
+        data = np.concatenate([np.frombuffer(one, np.uint8) for one in own])
+        sizes = np.array([memoryview(one).nbytes for one in own])
+        coming = np.empty_like(sizes)
+        self._wait(self._own.Ialltoall(sizes, coming))
+        begins, ends = np.cumsum(coming) - coming, np.cumsum(coming)
+        found = np.empty(int(ends[-1]), np.uint8)
+        given = [data, (sizes, np.cumsum(sizes) - sizes), self._mpi.BYTE]
+        self._wait(self._own.Ialltoallv(given, [found, (coming, begins), self._mpi.BYTE]))
+        for rank in range(self.size):
+            if rank != self.rank:
+                yield rank, found[begins[rank] : ends[rank]].data
 
     def _wait(self, request: Any) -> None:
         """Wait for a request, and give up after the limit.
