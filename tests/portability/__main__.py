@@ -50,9 +50,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; default all")
     parser.add_argument("--suite", action="store_true", help="also run all tests, on PoCL")
     parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
-    parser.add_argument(
-        "--every", action="store_true", help="all programs for all chips, not one chip of a kind"
-    )
+    parser.add_argument("--every", action="store_true", help="all programs for all chips")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--write-docs", action="store_true", help="renew docs/portability/")
     args = parser.parse_args(words)
@@ -68,7 +66,7 @@ def main(words: list[str] | None = None) -> int:
         settings = [setting for setting in SETTINGS if setting.row == row]
         works += [lambda s=setting: run_setting(s) for setting in settings]
         first += ["Oclgrind" in setting.name or row == "oclgrind" for setting in settings]
-        chips = targets.ALL.get(row, ())
+        chips = [t for t in targets.ALL.get(row, ()) if every or not t.on_request]
         works += [lambda t=t, r=row: _chip(t, r, results, every) for t in chips]
         first += [chip.whole for chip in chips]
     outcomes = [_timed(run_suite)] if args.suite else []

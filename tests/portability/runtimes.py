@@ -78,7 +78,7 @@ class Outcome:
 _32_KIB = 32 * 1024
 _LOCAL_32 = {"CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE": "32KB"}
 SETTINGS: tuple[Setting, ...] = (
-    Setting("pocl", "kernels of GPUs", _POCL),
+    Setting("pocl", "kernels of GPUs", _POCL, part="training"),
     Setting("intel-cpu", "kernels of CPUs", _INTEL, pretend="", part="training"),
     *(
         Setting(

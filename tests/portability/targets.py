@@ -26,8 +26,10 @@ class Target:
         Names under which people know it.
     caps : Capabilities
     whole : bool
-        Whether the chip gets all programs by default. A chip whose instructions are nearly those of
-        a ``whole`` one gets the kernels that grow trees, which need most registers.
+        Whether the chip gets all programs by default. Others get the kernels that grow trees, which
+        need most registers.
+    on_request : bool
+        Whether the chip is left out by default, as its instructions are nearly those of another.
     """
 
     maker: str
@@ -35,6 +37,7 @@ class Target:
     people_say: str
     caps: Capabilities
     whole: bool = False
+    on_request: bool = False
 
 
 _GPU = Capabilities(
@@ -85,9 +88,10 @@ def _nvidia(number: int, people_say: str) -> Target:
     return Target("nvidia", f"sm_{number}", people_say, caps)
 
 
-#: One chip of each kind of instructions: AMD's GCN and RDNA, Intel's with double precision and
-#: large registers, NVIDIA's without and with the operations of warps.
-_WHOLE = {"gfx906", "gfx1030", "pvc", "sm_60", "sm_90"}
+#: One chip of each maker, with double precision and, of NVIDIA's, the operations of warps.
+_WHOLE = {"gfx906", "pvc", "sm_90"}
+#: Beside gfx942, gfx1201, dg2, and sm_90 or sm_120.
+_ON_REQUEST = {"gfx90a", "gfx1100", "tgllp", "sm_70", "sm_80", "sm_100"}
 
 AMD = (
     _amd("gfx906", "Instinct MI50, Radeon VII"),
@@ -112,6 +116,9 @@ NVIDIA = (
     _nvidia(120, "GeForce RTX 50"),
 )
 ALL = {
-    row: tuple(replace(chip, whole=chip.chip in _WHOLE) for chip in chips)
+    row: tuple(
+        replace(chip, whole=chip.chip in _WHOLE, on_request=chip.chip in _ON_REQUEST)
+        for chip in chips
+    )
     for row, chips in (("amd", AMD), ("intel-gpu", INTEL), ("nvidia", NVIDIA))
 }
