@@ -76,6 +76,13 @@ def bytes_of(*problem):
     return to_xgboost_json(model_of(*problem).ensemble)
 
 
+THOROUGH = {
+    "test_the_twins_model": lambda case: (
+        case in ("rows", "by gradient, squared", "weighted columns", "few leaves", "no depth")
+    )
+}
+
+
 @functools.cache
 def usual_bytes(case):
     return bytes_of(*problem(case))

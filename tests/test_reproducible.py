@@ -19,6 +19,7 @@ from .higgs import load_higgs7k
 OPTIMISED = True
 #: Of work-groups; 0 is the device's choice.
 SIZES = [0, pytest.param(64, marks=pytest.mark.thorough)]
+THOROUGH = {"test_every_histogram_variant": lambda name, histogram: name != "heavy"}
 
 #: SHA-256 of the model files below; they were the same on PoCL, Intel's CPU runtime and an NVIDIA
 #: H200 through OpenCL and CUDA. A change of the algorithm changes them: update with the reason.

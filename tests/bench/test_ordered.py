@@ -10,6 +10,7 @@ from bench import ordered
 from tests.conftest import TEST_DEVICE
 
 
+@pytest.mark.thorough
 def test_every_way_has_losses(monkeypatch):
     monkeypatch.setattr(ordered, "SETS", {"iris": ordered.SETS["iris"]})
     table = list(ordered.lines(range(2), TEST_DEVICE, n_estimators=2, max_depth=2))

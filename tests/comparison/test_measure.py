@@ -75,8 +75,11 @@ def test_several_models_share_the_rows(device_id, rows):
 @pytest.mark.parametrize(
     "way",
     [
-        *("sparse", "statistics"),
-        *(pytest.param(way, marks=pytest.mark.thorough) for way in ("exact", "sets", "symmetric")),
+        "sparse",
+        *(
+            pytest.param(way, marks=pytest.mark.thorough)
+            for way in ("exact", "sets", "statistics", "symmetric")
+        ),
     ],
 )
 def test_every_trainer_is_measured(device_id, way):

@@ -80,6 +80,7 @@ def test_listing_the_devices_starts_the_drivers_threads():
     assert lines_of("devices()\nin_child(fit)") == ["refused", "status 0"]
 
 
+@pytest.mark.thorough
 def test_a_fork_before_any_device_was_opened():
     code = "import pyopencl_gbdt.device\nin_child(fit)\nfit()\nprint('parent')"
     assert lines_of(code) == ["worked", "status 0", "parent"]

@@ -38,7 +38,12 @@ def test_everything_passes_and_what_is_needed_comes_first(device):
 
 @pytest.mark.parametrize(
     "names",
-    [("scan", "segmented_reduce", "compact"), ("segmented_scan", "radix_sort", "stable_partition")],
+    [
+        ("scan", "segmented_reduce", "compact"),
+        pytest.param(
+            ("segmented_scan", "radix_sort", "stable_partition"), marks=pytest.mark.thorough
+        ),
+    ],
 )
 def test_primitives_that_err_are_named(device, monkeypatch, names):
     """A twin that errs stands for the device that errs."""

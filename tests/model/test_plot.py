@@ -41,7 +41,7 @@ def test_layout_names_where_missing_values_go() -> None:
         assert ("missing" in box.answer) == (tree.default_left[box.parent.node] == goes_left)
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
+@pytest.mark.parametrize("suffix", ["png", pytest.param("svg", marks=pytest.mark.thorough)])
 def test_pictures(tmp_path: Path, suffix: str) -> None:
     names = ["$a", "b$ with $", "c" * 90, "d_1"]
     ensemble = make_ensemble([12, 0], feature_names=names)
