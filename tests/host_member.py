@@ -18,7 +18,7 @@ import numpy as np
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
-from pyopencl_gbdt.device import sliced_sums
+from pyopencl_gbdt.device import mpi_team, sliced_sums
 from pyopencl_gbdt.fit import own_features
 from pyopencl_gbdt.model import to_json
 
@@ -54,7 +54,8 @@ def main() -> None:
 
     own_features.OWN_BYTES = int(os.environ.get("OWN_BYTES", own_features.OWN_BYTES))
     if "PACKED" in os.environ:
-        sliced_sums.SLOW_LINK, sliced_sums.PACKED_BYTES = np.inf, 0
+        sliced_sums.SLOW_LINK = np.inf
+        sliced_sums.PACKED_BYTES = mpi_team.PACKED_BYTES = 0
     comm = MPI.COMM_WORLD
     print(f"rank {comm.rank} is process {os.getpid()};", flush=True)
     params = {**PARAMS, "device": os.environ.get("PYOPENCL_GBDT_DEVICE", "cpu")}

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import sliced_sums
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.sliced_sums import SlicedSums
 from pyopencl_gbdt.device.team import Integers, Member
@@ -24,6 +23,10 @@ from pyopencl_gbdt.errors import ParameterError, TeamError
 #: Tests of a request that follow each other at once; later ones sleep in between, so that waiting
 #: processes leave the processors to those that compute.
 _EAGER_TESTS, _SHORTEST, _LONGEST = 200, 2e-5, 2e-4
+#: Sums with at least so many bytes for each member are packed, where the link is slow. At 1 Gbit/s,
+#: 2 ranks, 32 KiB for each took 0.2 ms packed and 0.08 by MPI's own sums, 256 KiB 1.2 and 1.9
+#: (``mpirun -n 2 python -m bench scaling --mpi``, ``docs/scaling.md``).
+PACKED_BYTES = 1 << 16
 
 
 def mpi() -> Any:
@@ -103,7 +106,7 @@ class MpiTeam(SlicedSums):
 
         MPI's own sums need fewer messages, log2(size) instead of size - 1, and pack nothing.
         """
-        many = sum(part.nbytes for part in parts) >= self.size * sliced_sums.PACKED_BYTES
+        many = sum(part.nbytes for part in parts) >= self.size * PACKED_BYTES
         return self.size > 1 and many and parts[0].dtype == np.int64 and self._packs()
 
     def _with_every(self, message: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:

@@ -21,12 +21,14 @@ from pyopencl_gbdt.device.team import Integers, Member
 #: Integers are packed where the link to the others carries fewer bytes a second than this, ...
 #: Over loopback, 1.2 to 1.6 GB/s, packed sums of own features took between 15 % less and 33 % more
 #: time (2 to 8 processes, 2 cores of an AMD EPYC); at 1 Gbit/s, 2 MiB took 36 % less
-#: (``python -m bench scaling``, ``docs/scaling.md``).
-SLOW_LINK = 0.5e9
+#: (``python -m bench scaling``, ``docs/scaling.md``). MPI's messages through shared memory, 0.6
+#: GB/s and more, gain nothing either.
+SLOW_LINK = 0.35e9
 #: ... in messages of at least so many bytes: packing takes 30 us more than its bytes do.
 PACKED_BYTES = 1 << 14
-#: Bytes that members send each other to time the link, and how often: the fastest counts.
-PROBE_BYTES, _PROBES = 1 << 18, 3
+#: Bytes that members send each other to time the link, few and many, and how often: the fastest
+#: messages count.
+_FEW, PROBE_BYTES, _PROBES = 1 << 10, 1 << 20, 6
 #: Members beyond so many share these bytes.
 _FEW_MEMBERS = 5
 
@@ -93,16 +95,20 @@ class SlicedSums(Member):
 
     def _link_is_slow(self) -> bool:
         """Return whether the link is slow; all members call this at the same time."""
-        n_others = self.size - 1
-        probe = bytes(PROBE_BYTES * _FEW_MEMBERS // max(_FEW_MEMBERS, self.size))
-        fastest = math.inf
+        many = PROBE_BYTES * _FEW_MEMBERS // max(_FEW_MEMBERS, self.size)
+        seconds = self._seconds_of(many) - self._seconds_of(_FEW)
+        return (self.size - 1) * (many - _FEW) < SLOW_LINK * seconds
+
+    def _seconds_of(self, n_bytes: int) -> float:
+        """Return the shortest time in which every member sends the others so many bytes each."""
+        message, fastest = bytes(n_bytes), math.inf
         for _ in range(_PROBES):
             self.exchange(None)
             began = time.perf_counter()
-            for _, received in self._with_every(lambda _: probe):
+            for _, received in self._with_every(lambda _: message):
                 del received
             fastest = min(fastest, time.perf_counter() - began)
-        return n_others * len(probe) < SLOW_LINK * fastest
+        return fastest
 
     def _to_bytes(self) -> Callable[[Integers], memoryview]:
         """Return what makes messages of arrays."""
