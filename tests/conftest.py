@@ -77,13 +77,29 @@ def _repeats(item: pytest.Item, seen: dict[str, set[tuple[str, str]]]) -> bool:
     return repeats
 
 
+def _leave_few(items: list[pytest.Item]) -> None:
+    """Mark the cases of a test marked ``few`` but so many, spread evenly."""
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("few") and not item.get_closest_marker("thorough"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for own in cases.values():
+        marker = own[0].get_closest_marker("few")
+        assert marker is not None
+        (most,) = marker.args
+        kept = {len(own) * k // most for k in range(most)}
+        for place, item in enumerate(own):
+            if place not in kept:
+                item.add_marker("thorough")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests marked ``thorough`` that nobody asked for.
 
     A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is true. Where
     ``_ONCE_EACH`` says so, cases of which every parameter's value occurs in an earlier case of
-    the same test are marked, too.
+    the same test are marked, too; so are those that ``few`` leaves out.
     """
     seen: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for item in items:
@@ -94,6 +110,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
         if rule is not None and rule(**item.callspec.params):  # type: ignore[attr-defined]
             item.add_marker("thorough")
+    _leave_few(items)
     if config.option.markexpr or any("::" in word for word in config.args):
         return
     thorough = [item for item in items if item.get_closest_marker("thorough")]

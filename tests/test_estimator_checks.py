@@ -56,6 +56,7 @@ FORESTS = (GBDTRandomForestRegressor, GBDTRandomForestClassifier)
 THOROUGH = {"test_scikit_learns_checks": lambda estimator, check: isinstance(estimator, FORESTS)}
 
 
+@pytest.mark.few(6)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [GBDTRegressor(**SMALL), GBDTClassifier(**SMALL), *(forest(**SMALL) for forest in FORESTS)]

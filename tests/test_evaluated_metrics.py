@@ -89,6 +89,7 @@ SEVERAL_WORK_ITEMS = (
 THOROUGH = {"test_history_is_the_hosts": lambda case, wg: wg > 0 and case not in SEVERAL_WORK_ITEMS}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("wg", [0, 16])
 def test_history_is_the_hosts(case, wg):

@@ -65,6 +65,7 @@ def test_every_loss(loss, weights):
     assert_law(Dataset(X, LABELS[label], weight, **extra), objective=objective, **params)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", GROWN)
 def test_every_way_of_growing(name):
     assert_law(Dataset(X, LABELS["number"], WEIGHT), **GROWN[name])

@@ -88,6 +88,7 @@ def usual_bytes(case):
     return bytes_of(*problem(case))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, X, y, weight, extra = problem(case)
@@ -99,6 +100,7 @@ def test_the_twins_model(case):
     assert (other != twin) == (drawn.samples_rows or drawn.samples_columns)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", ["all together", "few leaves", "deep forest"])
 @pytest.mark.parametrize("histogram", HISTOGRAMS)
 def test_every_histogram_gives_the_same_model(case, histogram):

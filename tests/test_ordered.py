@@ -45,6 +45,7 @@ def test_numbers_of_rows(n):
     check(X, score, None, **ORDERED, min_child_weight=0)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "params",
     [

@@ -89,6 +89,7 @@ def check(monkeypatch, params, label, *, weight=None, group=None):
         assert model_of(monkeypatch, n_pages, make(), params) == whole, n_pages
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_family_of_losses(monkeypatch, loss, weighted):

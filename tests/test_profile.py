@@ -93,6 +93,7 @@ WAYS = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_of_training_has_sensible_bytes(way):
     own, data, kernel = WAYS[way]

@@ -185,12 +185,14 @@ def test_known_bytes(name):
     assert digest(name, device=TEST_DEVICE) == EXPECTED[name]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", LOSSES)
 def test_known_bytes_of_every_loss(name, size):
     assert digest(name, device=TEST_DEVICE, work_group_size=size) == LOSSES[name]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_known_bytes_of_every_setting(name, size):
@@ -205,6 +207,7 @@ def test_every_loss_has_a_digest():
     assert LOSSES.keys() == OBJECTIVES.keys()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", EXPECTED)
 @pytest.mark.parametrize("histogram", HISTOGRAMS)
 def test_every_histogram_variant(name, histogram):

@@ -77,6 +77,7 @@ def twin(case):
     return train_reference(Parameters.from_dict(params), *data)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("size", [0, pytest.param(8, marks=pytest.mark.thorough), pytest.param(64)])
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case, size):

@@ -139,6 +139,7 @@ CLICKS = {
 KNOWN = ("weighted", "evaluation_rows", "n_targets", "n_queries")
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("shape", "options"),
     [

@@ -41,6 +41,7 @@ def test_brief_kernels_and_those_of_several_work_items_stay():
     assert "KERNEL(16) several(GLOBAL u32* x) { x[LOCAL_ID] = 1; }" in text
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("template", templates())
 def test_every_template_keeps_its_signatures(template):
     for params in few(template):

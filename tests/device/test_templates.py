@@ -47,12 +47,14 @@ def test_every_template_renders(template, dialect, choose):
         assert not re.search(r"\b(None|True|False|nan)\b", strip_comments(source))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("template", templates())
 def test_bodies_use_the_kernels_words_alone(template):
     for params in few(template):
         assert complaints(parts(template, params)) == []
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("template", templates())
 def test_every_template_builds(template, device):
     sets = few(template)

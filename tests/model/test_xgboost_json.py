@@ -80,6 +80,7 @@ def test_xgboost_reads_ours_and_writes_the_same_bytes(name: str) -> None:
     assert_same_margins(ensemble, booster, make_rows(200))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("objective", ["reg:squarederror", "binary:logistic"])
 @pytest.mark.parametrize("name", GROWN)
 def test_we_read_xgboost(name: str, objective: str) -> None:

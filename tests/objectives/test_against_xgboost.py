@@ -46,6 +46,7 @@ def both(case, seed, weighted=False, n_rounds=10, trainer=train_xgboost, **more)
     return X, y, ours, theirs
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
 def test_same_trees(case, weighted):
@@ -78,6 +79,7 @@ def test_same_starting_score(case, weighted):
         assert ours.ensemble.base_margin == pytest.approx(theirs.base_margin, rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
 def test_files_go_both_ways(case, tmp_path):
     name, _ = case
@@ -106,6 +108,7 @@ def test_files_go_both_ways(case, tmp_path):
     assert again.ensemble == ours.ensemble
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
 def test_default_metric_is_xgboosts(case, tmp_path):
     name, params = case

@@ -20,6 +20,7 @@ REGRESSION = [case for case in ONE_OUTPUT if not case[0].startswith("binary:")]
 BINARY = [case for case in LOSSES if case[0].startswith("binary:")]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", REGRESSION, ids=name_of)
 def test_regressor(case):
     name, params = case
@@ -70,6 +71,7 @@ def test_refusals():
         train({}, data, 1, evals=[(data, "a")], eval_metric="tweedie-nloglik")
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", LOSSES, ids=name_of)
 def test_fit_is_the_references(case):
     name, params = case

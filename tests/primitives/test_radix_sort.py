@@ -72,6 +72,7 @@ def special(rng, n, dtype):
     return keys
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("dtype", "value_dtype", "descending", "begin", "end"), SORTS)
 def test_equals_twin_at_edges(device, variant, rng, dtype, value_dtype, descending, begin, end):
     params = variant.params

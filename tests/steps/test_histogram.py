@@ -125,6 +125,7 @@ def setup(force, variant):
     return {"histogram": variant.name}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", ["small", "carry", "wide"])
 def test_one_node(device, variant, setup, rng, kind):
     for wg in sizes(variant):

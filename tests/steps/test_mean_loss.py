@@ -40,6 +40,7 @@ def check(device, loss, prediction, label, weight, wg=0):
     return prepared.values(words[None])[0]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", MEANS)
 def test_every_metric_has_the_twins_bits_and_is_right(device, rng, name):
     label, prediction, weight = drawn(name, n=1500)
