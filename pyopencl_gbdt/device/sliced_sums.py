@@ -28,7 +28,7 @@ SLOW_LINK = 0.35e9
 PACKED_BYTES = 1 << 14
 #: Bytes that members send each other to time the link, few and many, and how often: the fastest
 #: messages count.
-_FEW, PROBE_BYTES, _PROBES = 1 << 10, 1 << 20, 6
+_FEW, PROBE_BYTES, _PROBES = 1 << 10, 1 << 19, 6
 #: Members beyond so many share these bytes.
 _FEW_MEMBERS = 5
 
