@@ -28,8 +28,8 @@ SLOW_LINK = 0.35e9
 PACKED_BYTES = 1 << 14
 #: Bytes that members send each other to time the link, few and many, and how often: the fastest
 #: messages count.
-_FEW, PROBE_BYTES, _PROBES = 1 << 10, 1 << 19, 6
-#: Members beyond so many share these bytes.
+_FEW, _MANY, _PROBES = 1 << 10, 1 << 19, 6
+#: With more members than so many, each gets fewer bytes.
 _FEW_MEMBERS = 5
 
 
@@ -95,7 +95,7 @@ class SlicedSums(Member):
 
     def _link_is_slow(self) -> bool:
         """Return whether the link is slow; all members call this at the same time."""
-        many = PROBE_BYTES * _FEW_MEMBERS // max(_FEW_MEMBERS, self.size)
+        many = _MANY * _FEW_MEMBERS // max(_FEW_MEMBERS, self.size)
         seconds = self._seconds_of(many) - self._seconds_of(_FEW)
         return (self.size - 1) * (many - _FEW) < SLOW_LINK * seconds
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_passes import as_texts
+from pyopencl_gbdt.data.batch_passes import as_texts, union
 from pyopencl_gbdt.data.categories import Categories, Levels
-from pyopencl_gbdt.data.category_columns import as_objects
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -98,14 +97,8 @@ def _common_levels(
                     "column"
                 )
                 raise by_all(DataError(text))
-        found[column] = _union([part for _, part in there]) if there else parts[0][1]
+        found[column] = reduce(union, (part for _, part in there or parts[:1]))
     return found
-
-
-def _union(parts: Sequence[Levels]) -> Levels:
-    if parts[0].are_strings:
-        return Levels(as_objects(sorted(set().union(*(part.values.tolist() for part in parts)))))
-    return Levels(np.unique(np.concatenate([part.values for part in parts])))
 
 
 def joined(team: Team, data: Dataset | None, what: str, rank: int) -> Dataset | None:
