@@ -10,7 +10,8 @@ import pytest
 from pyopencl_gbdt import Dataset, GBDTClassifier, train
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.errors import DataError, FileWriteError, ParameterError
+from pyopencl_gbdt.device.pretend import with_memory
+from pyopencl_gbdt.errors import DataError, FileWriteError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.pages.quantize import Quantizer
@@ -207,7 +208,7 @@ def test_summaries_cut_nearly_equal_bins(monkeypatch):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(6000, 3)).astype(np.float32)
     X[rng.random(6000) < 0.2, 1] = np.nan
-    monkeypatch.setattr("pyopencl_gbdt.pages.summary_cuts._VALUES", 3 * 500)
+    monkeypatch.setattr("pyopencl_gbdt.pages.budget.SUMMARY_VALUES", 3 * 500)
     device = open_device(TEST_DEVICE)
     quantizer = Quantizer(device, X, None, 10, exact=False)
     cuts = quantizer.cuts()
@@ -220,6 +221,21 @@ def test_summaries_cut_nearly_equal_bins(monkeypatch):
         # twelve pieces are merged in four levels, and pruned to 80 entries at each
         assert np.abs(full - present.size / 10).max() <= 2 * 5 / 80 * present.size
         assert full.sum() == present.size
+
+
+def test_summaries_need_no_memory_for_a_column(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200_000, 2)).astype(np.float32)
+    monkeypatch.setattr("pyopencl_gbdt.pages.budget.SUMMARY_VALUES", 4000)
+    device = open_device(TEST_DEVICE)
+    least = 8 * len(X)  # a column takes half of it, the scratch of its sort the rest and more
+    monkeypatch.setattr(device, "caps", with_memory(device.caps, device.allocated_bytes + least))
+    with pytest.raises(MemoryPlanError):
+        Quantizer(device, X, None, 16, tiled_bytes=1000)
+    before = device.peak_bytes = device.allocated_bytes
+    cuts = Quantizer(device, X, None, 16, tiled_bytes=1000, exact=False).cuts()
+    assert cuts.n_bins.tolist() == [16] * 2
+    assert device.peak_bytes - before < least / 2
 
 
 @pytest.mark.parametrize("weighted", [False, True])

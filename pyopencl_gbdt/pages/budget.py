@@ -6,6 +6,7 @@ quanta, two row ids. Quantising may use as much, but at least `LEAST_BYTES`:
 - If all values fit too, they are uploaded as a whole. Otherwise they are uploaded in pieces of 16
   MiB, once for every block of columns that is cut, and once more to be encoded.
 - A block has as many sorted columns as fit.
+- Quantile summaries need no column: some rows of all columns are sorted at a time.
 - A batch of these columns is sorted at a time. The sort's scratch takes as much memory as the
   batch. If rows have weights, row ids and running sums of the batch are kept too.
 
@@ -35,6 +36,12 @@ BATCH_BYTES = 32 * 1024 * 1024
 #: Bytes of a block of sorted columns on a device that shares the host's memory. Writing to memory
 #: for the first time costs a CPU more than reading the values once more.
 SHARED_BLOCK_BYTES = 32 * 1024 * 1024
+#: Values that are summarised at a time, ...
+SUMMARY_VALUES = 1 << 22
+#: ... which take so many bytes each (PoCL, 28 to 300 columns: 69 to 77), ...
+SUMMARY_BYTES = 80
+#: ... of them so many in one array, the ranks.
+RANKS_BYTES = 24
 
 
 class _Paper:
@@ -56,6 +63,13 @@ def page_bytes(device: Device, n_rows: int, n_features: int, max_bin: int) -> in
     empty_codes(paper, n_rows, n_features, code_dtype(min(max_bin, n_rows)))
     n_bytes: int = paper.n_bytes
     return n_bytes
+
+
+def summary_values(device: Device) -> int:
+    """Return how many values are summarised at a time: fewer where memory is small."""
+    caps = device.caps
+    room = (caps.global_bytes - device.allocated_bytes) // (2 * SUMMARY_BYTES)
+    return max(1, min(SUMMARY_VALUES, room, caps.max_alloc_bytes // RANKS_BYTES))
 
 
 def found_words(max_bin: int) -> int:
@@ -98,12 +112,14 @@ def plan_set_up(
     resident: bool = False,
     tiled_bytes: int = 0,
     in_batches: bool = False,
+    exact: bool = True,
 ) -> SetUp:
     """Return sizes within the budget, or the smallest possible ones.
 
     ``resident`` says that the values are on the device already, in one piece; ``tiled_bytes`` are
     those of the codes, if they are tiled. ``in_batches`` says that reading the values anew takes
-    longer than writing to memory, so that blocks are as large as memory allows.
+    longer than writing to memory, so that blocks are as large as memory allows. Columns are sorted
+    as a whole if ``exact``, else summarised.
     """
     caps = device.caps
     page = tiled_bytes or page_bytes(device, n_rows, n_features, max_bin)
@@ -135,6 +151,8 @@ def plan_set_up(
     batch = min(batch, block)
     tables = 4 * n_features * (3 + 2 * max_bin)
     cutting = block * column + _scratch(device, n_rows, batch, weighted)
+    if not exact:
+        cutting = SUMMARY_BYTES * min(n_rows * n_features, summary_values(device))
     encoding = fixed + page + tables
     return SetUp(piece_rows, block, batch, max(fixed + cutting, encoding), encoding)
 

@@ -128,11 +128,11 @@ class Quantizer:
         self.plan = plan_set_up(
             device, self.n_rows, self.n_features, self.most_bins, weighted=self.weighted,
             resident=isinstance(values, DeviceArray), tiled_bytes=tiled_bytes,
-            in_batches=isinstance(values, BatchedRows),
+            in_batches=isinstance(values, BatchedRows), exact=exact,
         )  # fmt: skip
+        self._values, self.exact = values, exact
         self._check_memory()
         self.weights = device.empty(1, np.float32) if weight is None else device.upload(weight)
-        self._values, self.exact = values, exact
 
     @cached_property
     def source(self) -> ValueSource:
@@ -153,7 +153,9 @@ class Quantizer:
         caps = self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes
         dtype = code_dtype(min(self.most_bins, self.n_rows))
-        piece = max(4 * self.n_rows, row_codes(self.n_features, dtype) * dtype.itemsize)
+        piece = max(
+            4 * self.n_rows * self.exact, row_codes(self.n_features, dtype) * dtype.itemsize
+        )
         if self.plan.n_bytes > there or piece > caps.max_alloc_bytes:
             raise MemoryPlanError(
                 f"quantising {self.n_rows} x {self.n_features} values needs {self.plan.n_bytes} "

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program
 from pyopencl_gbdt.numerics.weights import whole
+from pyopencl_gbdt.pages.budget import summary_values
 from pyopencl_gbdt.pages.columns import fill_bins
 from pyopencl_gbdt.pages.cuts import Cuts
 from pyopencl_gbdt.primitives import quantile_summary
@@ -30,8 +31,6 @@ I64 = npt.NDArray[np.int64]
 #: Entries of a summary for each bin: as many as XGBoost's sketch has, whose error is then an eighth
 #: of a bin for each level of merges.
 ENTRIES_A_BIN = 8
-#: Values that are summarised at a time.
-_VALUES = 1 << 22
 
 
 def summary_cuts(
@@ -43,6 +42,8 @@ def summary_cuts(
     max_bin: int,
 ) -> Cuts:
     """Return cut points whose bins are nearly equally full; they depend on the blocks.
+
+    Blocks are cut into pieces of so many values as the device has memory to summarise.
 
     Parameters
     ----------
@@ -58,19 +59,59 @@ def summary_cuts(
     """
     weights = None if weight is None else whole(weight.astype(np.float64))
     merged = _Merged(device, ENTRIES_A_BIN * max_bin, cut.size)
-    counted, missing = np.zeros(shape[1], np.int64), np.zeros(shape[1], np.int64)
-    rows = max(1, _VALUES // shape[1])
+    missing = np.zeros(shape[1], np.bool_)  # in rows without weight; elsewhere, ranks tell
+    if not cut.size:
+        return _cuts(merged, missing, cut, max_bin, 0)
+    rows = max(1, summary_values(device) // shape[1])
+    columns = _Columns(device, cut, min(rows, shape[0]), shape[1])
     for first, block in blocks:
         for start in range(0, len(block), rows):
             piece = block[start : start + rows]
-            own = slice(first + start, first + start + len(piece))
-            counts = np.ones(len(piece), np.int64) if weights is None else weights[own]
-            absent = np.isnan(piece)
-            missing += absent.sum(axis=0)
-            counted += absent[counts > 0].sum(axis=0)
-            if cut.size:
-                merged.add(np.ascontiguousarray(piece[:, cut].T), counts)
-    return _cuts(merged, shape[1], cut, max_bin, missing, counted)
+            own = None if weights is None else weights[first + start :][: len(piece)]
+            if own is not None and (own == 0).any():
+                missing |= np.isnan(piece[own == 0]).any(axis=0)
+            merged.add(*columns.of(piece, own), len(piece))
+    total = shape[0] if weights is None else int(weights.sum())
+    return _cuts(merged, missing, cut, max_bin, total)
+
+
+class _Columns:
+    """Copies rows to a device, and there to columns, at most ``rows`` at a time."""
+
+    def __init__(
+        self,
+        device: Device,
+        cut: npt.NDArray[np.uint32],
+        rows: int,
+        n_features: int,
+    ) -> None:
+        self._device = device
+        _, self._program = build_variant_program(
+            device, "quantize", "auto", weighted=False, code="u8"
+        )
+        self._features, self._none = device.upload(cut), device.empty(1, np.float32)
+        self._rows = None if device.borrows else device.empty((rows, n_features), np.float32)
+        self._ones = device.empty(0, np.int64)
+
+    def of(self, piece: F32, weights: I64 | None) -> tuple[DeviceArray, DeviceArray]:
+        """Return values and weights of all columns, one column after the other."""
+        device, (n_rows, n_features) = self._device, piece.shape
+        n_columns, values = self._features.size, self._rows
+        if values is None:
+            values = device.borrow(piece)
+        else:
+            device.write(values, piece, 0)
+        columns = device.empty(n_columns * n_rows, np.float32)
+        self._program.launch(
+            "columns", device.caps.row_groups(n_rows), n_rows=n_rows, n_features=n_features,
+            first_feature=0, n_columns=n_columns, start=0, all_rows=n_rows,
+            features=self._features, values=values, weights=self._none, keys=columns,
+        )  # fmt: skip
+        if weights is not None:
+            return columns, device.upload(np.tile(weights, n_columns))
+        if self._ones.size != n_columns * n_rows:
+            self._ones = device.upload(np.ones(n_columns * n_rows, np.int64))
+        return columns, self._ones
 
 
 class _Merged:
@@ -80,16 +121,10 @@ class _Merged:
         self._device, self._size, self._n_columns = device, size, n_columns
         self._levels: list[QuantileSummary | None] = []
 
-    def add(self, columns: F32, weights: I64) -> None:
-        """Summarise a piece's columns, shape (n_columns, n_rows)."""
-        n_rows = columns.shape[1]
-        upload = self._device.upload
+    def add(self, values: DeviceArray, weights: DeviceArray, n_rows: int) -> None:
+        """Summarise a piece's columns, which lie one after the other."""
         offsets = np.arange(self._n_columns + 1, dtype=np.int64) * n_rows
-        carried = self._pruned(
-            quantile_summary.build(
-                upload(columns.reshape(-1)), upload(np.tile(weights, self._n_columns)), offsets
-            )
-        )
+        carried = self._pruned(quantile_summary.build(values, weights, offsets))
         for level, there in enumerate(self._levels):
             if there is None:
                 self._levels[level] = carried
@@ -116,19 +151,23 @@ class _Merged:
 
 def _cuts(
     merged: _Merged,
-    n_features: int,
+    missing: npt.NDArray[np.bool_],
     cut: npt.NDArray[np.uint32],
     max_bin: int,
-    missing: I64,
-    counted: I64,
+    total: int,
 ) -> Cuts:
+    """Return the cut points of summaries of rows whose weights add up to ``total``."""
+    n_features = missing.size
     below, above = (np.zeros((n_features, max_bin), np.float32) for _ in range(2))
     n_bins, fullest = np.zeros(n_features, np.uint32), np.zeros(n_features, np.uint32)
-    values, ranks, offsets = merged.whole() if cut.size else (below[0], missing, missing)
+    if cut.size:
+        values, ranks, offsets = merged.whole()
     for number, feature in enumerate(cut.tolist()):
         own = slice(offsets[number], offsets[number + 1])
         mine, weight = values[own], np.diff(ranks[own, 1], prepend=0)
-        most = 255 if max_bin == 256 and counted[feature] else max_bin
+        some_missing = int(weight.sum()) < total
+        missing[feature] |= some_missing
+        most = 255 if max_bin == 256 and some_missing else max_bin
         ends = np.arange(1, mine.size + 1)
         if mine.size > most:
             ends = np.array(fill_bins(weight, most), np.int64)
@@ -139,4 +178,4 @@ def _cuts(
         above[feature, :n] = np.append(mine[ends[:-1]], mine[-1])
         taken = np.add.reduceat(weight, np.append(0, ends[:-1]))
         fullest[feature] = taken.argmax()
-    return Cuts(below, above, n_bins, missing > 0, fullest)
+    return Cuts(below, above, n_bins, missing, fullest)

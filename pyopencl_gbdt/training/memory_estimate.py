@@ -245,8 +245,9 @@ def _streamed(
     most = int(ws.layout.feature_bins.max())
     planned = page_bytes(device, ws.turns.most_rows, n_features, most)
     set_up = plan_set_up(
-        device, ws.n_rows, n_features, most, weighted=ws.weighted, tiled_bytes=planned
-    ).n_bytes
+        device, ws.n_rows, n_features, most, weighted=ws.weighted, tiled_bytes=planned,
+        exact=ws.params.max_bin_exact,
+    ).n_bytes  # fmt: skip
     set_up = max(set_up, min(of_team, device.caps.global_bytes))
     training = ws.plan_with_codes().total_bytes + evaluated
     kept = ws.slot_bytes(ws.n_rows)
@@ -306,6 +307,7 @@ def _dense(
         resident=resident,
         tiled_bytes=0 if part is None else pages,
         in_batches=in_batches,
+        exact=params.max_bin_exact,
     )
     set_up = plan.encoding_bytes if encodes else plan.n_bytes
     if statistics is None:
