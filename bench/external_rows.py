@@ -14,7 +14,11 @@ from pyopencl_gbdt.device import Device, build_variant_program
 from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.stored import HostPages, page_bytes, page_shape
-from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.packed_codes import (
+    blocks_apart,
+    empty_codes,
+    features_of_a_block,
+)
 
 U8 = npt.NDArray[np.uint8]
 _BINS = 256
@@ -54,16 +58,16 @@ def random_rows(
     offset = np.arange(n_features + 1, dtype=np.uint32) * _BINS
     thresholds = np.tile(np.arange(1, _BINS + 1, dtype=np.float32), n_features)
     layout = Layout(bins, offset, thresholds, np.zeros(n_features, np.uint32))
-    by_block, rng = device.caps.side_by_side, np.random.default_rng(0)
+    side_by_side, rng = device.caps.side_by_side, np.random.default_rng(0)
     bounds, made = evenly(n_rows, n_pages), []
     label = np.empty(n_rows, np.float32)
     for first, size in bounds:
-        host = device.pinned(page_bytes(layout, size, by_block=by_block))
-        shape, _ = page_shape(layout, size, by_block=by_block)
+        host = device.pinned(page_bytes(layout, size, side_by_side=side_by_side))
+        shape, _ = page_shape(layout, size, side_by_side=side_by_side)
         codes = host.reshape(shape)
         codes[...] = rng.integers(0, _BINS, shape, np.uint8)
-        blocks = codes if by_block else codes.transpose(1, 0, 2)
-        each = _features_a_block(n_features, len(blocks), by_block)
+        blocks = _by_block(codes, layout, side_by_side)
+        each = features_of_a_block(n_features, 16, side_by_side=side_by_side)
         for number, block in enumerate(blocks):
             block[:, min(each, n_features - number * each) :] = 0  # padding
         signal = blocks[0][:, :2].astype(np.float32).sum(axis=1) + 64 * rng.random(size)
@@ -72,8 +76,9 @@ def random_rows(
     return Rows(label, n_features), HostPages(layout, bounds, made)
 
 
-def _features_a_block(n_features: int, n_blocks: int, by_block: bool) -> int:
-    return -(-n_features // n_blocks) if by_block else 16
+def _by_block(codes: U8, layout: Layout, side_by_side: bool) -> U8:
+    apart = blocks_apart(-(-layout.n_features // 16), side_by_side=side_by_side)
+    return codes if apart else codes.transpose(1, 0, 2)
 
 
 def bus_rate(device: Device) -> float:
@@ -120,16 +125,15 @@ def resident_codes(device: Device, n_rows: int, pages: HostPages) -> QuantizedDa
 
 def _blocks(device: Device, pages: HostPages, index: int) -> U8:
     """Return a page's codes, shape (n_blocks, n_rows, codes of a block)."""
-    by_block, n_rows = device.caps.side_by_side, pages.bounds[index][1]
-    shape, _ = page_shape(pages.layout, n_rows, by_block=by_block)
-    codes = pages.codes(index).reshape(shape)
-    return codes if by_block else codes.transpose(1, 0, 2)
+    side_by_side, n_rows = device.caps.side_by_side, pages.bounds[index][1]
+    shape, _ = page_shape(pages.layout, n_rows, side_by_side=side_by_side)
+    return _by_block(pages.codes(index).reshape(shape), pages.layout, side_by_side)
 
 
 def _by_row(device: Device, pages: HostPages, index: int) -> U8:
     """Return a page's codes, shape (n_rows, n_features)."""
     blocks, n_features = _blocks(device, pages, index), pages.layout.n_features
-    each = _features_a_block(n_features, len(blocks), device.caps.side_by_side)
+    each = features_of_a_block(n_features, 16, side_by_side=device.caps.side_by_side)
     parts = [
         block[:, : min(each, n_features - each * number)] for number, block in enumerate(blocks)
     ]

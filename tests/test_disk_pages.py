@@ -56,11 +56,11 @@ def test_packed_bits_are_those_of_the_twin(n_rows):
     assert_same_bits(found, columns)
 
 
-@pytest.mark.parametrize("by_block", [False, True])
+@pytest.mark.parametrize("side_by_side", [False, True])
 @pytest.mark.parametrize("n_codes", [CODES[:7], CODES, np.tile(CODES, 5)], ids=["8", "16", "wide"])
-def test_every_codec_returns_the_page(n_codes, by_block, monkeypatch):
+def test_every_codec_returns_the_page(n_codes, side_by_side, monkeypatch):
     layout = layout_of(n_codes)
-    order = PageOrder(layout, by_block=by_block)
+    order = PageOrder(layout, side_by_side=side_by_side)
     columns = columns_of(n_codes, 50, order.dtype)
     page = page_of(order, columns)
     assert_same_bits(order.columns(page), columns)
@@ -80,9 +80,9 @@ def stored(tmp_path):
     for folder in folders:
         folder.mkdir()
     layout = layout_of(CODES[:7])
-    order = PageOrder(layout, by_block=False)
+    order = PageOrder(layout, side_by_side=False)
     pages = [page_of(order, columns_of(CODES[:7], n, np.uint8, n)) for n in ROWS]
-    made = DiskPages(layout, [(0, 33), (33, 32)], folders, by_block=False)
+    made = DiskPages(layout, [(0, 33), (33, 32)], folders, side_by_side=False)
     for index, page in enumerate(pages):
         made.add(index, page)
     return made, pages, folders
@@ -105,7 +105,7 @@ def test_pages_take_turns_among_folders_and_go(stored):
 
 
 def test_pages_go_with_their_object(tmp_path):
-    own = DiskPages(layout_of(CODES), [(0, 33)], [tmp_path], by_block=False)
+    own = DiskPages(layout_of(CODES), [(0, 33)], [tmp_path], side_by_side=False)
     path = own.path(0).parent
     assert path.exists()
     del own
@@ -119,7 +119,7 @@ def test_folders_of_killed_processes_go(stored, tmp_path):
     stale.mkdir()
     (stale / "lock").touch()
     (stale / "000000.page").touch()
-    other = DiskPages(made.layout, [(0, 1)], folders[:1], by_block=False)
+    other = DiskPages(made.layout, [(0, 1)], folders[:1], side_by_side=False)
     assert not stale.exists()
     assert made.path(0).exists()  # its process is alive
     other.close()
@@ -181,8 +181,8 @@ def test_damage_after_the_first_load(stored, monkeypatch):
 def mapped(tmp_path, monkeypatch):
     monkeypatch.setattr(disk_pages, "choose", lambda layout, order, page: (Plain(), page))
     layout, rng = layout_of(CODES), np.random.default_rng(5)
-    made = DiskPages(layout, [(0, 33), (33, 32)], [tmp_path], by_block=False)
-    sizes = [page_bytes(layout, n_rows, by_block=False) for _, n_rows in made.bounds]
+    made = DiskPages(layout, [(0, 33), (33, 32)], [tmp_path], side_by_side=False)
+    sizes = [page_bytes(layout, n_rows, side_by_side=False) for _, n_rows in made.bounds]
     pages = [rng.integers(0, 3, size, np.uint8) for size in sizes]
     for index, page in enumerate(pages):
         made.add(index, page)
@@ -222,7 +222,7 @@ def test_a_mapped_page_that_changes_is_refused(mapped, harm, words):
 
 def test_a_page_of_another_fit_is_refused(stored):
     made, pages, folders = stored
-    other = DiskPages(made.layout, made.bounds, folders, by_block=False)
+    other = DiskPages(made.layout, made.bounds, folders, side_by_side=False)
     other.add(0, pages[0])
     made.path(0).write_bytes(other.path(0).read_bytes())
     other.close()
@@ -246,5 +246,5 @@ def test_a_full_disk_leaves_nothing_behind(stored, monkeypatch):
 
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(MissingFolderError, match=r"cache_dir=.*no such folder"):
-        DiskPages(layout_of(CODES), [(0, 1)], [tmp_path, tmp_path / "no"], by_block=False)
+        DiskPages(layout_of(CODES), [(0, 1)], [tmp_path, tmp_path / "no"], side_by_side=False)
     assert list(tmp_path.iterdir()) == []

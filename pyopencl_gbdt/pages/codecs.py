@@ -31,6 +31,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.dtypes import BLOCK_BYTES, code_dtype
 from pyopencl_gbdt.pages.packed_bits import bits_of, pack, packed_bytes, unpack
 from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.primitives.packed_codes import blocks_apart, features_of_a_block
 
 U8 = npt.NDArray[np.uint8]
 #: A page is packed or compressed if that leaves at most this share of its bytes, ...
@@ -51,16 +52,17 @@ class PageOrder:
     Parameters
     ----------
     layout : Layout
-    by_block : bool
+    side_by_side : bool
         ``Capabilities.side_by_side`` of the device.
     """
 
-    def __init__(self, layout: Layout, *, by_block: bool) -> None:
-        self.dtype, self.by_block = code_dtype(layout.most_codes), by_block
+    def __init__(self, layout: Layout, *, side_by_side: bool) -> None:
+        self.dtype, self.side_by_side = code_dtype(layout.most_codes), side_by_side
         self.n_features = layout.n_features
         self.block = BLOCK_BYTES // self.dtype.itemsize
         self.n_blocks = -(-self.n_features // self.block)
-        self.own = -(-self.n_features // self.n_blocks) if by_block else self.block
+        self.own = features_of_a_block(self.n_features, self.block, side_by_side=side_by_side)
+        self._apart = blocks_apart(self.n_blocks, side_by_side=side_by_side)
 
     @property
     def row_bytes(self) -> int:
@@ -91,10 +93,10 @@ class PageOrder:
     def _blocks(self, page: U8) -> npt.NDArray[Any]:
         """Return a view of shape (n_blocks, n_rows, codes of a block)."""
         codes: npt.NDArray[Any] = page.view(self.dtype)
-        if not self.by_block:
+        if not self._apart:
             codes = codes.reshape(-1, self.n_blocks, self.block).transpose(1, 0, 2)
         found: npt.NDArray[Any] = (
-            codes.reshape(self.n_blocks, -1, self.block) if self.by_block else codes
+            codes.reshape(self.n_blocks, -1, self.block) if self._apart else codes
         )
         return found
 
@@ -188,7 +190,7 @@ def choose(layout: Layout, order: PageOrder, page: U8) -> tuple[Codec, U8]:
     most ``MOST_LEFT`` of the bytes, or ``MOST_LEFT_ON_CPU`` for pages of a CPU. Bits are unpacked
     faster where codes have 16 bits.
     """
-    most = MOST_LEFT if order.by_block else MOST_LEFT_ON_CPU
+    most = MOST_LEFT if order.side_by_side else MOST_LEFT_ON_CPU
     bits = Bits(layout, order)
     packed = bits.share(page.size // order.row_bytes)
     try:

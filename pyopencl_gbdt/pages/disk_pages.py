@@ -63,7 +63,7 @@ class DiskPages:
         First row and number of rows of every page.
     folders : sequence of path-like
         Existing folders, on different disks if there are several; pages take turns among them.
-    by_block : bool
+    side_by_side : bool
         ``Capabilities.side_by_side`` of the device.
 
     Raises
@@ -78,11 +78,11 @@ class DiskPages:
         bounds: Bounds,
         folders: Sequence[str | os.PathLike[str]],
         *,
-        by_block: bool,
+        side_by_side: bool,
     ) -> None:
         self.layout = layout
         self.bounds: Bounds = list(bounds)
-        self._order = PageOrder(layout, by_block=by_block)
+        self._order = PageOrder(layout, side_by_side=side_by_side)
         self._fit = secrets.token_bytes(16)
         self._codec: Codec | None = None
         self._checked: dict[int, tuple[int, ...]] = {}  # by page: its file when it was added up

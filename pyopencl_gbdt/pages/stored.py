@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes, packed
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, blocks_apart, empty_codes, packed
 
 U8 = npt.NDArray[np.uint8]
 #: First row and number of rows of every page.
@@ -65,7 +65,7 @@ class PagesInMemory(StoredPages, Protocol):
         """Return a page's bytes, as ``load`` copies them; not to be changed."""
 
 
-def page_shape(layout: Layout, n_rows: int, *, by_block: bool) -> tuple[tuple[int, ...], Any]:
+def page_shape(layout: Layout, n_rows: int, *, side_by_side: bool) -> tuple[tuple[int, ...], Any]:
     """Return shape and dtype of a page's codes by row, see ``PackedCodes``.
 
     Parameters
@@ -73,18 +73,19 @@ def page_shape(layout: Layout, n_rows: int, *, by_block: bool) -> tuple[tuple[in
     layout : Layout
     n_rows : int
         Of the page.
-    by_block : bool
+    side_by_side : bool
         ``Capabilities.side_by_side`` of the device.
     """
     dtype = code_dtype(layout.most_codes)
     block = 16 // dtype.itemsize
     n_blocks = -(-layout.n_features // block)
-    return ((n_blocks, n_rows, block) if by_block else (n_rows, n_blocks, block)), dtype
+    apart = blocks_apart(n_blocks, side_by_side=side_by_side)
+    return ((n_blocks, n_rows, block) if apart else (n_rows, n_blocks, block)), dtype
 
 
-def page_bytes(layout: Layout, n_rows: int, *, by_block: bool) -> int:
+def page_bytes(layout: Layout, n_rows: int, *, side_by_side: bool) -> int:
     """Return the bytes of a page's codes by row."""
-    shape, dtype = page_shape(layout, n_rows, by_block=by_block)
+    shape, dtype = page_shape(layout, n_rows, side_by_side=side_by_side)
     return math.prod(shape) * int(dtype.itemsize)
 
 
@@ -186,7 +187,7 @@ def _encode(
 def lent_codes(device: Device, stored: PagesInMemory, index: int) -> PackedCodes:
     """Return a page's codes that a device reads where they lie; see ``Device.borrow``."""
     (_, n_rows), layout = stored.bounds[index], stored.layout
-    shape, dtype = page_shape(layout, n_rows, by_block=device.caps.side_by_side)
+    shape, dtype = page_shape(layout, n_rows, side_by_side=device.caps.side_by_side)
     lent = device.borrow(stored.codes(index).view(dtype).reshape(shape))
     return packed(device, lent, layout.n_features)
 

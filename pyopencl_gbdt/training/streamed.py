@@ -70,8 +70,8 @@ def stored_pages(
     quantizer = _quantizer(data, device, params, turns.most_rows, weighted=False)
     folders, store = params.cache_folders, None
     if folders:
-        by_block = device.caps.side_by_side
-        store = DiskPages(layout, turns.bounds, folders, by_block=by_block)
+        side_by_side = device.caps.side_by_side
+        store = DiskPages(layout, turns.bounds, folders, side_by_side=side_by_side)
     return encoded_pages(quantizer, layout, turns.bounds, store)
 
 
