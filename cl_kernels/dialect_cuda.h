@@ -18,7 +18,10 @@ typedef int2 i32x2;
 #define MAKE_I32X2(x, y) make_int2((x), (y))
 #define MAKE_U32X4(x, y, z, w) make_uint4((x), (y), (z), (w))
 
-#define KERNEL(wg_size) extern "C" __global__ __launch_bounds__(wg_size, 1) void
+/* Work-groups that a multiprocessor is to run at a time: the compiler limits registers so. A kernel that
+   gains from several defines it anew before KERNEL. */
+#define GROUPS_OF_A_UNIT 1
+#define KERNEL(wg_size) extern "C" __global__ __launch_bounds__(wg_size, GROUPS_OF_A_UNIT) void
 #define FN static __device__ __forceinline__
 #define BRIEF
 #define PLAIN
@@ -26,6 +29,7 @@ typedef int2 i32x2;
 #define GLOBAL
 #define LOCAL
 #define LOCAL_ARRAY(type, name, size) __shared__ type name[size]
+#define LOCAL_LINES(type, name, size) __shared__ __align__(128) type name[size]
 #define RESTRICT __restrict__
 
 #define LOCAL_ID ((u32)threadIdx.x)
@@ -51,7 +55,13 @@ typedef int2 i32x2;
 #define WARP_BALLOT(result, predicate) ((result) = __ballot_sync(0xffffffffu, (predicate)))
 #define WARP_MATCH(result, value) ((result) = __match_any_sync(0xffffffffu, (u32)(value)))
 #define WARP_SYNC() __syncwarp()
+/* A value of a work-item that stays in a register: the compiler cannot tell how to compute it again, which it
+   else does in every turn of a loop. All work-items of a warp must execute it. */
+#define KEPT(value) __shfl_sync(0xffffffffu, (value), threadIdx.x & 31)
 #define POPCOUNT(x) ((u32)__popc((u32)(x)))
+
+/* The k-th byte of a u32, from the lowest. */
+#define BYTE_OF(word, k) __byte_perm((word), 0, 0x4440 + (k))
 
 #define as_f32(x) __uint_as_float((u32)(x))
 #define as_u32(x) __float_as_uint(x)
@@ -62,5 +72,14 @@ typedef int2 i32x2;
 #define atomic_add_global_i32(address, value) atomicAdd((int*)(address), (int)(value))
 #define atomic_add_global_u32(address, value) atomicAdd((u32*)(address), (u32)(value))
 #define atomic_max_global_u32(address, value) atomicMax((u32*)(address), (u32)(value))
+/* The same by a place in local memory: LOCAL_START(array), and LOCAL_STEP for each i32. */
+#define LOCAL_START(array) ((u32)__cvta_generic_to_shared(array))
+#define LOCAL_STEP 4
+FN i32 add_at(const u32 place, const i32 value) {
+    i32 old;
+    asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(place), "r"(value) : "memory");
+    return old;
+}
+#define atomic_add_local_at(array, place, value) add_at((place), (value))
 #define atomic_add_global_i64(address, value) \
     ((i64)atomicAdd((unsigned long long*)(address), (unsigned long long)(value)))

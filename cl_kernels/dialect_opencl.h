@@ -19,6 +19,7 @@ typedef int2 i32x2;
 #define MAKE_I32X2(x, y) ((int2)((x), (y)))
 #define MAKE_U32X4(x, y, z, w) ((uint4)((x), (y), (z), (w)))
 
+#define GROUPS_OF_A_UNIT 1 /* only CUDA's compilers heed it, see dialect_cuda.h */
 #define KERNEL(wg_size) __kernel __attribute__((reqd_work_group_size(wg_size, 1, 1))) void
 #define FN static inline
 /* BRIEF stands before a kernel that takes microseconds: building it fast matters more than running it fast.
@@ -37,6 +38,8 @@ typedef int2 i32x2;
 #define GLOBAL __global
 #define LOCAL __local
 #define LOCAL_ARRAY(type, name, size) __local type name[size]
+/* An array that begins at a place which is a multiple of 128 bytes. */
+#define LOCAL_LINES(type, name, size) __local type name[size] __attribute__((aligned(128)))
 #define RESTRICT restrict
 
 #define LOCAL_ID ((u32)get_local_id(0))
@@ -72,7 +75,12 @@ typedef int2 i32x2;
 #define WARP_MATCH(result, value) \
     asm volatile("match.any.sync.b32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(value))
 #define WARP_SYNC() asm volatile("bar.warp.sync 0xffffffff;" : : : "memory")
+/* A value of a work-item that stays in a register, where a compiler would compute it in every turn of a loop. */
+#define KEPT(value) (value)
 #define POPCOUNT(x) ((u32)popcount((u32)(x)))
+
+/* The k-th byte of a u32, from the lowest. */
+#define BYTE_OF(word, k) ((word) >> 8 * (k) & 255)
 
 #define as_f32(x) as_float(x)
 #define as_u32(x) as_uint(x)
@@ -83,6 +91,10 @@ typedef int2 i32x2;
 #define atomic_add_global_i32(address, value) atomic_add((volatile __global int*)(address), (int)(value))
 #define atomic_add_global_u32(address, value) atomic_add((volatile __global uint*)(address), (uint)(value))
 #define atomic_max_global_u32(address, value) atomic_max((volatile __global uint*)(address), (uint)(value))
+/* The same by a place in local memory: LOCAL_START(array), and LOCAL_STEP for each i32. */
+#define LOCAL_START(array) 0
+#define LOCAL_STEP 1
+#define atomic_add_local_at(array, place, value) atomic_add_local_i32(&(array)[place], value)
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #endif

@@ -21,7 +21,7 @@ import re
 from pyopencl_gbdt.device.signature import signatures
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-_LOCAL_ARRAY = re.compile(r"\bLOCAL_ARRAY\(\s*(\w+)\s*,\s*(\w+)\s*,[^;]*\)\s*;")
+_LOCAL_ARRAY = re.compile(r"\bLOCAL_(?:ARRAY|LINES)\(\s*(\w+)\s*,\s*(\w+)\s*,[^;]*\)\s*;")
 _KERNEL = re.compile(r"(\bBRIEF\s+)?\bKERNEL\(\s*1\s*\)\s*(\w+)\s*\(([^()]*)\)\s*\{")
 #: What the dialect's words for work-group ids mean within such a function.
 _WORDS = {

@@ -24,25 +24,34 @@
     units = 8 * block
     batch = 4  # codes that are added before overflows are looked for; H200: 8 are 5 to 10 % slower
 %>
-<%def name="code(k)">(own.${"xyzw"[k // per_word]} >> ${k % per_word * bits} & ${2**bits - 1})</%def>
-<%def name="bank(k)">(bank_${k % per_word} ^ ${k // per_word * per_word})</%def>
+<%def name="code(k)">\
+% if bits == 8:
+BYTE_OF(own.${"xyzw"[k // per_word]}, ${k % per_word})\
+% else:
+(own.${"xyzw"[k // per_word]} >> ${k % per_word * bits} & ${2**bits - 1})\
+% endif
+</%def>
+## The place of the sum that a work-item adds to first, for code 0 of its k-th feature.
+<%def name="place(k)">(place_${k % per_word} ^ ${k // per_word * per_word} * LOCAL_STEP)</%def>
 ## The codes of a row's block, some at a time.
 <%def name="add_block()">
             const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
 % for begin in range(0, block, batch):
             {
 % for k in range(begin, begin + batch):
-                const u32 cell_${k} = ${code(k)} * 32 + ${bank(k)};
-                const i32 old_one_${k} = atomic_add_local_i32(&sums[cell_${k}], one);
-                const i32 old_two_${k} = atomic_add_local_i32(&sums[cell_${k} + other], two);
+                const u32 cell_${k} = ${code(k)} * (32 * LOCAL_STEP) + ${place(k)};
+                const i32 old_one_${k} = atomic_add_local_at(sums, cell_${k}, one);
+                const i32 old_two_${k} = atomic_add_local_at(sums, cell_${k} + other, two);
 % endfor
                 i32 wide = wide_sign;
 % for k in range(begin, begin + batch):
                 wide |= OVERFLOW(old_one_${k}, one) | OVERFLOW(old_two_${k}, two);
 % endfor
                 if (wide < 0) {
+                    i32x2 high = MAKE_I32X2(0, 0);
+                    if (wide_sign) high = high_words[base + row];
 % for k in range(begin, begin + batch):
-                    CARRY(cell_${k} % ${block}, cell_${k} / 32, old_one_${k}, old_two_${k})
+                    CARRY((cell_${k} - start) / LOCAL_STEP, old_one_${k}, old_two_${k})
 % endfor
                 }
             }
@@ -50,6 +59,8 @@
 </%def>
 ${pieces.pieces(chunk)}
 
+/* Hessians are seldom below 0, so their sums begin near the least number: they have twice the room. */
+#define FIRST_HESSIAN (-0x7c000000)
 #define PLUS(a, b) ((i32)((u32)(a) + (u32)(b)))
 /* A bit pattern whose sign bit is set where old + value leaves the range of 32 bits. */
 #define OVERFLOW(old, value) (((old) ^ PLUS(old, value)) & ((value) ^ PLUS(old, value)))
@@ -60,9 +71,9 @@ FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) 
     if (all) atomic_add_global_i64(cell, (i64)all << 32);
 }
 
-#define CARRY(place, code, old_one, old_two) \
-    if ((place) < n_places) { \
-        GLOBAL i64* to = target + 2 * (offset[place] + (code)); \
+#define CARRY(cell, old_one, old_two) \
+    if ((cell) % ${block} < n_places) { \
+        GLOBAL i64* to = target + 2 * (offset[(cell) % ${block}] + (cell) / 32); \
         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x); \
         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y); \
     }
@@ -70,11 +81,11 @@ FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) 
 #define TURNED(word) ((u32)((((u64)(word) << 32) | (word)) >> shift))
 
 /* Put the code of the work-item's first feature first: swap words, and turn each of them. */
-FN u32x4 turn(u32x4 b) {
-    const u32 word = LOCAL_ID / ${per_word};
+FN u32x4 turn(u32x4 b, const u32 lane) {
+    const u32 word = lane / ${per_word};
     if (word & 2) b = MAKE_U32X4(b.z, b.w, b.x, b.y);
     if (word & 1) b = MAKE_U32X4(b.y, b.x, b.w, b.z);
-    const u32 shift = LOCAL_ID % ${per_word} * ${bits};
+    const u32 shift = lane % ${per_word} * ${bits};
     return MAKE_U32X4(TURNED(b.x), TURNED(b.y), TURNED(b.z), TURNED(b.w));
 }
 
@@ -94,6 +105,7 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* 
                    const u32 n_places, const u32 code_end, const int alone) {
     for (u32 unit = LOCAL_ID; unit < ${max(units, wg_size)}; unit += ${wg_size}) {
         const u32 part = unit & 1, place = unit >> 3 & ${block - 1};
+        const i64 begun = part ? (i64)${copies} * FIRST_HESSIAN : 0;
         const u32 begin = place < n_places ? offset[place] : 0;
         const u32 end = place >= n_places ? 0 : place + 1 < n_places ? offset[place + 1] : code_end;
         const u32 first = unit / ${units} * 4 + (unit >> 1 & 3);
@@ -102,6 +114,7 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* 
 % for copy in range(1, copies):
             sum += sums[code * 32 + part * 16 + place + ${copy * block}];
 % endfor
+            sum -= begun;
             GLOBAL i64* to = &target[2 * (begin + code) + part];
             if (alone) *to += sum;
             else if (sum) atomic_add_global_i64(to, sum);
@@ -109,6 +122,9 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* 
     }
 }
 
+/* two groups of 512 have the registers of a multiprocessor; with more for each, only one would run */
+#undef GROUPS_OF_A_UNIT
+#define GROUPS_OF_A_UNIT ${max(1, 1024 // wg_size)}
 KERNEL(${wg_size}) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         const u32 n_rows, const u32 first_row,
@@ -119,7 +135,7 @@ KERNEL(${wg_size}) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
-    LOCAL_ARRAY(i32, sums, ${32 * codes});
+    LOCAL_LINES(i32, sums, ${32 * codes});
     (void)fullest;
     (void)partial;
     const u32 n_tasks = levels[depth].hist_tasks;
@@ -133,9 +149,12 @@ KERNEL(${wg_size}) histogram(
     const u32 most = most_codes(offset, n_places, code_end);
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
-    const i32 other = swapped ? -16 : 16; /* where the other sum of a feature is */
+    /* from the place of a feature's one sum to that of the other */
+    const i32 other = KEPT(swapped ? -16 * LOCAL_STEP : 16 * LOCAL_STEP);
+    const u32 start = KEPT(LOCAL_START(sums)), lane = KEPT(LOCAL_ID % 32);
 % for k in range(per_word):
     const u32 bank_${k} = LOCAL_ID % 32 / ${per_word} * ${per_word} + (LOCAL_ID + ${k}) % ${per_word};
+    const u32 place_${k} = KEPT(start + bank_${k} * LOCAL_STEP);
 % endfor
 
     u32 task = my_first;
@@ -151,14 +170,13 @@ KERNEL(${wg_size}) histogram(
         const int alone = piece.node_last - piece.node_first == 1;
         const u32 clear_end = ${"2 * code_begin" if adds else "alone ? 2 * code_end : 2 * code_begin"};
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
-        for (u32 c = LOCAL_ID; c < most * 32; c += ${wg_size}) sums[c] = 0;
+        for (u32 c = LOCAL_ID; c < most * 32; c += ${wg_size}) sums[c] = c & 16 ? FIRST_HESSIAN : 0;
         BARRIER();
+        const u32 base = KEPT(piece.base);
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += ${wg_size}) {
-            const u32 row = piece.in_order ? position - piece.base : rows[position];
-            const i32x2 low = quanta[piece.base + row];
-            i32x2 high = MAKE_I32X2(0, 0);
-            if (wide_sign) high = high_words[piece.base + row];
-            const u32x4 own = turn(codes[(u64)(row - first_row) * row_stride + (u64)block * block_stride]);
+            const u32 row = piece.in_order ? position - base : rows[position];
+            const i32x2 low = quanta[base + row];
+            const u32x4 own = turn(codes[(u64)(row - first_row) * row_stride + (u64)block * block_stride], lane);
 ${add_block()}\
         }
         BARRIER();

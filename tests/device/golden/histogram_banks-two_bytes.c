@@ -33,6 +33,8 @@ FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, con
 }
 
 
+/* Hessians are seldom below 0, so their sums begin near the least number: they have twice the room. */
+#define FIRST_HESSIAN (-0x7c000000)
 #define PLUS(a, b) ((i32)((u32)(a) + (u32)(b)))
 /* A bit pattern whose sign bit is set where old + value leaves the range of 32 bits. */
 #define OVERFLOW(old, value) (((old) ^ PLUS(old, value)) & ((value) ^ PLUS(old, value)))
@@ -43,16 +45,16 @@ FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) 
     if (all) atomic_add_global_i64(cell, (i64)all << 32);
 }
 
-#define CARRY(place, code, old_one, old_two)     if ((place) < n_places) {         GLOBAL i64* to = target + 2 * (offset[place] + (code));         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x);         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y);     }
+#define CARRY(cell, old_one, old_two)     if ((cell) % 8 < n_places) {         GLOBAL i64* to = target + 2 * (offset[(cell) % 8] + (cell) / 32);         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x);         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y);     }
 
 #define TURNED(word) ((u32)((((u64)(word) << 32) | (word)) >> shift))
 
 /* Put the code of the work-item's first feature first: swap words, and turn each of them. */
-FN u32x4 turn(u32x4 b) {
-    const u32 word = LOCAL_ID / 2;
+FN u32x4 turn(u32x4 b, const u32 lane) {
+    const u32 word = lane / 2;
     if (word & 2) b = MAKE_U32X4(b.z, b.w, b.x, b.y);
     if (word & 1) b = MAKE_U32X4(b.y, b.x, b.w, b.z);
-    const u32 shift = LOCAL_ID % 2 * 16;
+    const u32 shift = lane % 2 * 16;
     return MAKE_U32X4(TURNED(b.x), TURNED(b.y), TURNED(b.z), TURNED(b.w));
 }
 
@@ -72,12 +74,14 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* 
                    const u32 n_places, const u32 code_end, const int alone) {
     for (u32 unit = LOCAL_ID; unit < 64; unit += 64) {
         const u32 part = unit & 1, place = unit >> 3 & 7;
+        const i64 begun = part ? (i64)2 * FIRST_HESSIAN : 0;
         const u32 begin = place < n_places ? offset[place] : 0;
         const u32 end = place >= n_places ? 0 : place + 1 < n_places ? offset[place + 1] : code_end;
         const u32 first = unit / 64 * 4 + (unit >> 1 & 3);
         for (u32 code = first; code < end - begin; code += 4) {
             i64 sum = sums[code * 32 + part * 16 + place];
             sum += sums[code * 32 + part * 16 + place + 8];
+            sum -= begun;
             GLOBAL i64* to = &target[2 * (begin + code) + part];
             if (alone) *to += sum;
             else if (sum) atomic_add_global_i64(to, sum);
@@ -85,6 +89,9 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* 
     }
 }
 
+/* two groups of 512 have the registers of a multiprocessor; with more for each, only one would run */
+#undef GROUPS_OF_A_UNIT
+#define GROUPS_OF_A_UNIT 16
 KERNEL(64) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
         const u32 n_rows, const u32 first_row,
@@ -95,7 +102,7 @@ KERNEL(64) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
-    LOCAL_ARRAY(i32, sums, 1024);
+    LOCAL_LINES(i32, sums, 1024);
     (void)fullest;
     (void)partial;
     const u32 n_tasks = levels[depth].hist_tasks;
@@ -109,9 +116,13 @@ KERNEL(64) histogram(
     const u32 most = most_codes(offset, n_places, code_end);
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
-    const i32 other = swapped ? -16 : 16; /* where the other sum of a feature is */
+    /* from the place of a feature's one sum to that of the other */
+    const i32 other = KEPT(swapped ? -16 * LOCAL_STEP : 16 * LOCAL_STEP);
+    const u32 start = KEPT(LOCAL_START(sums)), lane = KEPT(LOCAL_ID % 32);
     const u32 bank_0 = LOCAL_ID % 32 / 2 * 2 + (LOCAL_ID + 0) % 2;
+    const u32 place_0 = KEPT(start + bank_0 * LOCAL_STEP);
     const u32 bank_1 = LOCAL_ID % 32 / 2 * 2 + (LOCAL_ID + 1) % 2;
+    const u32 place_1 = KEPT(start + bank_1 * LOCAL_STEP);
 
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
@@ -126,64 +137,67 @@ KERNEL(64) histogram(
         const int alone = piece.node_last - piece.node_first == 1;
         const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 64) target[c] = 0;
-        for (u32 c = LOCAL_ID; c < most * 32; c += 64) sums[c] = 0;
+        for (u32 c = LOCAL_ID; c < most * 32; c += 64) sums[c] = c & 16 ? FIRST_HESSIAN : 0;
         BARRIER();
+        const u32 base = KEPT(piece.base);
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += 64) {
-            const u32 row = piece.in_order ? position - piece.base : rows[position];
-            const i32x2 low = quanta[piece.base + row];
-            i32x2 high = MAKE_I32X2(0, 0);
-            if (wide_sign) high = high_words[piece.base + row];
-            const u32x4 own = turn(codes[(u64)(row - first_row) * row_stride + (u64)block * block_stride]);
+            const u32 row = piece.in_order ? position - base : rows[position];
+            const i32x2 low = quanta[base + row];
+            const u32x4 own = turn(codes[(u64)(row - first_row) * row_stride + (u64)block * block_stride], lane);
 
             const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
             {
-                const u32 cell_0 = (own.x >> 0 & 65535) * 32 + (bank_0 ^ 0);
-                const i32 old_one_0 = atomic_add_local_i32(&sums[cell_0], one);
-                const i32 old_two_0 = atomic_add_local_i32(&sums[cell_0 + other], two);
-                const u32 cell_1 = (own.x >> 16 & 65535) * 32 + (bank_1 ^ 0);
-                const i32 old_one_1 = atomic_add_local_i32(&sums[cell_1], one);
-                const i32 old_two_1 = atomic_add_local_i32(&sums[cell_1 + other], two);
-                const u32 cell_2 = (own.y >> 0 & 65535) * 32 + (bank_0 ^ 2);
-                const i32 old_one_2 = atomic_add_local_i32(&sums[cell_2], one);
-                const i32 old_two_2 = atomic_add_local_i32(&sums[cell_2 + other], two);
-                const u32 cell_3 = (own.y >> 16 & 65535) * 32 + (bank_1 ^ 2);
-                const i32 old_one_3 = atomic_add_local_i32(&sums[cell_3], one);
-                const i32 old_two_3 = atomic_add_local_i32(&sums[cell_3 + other], two);
+                const u32 cell_0 = (own.x >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 0 * LOCAL_STEP);
+                const i32 old_one_0 = atomic_add_local_at(sums, cell_0, one);
+                const i32 old_two_0 = atomic_add_local_at(sums, cell_0 + other, two);
+                const u32 cell_1 = (own.x >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 0 * LOCAL_STEP);
+                const i32 old_one_1 = atomic_add_local_at(sums, cell_1, one);
+                const i32 old_two_1 = atomic_add_local_at(sums, cell_1 + other, two);
+                const u32 cell_2 = (own.y >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 2 * LOCAL_STEP);
+                const i32 old_one_2 = atomic_add_local_at(sums, cell_2, one);
+                const i32 old_two_2 = atomic_add_local_at(sums, cell_2 + other, two);
+                const u32 cell_3 = (own.y >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 2 * LOCAL_STEP);
+                const i32 old_one_3 = atomic_add_local_at(sums, cell_3, one);
+                const i32 old_two_3 = atomic_add_local_at(sums, cell_3 + other, two);
                 i32 wide = wide_sign;
                 wide |= OVERFLOW(old_one_0, one) | OVERFLOW(old_two_0, two);
                 wide |= OVERFLOW(old_one_1, one) | OVERFLOW(old_two_1, two);
                 wide |= OVERFLOW(old_one_2, one) | OVERFLOW(old_two_2, two);
                 wide |= OVERFLOW(old_one_3, one) | OVERFLOW(old_two_3, two);
                 if (wide < 0) {
-                    CARRY(cell_0 % 8, cell_0 / 32, old_one_0, old_two_0)
-                    CARRY(cell_1 % 8, cell_1 / 32, old_one_1, old_two_1)
-                    CARRY(cell_2 % 8, cell_2 / 32, old_one_2, old_two_2)
-                    CARRY(cell_3 % 8, cell_3 / 32, old_one_3, old_two_3)
+                    i32x2 high = MAKE_I32X2(0, 0);
+                    if (wide_sign) high = high_words[base + row];
+                    CARRY((cell_0 - start) / LOCAL_STEP, old_one_0, old_two_0)
+                    CARRY((cell_1 - start) / LOCAL_STEP, old_one_1, old_two_1)
+                    CARRY((cell_2 - start) / LOCAL_STEP, old_one_2, old_two_2)
+                    CARRY((cell_3 - start) / LOCAL_STEP, old_one_3, old_two_3)
                 }
             }
             {
-                const u32 cell_4 = (own.z >> 0 & 65535) * 32 + (bank_0 ^ 4);
-                const i32 old_one_4 = atomic_add_local_i32(&sums[cell_4], one);
-                const i32 old_two_4 = atomic_add_local_i32(&sums[cell_4 + other], two);
-                const u32 cell_5 = (own.z >> 16 & 65535) * 32 + (bank_1 ^ 4);
-                const i32 old_one_5 = atomic_add_local_i32(&sums[cell_5], one);
-                const i32 old_two_5 = atomic_add_local_i32(&sums[cell_5 + other], two);
-                const u32 cell_6 = (own.w >> 0 & 65535) * 32 + (bank_0 ^ 6);
-                const i32 old_one_6 = atomic_add_local_i32(&sums[cell_6], one);
-                const i32 old_two_6 = atomic_add_local_i32(&sums[cell_6 + other], two);
-                const u32 cell_7 = (own.w >> 16 & 65535) * 32 + (bank_1 ^ 6);
-                const i32 old_one_7 = atomic_add_local_i32(&sums[cell_7], one);
-                const i32 old_two_7 = atomic_add_local_i32(&sums[cell_7 + other], two);
+                const u32 cell_4 = (own.z >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 4 * LOCAL_STEP);
+                const i32 old_one_4 = atomic_add_local_at(sums, cell_4, one);
+                const i32 old_two_4 = atomic_add_local_at(sums, cell_4 + other, two);
+                const u32 cell_5 = (own.z >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 4 * LOCAL_STEP);
+                const i32 old_one_5 = atomic_add_local_at(sums, cell_5, one);
+                const i32 old_two_5 = atomic_add_local_at(sums, cell_5 + other, two);
+                const u32 cell_6 = (own.w >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 6 * LOCAL_STEP);
+                const i32 old_one_6 = atomic_add_local_at(sums, cell_6, one);
+                const i32 old_two_6 = atomic_add_local_at(sums, cell_6 + other, two);
+                const u32 cell_7 = (own.w >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 6 * LOCAL_STEP);
+                const i32 old_one_7 = atomic_add_local_at(sums, cell_7, one);
+                const i32 old_two_7 = atomic_add_local_at(sums, cell_7 + other, two);
                 i32 wide = wide_sign;
                 wide |= OVERFLOW(old_one_4, one) | OVERFLOW(old_two_4, two);
                 wide |= OVERFLOW(old_one_5, one) | OVERFLOW(old_two_5, two);
                 wide |= OVERFLOW(old_one_6, one) | OVERFLOW(old_two_6, two);
                 wide |= OVERFLOW(old_one_7, one) | OVERFLOW(old_two_7, two);
                 if (wide < 0) {
-                    CARRY(cell_4 % 8, cell_4 / 32, old_one_4, old_two_4)
-                    CARRY(cell_5 % 8, cell_5 / 32, old_one_5, old_two_5)
-                    CARRY(cell_6 % 8, cell_6 / 32, old_one_6, old_two_6)
-                    CARRY(cell_7 % 8, cell_7 / 32, old_one_7, old_two_7)
+                    i32x2 high = MAKE_I32X2(0, 0);
+                    if (wide_sign) high = high_words[base + row];
+                    CARRY((cell_4 - start) / LOCAL_STEP, old_one_4, old_two_4)
+                    CARRY((cell_5 - start) / LOCAL_STEP, old_one_5, old_two_5)
+                    CARRY((cell_6 - start) / LOCAL_STEP, old_one_6, old_two_6)
+                    CARRY((cell_7 - start) / LOCAL_STEP, old_one_7, old_two_7)
                 }
             }
         }
