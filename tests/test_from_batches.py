@@ -227,7 +227,9 @@ def test_summaries_need_no_memory_for_a_column(monkeypatch):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(200_000, 2)).astype(np.float32)
     monkeypatch.setattr("pyopencl_gbdt.pages.budget.SUMMARY_VALUES", 4000)
+    monkeypatch.setattr("pyopencl_gbdt.pages.budget.PIECE_BYTES", 4000)
     device = open_device(TEST_DEVICE)
+    monkeypatch.setattr(device, "borrows", False)  # as on a GPU
     least = 8 * len(X)  # a column takes half of it, the scratch of its sort the rest and more
     monkeypatch.setattr(device, "caps", with_memory(device.caps, device.allocated_bytes + least))
     with pytest.raises(MemoryPlanError):

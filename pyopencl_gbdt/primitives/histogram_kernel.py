@@ -172,8 +172,8 @@ class HistogramKernel:
         cpu, ranged = variant.name == "cpu", variant.name in BY_RANGES
         self.partials = not variant.int64_atomics
         capacity = capacity_of(variant, device.caps)
-        if cpu and page.block_features < page.block_codes:
-            capacity = 1  # one block a range: padding between blocks would count as features
+        if cpu and (page.by_block or page.block_features < page.block_codes):
+            capacity = 1  # one block a range: others lie elsewhere, or behind padding
         where = (layout, capacity, page.places(self.n_features), page.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = len(ranges)
