@@ -40,7 +40,7 @@ def digest(model) -> str:
     return hashlib.sha256(to_json(model.ensemble).encode()).hexdigest()
 
 
-class _Pauses(TrainingCallback):
+class Pauses(TrainingCallback):
     """Makes rounds long enough for a signal to come between two of them."""
 
     def after_iteration(self, model, epoch, evals_log) -> bool:
@@ -60,7 +60,7 @@ def main() -> None:
     print(f"rank {comm.rank} is process {os.getpid()};", flush=True)
     params = {**PARAMS, "device": os.environ.get("PYOPENCL_GBDT_DEVICE", "cpu")}
     savers = [TrainingCheckPoint(Path(folder), interval=1) for folder in sys.argv[1:]]
-    savers += [_Pauses() for _ in savers]
+    savers += [Pauses() for _ in savers]
     model = train(params, rows(comm.rank, comm.size), ROUNDS, callbacks=savers, communicator=comm)
     print(f"rank {comm.rank} of {comm.size}: {digest(model)}", flush=True)
 

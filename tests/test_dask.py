@@ -164,7 +164,9 @@ def test_a_worker_that_dies(on_dask):
         distributed.Client(it) as client,
     ):
         processes = client.run(os.getpid)
-        rows, label = array(X, 350), array(Y, 350)
+        rows, label = client.persist(
+            [array(X, 350), array(Y, 350)]
+        )  # both trainings find them there
         leader = _where_the_leader_is(on_dask, client, rows, label)
         (victim,) = (processes[worker] for worker in processes if processes[worker] != leader)
         began = time.monotonic()
@@ -173,6 +175,50 @@ def test_a_worker_that_dies(on_dask):
         ):
             on_dask.train(client, PARAMS, rows, label, 500, callbacks=[_Killed(victim)])
         assert time.monotonic() - began < 30
+
+
+@pytest.mark.thorough
+def test_the_only_worker_dies(on_dask):
+    """Nobody is left to tell of it but the client."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as it,
+        distributed.Client(it) as client,
+    ):
+        (victim,) = client.run(os.getpid).values()
+        rows, label = array(X, 350), array(Y, 350)
+        began = time.monotonic()
+        with pytest.raises(
+            TeamError, match=r"^tcp\S+ ended, and no worker of the training is left"
+        ):
+            on_dask.train(client, PARAMS, rows, label, 500, callbacks=[_Killed(victim)])
+        assert time.monotonic() - began < 30
+
+
+@pytest.mark.thorough
+def test_a_worker_that_stops_before_it_begins(on_dask, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    from pyopencl_gbdt.dask import training
+
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as it,
+        distributed.Client(it) as client,
+    ):
+        victim, _ = client.run(os.getpid).values()
+        placed = training._placed
+
+        def then_one_stops(*given):
+            found = placed(*given)
+            os.kill(victim, signal.SIGSTOP)
+            return found
+
+        monkeypatch.setattr(training, "_placed", then_one_stops)
+        monkeypatch.setattr(training.Limits, "silence", 3.0)
+        try:
+            with pytest.raises(TeamError, match="one was silent for 3 s before the training began"):
+                on_dask.train(client, PARAMS, array(X, 350), array(Y, 350), 2)
+        finally:
+            os.kill(victim, signal.SIGKILL)
 
 
 class _Tells(TrainingCallback):

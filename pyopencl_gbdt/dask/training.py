@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,6 +16,7 @@ import dask
 import distributed
 import numpy as np
 from dask import array
+from distributed.comm import CommClosedError
 
 from pyopencl_gbdt.dask.parts import assigned, blocks, described, partitions
 from pyopencl_gbdt.dask.work import Job, close_doors, open_doors, work
@@ -23,6 +27,9 @@ from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.arguments import check_history
 from pyopencl_gbdt.training.train import with_history
+
+#: Seconds after which the client looks whether the workers are still there.
+_LOOK = 2
 
 
 def train(
@@ -118,7 +125,7 @@ def train(
         sets.append(None if same else _shares(client, partitions(client, rows), len(placed)))
     name, key = f"pyopencl_gbdt-{uuid.uuid4().hex}", secrets.token_bytes(32)
     try:
-        opened = client.run(open_doors, name, key, dict(params), workers=placed)
+        opened = _opened(client, (name, key, dict(params)), placed, limits)
         job = Job(
             name, key, [address for worker in placed for address in opened[worker]], params,
             options, columns, [name for _, name in evals], limits,
@@ -153,6 +160,40 @@ def _placed(
     return runs, assigned(runs, where, found, workers)
 
 
+def _opened(
+    client: distributed.Client, given: tuple[Any, ...], workers: Sequence[str], limits: Limits
+) -> dict[str, Any]:
+    """Open the workers' doors; return their addresses by worker.
+
+    Dask waits for a worker that ended or stopped meanwhile.
+    """
+    longest = max(limits.silence, Limits.silence)  # a worker may have to import the library first
+    until = time.monotonic() + longest
+    pool = ThreadPoolExecutor(1)
+    call = pool.submit(client.run, open_doors, *given, workers=list(workers))
+    try:
+        while True:
+            try:
+                opened: dict[str, Any] = call.result(_LOOK)
+            except (FutureTimeout, CommClosedError) as error:
+                gone = _gone(client, workers)
+                if not gone and not call.done() and time.monotonic() < until:
+                    continue
+                what = ", ".join(gone) + " ended" if gone else f"one was silent for {longest:g} s"
+                raise TeamError(
+                    f"of the workers {', '.join(workers)}, {what} before the training began: "
+                    "expected all of them; look at their logs, or name others by workers="
+                ) from error
+            return opened
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _gone(client: distributed.Client, workers: Sequence[str]) -> list[str]:
+    there = client.scheduler_info(n_workers=-1)["workers"]
+    return [worker for worker in workers if worker not in there]
+
+
 def _shares(client: distributed.Client, parts: list[Any], n_places: int) -> list[list[Any]]:
     """Return each worker's partitions of an evaluation set; queries stay whole."""
     found = client.gather(client.map(described, parts))
@@ -162,7 +203,7 @@ def _shares(client: distributed.Client, parts: list[Any], n_places: int) -> list
 def _result(client: distributed.Client, running: Sequence[Any], workers: Sequence[str]) -> Model:
     """Return the model; if a worker fails, end the others and raise its error."""
     try:
-        for future in distributed.as_completed(running):
+        for future in _ended(client, running, workers):
             error = future.exception() if future.status == "error" else None
             if isinstance(error, TeamError):
                 places = ", ".join(f"{i} is {worker}" for i, worker in enumerate(workers))
@@ -176,6 +217,25 @@ def _result(client: distributed.Client, running: Sequence[Any], workers: Sequenc
     finally:
         with suppress(Exception):
             client.cancel(list(running))
+
+
+def _ended(
+    client: distributed.Client, running: Sequence[Any], workers: Sequence[str]
+) -> Iterator[Any]:
+    """Yield futures as they end; where all workers died, none is left to tell of it."""
+    waiting = set(running)
+    while waiting:
+        try:
+            done = distributed.wait(waiting, timeout=_LOOK, return_when="FIRST_COMPLETED").done
+        except distributed.TimeoutError:
+            if len(_gone(client, workers)) == len(workers):
+                raise TeamError(
+                    f"{', '.join(workers)} ended, and no worker of the training is left: look at "
+                    "their logs; a checkpoint resumes on others"
+                ) from None
+            continue
+        waiting -= done
+        yield from done
 
 
 def predict(model: Model, X: Any, **options: Any) -> Any:
