@@ -6,10 +6,11 @@ import secrets
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import replace
+from threading import Thread
 from typing import Any
 
 import dask
@@ -169,24 +170,27 @@ def _opened(
     """
     longest = max(limits.silence, Limits.silence)  # a worker may have to import the library first
     until = time.monotonic() + longest
-    pool = ThreadPoolExecutor(1)
-    call = pool.submit(client.run, open_doors, *given, workers=list(workers))
-    try:
-        while True:
-            try:
-                opened: dict[str, Any] = call.result(_LOOK)
-            except (FutureTimeout, CommClosedError) as error:
-                gone = _gone(client, workers)
-                if not gone and not call.done() and time.monotonic() < until:
-                    continue
-                what = ", ".join(gone) + " ended" if gone else f"one was silent for {longest:g} s"
-                raise TeamError(
-                    f"of the workers {', '.join(workers)}, {what} before the training began: "
-                    "expected all of them; look at their logs, or name others by workers="
-                ) from error
-            return opened
-    finally:
-        pool.shutdown(wait=False)
+    call: Future[dict[str, Any]] = Future()
+
+    def run() -> None:
+        try:
+            call.set_result(client.run(open_doors, *given, workers=list(workers)))
+        except BaseException as error:
+            call.set_exception(error)
+
+    Thread(target=run, daemon=True).start()  # a program ends although it still waits
+    while True:
+        try:
+            return call.result(_LOOK)
+        except (FutureTimeout, CommClosedError) as error:
+            gone = _gone(client, workers)
+            if not gone and not call.done() and time.monotonic() < until:
+                continue
+            what = ", ".join(gone) + " ended" if gone else f"one was silent for {longest:g} s"
+            raise TeamError(
+                f"of the workers {', '.join(workers)}, {what} before the training began: expected "
+                "all of them; look at their logs, or name others by workers="
+            ) from error
 
 
 def _gone(client: distributed.Client, workers: Sequence[str]) -> list[str]:
