@@ -95,6 +95,7 @@ def strike(n_workers: int, folder: Path, dice: random.Random, usual: float) -> s
         said = f"{how.name} to a worker of {n_workers} after {moment:.2f} s"
         if not ended:
             faulthandler.dump_traceback()
+            print(client.processing(), client.call_stack(), processes, sep="\n", flush=True)
             raise SystemExit(f"{said}: the training still runs after {LIMIT:g} s")
         if isinstance(ended[0], str):
             return None

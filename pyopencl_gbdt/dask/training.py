@@ -186,10 +186,10 @@ def _opened(
             gone = _gone(client, workers)
             if not gone and not call.done() and time.monotonic() < until:
                 continue
-            what = ", ".join(gone) + " ended" if gone else f"one was silent for {longest:g} s"
+            what = f"{', '.join(gone)} ended" if gone else f"one was silent for {longest:g} s"
             raise TeamError(
-                f"of the workers {', '.join(workers)}, {what} before the training began: expected "
-                "all of them; look at their logs, or name others by workers="
+                f"{what} before the training began: expected the workers {', '.join(workers)}; "
+                "look at their logs, or name others by workers="
             ) from error
 
 
@@ -226,19 +226,25 @@ def _result(client: distributed.Client, running: Sequence[Any], workers: Sequenc
 def _ended(
     client: distributed.Client, running: Sequence[Any], workers: Sequence[str]
 ) -> Iterator[Any]:
-    """Yield futures as they end; where all workers died, none is left to tell of it."""
-    waiting = set(running)
+    """Yield futures as they end; raise where a worker ended and no other one tells of it.
+
+    The others notice a member of their team at once, but one that had not joined only later.
+    """
+    waiting = dict(zip(running, workers, strict=True))
+    gone: list[str] = []
     while waiting:
         try:
-            done = distributed.wait(waiting, timeout=_LOOK, return_when="FIRST_COMPLETED").done
+            done = distributed.wait(list(waiting), _LOOK, return_when="FIRST_COMPLETED").done
         except distributed.TimeoutError:
-            if len(_gone(client, workers)) == len(workers):
+            before, gone = gone, _gone(client, list(waiting.values()))
+            if before and gone:
                 raise TeamError(
-                    f"{', '.join(workers)} ended, and no worker of the training is left: look at "
-                    "their logs; a checkpoint resumes on others"
+                    f"{', '.join(gone)} ended during the training: look at its log; a checkpoint "
+                    "resumes on other workers"
                 ) from None
             continue
-        waiting -= done
+        for future in done:
+            del waiting[future]
         yield from done
 
 
