@@ -188,9 +188,7 @@ def test_the_only_worker_dies(on_dask):
         (victim,) = client.run(os.getpid).values()
         rows, label = array(X, 350), array(Y, 350)
         began = time.monotonic()
-        with pytest.raises(
-            TeamError, match=r"^tcp\S+ ended during the training: look at its log"
-        ):
+        with pytest.raises(TeamError, match=r"^tcp\S+ ended during the training: look at its log"):
             on_dask.train(client, PARAMS, rows, label, 500, callbacks=[_Killed(victim)])
         assert time.monotonic() - began < 30
 
