@@ -13,12 +13,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, build_variant_program
 from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
-from pyopencl_gbdt.pages.stored import HostPages, page_bytes, page_shape
-from pyopencl_gbdt.primitives.packed_codes import (
-    blocks_apart,
-    empty_codes,
-    features_of_a_block,
-)
+from pyopencl_gbdt.pages.stored import HostPages
+from pyopencl_gbdt.primitives.block_order import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
 U8 = npt.NDArray[np.uint8]
 _BINS = 256
@@ -58,27 +55,30 @@ def random_rows(
     offset = np.arange(n_features + 1, dtype=np.uint32) * _BINS
     thresholds = np.tile(np.arange(1, _BINS + 1, dtype=np.float32), n_features)
     layout = Layout(bins, offset, thresholds, np.zeros(n_features, np.uint32))
-    side_by_side, rng = device.caps.side_by_side, np.random.default_rng(0)
+    order, rng = _order(device, n_features), np.random.default_rng(0)
     bounds, made = evenly(n_rows, n_pages), []
     label = np.empty(n_rows, np.float32)
     for first, size in bounds:
-        host = device.pinned(page_bytes(layout, size, side_by_side=side_by_side))
-        shape, _ = page_shape(layout, size, side_by_side=side_by_side)
-        codes = host.reshape(shape)
-        codes[...] = rng.integers(0, _BINS, shape, np.uint8)
-        blocks = _by_block(codes, layout, side_by_side)
-        each = features_of_a_block(n_features, 16, side_by_side=side_by_side)
+        host = device.pinned(size * order.row_bytes)
+        host[...] = rng.integers(0, _BINS, host.size, np.uint8)
+        blocks = order.blocks(host)
         for number, block in enumerate(blocks):
-            block[:, min(each, n_features - number * each) :] = 0  # padding
+            block[:, _features(order, number) :] = 0  # padding
         signal = blocks[0][:, :2].astype(np.float32).sum(axis=1) + 64 * rng.random(size)
         label[first : first + size] = signal > _BINS
         made.append(host)
     return Rows(label, n_features), HostPages(layout, bounds, made)
 
 
-def _by_block(codes: U8, layout: Layout, side_by_side: bool) -> U8:
-    apart = blocks_apart(-(-layout.n_features // 16), side_by_side=side_by_side)
-    return codes if apart else codes.transpose(1, 0, 2)
+def _order(device: Device, n_features: int) -> BlockOrder:
+    side_by_side = device.caps.side_by_side
+    return BlockOrder.of(n_features, np.dtype(np.uint8), side_by_side=side_by_side)
+
+
+def _features(order: BlockOrder, number: int) -> int:
+    """Return how many features a block has."""
+    each = order.block_features
+    return max(0, min(each, order.n_features - number * each))
 
 
 def bus_rate(device: Device) -> float:
@@ -102,41 +102,30 @@ def resident_codes(device: Device, n_rows: int, pages: HostPages) -> QuantizedDa
     """Return the codes of all pages on a device, in one page, by row and by feature."""
     n_features = pages.layout.n_features
     codes = empty_codes(device, n_rows, n_features, np.dtype(np.uint8))
-    for index, (first, _) in enumerate(pages.bounds):
-        for number, block in enumerate(_blocks(device, pages, index)):
-            if codes.by_block:
-                codes.codes.set(block, (number * n_rows + first) * codes.block_codes)
-        if not codes.by_block:
-            codes.codes.set(pages.codes(index), first * codes.row_bytes)
+    order = codes.order
+    runs, _, width = order.shape(n_rows)
+    for index, (first, size) in enumerate(pages.bounds):
+        page = pages.codes(index).reshape(order.shape(size))
+        for run in range(runs):
+            codes.codes.set(page[run], (run * n_rows + first) * width)
     variant, program = build_variant_program(device, "quantize", "auto", weighted=False, code="u8")
     if program.wg_size == 1:
-        rows = [_by_row(device, pages, index) for index in range(len(pages.bounds))]
+        rows = [_by_row(order, pages.codes(index)) for index in range(len(pages.bounds))]
         codes.by_feature.set(np.concatenate(rows).T)
     else:
         groups = -(-n_rows // (variant.params["items"] * program.wg_size))
         program.launch(
-            "transpose", (groups, codes.n_blocks), n_rows=n_rows, n_features=n_features,
-            block_features=codes.block_features, by_feature=codes.by_feature,
+            "transpose", (groups, order.n_used), n_rows=n_rows, n_features=n_features,
+            block_features=order.block_features, by_feature=codes.by_feature,
             **codes.row_arguments(),
         )  # fmt: skip
     device.finish()
     return QuantizedData([Page(codes, 0, n_rows)], pages.layout)
 
 
-def _blocks(device: Device, pages: HostPages, index: int) -> U8:
-    """Return a page's codes, shape (n_blocks, n_rows, codes of a block)."""
-    side_by_side, n_rows = device.caps.side_by_side, pages.bounds[index][1]
-    shape, _ = page_shape(pages.layout, n_rows, side_by_side=side_by_side)
-    return _by_block(pages.codes(index).reshape(shape), pages.layout, side_by_side)
-
-
-def _by_row(device: Device, pages: HostPages, index: int) -> U8:
+def _by_row(order: BlockOrder, codes: U8) -> U8:
     """Return a page's codes, shape (n_rows, n_features)."""
-    blocks, n_features = _blocks(device, pages, index), pages.layout.n_features
-    each = features_of_a_block(n_features, 16, side_by_side=device.caps.side_by_side)
-    parts = [
-        block[:, : min(each, n_features - each * number)] for number, block in enumerate(blocks)
-    ]
+    parts = [block[:, : _features(order, i)] for i, block in enumerate(order.blocks(codes))]
     return np.concatenate(parts, axis=1)
 
 
@@ -146,7 +135,7 @@ def xgboost_seconds(
     """Return XGBoost's seconds a round from its own external memory; codes are its values."""
     import xgboost as xgb
 
-    gpu = device.caps.kind == "gpu"
+    gpu, order = device.caps.kind == "gpu", _order(device, rows.n_features)
 
     class Batches(xgb.DataIter):  # type: ignore[misc]
         def __init__(self, folder: str) -> None:
@@ -157,7 +146,7 @@ def xgboost_seconds(
             if self.at == len(pages.bounds):
                 return False
             first, n_rows = pages.bounds[self.at]
-            values = _by_row(device, pages, self.at).astype(np.float32)
+            values = _by_row(order, pages.codes(self.at)).astype(np.float32)
             label = rows.label[first : first + n_rows]
             if gpu:
                 import cupy

@@ -30,6 +30,8 @@ typedef int2 i32x2;
 #define LOCAL
 #define LOCAL_ARRAY(type, name, size) __shared__ type name[size]
 #define LOCAL_LINES(type, name, size) __shared__ __align__(128) type name[size]
+/* The same of more than 48 KiB; a kernel has one, and its program's `large_local` tells the size. */
+#define LOCAL_LARGE(type, name, size) extern __shared__ __align__(128) type name[]
 #define RESTRICT __restrict__
 
 #define LOCAL_ID ((u32)threadIdx.x)
@@ -72,14 +74,16 @@ typedef int2 i32x2;
 #define atomic_add_global_i32(address, value) atomicAdd((int*)(address), (int)(value))
 #define atomic_add_global_u32(address, value) atomicAdd((u32*)(address), (u32)(value))
 #define atomic_max_global_u32(address, value) atomicMax((u32*)(address), (u32)(value))
-/* The same by a place in local memory: LOCAL_START(array), and LOCAL_STEP for each i32. */
+/* The same by a place in local memory: LOCAL_START(array), and LOCAL_STEP for each i32. `behind` is added to
+   the place, and constant. */
 #define LOCAL_START(array) ((u32)__cvta_generic_to_shared(array))
 #define LOCAL_STEP 4
-FN i32 add_at(const u32 place, const i32 value) {
+template <u32 behind> FN i32 add_at(const u32 place, const i32 value) {
     i32 old;
-    asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(place), "r"(value) : "memory");
+    asm volatile("atom.shared.add.u32 %0, [%1+%3], %2;"
+                 : "=r"(old) : "r"(place), "r"(value), "n"(behind) : "memory");
     return old;
 }
-#define atomic_add_local_at(array, place, value) add_at((place), (value))
+#define atomic_add_local_at(array, place, behind, value) add_at<(behind)>((place), (value))
 #define atomic_add_global_i64(address, value) \
     ((i64)atomicAdd((unsigned long long*)(address), (unsigned long long)(value)))

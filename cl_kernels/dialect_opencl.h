@@ -40,6 +40,7 @@ typedef int2 i32x2;
 #define LOCAL_ARRAY(type, name, size) __local type name[size]
 /* An array that begins at a place which is a multiple of 128 bytes. */
 #define LOCAL_LINES(type, name, size) __local type name[size] __attribute__((aligned(128)))
+#define LOCAL_LARGE(type, name, size) LOCAL_LINES(type, name, size)
 #define RESTRICT restrict
 
 #define LOCAL_ID ((u32)get_local_id(0))
@@ -91,10 +92,11 @@ typedef int2 i32x2;
 #define atomic_add_global_i32(address, value) atomic_add((volatile __global int*)(address), (int)(value))
 #define atomic_add_global_u32(address, value) atomic_add((volatile __global uint*)(address), (uint)(value))
 #define atomic_max_global_u32(address, value) atomic_max((volatile __global uint*)(address), (uint)(value))
-/* The same by a place in local memory: LOCAL_START(array), and LOCAL_STEP for each i32. */
+/* The same by a place in local memory: LOCAL_START(array), and LOCAL_STEP for each i32. `behind` is added to
+   the place, and constant. */
 #define LOCAL_START(array) 0
 #define LOCAL_STEP 1
-#define atomic_add_local_at(array, place, value) atomic_add_local_i32(&(array)[place], value)
+#define atomic_add_local_at(array, place, behind, value) atomic_add_local_i32(&(array)[(place) + (behind)], value)
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #endif

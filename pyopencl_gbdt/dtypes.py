@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 #: Bytes of a row's codes that a kernel loads at once.
@@ -119,12 +117,6 @@ NO_NODE = np.uint32(0xFFFFFFFF)
 def code_dtype(n_codes: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
     """Return the smallest dtype of codes ``0 .. n_codes - 1``; bytes halve the memory traffic."""
     return np.dtype(np.uint8) if n_codes <= 256 else np.dtype(np.uint16)
-
-
-def row_codes(n_features: int, dtype: np.dtype[Any]) -> int:
-    """Return the number of codes per row, padded so that kernels can load 16 bytes at once."""
-    per_load = BLOCK_BYTES // dtype.itemsize
-    return -(-n_features // per_load) * per_load
 
 
 def c_type(dtype: np.dtype[np.generic]) -> str:

@@ -11,7 +11,6 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import find, open_device
-from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.page import page_bounds
@@ -154,13 +153,11 @@ def test_quanta_of_more_than_32_bits(monkeypatch):
 
 
 def test_bounds_of_pages():
-    byte = code_dtype(256)
-    assert page_bounds(10, 3, byte, 1 << 20) == [(0, 10)]
-    assert page_bounds(10, 3, byte, 4 * 16) == [(0, 3), (3, 3), (6, 4)]
-    assert page_bounds(10, 17, byte, 4 * 32) == [(0, 3), (3, 3), (6, 4)]
-    assert page_bounds(10, 3, code_dtype(257), 4 * 16) == [(0, 3), (3, 3), (6, 4)]
-    assert page_bounds(3, 1, byte, 1 << 20, n_pages=7) == [(0, 1), (1, 1), (2, 1)]
-    assert page_bounds(5, 1, byte, 8) == [(i, 1) for i in range(5)]
+    assert page_bounds(10, 16, 1 << 20) == [(0, 10)]
+    assert page_bounds(10, 16, 4 * 16) == [(0, 3), (3, 3), (6, 4)]
+    assert page_bounds(10, 32, 4 * 32) == [(0, 3), (3, 3), (6, 4)]
+    assert page_bounds(3, 16, 1 << 20, n_pages=7) == [(0, 1), (1, 1), (2, 1)]
+    assert page_bounds(5, 16, 8) == [(i, 1) for i in range(5)]
 
 
 @pytest.mark.parametrize("piece_rows", [64, 200, N])
@@ -174,9 +171,8 @@ def test_codes_in_pages_are_those_of_one_page(piece_rows):
         made = quantizer.run()
         packed = [page.codes for page in made.pages]
         assert len(packed) == n_pages
-        along = 1 if packed[0].by_block else 0
         found.append([
-            np.concatenate([codes.codes.get() for codes in packed], axis=along),
+            np.concatenate([codes.codes.get() for codes in packed], axis=1),
             np.concatenate([codes.by_feature.get() for codes in packed], axis=1),
         ])  # fmt: skip
     for one, several in zip(*found, strict=True):

@@ -21,7 +21,7 @@ def test_host_pages_have_the_codes_of_resident_ones(max_bin):
     device = open_device(TEST_DEVICE)
     resident = Quantizer(device, X, None, max_bin, n_pages=3).run()
     dtype = resident.pages[0].codes.codes.dtype
-    bounds = page_bounds(N, X.shape[1], dtype, 1 << 30, 3)
+    bounds = page_bounds(N, 16, 1 << 30, 3)
     quantizer = Quantizer(device, X, None, max_bin)
     object.__setattr__(quantizer.plan, "piece_rows", 97)  # pieces have rows of several pages
     stored = encoded_pages(quantizer, make_layout(quantizer.cuts()), bounds)

@@ -242,7 +242,7 @@ def test_pages_that_are_loaded_and_one_that_cannot_be_read():
     device = open_device(TEST_DEVICE)
     quantizer = Quantizer(device, X, None, 16)
     layout = make_layout(quantizer.cuts())
-    made = encoded_pages(quantizer, layout, page_bounds(N, X.shape[1], np.dtype("u1"), N, 5))
+    made = encoded_pages(quantizer, layout, page_bounds(N, 16, N, 5))
     params = Parameters.from_dict({"max_depth": 3, "page": "streamed"})
     objective, data = get_objective(params.objective, params), Dataset(X, LABELS["number"])
     models = []

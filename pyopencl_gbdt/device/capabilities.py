@@ -51,6 +51,9 @@ class Capabilities:
     """Double precision; no kernel needs it, the split search of CPUs is faster with it."""
     unified_memory: bool
     """Whether device and host share memory (CPUs, integrated GPUs)."""
+    unit_local_bytes: int = 0
+    """Local memory that the work-groups of a compute unit share, in bytes, where one that asks for
+    it may have more than ``local_bytes`` (CUDA); 0 elsewhere."""
 
     @property
     def side_by_side(self) -> bool:

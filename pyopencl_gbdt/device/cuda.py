@@ -41,6 +41,8 @@ _lock = threading.RLock()
 #: than binding a fit's launches of it.
 _modules: dict[tuple[Any, ...], Any] = {}
 _STATIC_SHARED_BYTES = 48 * 1024
+#: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: a kernel that needs more has to say so.
+_LARGE_LOCAL = 8
 #: Larger page-locked memory is allocated without CuPy's pool, which would keep it.
 _POOLED_BYTES = 32 * 1024 * 1024
 #: Host arrays that are kept after a copy that nobody waited for.
@@ -83,6 +85,7 @@ def list_capabilities() -> list[Capabilities]:
                 warp_words=volta,
                 fp64=True,
                 unified_memory=bool(facts["integrated"]),
+                unit_local_bytes=facts.get("sharedMemPerMultiprocessor", 0),
             )
         )
     return found
@@ -109,8 +112,11 @@ class _Enqueue:
 
     def __init__(self, program: CudaProgram, name: str, groups: Groups, args: Any) -> None:
         self.program, self.name, self.device = program, name, program.device
+        self.local = program.large_local
         with self.device.cuda:
             self.kernel = program.module.get_function(name)
+            if self.local:
+                cupy.cuda.driver.funcSetAttribute(self.kernel.ptr, _LARGE_LOCAL, self.local)
         self.grid = groups if isinstance(groups, tuple) else (groups, 1)
         self.block = (program.wg_size, 1, 1)
         self.handles = tuple(a.handle if isinstance(a, DeviceArray) else a for a in args)
@@ -125,10 +131,15 @@ class _Enqueue:
             device.send()
         with device.cuda, device.guarded(f"launching {self.name!r}", self.program):
             if device.profiler is None:
-                self.kernel(self.grid, self.block, self.handles, stream=device.stream)
+                self._launch()
                 return
             with device.timed(self.program.label(self.name), array_bytes(self.args)):
-                self.kernel(self.grid, self.block, self.handles, stream=device.stream)
+                self._launch()
+
+    def _launch(self) -> None:
+        self.kernel(
+            self.grid, self.block, self.handles, shared_mem=self.local, stream=self.device.stream
+        )
 
 
 class CudaDevice(Device):

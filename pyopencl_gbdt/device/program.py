@@ -42,6 +42,8 @@ class Program(ABC):
     source: str
     kernel: str = ""
     """The kernel's name in the variant table; the template's name if it is not in the table."""
+    large_local: int = 0
+    """Bytes of local memory that a launch asks for, see ``LOCAL_LARGE`` in the dialects."""
     refuse: Callable[[], tuple[str, str, str]] | None = None
     """Function that takes the variant out of use; ``fallback.build_variant`` sets it."""
 

@@ -20,6 +20,7 @@ from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, page_bounds
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.primitives.block_order import BlockOrder
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.objectives import Objective
@@ -123,6 +124,13 @@ class FitShape:
         self.feature_weights = limits.feature_weights
 
     @property
+    def block_order(self) -> BlockOrder:
+        """Where the codes of a row lie on this device, if they are dense."""
+        layout, caps = self.layout, self.device.caps
+        dtype = code_dtype(layout.most_codes)
+        return BlockOrder.of(layout.n_features, dtype, side_by_side=caps.side_by_side)
+
+    @property
     def page_rows(self) -> list[tuple[int, int]]:
         """First row and number of rows of every page; as expected while there are none."""
         if self.turns is not None:
@@ -131,9 +139,8 @@ class FitShape:
             return [(page.first_row, page.n_rows) for page in self.page_list]
         if self.columns is not None or self.tiled is not None:
             return [(0, self.n_rows)]
-        dtype = code_dtype(self.layout.most_codes)
         most = self.device.caps.max_alloc_bytes
-        return page_bounds(self.n_rows, self.layout.n_features, dtype, most)
+        return page_bounds(self.n_rows, self.block_order.row_bytes, most)
 
     @property
     def round_trees(self) -> int:

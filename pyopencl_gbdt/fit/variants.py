@@ -259,7 +259,8 @@ class FitVariants(FitShape):
             capacity = range_capacity(variant, self.device.caps)
             ranges = cell_ranges(layout.feature_offset, self.tiles, capacity)
             return shared_groups(variant, self.device.caps, len(ranges))
-        return work_groups(variant, self.device.caps, layout.n_features, layout.most_codes)
+        of_rows = self.n_rows, layout.most_codes
+        return work_groups(variant, self.device.caps, layout.n_features, *of_rows)
 
     @property
     def tiles(self) -> npt.NDArray[np.uint32]:

@@ -16,8 +16,6 @@ from pyopencl_gbdt.dtypes import (
     QUANTA,
     ROW,
     VALUE,
-    code_dtype,
-    row_codes,
 )
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.page import RowPart, in_slot, name_of
@@ -252,10 +250,10 @@ class Workspace(RowArrays):
             for name in ("rows", "places"):
                 plan.add(f"sorted {name}", self.columns.n_entries, ROW)
         elif not self.page_list:
-            dtype = code_dtype(self.layout.most_codes)
+            order = self.block_order
             for index, (_, n_rows) in enumerate(self.page_rows):
-                plan.add(name_of("codes", index), (n_rows, row_codes(n_features, dtype)), dtype)
-                plan.add(name_of("by_feature", index), (n_features, n_rows), dtype)
+                plan.add(name_of("codes", index), order.shape(n_rows), order.dtype)
+                plan.add(name_of("by_feature", index), (n_features, n_rows), order.dtype)
         return plan
 
     def allocate(self) -> None:

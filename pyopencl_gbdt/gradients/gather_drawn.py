@@ -62,7 +62,7 @@ class GatherDrawn:
         assert isinstance(into.codes, PackedCodes)
         strides = source.block_strides(), into.codes.block_strides()
         return self.program.bind(
-            "gather_drawn", part.groups, n_rows=page.n_rows, n_blocks=source.n_blocks,
+            "gather_drawn", part.groups, n_rows=page.n_rows, n_blocks=source.order.n_blocks,
             **strides[0], **{f"to_{name}": stride for name, stride in strides[1].items()},
             capacity=np.uint32(drawn.n_rows), codes=source.codes.words(),
             to_codes=into.codes.codes.words(), to_quanta=drawn["quanta"], rows=drawn["even_rows"],

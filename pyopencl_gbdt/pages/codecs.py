@@ -23,15 +23,16 @@ makes of the stored bytes in a second, the order of rows included: with 256 bins
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import BLOCK_BYTES, code_dtype
+from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.pages.packed_bits import bits_of, pack, packed_bytes, unpack
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.primitives.packed_codes import blocks_apart, features_of_a_block
+from pyopencl_gbdt.primitives.block_order import BlockOrder
 
 U8 = npt.NDArray[np.uint8]
 #: A page is packed or compressed if that leaves at most this share of its bytes, ...
@@ -47,7 +48,7 @@ _LEVEL = 1
 
 
 class PageOrder:
-    """Where the codes of a feature lie in a page's bytes, see ``PackedCodes``.
+    """Where the codes of a feature lie in a page's bytes.
 
     Parameters
     ----------
@@ -59,46 +60,34 @@ class PageOrder:
     def __init__(self, layout: Layout, *, side_by_side: bool) -> None:
         self.dtype, self.side_by_side = code_dtype(layout.most_codes), side_by_side
         self.n_features = layout.n_features
-        self.block = BLOCK_BYTES // self.dtype.itemsize
-        self.n_blocks = -(-self.n_features // self.block)
-        self.own = features_of_a_block(self.n_features, self.block, side_by_side=side_by_side)
-        self._apart = blocks_apart(self.n_blocks, side_by_side=side_by_side)
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of a row, padding included."""
-        return self.n_blocks * BLOCK_BYTES
+        self._order = BlockOrder.of(self.n_features, self.dtype, side_by_side=side_by_side)
+        self.row_bytes = self._order.row_bytes
 
     def columns(self, page: U8) -> npt.NDArray[Any]:
         """Return the codes by feature, shape (n_features, n_rows), C order."""
-        codes = self._blocks(page)
-        found = np.empty((self.n_features, codes.shape[1]), self.dtype)
-        for first in range(0, codes.shape[1], _ROWS):
+        n_rows = page.size // self.row_bytes
+        found = np.empty((self.n_features, n_rows), self.dtype)
+        for first in range(0, n_rows, _ROWS):
             rows = slice(first, first + _ROWS)
-            for number, block in enumerate(codes):
-                own = found[number * self.own : (number + 1) * self.own, rows]
+            for features, block in self._blocks(page):
+                own = found[features, rows]
                 own[...] = block[rows, : len(own)].T
         return found
 
     def write(self, columns: npt.NDArray[Any], page: U8) -> None:
         """Write codes by feature to a page's bytes; the padding becomes 0."""
-        codes = self._blocks(page)
-        for first in range(0, codes.shape[1], _ROWS):
+        for first in range(0, page.size // self.row_bytes, _ROWS):
             rows = slice(first, first + _ROWS)
-            for number, block in enumerate(codes):
-                own = columns[number * self.own : (number + 1) * self.own, rows]
+            for features, block in self._blocks(page):
+                own = columns[features, rows]
                 block[rows, : len(own)] = own.T
                 block[rows, len(own) :] = 0
 
-    def _blocks(self, page: U8) -> npt.NDArray[Any]:
-        """Return a view of shape (n_blocks, n_rows, codes of a block)."""
-        codes: npt.NDArray[Any] = page.view(self.dtype)
-        if not self._apart:
-            codes = codes.reshape(-1, self.n_blocks, self.block).transpose(1, 0, 2)
-        found: npt.NDArray[Any] = (
-            codes.reshape(self.n_blocks, -1, self.block) if self._apart else codes
-        )
-        return found
+    def _blocks(self, page: U8) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Yield the features of every block, and its codes, shape (n_rows, codes of a block)."""
+        each = self._order.block_features
+        for number, block in enumerate(self._order.blocks(page.view(self.dtype))):
+            yield slice(number * each, (number + 1) * each), block
 
 
 class Codec(ABC):

@@ -107,7 +107,7 @@ class OrderCodes:
                     program.bind(
                         "replace_codes", device.caps.row_groups(page.n_rows), n_rows=page.n_rows,
                         n_features=n, first_feature=self.first, order=order,
-                        block_features=page.codes.block_features, orders=kept,
+                        block_features=page.codes.order.block_features, orders=kept,
                         by_feature=page.codes.by_feature, **page.codes.row_arguments(),
                     )
                 )  # fmt: skip

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray
-from pyopencl_gbdt.dtypes import row_codes
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
@@ -124,21 +122,20 @@ class QuantizedData:
 
 
 def page_bounds(
-    n_rows: int, n_features: int, dtype: np.dtype[Any], most_bytes: int, n_pages: int = 0
+    n_rows: int, row_bytes: int, most_bytes: int, n_pages: int = 0
 ) -> list[tuple[int, int]]:
     """Return the first row and the number of rows of every page; their sizes differ by 1 at most.
 
     Parameters
     ----------
-    n_rows, n_features : int
-    dtype : numpy.dtype
-        Of the codes.
+    n_rows : int
+    row_bytes : int
+        Of a row's codes, padding included.
     most_bytes : int
         The device's largest allocation; a page's codes fit into it, twice (by row, by feature).
     n_pages : int
         Number of pages, at most ``n_rows``; 0 is the fewest that fit.
     """
-    row_bytes = row_codes(n_features, dtype) * dtype.itemsize
     fewest = -(-n_rows // max(1, most_bytes // row_bytes))
     n_pages = max(1, min(n_rows, n_pages or max(1, fewest)))
     begins = [n_rows * i // n_pages for i in range(n_pages + 1)]

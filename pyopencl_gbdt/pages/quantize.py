@@ -12,7 +12,7 @@ from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.pace import Pace
-from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype, row_codes
+from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
@@ -20,6 +20,7 @@ from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
 from pyopencl_gbdt.pages.sources import Values, ValueSource, source_of
 from pyopencl_gbdt.pages.summary_cuts import summary_cuts
+from pyopencl_gbdt.primitives.block_order import BlockOrder
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
@@ -153,9 +154,8 @@ class Quantizer:
         caps = self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes
         dtype = code_dtype(min(self.most_bins, self.n_rows))
-        piece = max(
-            4 * self.n_rows * self.exact, row_codes(self.n_features, dtype) * dtype.itemsize
-        )
+        order = BlockOrder.of(self.n_features, dtype, side_by_side=caps.side_by_side)
+        piece = max(4 * self.n_rows * self.exact, order.row_bytes)
         if self.plan.n_bytes > there or piece > caps.max_alloc_bytes:
             raise MemoryPlanError(
                 f"quantising {self.n_rows} x {self.n_features} values needs {self.plan.n_bytes} "
@@ -275,7 +275,8 @@ class Quantizer:
         device = self.device
         dtype = code_dtype(layout.most_codes)
         most = device.caps.max_alloc_bytes
-        bounds = page_bounds(self.n_rows, self.n_features, dtype, most, self.n_pages)
+        order = BlockOrder.of(self.n_features, dtype, side_by_side=device.caps.side_by_side)
+        bounds = page_bounds(self.n_rows, order.row_bytes, most, self.n_pages)
         tables = device.upload(search_tables(layout))
         pages: list[Page] = []
         for first, n_rows in bounds:
@@ -299,13 +300,14 @@ class Quantizer:
         codes = page.codes
         assert isinstance(codes, PackedCodes)
         program, items = self._program(codes.code_type)
-        per_row = codes.n_blocks * codes.block_codes
+        order = codes.order
+        per_row = order.n_blocks * order.block_codes
         alone = program.wg_size == 1  # then a work-item encodes rows, else single codes
         both = {"all_rows": page.n_rows, "by_feature": codes.by_feature} if alone else {}
         n_items = (end - begin) * (1 if alone else per_row)
         program.launch(
             "encode", -(-n_items // (items * program.wg_size)), n_rows=end - begin,
-            n_features=self.n_features, row_codes=per_row, block_features=codes.block_features,
+            n_features=self.n_features, row_codes=per_row, block_features=order.block_features,
             values=piece, tables=tables, skipped=begin - start, first_row=begin - page.first_row,
             **codes.row_arguments(), **both,
         )  # fmt: skip
@@ -314,11 +316,11 @@ class Quantizer:
         """Copy a page's codes by row to codes by feature, where ``encode`` does not write both."""
         codes = page.codes
         assert isinstance(codes, PackedCodes)
-        program, items = self._program(codes.code_type)
+        order, (program, items) = codes.order, self._program(codes.code_type)
         if program.wg_size == 1:
             return
         program.launch(
-            "transpose", (-(-page.n_rows // (items * program.wg_size)), codes.n_blocks),
-            n_rows=page.n_rows, n_features=self.n_features, block_features=codes.block_features,
+            "transpose", (-(-page.n_rows // (items * program.wg_size)), order.n_used),
+            n_rows=page.n_rows, n_features=self.n_features, block_features=order.block_features,
             by_feature=codes.by_feature, **codes.row_arguments(),
         )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,7 +14,8 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes, blocks_apart, empty_codes, packed
+from pyopencl_gbdt.primitives.block_order import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 
 U8 = npt.NDArray[np.uint8]
 #: First row and number of rows of every page.
@@ -76,17 +76,18 @@ def page_shape(layout: Layout, n_rows: int, *, side_by_side: bool) -> tuple[tupl
     side_by_side : bool
         ``Capabilities.side_by_side`` of the device.
     """
-    dtype = code_dtype(layout.most_codes)
-    block = 16 // dtype.itemsize
-    n_blocks = -(-layout.n_features // block)
-    apart = blocks_apart(n_blocks, side_by_side=side_by_side)
-    return ((n_blocks, n_rows, block) if apart else (n_rows, n_blocks, block)), dtype
+    order = _order(layout, side_by_side=side_by_side)
+    return order.shape(n_rows), order.dtype
 
 
 def page_bytes(layout: Layout, n_rows: int, *, side_by_side: bool) -> int:
     """Return the bytes of a page's codes by row."""
-    shape, dtype = page_shape(layout, n_rows, side_by_side=side_by_side)
-    return math.prod(shape) * int(dtype.itemsize)
+    return n_rows * _order(layout, side_by_side=side_by_side).row_bytes
+
+
+def _order(layout: Layout, *, side_by_side: bool) -> BlockOrder:
+    dtype = code_dtype(layout.most_codes)
+    return BlockOrder.of(layout.n_features, dtype, side_by_side=side_by_side)
 
 
 class PageStore(StoredPages, Protocol):
@@ -187,20 +188,18 @@ def _encode(
 def lent_codes(device: Device, stored: PagesInMemory, index: int) -> PackedCodes:
     """Return a page's codes that a device reads where they lie; see ``Device.borrow``."""
     (_, n_rows), layout = stored.bounds[index], stored.layout
-    shape, dtype = page_shape(layout, n_rows, side_by_side=device.caps.side_by_side)
-    lent = device.borrow(stored.codes(index).view(dtype).reshape(shape))
-    return packed(device, lent, layout.n_features)
+    order = _order(layout, side_by_side=device.caps.side_by_side)
+    lent = device.borrow(stored.codes(index).view(order.dtype).reshape(order.shape(n_rows)))
+    return PackedCodes(lent, device.empty((layout.n_features, 0), order.dtype), order)
 
 
 def first_rows(codes: PackedCodes, n_rows: int) -> PackedCodes:
     """Return the same memory as codes of fewer rows."""
-    shape, columns = codes.codes.shape, codes.by_feature.shape
-    own = (shape[0], n_rows, shape[2]) if codes.by_block else (n_rows, *shape[1:])
+    columns = codes.by_feature.shape
     return PackedCodes(
-        codes.codes.reshaped(own),
+        codes.codes.reshaped(codes.order.shape(n_rows)),
         codes.by_feature.reshaped((columns[0], min(columns[1], n_rows))),
-        codes.block_features,
-        codes.by_block,
+        codes.order,
     )
 
 

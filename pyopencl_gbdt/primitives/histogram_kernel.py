@@ -11,19 +11,20 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.joint_arrays import uploaded
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM
+from pyopencl_gbdt.primitives.checks import ceil_div
 from pyopencl_gbdt.primitives.histogram_plan import (
     BY_RANGES,
+    BYTES_OF_BANKS,
     OWN_BANKS,
     capacity_of,
-    local_codes,
+    codes_of_banks,
+    sums_pairs,
     work_groups,
 )
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 #: Numbers of local accumulators that kernels are built for; few sizes need few programs.
 CELLS = (1024, 2048, 3072, 4352)
-#: Most codes of a feature that kernels are built for, with a bank for each sum of a block.
-CODES_OF_BANKS = (32, 64, 128, 256, 272)
 #: Most copies of a code's accumulator in local memory.
 _MOST_COPIES = 8
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
@@ -163,22 +164,24 @@ class HistogramKernel:
     ) -> None:
         self.device, self.page, self.layout = device, page, layout
         self._wg_size, self._skips, self._adds = wg_size, skips_unsampled, adds
+        self._n_rows = page.codes.shape[1]
         self.n_features = int(layout.fullest.size)
         self.n_codes = int(layout.feature_offset[-1])
         self.variant, self.program = build_variant(device, "histogram", variant, self._build)
 
     def _build(self, variant: Variant) -> Program:
-        device, page, layout = self.device, self.page, self.layout
+        device, order, layout = self.device, self.page.order, self.layout
         cpu, ranged = variant.name == "cpu", variant.name in BY_RANGES
         self.partials = not variant.int64_atomics
         capacity = capacity_of(variant, device.caps)
-        if cpu and (page.by_block or page.block_features < page.block_codes):
+        if cpu and (order.together < order.n_blocks or order.block_features < order.block_codes):
             capacity = 1  # one block a range: others lie elsewhere, or behind padding
-        where = (layout, capacity, page.places(self.n_features), page.block_codes)
+        where = (layout, capacity, order.places(), order.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
-        self.n_ranges = len(ranges)
-        offset = page.in_row_order(layout.feature_offset[:-1])
-        fullest = page.in_row_order(layout.fullest).astype(page.codes.dtype)
+        self.n_ranges = self._groups = len(ranges)
+        self._numbers: dict[str, int] = {}
+        offset = order.in_row_order(layout.feature_offset[:-1])
+        fullest = order.in_row_order(layout.fullest).astype(order.dtype)
         self.ranges, self.place_offset, self.fullest = uploaded(device, (ranges, offset, fullest))
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if cpu:
@@ -201,7 +204,7 @@ class HistogramKernel:
             "histogram_cpu",
             wg_size=1,
             chunk=variant.params["chunk"],
-            block=self.page.block_codes,
+            block=self.page.order.block_codes,
             places=4,
             prefetch=_AHEAD if self.device.caps.prefetches else 0,
             sampled=self._skips,
@@ -211,7 +214,7 @@ class HistogramKernel:
 
     def _build_local(self, variant: Variant, capacity: int, most: int, *, ranged: bool) -> Program:
         """Build with accumulators in local memory, in several copies if there is room."""
-        device, page = self.device, self.page
+        device, order = self.device, self.page.order
         copies = 1
         while copies < _MOST_COPIES and 2 * copies * most <= capacity:
             copies *= 2
@@ -226,8 +229,8 @@ class HistogramKernel:
             cells=cells,
             copies=copies,
             chunk=variant.params["chunk"],
-            block=page.block_codes,
-            split_blocks=self.n_ranges > page.n_blocks,
+            block=order.block_codes,
+            split_blocks=self.n_ranges > order.n_used,
             unroll=unroll,
             # with partial histograms, registers spill on AMD's gfx906
             in_registers=unroll and not self.partials,
@@ -236,20 +239,27 @@ class HistogramKernel:
 
     def _build_banks(self, variant: Variant) -> Program:
         """Build with a bank for each sum of a block; a block's features share their capacity."""
-        most = int(np.diff(self.layout.feature_offset).max())
-        capacity = local_codes(variant, self.device.caps)
-        return self.device.build(
+        caps, most = self.device.caps, int(np.diff(self.layout.feature_offset).max())
+        order, codes = self.page.order, codes_of_banks(variant, caps, most)
+        pair = sums_pairs(variant, caps, order, self._n_rows, most)
+        program = self.device.build(
             "histogram_banks",
             wg_size=self._size(variant),
-            codes=next((n for n in CODES_OF_BANKS if most <= n <= capacity), capacity),
+            codes=codes,
             chunk=variant.params["chunk"],
-            block=self.page.block_codes,
+            block=order.block_codes,
+            pair=pair,
             adds=self._adds,
         )
+        self._numbers = {"n_ranges": self.n_ranges}
+        if pair:
+            self._groups = ceil_div(self.n_ranges, 2)
+            program.large_local = 2 * codes * BYTES_OF_BANKS
+        return program
 
     def _build_private(self, variant: Variant, capacity: int, most: int) -> Program:
         """Build with as many copies of the accumulators as work-items and local memory allow."""
-        block, wg_size = self.page.block_codes, self._size(variant)
+        block, wg_size = self.page.order.block_codes, self._size(variant)
         codes = next((n for n in (256, 512, 1024) if most <= n <= capacity), capacity)
         copies = max(1, min(wg_size // (2 * block), capacity // codes))
         return self.device.build(
@@ -266,7 +276,9 @@ class HistogramKernel:
     def groups(self) -> int:
         """Number of work-groups that share the tasks of a level, for each range of codes."""
         most_codes = int(np.diff(self.layout.feature_offset).max())
-        return work_groups(self.variant, self.device.caps, self.n_features, most_codes)
+        return work_groups(
+            self.variant, self.device.caps, self.n_features, self._n_rows, most_codes
+        )
 
     def level(self, page: PackedCodes, *, groups: int, depth: int, **arrays: Any) -> list[Launch]:
         """Return the launches that compute histograms of a level's nodes from a page's rows.
@@ -286,9 +298,10 @@ class HistogramKernel:
         """
         build = self.program.bind(
             "histogram",
-            (self.n_ranges, groups),
+            (self._groups, groups),
             depth=depth,
             n_codes=self.n_codes,
+            **self._numbers,
             place_offset=self.place_offset,
             fullest=self.fullest,
             ranges=self.ranges,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyopencl_gbdt.device import Capabilities, Variant
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
-from pyopencl_gbdt.dtypes import BLOCK_BYTES, code_dtype, row_codes
+from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.primitives.block_order import BlockOrder
 
 #: Work-groups of a histogram launch, as a multiple of those that a device runs at a time; where a
 #: range has many groups, the first of these that leaves fewest idle in the last wave. H200, 1 M x
@@ -15,7 +16,13 @@ _MANY_GROUPS = 32
 #: Bytes of a code's local accumulators: 32 bits for the gradient, 32 for the Hessian.
 _BYTES_PER_CODE = 8
 #: Bytes of local memory for a code of all features of a block: a bank for each of 32 sums.
-_BYTES_OF_BANKS = 128
+BYTES_OF_BANKS = 128
+#: Most codes of a feature that kernels are built for, with a bank for each sum of a block.
+_CODES_OF_BANKS = (32, 64, 128, 256, 272)
+#: Blocks of all rows from which on work-groups sum pairs of them. H200, CUDA, ms a round with and
+#: without pairs: 11 M x 28 1.65 and 1.69, 4 M 0.736 and 0.755, 1 M 0.361 and 0.360, 10 k x 20 0.247
+#: and 0.215; 1 M x 200, 80 classes, 50.3 and 53.5.
+_LEAST_PAIRED = 4_000_000
 #: Most features of a block.
 _BLOCK_FEATURES = 16
 #: The variant with a bank of local memory for each sum of a block.
@@ -55,7 +62,7 @@ def local_codes(variant: Variant, caps: Capabilities) -> int:
     """
     each = _BYTES_PER_CODE * (2 if variant.name == "private" else 1)  # 64-bit sums in "private"
     if variant.name == OWN_BANKS:
-        each = _BYTES_OF_BANKS
+        each = BYTES_OF_BANKS
     return min((caps.local_bytes - LOCAL_HEADROOM) // each, variant.params["codes"])
 
 
@@ -67,14 +74,37 @@ def capacity_of(variant: Variant, caps: Capabilities) -> int:
     return codes * _BLOCK_FEATURES if variant.name == OWN_BANKS else codes
 
 
-def work_groups(variant: Variant, caps: Capabilities, n_features: int, most_codes: int) -> int:
+def sums_pairs(
+    variant: Variant, caps: Capabilities, order: BlockOrder, n_rows: int, most_codes: int
+) -> bool:
+    """Tell whether a work-group sums a pair of blocks at a time: it reads rows once for both.
+
+    Two such groups have to find room on a compute unit.
+    """
+    few = n_rows * order.n_blocks < _LEAST_PAIRED
+    if variant.name != OWN_BANKS or order.together != 2 or few:
+        return False
+    each = 2 * codes_of_banks(variant, caps, most_codes) * BYTES_OF_BANKS + LOCAL_HEADROOM
+    return 2 * each <= caps.unit_local_bytes
+
+
+def codes_of_banks(variant: Variant, caps: Capabilities, most_codes: int) -> int:
+    """Return for how many codes of a feature the kernel with own banks is built."""
+    capacity = local_codes(variant, caps)
+    return next((n for n in _CODES_OF_BANKS if most_codes <= n <= capacity), capacity)
+
+
+def work_groups(
+    variant: Variant, caps: Capabilities, n_features: int, n_rows: int, most_codes: int
+) -> int:
     """Return the number of work-groups that share the tasks of a level, for each range of codes.
 
     With many ranges, few work-groups for each are enough to keep the device busy.
     """
     dtype = code_dtype(most_codes)
-    blocks = row_codes(n_features, dtype) * dtype.itemsize // BLOCK_BYTES
-    return shared_groups(variant, caps, blocks)
+    order = BlockOrder.of(n_features, dtype, side_by_side=caps.side_by_side)
+    pairs = sums_pairs(variant, caps, order, n_rows, most_codes)
+    return shared_groups(variant, caps, order.n_blocks // 2 if pairs else order.n_used)
 
 
 def shared_groups(variant: Variant, caps: Capabilities, n_ranges: int) -> int:

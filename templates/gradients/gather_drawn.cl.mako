@@ -1,4 +1,5 @@
 ## gather_drawn: codes and quanta of the rows that a tree draws, out of a page that takes turns
+## uses: blocks
 ##
 ##   factors   0 2 0 0 1 1 | 0 0 3 ..       of a page's rows; 0: the row is not drawn
 ##   codes     a b c d e f | g h i ..       blocks of 16 bytes
@@ -29,7 +30,8 @@ FN u32 take_places(const u32 n, const u32 capacity, GLOBAL u32* drawn, GLOBAL u3
 /* Strides count blocks; the arrays of codes count words of 4 bytes. */
 KERNEL(${wg_size}) gather_drawn(
         const u32 n_rows, const u32 n_blocks, const u64 row_stride, const u64 block_stride,
-        const u64 to_row_stride, const u64 to_block_stride, const u32 capacity,
+        const u32 paired, const u64 to_row_stride, const u64 to_block_stride, const u32 to_paired,
+        const u32 capacity,
         GLOBAL const f32* RESTRICT factors, GLOBAL const u32* RESTRICT codes,
         GLOBAL const i32* RESTRICT quanta, GLOBAL u32* RESTRICT to_codes,
         GLOBAL i32* RESTRICT to_quanta, GLOBAL u32* RESTRICT rows, GLOBAL u32* drawn,
@@ -59,10 +61,13 @@ KERNEL(${wg_size}) gather_drawn(
         BARRIER();
         const u32 first = place[0];
         const u32 n = first == NO_ROOM ? 0 : n_seen;
-        for (u32 block = 0; block < n_blocks; block++)
+        for (u32 block = 0; block < n_blocks; block++) {
+            const u64 from = block_at(block, block_stride, paired, 1);
+            const u64 to = block_at(block, to_block_stride, to_paired, 1);
             for (u32 i = LOCAL_ID; i < 4 * n; i += ${wg_size})
-                to_codes[4 * ((first + i / 4) * to_row_stride + block * to_block_stride) + i % 4] =
-                    codes[4 * (seen[i / 4] * row_stride + block * block_stride) + i % 4];
+                to_codes[4 * ((first + i / 4) * to_row_stride + to) + i % 4] =
+                    codes[4 * (seen[i / 4] * row_stride + from) + i % 4];
+        }
         for (u32 i = LOCAL_ID; i < n; i += ${wg_size}) {
             to_quanta[2 * (u64)(first + i)] = quanta[2 * (u64)seen[i]];
             to_quanta[2 * (u64)(first + i) + 1] = quanta[2 * (u64)seen[i] + 1];

@@ -1,5 +1,5 @@
 ## ordered_leaves: what a finished tree adds to each model of ordered boosting
-## uses: portable_math portable_log structs gain tasks decision quantum_scale
+## uses: portable_math portable_log structs gain tasks decision quantum_scale blocks
 ## uses if categories: set_decision
 ##
 ##   an order of the rows   |. . . .|. . . .|. . . . . . . .|. . .

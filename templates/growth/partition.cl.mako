@@ -1,5 +1,5 @@
 ## partition: the rows of every node that splits, to its two children
-## uses: structs tasks decision
+## uses: structs tasks decision blocks
 ## uses if categories: set_decision
 ##
 ##   node's rows    |a B c D|E f G H|     tasks of `chunk` rows; capitals go left

@@ -1,5 +1,5 @@
 ## renew_leaves: a leaf's value = leaf_rate * quantile of (label - margin) over the leaf's rows
-## uses: portable_math structs gain decision
+## uses: portable_math structs gain decision blocks
 ## uses if categories: set_decision
 ##
 ##   key of a residual   |digit 0|digit 1|digit 2|digit 3|   8 bits each; keys are ordered as residuals

@@ -1,5 +1,5 @@
 ## update_margins: margin[row] += value of the row's leaf
-## uses: structs tasks decision
+## uses: structs tasks decision blocks
 ## uses if categories: set_decision
 ##
 ##   walk      every row walks the tree by its codes; rows are read in order

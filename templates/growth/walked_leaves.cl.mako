@@ -1,5 +1,5 @@
 ## walked_leaves: leaf values from the rows that other codes than the splits' own bring to a leaf
-## uses: portable_math structs gain decision
+## uses: portable_math structs gain decision blocks
 ## uses if categories: set_decision
 ##
 ##   sum_leaves    every row walks the finished tree by its codes: leaves[tree, row] = node, and

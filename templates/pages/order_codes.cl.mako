@@ -1,4 +1,5 @@
 ## order_codes: codes of the features whose values depend on an order of the rows
+## uses: blocks
 ##
 ##   replace_codes  replace the codes of a page's last features by those of another order
 ##   encode_shares  codes of numbers 0..1 in one of the orders
@@ -11,7 +12,7 @@
 <%page args="wg_size, code, own"/>
 KERNEL(${wg_size}) replace_codes(
         const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 order,
-        const u32 block_features, const u64 row_stride, const u64 block_stride,
+        const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired,
         GLOBAL const ${own}* RESTRICT orders, GLOBAL ${code}* RESTRICT codes,
         GLOBAL ${code}* RESTRICT by_feature) {
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
@@ -19,10 +20,11 @@ KERNEL(${wg_size}) replace_codes(
     GLOBAL const ${own}* from = orders + (u64)order * n_features * n_rows;
     for (u32 i = 0; i < n_features; i++) {
         const u32 feature = first_feature + i;
-        const u64 block = feature / block_features * block_stride + feature % block_features;
+        const u64 place =
+            block_at(feature / block_features, block_stride, paired, ${16 if code == "u8" else 8}) + feature % block_features;
         PLAIN for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
             const ${code} own_code = from[(u64)i * n_rows + row];
-            codes[block + row * row_stride] = own_code;
+            codes[place + row * row_stride] = own_code;
             by_feature[(u64)feature * n_rows + row] = own_code;
         }
     }

@@ -1,5 +1,5 @@
 ## quantize: feature values -> cut points -> codes
-## uses: portable_math
+## uses: portable_math blocks
 ##
 ##   columns   copy the values of some listed features from rows to columns; values of rows with weight 0
 ##             become missing
@@ -133,7 +133,7 @@ KERNEL(${wg_size}) cuts(
 % if wg_size == 1:
 KERNEL(1) encode(
         const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, const u32 skipped, const u32 first_row,
+        const u64 row_stride, const u64 block_stride, const u32 paired, const u32 skipped, const u32 first_row,
         GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT tables,
         GLOBAL ${code}* RESTRICT codes, const u32 all_rows, GLOBAL ${code}* RESTRICT by_feature) {
     const u32 begin = GROUP_ID * ${items};
@@ -143,7 +143,7 @@ KERNEL(1) encode(
     u32 key[${items}], bin[${items}];
     for (u32 place = 0; place < row_codes; place++) {
         const u32 feature = place / BLOCK * block_features + place % BLOCK;
-        GLOBAL ${code}* out = codes + first * row_stride + place / BLOCK * block_stride + place % BLOCK;
+        GLOBAL ${code}* out = codes + first * row_stride + block_at(place / BLOCK, block_stride, paired, BLOCK) + place % BLOCK;
         if (place % BLOCK >= block_features || feature >= n_features) { /* padding */
             for (u32 i = 0; i < count; i++) out[i * row_stride] = 0;
             continue;
@@ -174,7 +174,7 @@ KERNEL(1) encode(
 % else:
 KERNEL(${wg_size}) encode(
         const u32 n_rows, const u32 n_features, const u32 row_codes, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, const u32 skipped, const u32 first_row,
+        const u64 row_stride, const u64 block_stride, const u32 paired, const u32 skipped, const u32 first_row,
         GLOBAL const f32* RESTRICT values, GLOBAL const u32* RESTRICT tables, GLOBAL ${code}* RESTRICT codes) {
     for (u32 item = 0; item < ${items}; item++) {
         const u64 i = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
@@ -191,21 +191,24 @@ KERNEL(${wg_size}) encode(
                 bin += keys[bin + step - 1] <= key ? step : 0;
             if (is_missing(value)) bin = tables[feature];
         }
-        codes[(first_row + row) * row_stride + place / BLOCK * block_stride + place % BLOCK] = (${code})bin;
+        codes[(first_row + row) * row_stride + block_at(place / BLOCK, block_stride, paired, BLOCK) + place % BLOCK] =
+            (${code})bin;
     }
 }
 
 /* Copy codes by row to codes by feature; a work-item copies 16 bytes of a row. */
 KERNEL(${wg_size}) transpose(
         const u32 n_rows, const u32 n_features, const u32 block_features,
-        const u64 row_stride, const u64 block_stride, GLOBAL const ${code}* RESTRICT codes, GLOBAL ${code}* RESTRICT by_feature) {
+        const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const ${code}* RESTRICT codes,
+        GLOBAL ${code}* RESTRICT by_feature) {
+    const u64 block = block_at(GROUP_ID_Y, block_stride, paired, BLOCK);
     for (u32 item = 0; item < ${items}; item++) {
         const u64 row = ((u64)GROUP_ID * ${items} + item) * ${wg_size} + LOCAL_ID;
         if (row >= n_rows) return;
         const u32 first = GROUP_ID_Y * block_features;
         const u32 left = n_features - first < block_features ? n_features - first : block_features;
         for (u32 i = 0; i < left; i++)
-            by_feature[(u64)(first + i) * n_rows + row] = codes[row * row_stride + GROUP_ID_Y * block_stride + i];
+            by_feature[(u64)(first + i) * n_rows + row] = codes[row * row_stride + block + i];
     }
 }
 % endif

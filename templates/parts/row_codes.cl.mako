@@ -36,9 +36,10 @@ typedef struct {
 } column_t;
 
 FN column_t column_of(GLOBAL const ${code}* codes, const u32 block_features, const u64 row_stride,
-                      const u64 block_stride, const u32 feature) {
+                      const u64 block_stride, const u32 paired, const u32 feature) {
+    const u32 block = feature / block_features;
     column_t column;
-    column.codes = codes + feature / block_features * block_stride + feature % block_features;
+    column.codes = codes + block_at(block, block_stride, paired, ${16 if code == "u8" else 8}) + feature % block_features;
     column.row_stride = row_stride;
     return column;
 }
@@ -79,17 +80,20 @@ FN u32 code_at(const row_t row, const u32 feature) {
 typedef struct {
     GLOBAL const ${code}* codes;
     u64 block_stride;
+    u32 paired;
 } row_t;
 
-FN row_t row_of(GLOBAL const ${code}* codes, const u64 row_stride, const u64 block_stride, const u32 row) {
+FN row_t row_of(GLOBAL const ${code}* codes, const u64 row_stride, const u64 block_stride, const u32 paired,
+                const u32 row) {
     row_t found;
     found.codes = codes + (u64)row * row_stride;
     found.block_stride = block_stride;
+    found.paired = paired;
     return found;
 }
 
 FN u32 code_at(const row_t row, const u32 place) {
-    return row.codes[place / BLOCK * row.block_stride + place % BLOCK];
+    return row.codes[block_at(place / BLOCK, row.block_stride, row.paired, BLOCK) + place % BLOCK];
 }
 % endif
 </%def>
@@ -112,15 +116,15 @@ FN u32 code_in(GLOBAL const u16* cells, const u32 begin, const u32 end, const u3
 % if code == "tiled":
 const u32 row_words, GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells, GLOBAL const u32x4* RESTRICT features\
 % else:
-const u32 block_features, const u64 row_stride, const u64 block_stride, GLOBAL const ${code}* RESTRICT codes\
+const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const ${code}* RESTRICT codes\
 % endif
 </%def>
-<%def name="column(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, block_features, row_stride, block_stride"}</%def>
+<%def name="column(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, block_features, row_stride, block_stride, paired"}</%def>
 <%def name="row_parameters(code)">\
 % if code == "tiled":
 const u32 row_words, GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells, GLOBAL const u32x4* RESTRICT features\
 % else:
-const u64 row_stride, const u64 block_stride, GLOBAL const ${code}* RESTRICT codes\
+const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const ${code}* RESTRICT codes\
 % endif
 </%def>
-<%def name="row(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, row_stride, block_stride"}</%def>
+<%def name="row(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, row_stride, block_stride, paired"}</%def>

@@ -1,6 +1,6 @@
 ## histogram: pool[node.slot, code] += (g, h) of the node's rows   (fixed point; same bits in every
 ##            variant), for the nodes of a level whose histogram is built from rows
-## uses: structs tasks
+## uses: structs tasks blocks
 ##
 ##   tasks    |n0 n0 n0|n2|n2 n2|n5|       chunks of rows; task_begin[node] says where a node's start
 ##   groups   |--g0--|--g1--|---g2--|      each takes a run of tasks, one node after the other
@@ -56,7 +56,7 @@ ${sums.functions(wg_size, cells, copies, partials)}
 ## A row's codes, one after the other.
 <%def name="add_codes(block)">
 <% code = "u8" if block == 16 else "u16" %>
-            GLOBAL const ${code}* each = (GLOBAL const ${code}*)(row_codes + (u64)block * block_stride) - block * ${block};
+            GLOBAL const ${code}* each = (GLOBAL const ${code}*)(row_codes + block_at(block, block_stride, paired, 1)) - block * ${block};
             GLOBAL const ${code}* each_fullest = (GLOBAL const ${code}*)fullest;
             for (u32 place = place_begin; place < place_end; place++) {
                 const u32 own = each[place];
@@ -70,7 +70,7 @@ ${sums.functions(wg_size, cells, copies, partials)}
     bits = 32 // per_word
     mask = 2**bits - 1
 %>
-            const u32x4 packed = row_codes[(u64)block * block_stride];
+            const u32x4 packed = row_codes[block_at(block, block_stride, paired, 1)];
             const u32x4 differs = MAKE_U32X4(
                 packed.x ^ block_fullest.x, packed.y ^ block_fullest.y,
                 packed.z ^ block_fullest.z, packed.w ^ block_fullest.w);
@@ -94,7 +94,7 @@ ${sums.functions(wg_size, cells, copies, partials)}
 % endfor
 </%def>
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
         const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,

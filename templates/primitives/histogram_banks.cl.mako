@@ -1,5 +1,5 @@
 ## histogram_banks: as `histogram`, with a bank of local memory for each sum of a block's features
-## uses: structs tasks
+## uses: structs tasks blocks
 ##
 ##   local     code 0 |g0 g1 .. g15|h0 h1 .. h15|     32 sums: those of 16 features, or of 8 in two copies
 ##             code 1 |g0 g1 .. g15|h0 h1 .. h15|     local memory has 32 banks: a column is a bank
@@ -12,10 +12,12 @@
 ##   So no feature's fullest code is left out: nobody queues up for it.
 ##   (LightGBM's and CatBoost's kernels deal features out to work-items for the same end.)
 ##
+##   A group has one block, or a pair that lies together: it then reads row ids and quanta once for both.
+##
 ## params: wg_size, a multiple of 32; codes, most codes of a feature; chunk, rows a task;
-##         block, codes in a load of 16 bytes (16 of one byte or 8 of two);
+##         block, codes in a load of 16 bytes (16 of one byte or 8 of two); pair, a group has two blocks;
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
-<%page args="wg_size, codes, chunk, block, adds"/>
+<%page args="wg_size, codes, chunk, block, pair, adds"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%
     per_word = block // 4
@@ -23,25 +25,25 @@
     copies = 16 // block
     units = 8 * block
     batch = 4  # codes that are added before overflows are looked for; H200: 8 are 5 to 10 % slower
+    halves = range(2 if pair else 1)
 %>
-<%def name="code(k)">\
+<%def name="code(half, k)">\
 % if bits == 8:
-BYTE_OF(own.${"xyzw"[k // per_word]}, ${k % per_word})\
+BYTE_OF(own_${half}.${"xyzw"[k // per_word]}, ${k % per_word})\
 % else:
-(own.${"xyzw"[k // per_word]} >> ${k % per_word * bits} & ${2**bits - 1})\
+(own_${half}.${"xyzw"[k // per_word]} >> ${k % per_word * bits} & ${2**bits - 1})\
 % endif
 </%def>
 ## The place of the sum that a work-item adds to first, for code 0 of its k-th feature.
 <%def name="place(k)">(place_${k % per_word} ^ ${k // per_word * per_word} * LOCAL_STEP)</%def>
 ## The codes of a row's block, some at a time.
-<%def name="add_block()">
-            const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
+<%def name="add_block(half)">
 % for begin in range(0, block, batch):
             {
 % for k in range(begin, begin + batch):
-                const u32 cell_${k} = ${code(k)} * (32 * LOCAL_STEP) + ${place(k)};
-                const i32 old_one_${k} = atomic_add_local_at(sums, cell_${k}, one);
-                const i32 old_two_${k} = atomic_add_local_at(sums, cell_${k} + other, two);
+                const u32 cell_${k} = ${code(half, k)} * (32 * LOCAL_STEP) + ${place(k)};
+                const i32 old_one_${k} = atomic_add_local_at(sums, cell_${k}, HALF_${half}, one);
+                const i32 old_two_${k} = atomic_add_local_at(sums, cell_${k} + other, HALF_${half}, two);
 % endfor
                 i32 wide = wide_sign;
 % for k in range(begin, begin + batch):
@@ -51,7 +53,7 @@ BYTE_OF(own.${"xyzw"[k // per_word]}, ${k % per_word})\
                     i32x2 high = MAKE_I32X2(0, 0);
                     if (wide_sign) high = high_words[base + row];
 % for k in range(begin, begin + batch):
-                    CARRY((cell_${k} - start) / LOCAL_STEP, old_one_${k}, old_two_${k})
+                    CARRY(${half}, (cell_${k} - start) / LOCAL_STEP, old_one_${k}, old_two_${k})
 % endfor
                 }
             }
@@ -71,9 +73,9 @@ FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) 
     if (all) atomic_add_global_i64(cell, (i64)all << 32);
 }
 
-#define CARRY(cell, old_one, old_two) \
-    if ((cell) % ${block} < n_places) { \
-        GLOBAL i64* to = target + 2 * (offset[(cell) % ${block}] + (cell) / 32); \
+#define CARRY(half, cell, old_one, old_two) \
+    if ((cell) % ${block} < block_##half.n_places) { \
+        GLOBAL i64* to = target + 2 * (block_##half.offset[(cell) % ${block}] + (cell) / 32); \
         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x); \
         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y); \
     }
@@ -89,25 +91,47 @@ FN u32x4 turn(u32x4 b, const u32 lane) {
     return MAKE_U32X4(TURNED(b.x), TURNED(b.y), TURNED(b.z), TURNED(b.w));
 }
 
+/* A block's features and codes, as `ranges` has them. */
+typedef struct { GLOBAL const u32* offset; u32 first, n_places, code_begin, code_end; } block_t;
+
+FN block_t block_of(GLOBAL const u32* ranges, GLOBAL const u32* place_offset) {
+    block_t block;
+    block.first = ranges[0] / ${block};
+    block.offset = place_offset + ranges[0];
+    block.n_places = ranges[1] - ranges[0];
+    block.code_begin = ranges[2];
+    block.code_end = ranges[3];
+    return block;
+}
+
 /* The most codes of a feature of the block. */
-FN u32 most_codes(GLOBAL const u32* offset, const u32 n_places, const u32 code_end) {
-    u32 most = code_end - offset[n_places - 1];
-    for (u32 place = 1; place < n_places; place++) {
-        const u32 own = offset[place] - offset[place - 1];
+FN u32 most_codes(const block_t block) {
+    u32 most = block.code_end - block.offset[block.n_places - 1];
+    for (u32 place = 1; place < block.n_places; place++) {
+        const u32 own = block.offset[place] - block.offset[place - 1];
         most = own > most ? own : most;
     }
     return most;
 }
 
+FN void clear_sums(LOCAL i32* sums, const u32 codes) {
+    for (u32 c = LOCAL_ID; c < codes * 32; c += ${wg_size}) {
+        const i32 first = c & 16 ? FIRST_HESSIAN : 0;
+% for half in halves:
+        sums[c + ${half * 32 * codes}] = first;
+% endfor
+    }
+}
+
 /* Write the sums of a block's features; alone: no other group adds to them. A work-item has a feature's
    gradients or Hessians, so that neighbours write both sums of four codes, and read four banks. */
-FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* offset,
-                   const u32 n_places, const u32 code_end, const int alone) {
+FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t block, const int alone) {
     for (u32 unit = LOCAL_ID; unit < ${max(units, wg_size)}; unit += ${wg_size}) {
         const u32 part = unit & 1, place = unit >> 3 & ${block - 1};
         const i64 begun = part ? (i64)${copies} * FIRST_HESSIAN : 0;
-        const u32 begin = place < n_places ? offset[place] : 0;
-        const u32 end = place >= n_places ? 0 : place + 1 < n_places ? offset[place + 1] : code_end;
+        const u32 begin = place < block.n_places ? block.offset[place] : 0;
+        const u32 end = place >= block.n_places ? 0
+            : place + 1 < block.n_places ? block.offset[place + 1] : block.code_end;
         const u32 first = unit / ${units} * 4 + (unit >> 1 & 3);
         for (u32 code = first; code < end - begin; code += ${4 * max(1, wg_size // units)}) {
             i64 sum = sums[code * 32 + part * 16 + place];
@@ -122,11 +146,16 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* 
     }
 }
 
+/* From the sums of a pair's first block to those of its second one. */
+#define HALF_0 0
+#define HALF_1 (${32 * codes} * LOCAL_STEP)
+
 /* two groups of 512 have the registers of a multiprocessor; with more for each, only one would run */
 #undef GROUPS_OF_A_UNIT
 #define GROUPS_OF_A_UNIT ${max(1, 1024 // wg_size)}
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
+        const u32 n_ranges,
         const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
@@ -135,18 +164,25 @@ KERNEL(${wg_size}) histogram(
         GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
         GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
-    LOCAL_LINES(i32, sums, ${32 * codes});
+    ${"LOCAL_LARGE" if pair else "LOCAL_LINES"}(i32, sums, ${32 * codes * len(halves)});
     (void)fullest;
     (void)partial;
     const u32 n_tasks = levels[depth].hist_tasks;
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
     if (my_first == my_last) return;
-    const u32 block = ranges[4 * GROUP_ID] / ${block};
-    const u32 n_places = ranges[4 * GROUP_ID + 1] - ranges[4 * GROUP_ID];
-    const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
-    GLOBAL const u32* offset = place_offset + block * ${block};
-    const u32 most = most_codes(offset, n_places, code_end);
+    const block_t block_0 = block_of(ranges + ${4 * len(halves)} * GROUP_ID, place_offset);
+    const u64 own_block = block_at(block_0.first, block_stride, paired, 1);
+% if pair:
+    const int has_both = 2 * GROUP_ID + 1 < n_ranges; /* the last block may be alone */
+    const block_t block_1 = block_of(ranges + 8 * GROUP_ID + (has_both ? 4 : 0), place_offset);
+    const u32 most_0 = most_codes(block_0), most_1 = most_codes(block_1);
+    const u32 most = most_0 > most_1 ? most_0 : most_1;
+% else:
+    const u32 most = most_codes(block_0);
+    (void)n_ranges;
+% endif
+    const u32 code_begin = block_0.code_begin, code_end = block_${halves[-1]}.code_end;
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
     /* from the place of a feature's one sum to that of the other */
@@ -170,17 +206,26 @@ KERNEL(${wg_size}) histogram(
         const int alone = piece.node_last - piece.node_first == 1;
         const u32 clear_end = ${"2 * code_begin" if adds else "alone ? 2 * code_end : 2 * code_begin"};
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
-        for (u32 c = LOCAL_ID; c < most * 32; c += ${wg_size}) sums[c] = c & 16 ? FIRST_HESSIAN : 0;
+        clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += ${wg_size}) {
             const u32 row = piece.in_order ? position - base : rows[position];
             const i32x2 low = quanta[base + row];
-            const u32x4 own = turn(codes[(u64)(row - first_row) * row_stride + (u64)block * block_stride], lane);
-${add_block()}\
+            GLOBAL const u32x4* own = codes + ((u64)(row - first_row) * row_stride + own_block);
+            const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
+            ${"const u32x4 behind = own[has_both];" if pair else ""}
+            const u32x4 own_0 = turn(own[0], lane);
+${add_block(0)}\
+% if pair:
+            if (!has_both) continue;
+            const u32x4 own_1 = turn(behind, lane);
+${add_block(1)}\
+% endif
         }
         BARRIER();
-        write_sums(target, sums, offset, n_places, code_end, alone);
+        write_sums(target, sums, block_0, alone);
+        ${f"if (has_both) write_sums(target, sums + {32 * codes}, block_1, alone);" if pair else ""}
         BARRIER();
         task = piece.last;
     }

@@ -1,5 +1,5 @@
 ## histogram_cpu: as `histogram`, with one work-item a group and 64-bit sums in the caches
-## uses: structs tasks
+## uses: structs tasks blocks
 ##
 ##   groups   |--g0--|--g1--|  runs of tasks; nodes that straddle groups have partial histograms
 ##
@@ -92,7 +92,7 @@ FN u32 list_drawn(u32* drawn, const piece_t piece, const u32 run, const u32 run_
 
 % endif
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
         const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
@@ -111,7 +111,7 @@ KERNEL(${wg_size}) histogram(
     const u32 first_block = ranges[4 * GROUP_ID] / ${block};
     const u32 n_places = ranges[4 * GROUP_ID + 1] - first_block * ${block};
     GLOBAL const u32* offset = place_offset + first_block * ${block};
-    GLOBAL const ${code}* mine = (GLOBAL const ${code}*)(codes + (u64)first_block * block_stride);
+    GLOBAL const ${code}* mine = (GLOBAL const ${code}*)(codes + block_at(first_block, block_stride, paired, 1));
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     (void)fullest; /* here it costs less to add than to leave out */

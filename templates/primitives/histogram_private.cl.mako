@@ -1,5 +1,5 @@
 ## histogram_private: as `histogram`, without any atomic: every accumulator has one owner
-## uses: structs tasks
+## uses: structs tasks blocks
 ##
 ##   work-item    0  1  2  3  ..  31 | 32 33 ..       a column: a feature's gradients or Hessians
 ##   place        0  0  1  1  ..  15 |  0  0 ..       in the block of features
@@ -21,7 +21,7 @@
 ${pieces.pieces(chunk)}
 
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
         const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
@@ -39,7 +39,7 @@ KERNEL(${wg_size}) histogram(
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 block = place_begin / ${block};
-    GLOBAL const ${code}* block_codes = codes + (u64)block * block_stride * ${block};
+    GLOBAL const ${code}* block_codes = codes + block_at(block, block_stride, paired, 1) * ${block};
 
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);

@@ -1,5 +1,6 @@
 ## pack_codes: blocks[row, block] = 16 bytes with the codes of some features of a row, as `histogram` loads
 ##             them; clear_sums: sums = 0
+## uses: blocks
 ##
 ##   codes    a0 a1 a2 b0 b1 b2 ..        row after row, as the caller has them
 ##   blocks   a0 a1 0.. | b0 b1 0.. | ..  block 0 of all rows    (here with 2 features a block)
@@ -18,12 +19,13 @@
 KERNEL(${wg_size}) pack_codes(
         GLOBAL const ${code}* RESTRICT codes, const u32 n_rows, const u32 n_features,
         const u32 last, const u32 block_features, const u32 row_stride, const u32 block_stride,
-        GLOBAL u32x4* RESTRICT blocks) {
+        const u32 paired, GLOBAL u32x4* RESTRICT blocks) {
     const u32 begin = GROUP_ID * ${chunk};
     const u32 end = n_rows - begin < ${chunk} ? n_rows : begin + ${chunk};
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        u64 block = (u64)row * row_stride;
+        u32 number = 0;
         for (u32 first = 0; first < n_features; first += block_features) {
+            const u64 block = (u64)row * row_stride + block_at(number++, block_stride, paired, 1);
             GLOBAL const ${code}* from = codes + (u64)row * n_features + first;
             const u32 left = n_features - first < block_features ? n_features - first : block_features;
 % if wg_size == 1:
@@ -48,7 +50,6 @@ KERNEL(${wg_size}) pack_codes(
 % endfor
             blocks[block] = MAKE_U32X4(word_0, word_1, word_2, word_3);
 % endif
-            block += block_stride;
         }
     }
 }

@@ -143,6 +143,7 @@ VALUES: dict[str, list[Any]] = {
             "categories",
             "tables",
             "many",
+            "pair",
         )
     },
 }

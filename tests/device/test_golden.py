@@ -51,7 +51,11 @@ SOURCES = {
     ),
     "histogram_banks-two_bytes": (
         "histogram_banks",
-        {"wg_size": 64, "codes": 32, "chunk": 64, "block": 8, "adds": False},
+        {"wg_size": 64, "codes": 32, "chunk": 64, "block": 8, "pair": False, "adds": False},
+    ),
+    "histogram_banks-pair": (
+        "histogram_banks",
+        {"wg_size": 512, "codes": 256, "chunk": 2048, "block": 16, "pair": True, "adds": True},
     ),
     "histogram_private-four_copies": (
         "histogram_private",

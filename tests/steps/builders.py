@@ -41,13 +41,11 @@ def make_page(device, codes):
     """Upload codes, shape (n_rows, n_features), as training wants them."""
     n_rows, n_features = codes.shape
     page = empty_codes(device, n_rows, n_features, codes.dtype)
-    block, within = np.divmod(np.arange(n_features), page.block_features)
-    blocks = np.zeros(page.codes.shape, codes.dtype)
-    if page.by_block:
-        blocks[block, :, within] = codes.T
-    else:
-        blocks[:, block, within] = codes
-    page.codes.set(blocks)
+    made, each = np.zeros(page.codes.shape, codes.dtype), page.order.block_features
+    for number, block in enumerate(page.order.blocks(made)):
+        own = codes[:, number * each : (number + 1) * each]
+        block[:, : own.shape[1]] = own
+    page.codes.set(made)
     page.by_feature.set(codes.T)
     return page
 

@@ -314,7 +314,7 @@ def test_finish(device, rng, wg, trees):
         assert_same_bits(steps["left"], walk["left"])
         assert_same_bits(
             steps["place"],
-            ws.pages[0].codes.places(ws.layout.n_features)[nodes["feature"]].astype(np.uint32),
+            ws.pages[0].codes.order.places()[nodes["feature"]].astype(np.uint32),
         )
         assert_same_bits(steps["lefts"], (nodes["bin"] | also_left << 16).astype(np.uint32))
         assert_same_bits(steps["value"], nodes["value"])

@@ -65,12 +65,12 @@ def check(device, values, weight, max_bin):
     page, codes = quantizer.encode(layout)[0].codes, twin.encode(values, expected)
     assert page.codes.dtype == (np.uint8 if expected.most_codes <= 256 else np.uint16)
     blocks, by_feature = page.codes.get(), page.by_feature.get()
-    assert page.by_block == (device.caps.kind != "cpu" and page.n_blocks != 2)
-    blocks = blocks.transpose(1, 0, 2) if page.by_block else blocks
-    used = blocks[:, :, : page.block_features].reshape(len(blocks), -1)
+    each = page.order.block_features
+    blocks = np.stack(page.order.blocks(blocks), axis=1)
+    used = blocks[:, :, :each].reshape(len(blocks), -1)
     assert_same_bits(used[:, : codes.shape[1]].astype(np.uint32), codes, f"codes {what}")
     assert not used[:, codes.shape[1] :].any()
-    assert not blocks[:, :, page.block_features :].any()
+    assert not blocks[:, :, each:].any()
     if weight is None:
         full = [np.bincount(column).max() for column in codes.T]
         assert [np.sum(c == f) for c, f in zip(codes.T, layout.fullest, strict=True)] == full

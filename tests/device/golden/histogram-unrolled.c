@@ -6,6 +6,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -85,7 +86,7 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
 
 
 KERNEL(256) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
         const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
@@ -138,7 +139,7 @@ KERNEL(256) histogram(
             GLOBAL const u32x4* row_codes = codes + (u64)(row - first_row) * row_stride;
 
 
-            const u32x4 packed = row_codes[(u64)block * block_stride];
+            const u32x4 packed = row_codes[block_at(block, block_stride, paired, 1)];
             const u32x4 differs = MAKE_U32X4(
                 packed.x ^ block_fullest.x, packed.y ^ block_fullest.y,
                 packed.z ^ block_fullest.z, packed.w ^ block_fullest.w);

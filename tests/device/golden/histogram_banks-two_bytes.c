@@ -8,6 +8,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -45,7 +46,7 @@ FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) 
     if (all) atomic_add_global_i64(cell, (i64)all << 32);
 }
 
-#define CARRY(cell, old_one, old_two)     if ((cell) % 8 < n_places) {         GLOBAL i64* to = target + 2 * (offset[(cell) % 8] + (cell) / 32);         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x);         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y);     }
+#define CARRY(half, cell, old_one, old_two)     if ((cell) % 8 < block_##half.n_places) {         GLOBAL i64* to = target + 2 * (block_##half.offset[(cell) % 8] + (cell) / 32);         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x);         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y);     }
 
 #define TURNED(word) ((u32)((((u64)(word) << 32) | (word)) >> shift))
 
@@ -58,25 +59,45 @@ FN u32x4 turn(u32x4 b, const u32 lane) {
     return MAKE_U32X4(TURNED(b.x), TURNED(b.y), TURNED(b.z), TURNED(b.w));
 }
 
+/* A block's features and codes, as `ranges` has them. */
+typedef struct { GLOBAL const u32* offset; u32 first, n_places, code_begin, code_end; } block_t;
+
+FN block_t block_of(GLOBAL const u32* ranges, GLOBAL const u32* place_offset) {
+    block_t block;
+    block.first = ranges[0] / 8;
+    block.offset = place_offset + ranges[0];
+    block.n_places = ranges[1] - ranges[0];
+    block.code_begin = ranges[2];
+    block.code_end = ranges[3];
+    return block;
+}
+
 /* The most codes of a feature of the block. */
-FN u32 most_codes(GLOBAL const u32* offset, const u32 n_places, const u32 code_end) {
-    u32 most = code_end - offset[n_places - 1];
-    for (u32 place = 1; place < n_places; place++) {
-        const u32 own = offset[place] - offset[place - 1];
+FN u32 most_codes(const block_t block) {
+    u32 most = block.code_end - block.offset[block.n_places - 1];
+    for (u32 place = 1; place < block.n_places; place++) {
+        const u32 own = block.offset[place] - block.offset[place - 1];
         most = own > most ? own : most;
     }
     return most;
 }
 
+FN void clear_sums(LOCAL i32* sums, const u32 codes) {
+    for (u32 c = LOCAL_ID; c < codes * 32; c += 64) {
+        const i32 first = c & 16 ? FIRST_HESSIAN : 0;
+        sums[c + 0] = first;
+    }
+}
+
 /* Write the sums of a block's features; alone: no other group adds to them. A work-item has a feature's
    gradients or Hessians, so that neighbours write both sums of four codes, and read four banks. */
-FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* offset,
-                   const u32 n_places, const u32 code_end, const int alone) {
+FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t block, const int alone) {
     for (u32 unit = LOCAL_ID; unit < 64; unit += 64) {
         const u32 part = unit & 1, place = unit >> 3 & 7;
         const i64 begun = part ? (i64)2 * FIRST_HESSIAN : 0;
-        const u32 begin = place < n_places ? offset[place] : 0;
-        const u32 end = place >= n_places ? 0 : place + 1 < n_places ? offset[place + 1] : code_end;
+        const u32 begin = place < block.n_places ? block.offset[place] : 0;
+        const u32 end = place >= block.n_places ? 0
+            : place + 1 < block.n_places ? block.offset[place + 1] : block.code_end;
         const u32 first = unit / 64 * 4 + (unit >> 1 & 3);
         for (u32 code = first; code < end - begin; code += 4) {
             i64 sum = sums[code * 32 + part * 16 + place];
@@ -89,11 +110,16 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, GLOBAL const u32* 
     }
 }
 
+/* From the sums of a pair's first block to those of its second one. */
+#define HALF_0 0
+#define HALF_1 (1024 * LOCAL_STEP)
+
 /* two groups of 512 have the registers of a multiprocessor; with more for each, only one would run */
 #undef GROUPS_OF_A_UNIT
 #define GROUPS_OF_A_UNIT 16
 KERNEL(64) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
+        const u32 n_ranges,
         const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
@@ -109,11 +135,11 @@ KERNEL(64) histogram(
     const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
     if (my_first == my_last) return;
-    const u32 block = ranges[4 * GROUP_ID] / 8;
-    const u32 n_places = ranges[4 * GROUP_ID + 1] - ranges[4 * GROUP_ID];
-    const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
-    GLOBAL const u32* offset = place_offset + block * 8;
-    const u32 most = most_codes(offset, n_places, code_end);
+    const block_t block_0 = block_of(ranges + 4 * GROUP_ID, place_offset);
+    const u64 own_block = block_at(block_0.first, block_stride, paired, 1);
+    const u32 most = most_codes(block_0);
+    (void)n_ranges;
+    const u32 code_begin = block_0.code_begin, code_end = block_0.code_end;
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
     /* from the place of a feature's one sum to that of the other */
@@ -137,28 +163,30 @@ KERNEL(64) histogram(
         const int alone = piece.node_last - piece.node_first == 1;
         const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 64) target[c] = 0;
-        for (u32 c = LOCAL_ID; c < most * 32; c += 64) sums[c] = c & 16 ? FIRST_HESSIAN : 0;
+        clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += 64) {
             const u32 row = piece.in_order ? position - base : rows[position];
             const i32x2 low = quanta[base + row];
-            const u32x4 own = turn(codes[(u64)(row - first_row) * row_stride + (u64)block * block_stride], lane);
-
+            GLOBAL const u32x4* own = codes + ((u64)(row - first_row) * row_stride + own_block);
             const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
+            
+            const u32x4 own_0 = turn(own[0], lane);
+
             {
-                const u32 cell_0 = (own.x >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 0 * LOCAL_STEP);
-                const i32 old_one_0 = atomic_add_local_at(sums, cell_0, one);
-                const i32 old_two_0 = atomic_add_local_at(sums, cell_0 + other, two);
-                const u32 cell_1 = (own.x >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 0 * LOCAL_STEP);
-                const i32 old_one_1 = atomic_add_local_at(sums, cell_1, one);
-                const i32 old_two_1 = atomic_add_local_at(sums, cell_1 + other, two);
-                const u32 cell_2 = (own.y >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 2 * LOCAL_STEP);
-                const i32 old_one_2 = atomic_add_local_at(sums, cell_2, one);
-                const i32 old_two_2 = atomic_add_local_at(sums, cell_2 + other, two);
-                const u32 cell_3 = (own.y >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 2 * LOCAL_STEP);
-                const i32 old_one_3 = atomic_add_local_at(sums, cell_3, one);
-                const i32 old_two_3 = atomic_add_local_at(sums, cell_3 + other, two);
+                const u32 cell_0 = (own_0.x >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 0 * LOCAL_STEP);
+                const i32 old_one_0 = atomic_add_local_at(sums, cell_0, HALF_0, one);
+                const i32 old_two_0 = atomic_add_local_at(sums, cell_0 + other, HALF_0, two);
+                const u32 cell_1 = (own_0.x >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 0 * LOCAL_STEP);
+                const i32 old_one_1 = atomic_add_local_at(sums, cell_1, HALF_0, one);
+                const i32 old_two_1 = atomic_add_local_at(sums, cell_1 + other, HALF_0, two);
+                const u32 cell_2 = (own_0.y >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 2 * LOCAL_STEP);
+                const i32 old_one_2 = atomic_add_local_at(sums, cell_2, HALF_0, one);
+                const i32 old_two_2 = atomic_add_local_at(sums, cell_2 + other, HALF_0, two);
+                const u32 cell_3 = (own_0.y >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 2 * LOCAL_STEP);
+                const i32 old_one_3 = atomic_add_local_at(sums, cell_3, HALF_0, one);
+                const i32 old_two_3 = atomic_add_local_at(sums, cell_3 + other, HALF_0, two);
                 i32 wide = wide_sign;
                 wide |= OVERFLOW(old_one_0, one) | OVERFLOW(old_two_0, two);
                 wide |= OVERFLOW(old_one_1, one) | OVERFLOW(old_two_1, two);
@@ -167,25 +195,25 @@ KERNEL(64) histogram(
                 if (wide < 0) {
                     i32x2 high = MAKE_I32X2(0, 0);
                     if (wide_sign) high = high_words[base + row];
-                    CARRY((cell_0 - start) / LOCAL_STEP, old_one_0, old_two_0)
-                    CARRY((cell_1 - start) / LOCAL_STEP, old_one_1, old_two_1)
-                    CARRY((cell_2 - start) / LOCAL_STEP, old_one_2, old_two_2)
-                    CARRY((cell_3 - start) / LOCAL_STEP, old_one_3, old_two_3)
+                    CARRY(0, (cell_0 - start) / LOCAL_STEP, old_one_0, old_two_0)
+                    CARRY(0, (cell_1 - start) / LOCAL_STEP, old_one_1, old_two_1)
+                    CARRY(0, (cell_2 - start) / LOCAL_STEP, old_one_2, old_two_2)
+                    CARRY(0, (cell_3 - start) / LOCAL_STEP, old_one_3, old_two_3)
                 }
             }
             {
-                const u32 cell_4 = (own.z >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 4 * LOCAL_STEP);
-                const i32 old_one_4 = atomic_add_local_at(sums, cell_4, one);
-                const i32 old_two_4 = atomic_add_local_at(sums, cell_4 + other, two);
-                const u32 cell_5 = (own.z >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 4 * LOCAL_STEP);
-                const i32 old_one_5 = atomic_add_local_at(sums, cell_5, one);
-                const i32 old_two_5 = atomic_add_local_at(sums, cell_5 + other, two);
-                const u32 cell_6 = (own.w >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 6 * LOCAL_STEP);
-                const i32 old_one_6 = atomic_add_local_at(sums, cell_6, one);
-                const i32 old_two_6 = atomic_add_local_at(sums, cell_6 + other, two);
-                const u32 cell_7 = (own.w >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 6 * LOCAL_STEP);
-                const i32 old_one_7 = atomic_add_local_at(sums, cell_7, one);
-                const i32 old_two_7 = atomic_add_local_at(sums, cell_7 + other, two);
+                const u32 cell_4 = (own_0.z >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 4 * LOCAL_STEP);
+                const i32 old_one_4 = atomic_add_local_at(sums, cell_4, HALF_0, one);
+                const i32 old_two_4 = atomic_add_local_at(sums, cell_4 + other, HALF_0, two);
+                const u32 cell_5 = (own_0.z >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 4 * LOCAL_STEP);
+                const i32 old_one_5 = atomic_add_local_at(sums, cell_5, HALF_0, one);
+                const i32 old_two_5 = atomic_add_local_at(sums, cell_5 + other, HALF_0, two);
+                const u32 cell_6 = (own_0.w >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 6 * LOCAL_STEP);
+                const i32 old_one_6 = atomic_add_local_at(sums, cell_6, HALF_0, one);
+                const i32 old_two_6 = atomic_add_local_at(sums, cell_6 + other, HALF_0, two);
+                const u32 cell_7 = (own_0.w >> 16 & 65535) * (32 * LOCAL_STEP) + (place_1 ^ 6 * LOCAL_STEP);
+                const i32 old_one_7 = atomic_add_local_at(sums, cell_7, HALF_0, one);
+                const i32 old_two_7 = atomic_add_local_at(sums, cell_7 + other, HALF_0, two);
                 i32 wide = wide_sign;
                 wide |= OVERFLOW(old_one_4, one) | OVERFLOW(old_two_4, two);
                 wide |= OVERFLOW(old_one_5, one) | OVERFLOW(old_two_5, two);
@@ -194,15 +222,16 @@ KERNEL(64) histogram(
                 if (wide < 0) {
                     i32x2 high = MAKE_I32X2(0, 0);
                     if (wide_sign) high = high_words[base + row];
-                    CARRY((cell_4 - start) / LOCAL_STEP, old_one_4, old_two_4)
-                    CARRY((cell_5 - start) / LOCAL_STEP, old_one_5, old_two_5)
-                    CARRY((cell_6 - start) / LOCAL_STEP, old_one_6, old_two_6)
-                    CARRY((cell_7 - start) / LOCAL_STEP, old_one_7, old_two_7)
+                    CARRY(0, (cell_4 - start) / LOCAL_STEP, old_one_4, old_two_4)
+                    CARRY(0, (cell_5 - start) / LOCAL_STEP, old_one_5, old_two_5)
+                    CARRY(0, (cell_6 - start) / LOCAL_STEP, old_one_6, old_two_6)
+                    CARRY(0, (cell_7 - start) / LOCAL_STEP, old_one_7, old_two_7)
                 }
             }
         }
         BARRIER();
-        write_sums(target, sums, offset, n_places, code_end, alone);
+        write_sums(target, sums, block_0, alone);
+        
         BARRIER();
         task = piece.last;
     }

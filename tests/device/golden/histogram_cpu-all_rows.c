@@ -10,6 +10,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -244,7 +245,7 @@ FN u32 add_piece(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, 
 }
 
 KERNEL(1) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
         const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
@@ -261,7 +262,7 @@ KERNEL(1) histogram(
     const u32 first_block = ranges[4 * GROUP_ID] / 16;
     const u32 n_places = ranges[4 * GROUP_ID + 1] - first_block * 16;
     GLOBAL const u32* offset = place_offset + first_block * 16;
-    GLOBAL const u8* mine = (GLOBAL const u8*)(codes + (u64)first_block * block_stride);
+    GLOBAL const u8* mine = (GLOBAL const u8*)(codes + block_at(first_block, block_stride, paired, 1));
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     (void)fullest; /* here it costs less to add than to leave out */

@@ -6,6 +6,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -32,7 +33,7 @@ FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, con
 
 
 KERNEL(256) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 n_codes,
+        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
         const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
@@ -50,7 +51,7 @@ KERNEL(256) histogram(
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 block = place_begin / 16;
-    GLOBAL const u8* block_codes = codes + (u64)block * block_stride * 16;
+    GLOBAL const u8* block_codes = codes + block_at(block, block_stride, paired, 1) * 16;
 
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);

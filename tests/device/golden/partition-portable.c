@@ -9,6 +9,7 @@
 
 
 
+
 FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     const u32 id = LOCAL_ID;
     shared[0 + id] = value0;
@@ -47,9 +48,10 @@ typedef struct {
 } column_t;
 
 FN column_t column_of(GLOBAL const u16* codes, const u32 block_features, const u64 row_stride,
-                      const u64 block_stride, const u32 feature) {
+                      const u64 block_stride, const u32 paired, const u32 feature) {
+    const u32 block = feature / block_features;
     column_t column;
-    column.codes = codes + feature / block_features * block_stride + feature % block_features;
+    column.codes = codes + block_at(block, block_stride, paired, 8) + feature % block_features;
     column.row_stride = row_stride;
     return column;
 }
@@ -134,7 +136,7 @@ FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u3
 
 KERNEL(256) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees, const u32 fixed_slot,
-        const u32 slot_cells, const u32 least_cleared, const u32 block_features, const u64 row_stride, const u64 block_stride, GLOBAL const u16* RESTRICT codes,
+        const u32 slot_cells, const u32 least_cleared, const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u16* RESTRICT codes,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
         GLOBAL const u32* RESTRICT feature_bins,
@@ -165,7 +167,7 @@ KERNEL(256) move(
         task.first_row = first_row;
         const code_split_t split =
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
-        const column_t column = column_of(codes, block_features, row_stride, block_stride, node->feature);
+        const column_t column = column_of(codes, block_features, row_stride, block_stride, paired, node->feature);
         for (u32 i = LOCAL_ID; i < task.size; i += 256) {
             const u32 row = row_of(task, rows, i);
             const u32 left = code_goes_left(code_of(column, row - first_row), split);

@@ -11,6 +11,7 @@
 
 
 
+
 FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     (void)shared;
     *before0 = 0;
@@ -30,9 +31,10 @@ typedef struct {
 } column_t;
 
 FN column_t column_of(GLOBAL const u8* codes, const u32 block_features, const u64 row_stride,
-                      const u64 block_stride, const u32 feature) {
+                      const u64 block_stride, const u32 paired, const u32 feature) {
+    const u32 block = feature / block_features;
     column_t column;
-    column.codes = codes + feature / block_features * block_stride + feature % block_features;
+    column.codes = codes + block_at(block, block_stride, paired, 16) + feature % block_features;
     column.row_stride = row_stride;
     return column;
 }
@@ -108,7 +110,7 @@ FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
 
 KERNEL(1) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees, const u32 fixed_slot,
-        const u32 slot_cells, const u32 least_cleared, const u32 block_features, const u64 row_stride, const u64 block_stride, GLOBAL const u8* RESTRICT codes,
+        const u32 slot_cells, const u32 least_cleared, const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u8* RESTRICT codes,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
         GLOBAL const u32* RESTRICT feature_bins,
@@ -135,7 +137,7 @@ KERNEL(1) move(
         task.first_row = first_row;
         const code_split_t split =
             code_split(node->bin, node->default_left, feature_bins[node->feature]);
-        const column_t column = column_of(codes, block_features, row_stride, block_stride, node->feature);
+        const column_t column = column_of(codes, block_features, row_stride, block_stride, paired, node->feature);
         move_rows(task, rows, moved, column, split, children);
     }
 }

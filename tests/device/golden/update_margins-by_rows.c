@@ -8,15 +8,17 @@
 
 
 
+
 typedef struct {
     GLOBAL const u8* codes;
     u64 row_stride;
 } column_t;
 
 FN column_t column_of(GLOBAL const u8* codes, const u32 block_features, const u64 row_stride,
-                      const u64 block_stride, const u32 feature) {
+                      const u64 block_stride, const u32 paired, const u32 feature) {
+    const u32 block = feature / block_features;
     column_t column;
-    column.codes = codes + feature / block_features * block_stride + feature % block_features;
+    column.codes = codes + block_at(block, block_stride, paired, 16) + feature % block_features;
     column.row_stride = row_stride;
     return column;
 }
@@ -25,7 +27,7 @@ FN u32 code_of(const column_t column, const u32 row) { return column.codes[row *
 
 KERNEL(1) add_leaves(
         const u32 n_rows, const u32 first_row, const u32 first_tree,
-        const u32 block_features, const u64 row_stride, const u64 block_stride, GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT header,
+        const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL f32* RESTRICT margins) {
@@ -48,7 +50,7 @@ KERNEL(1) add_leaves(
             const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
             const code_split_t split =
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
-            const column_t column = column_of(codes, block_features, row_stride, block_stride, node->feature);
+            const column_t column = column_of(codes, block_features, row_stride, block_stride, paired, node->feature);
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += 1) {
                 const u32 row = in_order ? position - base : rows[position];
                 if (!in_order && position + 48 < end) {
