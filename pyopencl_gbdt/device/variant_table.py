@@ -356,6 +356,14 @@ _ENTRIES = (
     ),
     _kernel(
         "partition",
+        _variant(
+            "ballots",
+            {"wg_size": 256, "chunk": 2048},
+            "H200, CUDA, 11 M x 28, moving rows: 224 against 298 us a round (chunks of 4096: "
+            "253, 1024 290); 10 k x 20, a round: 1.07x over portable; OpenCL 1.01x",
+            warp_words=True,
+            chosen_on=_GPU,
+        ),
         *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
         phase="rounds",
         tuned={"wg_size": _GROUP, "chunk": _CHUNK},

@@ -60,6 +60,7 @@ class PartitionByCodes:
                 code=ws.code_type,
                 prefetch=_AHEAD if ws.device.caps.prefetches else 0,
                 picked=ws.policy.picks,
+                ballots=variant.warp_words,
                 categories=ws.has_categories,
             ),
         )

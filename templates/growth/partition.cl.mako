@@ -10,22 +10,28 @@
 ##   Which task comes first is left to chance. Sums over rows are integers, so nothing that reaches
 ##   a model depends on it.
 ##
+##   With `ballots`, each warp of 32 work-items has a run of the task's rows, and finds their places by votes.
+##
 ##   `child_rows` counts the rows of each child over all pages; each page has rows of a node of its own.
 ##
 ## params: wg_size; chunk, rows a task; code, the code's type, or tiled;
 ##         picked, nodes of every tree that split, rather than those of a level; 0: these;
-##         prefetch, rows ahead whose codes are asked for (0: not at all); categories, splits may be by
+##         ballots, warps vote on where rows go; prefetch, rows ahead whose codes are asked for (0: not at all); categories, splits may be by
 ##         sets of codes
-<%page args="wg_size, chunk, code, picked, prefetch, categories"/>
+<%page args="wg_size, chunk, code, picked, ballots, prefetch, categories"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
+<%namespace name="by_ballots" file="partition_ballots.cl.mako"/>
 <%
     run = -(-chunk // wg_size)
     split_type, goes_left = ("row_split_t", "row_goes_left") if categories else ("code_split_t", "code_goes_left")
+    with_ballots = ballots and wg_size % 32 == 0
 %>
+% if not with_ballots:
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
+% endif
 ${codes.in_columns(code)}
-% if wg_size > 1:
+% if wg_size > 1 and not with_ballots:
 #define LEFT 0x80000000u
 /* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
 #define PLACE(i) ((i) + (i) / ${run})
@@ -67,11 +73,10 @@ typedef struct { u32 begin, size, base, in_order, node_begin, node_end, first_ro
 /* The children's counters: of a page's rows, by which tasks take their places, and of all rows. */
 typedef struct { GLOBAL node_t* nodes; GLOBAL u32* rows; } children_t;
 
-FN void count_rows(const children_t children, const u32 n_left, const u32 n_right, u32* left, u32* right) {
-    *left = atomic_add_global_u32(&children.nodes[0].count, n_left);
-    *right = atomic_add_global_u32(&children.nodes[1].count, n_right);
-    atomic_add_global_u32(&children.rows[0], n_left);
-    atomic_add_global_u32(&children.rows[1], n_right);
+/* Take places for n rows among those of a child; return the first. */
+FN u32 take_places(const children_t children, const u32 child, const u32 n) {
+    atomic_add_global_u32(&children.rows[child], n);
+    return atomic_add_global_u32(&children.nodes[child].count, n);
 }
 
 FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
@@ -96,13 +101,13 @@ FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
         n_left += left;
         n_right += 1 - left;
     }
-    u32 lefts_before, rights_before;
-    count_rows(children, n_left, n_right, &lefts_before, &rights_before);
-    const u32 left_at = task.node_begin + lefts_before;
-    const u32 right_at = task.node_end - n_right - rights_before;
+    const u32 left_at = task.node_begin + take_places(children, 0, n_left);
+    const u32 right_at = task.node_end - n_right - take_places(children, 1, n_right);
     for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
     for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
 }
+% elif with_ballots:
+${by_ballots.move_rows(wg_size, run, goes_left, split_type)}
 % else:
 /* Order a task's rows in local memory: those that go left first. Returns how many go left, and in
    `taken` the places that the task has from the children's counters. */
@@ -114,10 +119,8 @@ FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u3
     for (u32 i = run_begin; i < run_end; i++) n_left += staged[PLACE(i)] >> 31;
     u32 left_at = group_scan(n_left, shared, &total);
     if (LOCAL_ID == 0) {
-        u32 lefts_before, rights_before;
-        count_rows(children, total, size - total, &lefts_before, &rights_before);
-        taken[0] = lefts_before;
-        taken[1] = rights_before;
+        taken[0] = take_places(children, 0, total);
+        taken[1] = take_places(children, 1, size - total);
     }
     u32 right_at = total + run_begin - left_at;
     u32 mine[${run}];
@@ -134,6 +137,11 @@ FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u3
 }
 % endif
 
+% if with_ballots:
+/* with more registers too few groups would run at a time to hide how long memory takes */
+#undef GROUPS_OF_A_UNIT
+#define GROUPS_OF_A_UNIT ${max(1, 1536 // wg_size)}
+% endif
 KERNEL(${wg_size}) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees, const u32 fixed_slot,
         const u32 slot_cells, const u32 least_cleared, ${codes.column_parameters(code)},
@@ -144,7 +152,10 @@ KERNEL(${wg_size}) move(
         const u32 set_words, GLOBAL const u32* RESTRICT sets,
 % endif
         GLOBAL i64* RESTRICT pool, GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
-% if wg_size > 1:
+% if with_ballots:
+    LOCAL_ARRAY(u32, counts, ${wg_size // 32});
+    LOCAL_ARRAY(u32, taken, 2);
+% elif wg_size > 1:
     LOCAL_ARRAY(u32, shared, ${wg_size});
     LOCAL_ARRAY(u32, staged, ${chunk + wg_size});
     LOCAL_ARRAY(u32, taken, 2);
@@ -159,7 +170,7 @@ KERNEL(${wg_size}) move(
     clear_next(pool, nodes, picks, first, next_first, count, n_trees, fixed_slot, slot_cells, least_cleared);
     const u32 n_tasks = levels[depth].row_tasks;
     for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
-        const u32 index = find_node(task_begin, count, number);
+        const u32 index = find_node${"_by_warp" if with_ballots else ""}(task_begin, count, number);
         GLOBAL const node_t* node = &nodes[NODE_OF(index)];
         children_t children;
         children.nodes = &nodes[node->left];
@@ -184,6 +195,8 @@ KERNEL(${wg_size}) move(
         const column_t column = column_of(${codes.column(code)}, node->feature);
 % if wg_size == 1:
         move_rows(task, rows, moved, column, split, children);
+% elif with_ballots:
+        move_rows(task, rows, moved, column, split, children, counts, taken);
 % else:
         for (u32 i = LOCAL_ID; i < task.size; i += ${wg_size}) {
             const u32 row = row_of(task, rows, i);

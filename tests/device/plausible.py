@@ -35,6 +35,7 @@ LIBRARIES = frozenset(
         "packed_sums",
         *("pairs_of_nodes", "node_borders"),
         *("column_walks", "closed_features", "runs_of_borders", "ordered_sums", "leaf_of_rows"),
+        "partition_ballots",
         "run_sums",
         "value_codes",
     }
@@ -144,6 +145,7 @@ VALUES: dict[str, list[Any]] = {
             "tables",
             "many",
             "pair",
+            "ballots",
         )
     },
 }

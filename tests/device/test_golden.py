@@ -74,11 +74,23 @@ SOURCES = {
     ),
     "partition-sequential": (
         "partition",
-        {"wg_size": 1, **_MOVED, "code": "u8", "picked": 0, "prefetch": 48},
+        {"wg_size": 1, **_MOVED, "code": "u8", "picked": 0, "ballots": False, "prefetch": 48},
     ),
     "partition-portable": (
         "partition",
-        {"wg_size": 256, **_MOVED, "code": "u16", "picked": 1, "prefetch": 0},
+        {"wg_size": 256, **_MOVED, "code": "u16", "picked": 1, "ballots": False, "prefetch": 0},
+    ),
+    "partition-ballots": (
+        "partition",
+        {
+            "wg_size": 64,
+            **_MOVED,
+            "chunk": 256,
+            "code": "u8",
+            "picked": 0,
+            "ballots": True,
+            "prefetch": 0,
+        },
     ),
     "update_margins-by_rows": (
         "update_margins",

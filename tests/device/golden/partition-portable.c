@@ -10,6 +10,7 @@
 
 
 
+
 FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     const u32 id = LOCAL_ID;
     shared[0 + id] = value0;
@@ -94,11 +95,10 @@ typedef struct { u32 begin, size, base, in_order, node_begin, node_end, first_ro
 /* The children's counters: of a page's rows, by which tasks take their places, and of all rows. */
 typedef struct { GLOBAL node_t* nodes; GLOBAL u32* rows; } children_t;
 
-FN void count_rows(const children_t children, const u32 n_left, const u32 n_right, u32* left, u32* right) {
-    *left = atomic_add_global_u32(&children.nodes[0].count, n_left);
-    *right = atomic_add_global_u32(&children.nodes[1].count, n_right);
-    atomic_add_global_u32(&children.rows[0], n_left);
-    atomic_add_global_u32(&children.rows[1], n_right);
+/* Take places for n rows among those of a child; return the first. */
+FN u32 take_places(const children_t children, const u32 child, const u32 n) {
+    atomic_add_global_u32(&children.rows[child], n);
+    return atomic_add_global_u32(&children.nodes[child].count, n);
 }
 
 FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
@@ -115,10 +115,8 @@ FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u3
     for (u32 i = run_begin; i < run_end; i++) n_left += staged[PLACE(i)] >> 31;
     u32 left_at = group_scan(n_left, shared, &total);
     if (LOCAL_ID == 0) {
-        u32 lefts_before, rights_before;
-        count_rows(children, total, size - total, &lefts_before, &rights_before);
-        taken[0] = lefts_before;
-        taken[1] = rights_before;
+        taken[0] = take_places(children, 0, total);
+        taken[1] = take_places(children, 1, size - total);
     }
     u32 right_at = total + run_begin - left_at;
     u32 mine[8];

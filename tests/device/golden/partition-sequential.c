@@ -12,6 +12,7 @@
 
 
 
+
 FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     (void)shared;
     *before0 = 0;
@@ -74,11 +75,10 @@ typedef struct { u32 begin, size, base, in_order, node_begin, node_end, first_ro
 /* The children's counters: of a page's rows, by which tasks take their places, and of all rows. */
 typedef struct { GLOBAL node_t* nodes; GLOBAL u32* rows; } children_t;
 
-FN void count_rows(const children_t children, const u32 n_left, const u32 n_right, u32* left, u32* right) {
-    *left = atomic_add_global_u32(&children.nodes[0].count, n_left);
-    *right = atomic_add_global_u32(&children.nodes[1].count, n_right);
-    atomic_add_global_u32(&children.rows[0], n_left);
-    atomic_add_global_u32(&children.rows[1], n_right);
+/* Take places for n rows among those of a child; return the first. */
+FN u32 take_places(const children_t children, const u32 child, const u32 n) {
+    atomic_add_global_u32(&children.rows[child], n);
+    return atomic_add_global_u32(&children.nodes[child].count, n);
 }
 
 FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
@@ -100,10 +100,8 @@ FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
         n_left += left;
         n_right += 1 - left;
     }
-    u32 lefts_before, rights_before;
-    count_rows(children, n_left, n_right, &lefts_before, &rights_before);
-    const u32 left_at = task.node_begin + lefts_before;
-    const u32 right_at = task.node_end - n_right - rights_before;
+    const u32 left_at = task.node_begin + take_places(children, 0, n_left);
+    const u32 right_at = task.node_end - n_right - take_places(children, 1, n_right);
     for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
     for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
 }
