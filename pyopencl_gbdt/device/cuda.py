@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -37,9 +38,12 @@ _OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
 #: The driver's errors for a kernel that needs more registers or shared memory than there are.
 _TOO_MUCH = ("LAUNCH_OUT_OF_RESOURCES", "cudaErrorLaunchOutOfResources")
 _lock = threading.RLock()
-#: Loaded modules by process, device and source. Loading one again takes the driver longer
-#: than binding a fit's launches of it.
+#: Loaded modules by process, device and source, with their kernels by name. Loading one again takes
+#: the driver longer than binding a fit's launches of it.
 _modules: dict[tuple[Any, ...], Any] = {}
+#: Streams that devices have left, by process and card. CuPy's pool keeps free memory for each
+#: stream: with a new one every array of a fit would be allocated by the driver.
+_left_streams: dict[tuple[int, int], list[Any]] = {}
 _STATIC_SHARED_BYTES = 48 * 1024
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: a kernel that needs more has to say so.
 _LARGE_LOCAL = 8
@@ -92,13 +96,26 @@ def list_capabilities() -> list[Capabilities]:
 
 
 class CudaProgram(Program):
-    """A loaded CUDA module."""
+    """A loaded CUDA module, with its kernels by name."""
 
-    def __init__(self, device: CudaDevice, module: Any, source: str, wg_size: int) -> None:
+    def __init__(
+        self, device: CudaDevice, loaded: tuple[Any, dict[str, Any]], source: str, wg_size: int
+    ) -> None:
         self.device = device
-        self.module = module
+        self.module, self._functions = loaded
         self.source = source
         self.wg_size = wg_size
+
+    def function(self, name: str) -> Any:
+        """Return a kernel; it is looked up once for all programs of its module."""
+        found = self._functions.get(name)
+        if found is None:
+            with self.device.cuda:
+                found = self.module.get_function(name)
+                if self.large_local:
+                    cupy.cuda.driver.funcSetAttribute(found.ptr, _LARGE_LOCAL, self.large_local)
+            self._functions[name] = found
+        return found
 
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         return Launch(name, _Enqueue(self, name, groups, args))
@@ -112,14 +129,10 @@ class _Enqueue:
 
     def __init__(self, program: CudaProgram, name: str, groups: Groups, args: Any) -> None:
         self.program, self.name, self.device = program, name, program.device
-        self.local = program.large_local
-        with self.device.cuda:
-            self.kernel = program.module.get_function(name)
-            if self.local:
-                cupy.cuda.driver.funcSetAttribute(self.kernel.ptr, _LARGE_LOCAL, self.local)
+        self.kernel, self.local = program.function(name), program.large_local
         self.grid = groups if isinstance(groups, tuple) else (groups, 1)
         self.block = (program.wg_size, 1, 1)
-        self.handles = tuple(a.handle if isinstance(a, DeviceArray) else a for a in args)
+        self.handles = tuple([a.handle if isinstance(a, DeviceArray) else a for a in args])
         self.args = args  # keeps the arrays alive as long as the launch
 
     def __call__(self) -> None:
@@ -150,9 +163,19 @@ class CudaDevice(Device):
         if profile:
             self.profiler = Profiler(_seconds)
         self.cuda = cupy.cuda.Device(int(caps.device_id.split(":")[1]))
-        with self.cuda:
-            self.stream = cupy.cuda.Stream(non_blocking=True)
+        self.stream = self._stream()
         self._handed: deque[Array] = deque(maxlen=_MOST_HANDED)
+
+    def _stream(self) -> Any:
+        """Return a stream that no other device uses; it is left to later ones."""
+        left = _left_streams.setdefault((os.getpid(), self.cuda.id), [])
+        try:
+            stream = left.pop()
+        except IndexError:
+            with self.cuda:
+                stream = cupy.cuda.Stream(non_blocking=True)
+        weakref.finalize(self, left.append, stream).atexit = False
+        return stream
 
     @contextlib.contextmanager
     def guarded(self, doing: str, program: Program | None = None) -> Iterator[None]:
@@ -189,13 +212,13 @@ class CudaDevice(Device):
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
         try:
             with self.cuda, self.stream:
-                raw = cupy.empty(nbytes, np.uint8)
+                memory = cupy.cuda.alloc(nbytes)
         except cupy.cuda.memory.OutOfMemoryError as error:
             raise MemoryPlanError(
                 f"{self.caps.label} cannot allocate {nbytes} bytes beside the "
                 f"{self.allocated_bytes} already taken: {error}; use fewer rows or features"
             ) from error
-        return raw[: array.nbytes].view(array.dtype).reshape(array.shape)
+        return cupy.ndarray(array.shape, array.dtype, memory)
 
     def _clear(self, array: DeviceArray) -> None:
         if array.nbytes:
@@ -210,8 +233,7 @@ class CudaDevice(Device):
                 place.copy_from_device_async(source.handle.data, source.nbytes, self.stream)
 
     def _bytes_of(self, whole: DeviceArray, begin: int, array: DeviceArray) -> Any:
-        raw = whole.handle[begin : begin + array.nbytes]
-        return raw.view(array.dtype).reshape(array.shape)
+        return cupy.ndarray(array.shape, array.dtype, whole.handle.data + begin)
 
     def _part(
         self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
@@ -309,7 +331,7 @@ class CudaDevice(Device):
         place = os.getpid(), self.cuda.id, source
         with _lock:
             if place not in _modules:
-                _modules[place] = self._module(template, source, wg_size, params)
+                _modules[place] = self._module(template, source, wg_size, params), {}
             return CudaProgram(self, _modules[place], source, wg_size)
 
     def _module(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:

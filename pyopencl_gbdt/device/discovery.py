@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from pyopencl_gbdt.device import driver_folders, faults, forked, pretend
 from pyopencl_gbdt.device.base import Device
+from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.device_info import DeviceInfo
 from pyopencl_gbdt.errors import DeviceError
 
@@ -22,6 +23,10 @@ _ALLOWED = (
     "'auto', 'gpu', 'gpu:<n>', 'cpu', 'opencl', 'opencl:<platform>:<device>', 'cuda', 'cuda:<n>' "
     "or a part of a platform's or device's name"
 )
+
+#: Capabilities of devices that were opened: a fit looks them up in tables a hundred times, and the
+#: same object is found faster than an equal one.
+_opened: dict[Capabilities, Capabilities] = {}
 
 
 def _opencl() -> tuple[list[DeviceInfo], list[str]]:
@@ -79,13 +84,23 @@ def _cuda() -> tuple[list[DeviceInfo], list[str]]:
     return [DeviceInfo(caps.device_id, pretend.applied(caps), "") for caps in listed], []
 
 
-def survey() -> tuple[list[DeviceInfo], list[str]]:
-    """Return every device, and notes on interfaces and platforms that could not be listed."""
+def survey(interface: str = "") -> tuple[list[DeviceInfo], list[str]]:
+    """Return every device, and notes on interfaces and platforms that could not be listed.
+
+    Parameters
+    ----------
+    interface : {"", "opencl", "cuda"}
+        Of which devices are listed; ``""`` is both.
+    """
     forked.check()
     forked.remember()
-    opencl_devices, opencl_notes = _opencl()
-    cuda_devices, cuda_notes = _cuda()
-    return opencl_devices + cuda_devices, opencl_notes + cuda_notes
+    found: list[DeviceInfo] = []
+    notes: list[str] = []
+    for name, listed in (("opencl", _opencl), ("cuda", _cuda)):
+        if interface in ("", name):
+            some, said = listed()
+            found, notes = found + some, notes + said
+    return found, notes
 
 
 def devices() -> list[DeviceInfo]:
@@ -188,6 +203,11 @@ def find(spec: str = "auto") -> DeviceInfo:
     if wanted in ("", "auto") and os.environ.get(ENVIRONMENT, "").strip():
         wanted = os.environ[ENVIRONMENT].strip().lower()
         asked = f"device={wanted!r} ({ENVIRONMENT})"
+    interface = wanted.partition(":")[0]
+    if wanted != interface and interface in ("opencl", "cuda"):  # one device: that saves time
+        named = [info for info in survey(interface)[0] if _matches(wanted, info) and info.usable]
+        if named:
+            return named[0]
     found, notes = survey()
     matching = [info for info in found if _matches(wanted or "auto", info)]
     usable = sorted((info for info in matching if info.usable), key=_rank)
@@ -246,10 +266,11 @@ def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device
         return spec
     info = find(spec)
     assert info.caps is not None
-    if info.caps.api == "cuda":
+    caps = _opened.setdefault(info.caps, info.caps)
+    if caps.api == "cuda":
         from pyopencl_gbdt.device.cuda import CudaDevice
 
-        return CudaDevice(info.caps, profile=profile)
+        return CudaDevice(caps, profile=profile)
     from pyopencl_gbdt.device.opencl import OpenCLDevice
 
-    return OpenCLDevice(info.handle, info.caps, profile=profile)
+    return OpenCLDevice(info.handle, caps, profile=profile)

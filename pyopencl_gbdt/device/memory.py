@@ -23,7 +23,7 @@ class MemoryPlan:
         """Add an array to the plan; each name can be added once."""
         if name in self.arrays:
             raise ValueError(f"array {name!r} is planned twice")
-        full = (int(shape),) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
+        full = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(map(int, shape))
         self.arrays[name] = (full, np.dtype(dtype))
 
     def add_missing(self, other: MemoryPlan) -> None:

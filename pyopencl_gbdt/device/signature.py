@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,8 @@ from pyopencl_gbdt.dtypes import STRUCTS
 
 #: Most arguments that a launch may give by position.
 MOST_POSITIONAL = 8
+#: Integers that a parameter keeps in its kernel's type.
+_MOST_KNOWN = 256
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _KERNEL = re.compile(r"\bKERNEL\(\s*\d+\s*\)\s*(\w+)\s*\(([^()]*)\)\s*\{")
@@ -57,9 +59,12 @@ class Parameter:
     name: str
     type: str
     is_array: bool
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def take(self, kernel: str, value: Any) -> Any:
         """Check an argument; return it, numbers converted to the kernel's type.
+
+        A fit binds some 700 arguments, so what was found of a dtype or an int is kept.
 
         Raises
         ------
@@ -69,12 +74,19 @@ class Parameter:
         if self.is_array:
             if not hasattr(value, "handle"):
                 raise self._wrong(kernel, value, f"a DeviceArray of {self.type}")
-            if not _holds(self.name, self.type, value.dtype):
-                raise self._wrong(kernel, f"an array of {value.dtype}", f"one of {self.type}")
+            if value.dtype not in self._known:
+                if not _holds(self.name, self.type, value.dtype):
+                    raise self._wrong(kernel, f"an array of {value.dtype}", f"one of {self.type}")
+                self._known[value.dtype] = True
             return value
+        if value.__class__ is int and value in self._known:
+            return self._known[value]
         if hasattr(value, "handle"):
             raise self._wrong(kernel, value, f"a number, {self.type}")
-        return self._number(kernel, value)
+        number = self._number(kernel, value)
+        if value.__class__ is int and len(self._known) < _MOST_KNOWN:
+            self._known[value] = number
+        return number
 
     def _number(self, kernel: str, value: Any) -> Any:
         if self.type == "f32":
@@ -84,19 +96,12 @@ class Parameter:
         number, (least, most) = int(value), _LIMITS[self.type]
         if not least <= number <= most:
             raise self._wrong(kernel, value, f"{least}..{most}, {self.type}")
-        return _scalar(self.type, number)
+        return _SCALARS[self.type](number)
 
     def _wrong(self, kernel: str, value: Any, expected: str) -> TypeError:
         return TypeError(f"kernel {kernel!r}: {self.name}={value!r}: expected {expected}")
 
 
-@lru_cache(maxsize=4096)
-def _scalar(kind: str, number: int) -> Any:
-    """Return a number of a kernel's type; the launches of a fit share most of them."""
-    return _SCALARS[kind](number)
-
-
-@lru_cache(maxsize=4096)
 def _holds(name: str, kind: str, dtype: np.dtype[Any]) -> bool:
     """Tell whether a parameter of a kernel's type takes arrays of a dtype."""
     if kind == _ANY:

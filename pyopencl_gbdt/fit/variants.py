@@ -101,8 +101,8 @@ class FitVariants(FitShape):
 
     def variant(self, kernel: str) -> Variant:
         """Return the row of the variant table that this fit uses for a kernel."""
-        rows = self.n_parallel, self.gathers
-        shape = self.tiled is None, self.policy.picks, id(self.layout), *rows
+        codes = self.layout.most_codes if kernel == "histogram" else 0
+        shape = self.tiled is None, self.policy.picks, codes, self.n_parallel, self.gathers
         key = kernel, len(variants.REFUSED), *shape  # a variant that fails is refused
         if key not in self.chosen_variants:
             self.chosen_variants[key] = self._choose(kernel)

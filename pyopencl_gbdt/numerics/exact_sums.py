@@ -33,12 +33,13 @@ def exact_mean(values: F32, weight: F32 | None) -> Fraction:
 def exact_sum(values: F32, weight: F32 | None) -> Fraction:
     """Return the (weighted) sum; parameters as for ``exact_mean``."""
     high, low = np.zeros(_N_PLACES, np.int64), np.zeros(_N_PLACES, np.int64)
-    whole = 0
+    whole, others = 0, 0
     for begin in range(0, values.size, _CHUNK):
         rows = slice(begin, begin + _CHUNK)
         if weight is None and _are_whole(values[rows]):
             whole += int(values[rows].sum(dtype=np.float64))
             continue
+        others += 1
         mantissa, exponent = _decompose(values[rows])
         if weight is not None:
             other, shift = _decompose(weight[rows])
@@ -47,6 +48,8 @@ def exact_sum(values: F32, weight: F32 | None) -> Fraction:
         # Each half has 24 bits, so the float64 sums of a chunk are exact.
         high += _by_place(place, mantissa >> 24)
         low += _by_place(place, mantissa & 0xFFFFFF)
+    if not others:
+        return Fraction(whole)
     pairs = zip(high.tolist(), low.tolist(), strict=True)
     total = sum(((h << 24) + lo) << i for i, (h, lo) in enumerate(pairs) if h or lo)
     return whole + Fraction(total) * Fraction(2) ** _LOWEST

@@ -79,7 +79,7 @@ class ParameterRow:
 
     def convert(self, value: object, spelling: str | None = None) -> Value:
         """Convert `value` to `kind`, or raise `ParameterError` with the user's ``spelling``."""
-        if value is None:
+        if value is None or value is self.default:
             return self.default
         name = spelling or self.name
         if self.name == "device":
@@ -103,7 +103,7 @@ class ParameterRow:
 
     def _checked(self, value: object, name: str) -> int | float:
         """Return `value` as a number within the bounds, or raise."""
-        number = _number(value, name, self.expected, integral=self.kind is int)
+        number = _number(value, name, self, integral=self.kind is int)
         below = self.low is not None and (
             number < self.low or (self.low_open and number == self.low)
         )
@@ -211,12 +211,12 @@ def _spelled_out(text: str) -> object:
     return int(text) if _WHOLE.fullmatch(text.strip()) else float(text)
 
 
-def _number(value: object, name: str, expected: str, *, integral: bool) -> int | float:
+def _number(value: object, name: str, row: ParameterRow, *, integral: bool) -> int | float:
     """Return a real number as int or float; refuse bool, NaN, infinity and other strings."""
     if isinstance(value, str):
         value = _spelled_out(value)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name}={show(value)}: expected {expected}; give a number")
+        raise ParameterError(f"{name}={show(value)}: expected {row.expected}; give a number")
     if integral and isinstance(value, numbers.Integral):
         return int(value)
     try:
@@ -225,12 +225,12 @@ def _number(value: object, name: str, expected: str, *, integral: bool) -> int |
         number = math.inf
     if not abs(number) <= FLOAT32_MAX:  # also true for NaN
         raise ParameterError(
-            f"{name}={show(value)}: expected {expected}; give a number that float32 can hold"
+            f"{name}={show(value)}: expected {row.expected}; give a number that float32 can hold"
         )
     if not integral:
         return number
     if number != math.floor(number):
-        raise ParameterError(f"{name}={show(value)}: expected {expected}; give a whole number")
+        raise ParameterError(f"{name}={show(value)}: expected {row.expected}; give a whole number")
     return int(number)
 
 

@@ -21,7 +21,7 @@ BROKEN = make_info("no compiler", device_id="opencl:2:0")
 @pytest.fixture
 def four(monkeypatch):
     listed = [GPU, SIMULATOR, BROKEN, CUDA]
-    monkeypatch.setattr(discovery, "survey", lambda: (listed, []))
+    monkeypatch.setattr(discovery, "survey", lambda interface="": (listed, []))
     monkeypatch.setattr(plan, "devices", lambda: listed)
 
 
@@ -50,7 +50,9 @@ def test_devices_that_are_not_there(four, text, words):
 
 def test_all_without_a_device_says_what_to_do(monkeypatch):
     monkeypatch.delenv(discovery.ENVIRONMENT, raising=False)
-    monkeypatch.setattr(discovery, "survey", lambda: ([SIMULATOR], ["OpenCL: nothing"]))
+    monkeypatch.setattr(
+        discovery, "survey", lambda interface="": ([SIMULATOR], ["OpenCL: nothing"])
+    )
     monkeypatch.setattr(plan, "devices", lambda: [SIMULATOR])
     with pytest.raises(DeviceError, match="Next: "):
         plan.choose_devices("all")
