@@ -25,7 +25,7 @@
 <%
     run = -(-chunk // wg_size)
     split_type, goes_left = ("row_split_t", "row_goes_left") if categories else ("code_split_t", "code_goes_left")
-    with_ballots = ballots and wg_size % 32 == 0
+    with_ballots = ballots and wg_size % 32 == 0 and run <= 32  # a bit for each row of a work-item
 %>
 % if not with_ballots:
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
