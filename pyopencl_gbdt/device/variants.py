@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyopencl_gbdt.device import tuning
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.variant import NEEDS, Variant
+from pyopencl_gbdt.device.variant import NEEDS, Kernel, Variant
 from pyopencl_gbdt.device.variant_table import KERNELS, LOCAL_HEADROOM, TABLE
 from pyopencl_gbdt.errors import ParameterError
 
@@ -34,14 +34,27 @@ def refusal(variant: Variant, caps: Capabilities) -> tuple[str, str, str, str]:
     return caps.device_id, caps.driver, variant.kernel, variant.name
 
 
+#: What ``_ranked`` has returned, with the table's entry and the capabilities that it is for.
+_rankings: dict[tuple[str, int], tuple[Kernel, Capabilities, list[Variant]]] = {}
+
+
+def _ranked(kernel: str, caps: Capabilities) -> list[Variant]:
+    """Return the variants that a device can run, those for its kind first; a fit asks often."""
+    entry, key = KERNELS[kernel], (kernel, id(caps))
+    found = _rankings.get(key)
+    if found is None or found[0] is not entry or found[1] is not caps:
+        order = sorted(runnable(kernel, caps), key=lambda variant: not variant.suits(caps))
+        found = _rankings[key] = entry, caps, order
+    return found[2]
+
+
 def fallbacks(kernel: str, caps: Capabilities) -> list[Variant]:
     """Return the variants that a device can run, best first.
 
     First comes the one that was tuned for the device (see ``tuning``), then those for its kind,
     then the others. Variants in ``REFUSED`` are left out, unless all of them are.
     """
-    variants = sorted(runnable(kernel, caps), key=lambda variant: not variant.suits(caps))
-    variants = tuning.tuned(kernel, variants, caps)
+    variants = tuning.tuned(kernel, _ranked(kernel, caps), caps)
     return [variant for variant in variants if refusal(variant, caps) not in REFUSED] or variants
 
 
