@@ -140,7 +140,7 @@ FN u32 order_rows(const u32 size, LOCAL u32* staged, LOCAL u32* shared, LOCAL u3
 % if with_ballots:
 /* with more registers too few groups would run at a time to hide how long memory takes */
 #undef GROUPS_OF_A_UNIT
-#define GROUPS_OF_A_UNIT ${max(1, 1536 // wg_size)}
+#define GROUPS_OF_A_UNIT ${max(1, (1024 if code == "tiled" else 1280) // wg_size)}
 % endif
 KERNEL(${wg_size}) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees, const u32 fixed_slot,

@@ -34,7 +34,7 @@ def gaps_of(built: Built, usages: Iterable[Usage], target: Target) -> list[str]:
         where = f"{target.chip}: {built.name}, {usage.kernel}"
         if usage.spilled and built.label != FOR_CPUS:
             gaps.append(f"{where}: {usage.spilled} registers or bytes spilled")
-        if usage.local_bytes > target.caps.local_bytes:
+        if usage.local_bytes > max(target.caps.local_bytes, target.caps.unit_local_bytes):
             gaps.append(
                 f"{where}: {usage.local_bytes} bytes local memory of {target.caps.local_bytes}"
             )

@@ -25,6 +25,8 @@ _LIBCLC = Path("/usr/lib/clc/amdgcn-amd-amdhsa.bc")
 OPENCL_OPTIONS = ("-cl-std=CL1.2",)
 CUDA_OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
 _REMARK = re.compile(r"remark:\s+([A-Za-z ]+?)(?: \[[^\]]*\])?: (\S+) \[-Rpass")
+#: What a kernel has beyond the local memory that it declares, in words of 4 bytes.
+_LARGE_LOCAL = re.compile(r"LOCAL_LARGE\(i32, \w+, (\d+)\);")
 _NAME = re.compile(r"remark: Function Name: (\w+)")
 #: Waves of a SIMD at most: gfx9 but gfx90a and gfx94 has 10, those 8, gfx10 and later 16.
 _WAVES = {"gfx906": 10, "gfx90a": 8, "gfx942": 8}
@@ -170,6 +172,7 @@ def compile_nvidia(source: str, wg_size: int, target: Target, folder: Path) -> l
     log = buffer.value.decode("utf-8", "replace")
     if status:
         raise CompileError(log[-4000:])
+    asked = sum(4 * int(n) for n in _LARGE_LOCAL.findall(source))  # by the launch
     found = []
     for part in re.split(r"(?=Compiling entry function)", log)[1:]:
 
@@ -179,7 +182,7 @@ def compile_nvidia(source: str, wg_size: int, target: Target, folder: Path) -> l
 
         name = re.search(r"entry function '(\w+)'", part)
         assert name is not None
-        registers, local = number(r"Used (\d+) registers"), number(r"(\d+) bytes smem")
+        registers, local = number(r"Used (\d+) registers"), number(r"(\d+) bytes smem") + asked
         stores, loads = number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")
         found.append(
             Usage(

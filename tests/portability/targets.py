@@ -79,11 +79,11 @@ def _intel(chip: str, people_say: str, max_work_group: int, local_kib: int = 64)
     return Target("intel", chip, people_say, caps)
 
 
-def _nvidia(number: int, people_say: str) -> Target:
+def _nvidia(number: int, people_say: str, unit_local_kib: int) -> Target:
     caps = replace(
         _GPU, api="cuda", device_id="cuda:0", name=f"sm_{number}", vendor="NVIDIA",
         platform="CUDA", max_work_group=1024, local_bytes=48 * 1024,
-        warp_words=number >= 70, lookback=number >= 70,
+        warp_words=number >= 70, lookback=number >= 70, unit_local_bytes=unit_local_kib * 1024,
     )  # fmt: skip
     return Target("nvidia", f"sm_{number}", people_say, caps)
 
@@ -108,12 +108,12 @@ INTEL = (
     _intel("pvc", "Data Center GPU Max", 1024, 128),
 )
 NVIDIA = (
-    _nvidia(60, "P100"),
-    _nvidia(70, "V100"),
-    _nvidia(80, "A100"),
-    _nvidia(90, "H100, H200"),
-    _nvidia(100, "B100, B200"),
-    _nvidia(120, "GeForce RTX 50"),
+    _nvidia(60, "P100", 64),
+    _nvidia(70, "V100", 96),
+    _nvidia(80, "A100", 164),
+    _nvidia(90, "H100, H200", 228),
+    _nvidia(100, "B100, B200", 228),
+    _nvidia(120, "GeForce RTX 50", 100),
 )
 ALL = {
     row: tuple(

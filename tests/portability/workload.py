@@ -17,6 +17,7 @@ from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.packing import packed
 from pyopencl_gbdt.prediction.predict_codes import CodeWalk
+from pyopencl_gbdt.primitives import histogram_plan
 from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
 from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
@@ -131,6 +132,8 @@ def _histogram(device: NullDevice, variant: Variant) -> None:
         codes = device.empty((N_ROWS, 20), dtype)
         primitives.histogram(codes, pairs, n_bins, variant=variant)
         primitives.histogram(codes, pairs, n_bins, rows, variant=variant)
+        with patch.object(histogram_plan, "_LEAST_PAIRED", 0):  # as with many rows
+            primitives.histogram(codes, pairs, n_bins, variant=variant)
 
 
 def _quantile_summary(device: NullDevice, variant: Variant) -> None:

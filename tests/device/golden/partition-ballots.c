@@ -160,7 +160,7 @@ FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
 
 /* with more registers too few groups would run at a time to hide how long memory takes */
 #undef GROUPS_OF_A_UNIT
-#define GROUPS_OF_A_UNIT 24
+#define GROUPS_OF_A_UNIT 20
 KERNEL(64) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees, const u32 fixed_slot,
         const u32 slot_cells, const u32 least_cleared, const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u8* RESTRICT codes,
