@@ -88,7 +88,7 @@ class BlockOrder:
         """Return the kernel arguments that say where blocks lie, see cl_kernels/blocks.h."""
         return {
             "row_stride": self.together,
-            "block_stride": 1 if self.together == self.n_blocks > 2 else self.together * n_rows,
+            "block_stride": 1 if self.together == self.n_blocks else self.together * n_rows,
             "paired": int(self.together == 2),
         }
 

@@ -120,7 +120,7 @@ class CodeHistogram:
             self._program.bind(
                 "pack_codes", ceil_div(self.n_rows, self._chunk), codes=codes, blocks=page.codes,
                 n_rows=self.n_rows, n_features=self.n_features, last=self.n_bins - 1,
-                block_features=page.order.block_features, **page.block_strides(),
+                block_features=page.block_features, **page.block_strides(),
             )
         ]  # fmt: skip
 

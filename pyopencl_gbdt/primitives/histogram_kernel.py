@@ -178,7 +178,7 @@ class HistogramKernel:
             capacity = 1  # one block a range: others lie elsewhere, or behind padding
         where = (layout, capacity, order.places(), order.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
-        self.n_ranges = self._groups = len(ranges)
+        self.n_ranges = self._groups_in_x = len(ranges)
         self._numbers: dict[str, int] = {}
         offset = order.in_row_order(layout.feature_offset[:-1])
         fullest = order.in_row_order(layout.fullest).astype(order.dtype)
@@ -253,7 +253,7 @@ class HistogramKernel:
         )
         self._numbers = {"n_ranges": self.n_ranges}
         if pair:
-            self._groups = ceil_div(self.n_ranges, 2)
+            self._groups_in_x = ceil_div(self.n_ranges, 2)
             program.large_local = 2 * codes * BYTES_OF_BANKS
         return program
 
@@ -298,7 +298,7 @@ class HistogramKernel:
         """
         build = self.program.bind(
             "histogram",
-            (self._groups, groups),
+            (self._groups_in_x, groups),
             depth=depth,
             n_codes=self.n_codes,
             **self._numbers,

@@ -16,8 +16,8 @@
 ##
 ## params: wg_size; chunk, rows a task; code, the code's type, or tiled;
 ##         picked, nodes of every tree that split, rather than those of a level; 0: these;
-##         ballots, warps vote on where rows go; prefetch, rows ahead whose codes are asked for (0: not at all); categories, splits may be by
-##         sets of codes
+##         ballots, warps vote on where rows go; prefetch, rows ahead whose codes are asked for (0: not at
+##         all); categories, splits may be by sets of codes
 <%page args="wg_size, chunk, code, picked, ballots, prefetch, categories"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
