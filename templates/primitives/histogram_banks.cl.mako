@@ -73,9 +73,9 @@ FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) 
     if (all) atomic_add_global_i64(cell, (i64)all << 32);
 }
 
-#define CARRY(half, cell, old_one, old_two) \
-    if ((cell) % ${block} < block_##half.n_places) { \
-        GLOBAL i64* to = target + 2 * (block_##half.offset[(cell) % ${block}] + (cell) / 32); \
+#define CARRY(number, cell, old_one, old_two) \
+    if ((cell) % ${block} < block_##number.n_places) { \
+        GLOBAL i64* to = target + 2 * (block_##number.offset[(cell) % ${block}] + (cell) / 32); \
         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x); \
         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y); \
     }

@@ -46,7 +46,7 @@ FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) 
     if (all) atomic_add_global_i64(cell, (i64)all << 32);
 }
 
-#define CARRY(half, cell, old_one, old_two)     if ((cell) % 8 < block_##half.n_places) {         GLOBAL i64* to = target + 2 * (block_##half.offset[(cell) % 8] + (cell) / 32);         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x);         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y);     }
+#define CARRY(number, cell, old_one, old_two)     if ((cell) % 8 < block_##number.n_places) {         GLOBAL i64* to = target + 2 * (block_##number.offset[(cell) % 8] + (cell) / 32);         carry(to + (swapped ? 1 : 0), old_one, one, swapped ? high.y : high.x);         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y);     }
 
 #define TURNED(word) ((u32)((((u64)(word) << 32) | (word)) >> shift))
 
