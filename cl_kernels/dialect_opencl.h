@@ -51,8 +51,9 @@ typedef int2 i32x2;
 #define GLOBAL_ID ((u64)get_group_id(0) * get_local_size(0) + get_local_id(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
-/* Tell the processor that an address will be read soon. Only for CPUs: their compilers are based on Clang,
-   which has this builtin. PoCL's own `prefetch` does nothing. */
+/* Tell the processor that an address will be read soon. Only for PoCL and Intel's CPU runtime, see
+   `Capabilities.prefetches`: their compilers are based on Clang, which has this builtin, while Mesa's translator
+   to SPIR-V refuses it. PoCL's own `prefetch` does nothing. */
 #define PREFETCH(address) __builtin_prefetch((const void*)(size_t)(address))
 
 /* Read and write words that other work-groups access at the same time. A word is read and written as a

@@ -51,6 +51,9 @@ class Capabilities:
     """Double precision; no kernel needs it, the split search of CPUs is faster with it."""
     unified_memory: bool
     """Whether device and host share memory (CPUs, integrated GPUs)."""
+    prefetches: bool = False
+    """Whether prefetch instructions compile and make kernels faster. Set only for CPU runtimes with
+    which this was measured."""
     unit_local_bytes: int = 0
     """Local memory that the work-groups of a compute unit share, in bytes, where one that asks for
     it may have more than ``local_bytes`` (CUDA); 0 elsewhere."""
@@ -59,11 +62,6 @@ class Capabilities:
     def side_by_side(self) -> bool:
         """Whether the work-items of a group run at the same time (GPUs), not in turn (CPUs)."""
         return self.kind != "cpu"
-
-    @property
-    def prefetches(self) -> bool:
-        """Whether prefetch instructions make kernels faster."""
-        return self.kind == "cpu" and not self.is_simulator
 
     def row_groups(self, n_rows: int) -> int:
         """Return the work-groups that share rows evenly in passes over every row."""

@@ -6,6 +6,7 @@ none of these: the kernels or the discovery avoid the fault on all devices.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -67,7 +68,8 @@ def _old_rusticl(caps: Capabilities) -> bool:
 
 
 def _llvmpipe(caps: Capabilities) -> bool:
-    return _platform("rusticl")(caps) and "llvmpipe" in caps.name.lower()
+    # zink's name has llvmpipe's in brackets where it runs on a processor, and trains correctly
+    return _platform("rusticl")(caps) and caps.name.lower().startswith("llvmpipe")
 
 
 def _apple(kind: str) -> Callable[[Capabilities], bool]:
@@ -98,11 +100,12 @@ TABLE: tuple[Fault, ...] = (
     ),
     Fault(
         "Mesa rusticl on llvmpipe",
-        "both branches of a conditional load may run, which can crash",
-        "install PoCL (pip install 'pyopencl_gbdt[cpu]') to train on a CPU",
+        "this driver for processors executes loads that no work-item asks for, and trainings crash",
+        "use PoCL to train on a processor (pip install 'pyopencl_gbdt[cpu]'); for a card, name its "
+        "driver in RUSTICL_ENABLE (AMD: radeonsi, Intel: iris)",
         f"{_GITHUB}/tinygrad/tinygrad/issues/16706",
         _llvmpipe,
-        warn=True,
+        refuse=True,
     ),
     Fault(
         "Mesa Clover",
@@ -218,3 +221,24 @@ def apply(caps: Capabilities) -> tuple[Capabilities, str, list[str]]:
         if fault.limit is not None:
             caps = fault.limit(caps)
     return caps, problem, notes
+
+
+def why_no_device(platform: str) -> list[str]:
+    """Return why a platform lists no device, and what to do; empty if no reason is known.
+
+    Parameters
+    ----------
+    platform : str
+        Name of an OpenCL platform without devices.
+    """
+    if "rusticl" not in platform.lower():
+        return []
+    enabled = os.environ.get("RUSTICL_ENABLE", "").strip()
+    reason = "RUSTICL_ENABLE is not set"
+    if enabled:
+        reason = f"RUSTICL_ENABLE={enabled} names no driver of a card that is here"
+    return [
+        f"OpenCL: Mesa's rusticl is installed, but offers no device: {reason}. For an AMD card run "
+        "`export RUSTICL_ENABLE=radeonsi` before Python starts, for an Intel card "
+        "`export RUSTICL_ENABLE=iris`"
+    ]

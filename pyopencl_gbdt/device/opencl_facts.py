@@ -15,6 +15,12 @@ def message(error: Exception) -> str:
     return str(error).strip() or type(error).__name__
 
 
+#: CPU runtimes with which decoupled look-back was tested and prefetching was measured: platforms.
+_TESTED_CPU_RUNTIMES = ("Portable Computing Language", "Intel(R)")
+#: What the embedded profile must add. A full profile has both.
+_INT64_EXTENSION = "cles_khr_int64"
+_ROUNDING = {"ROUND_TO_NEAREST": "rounding to nearest", "INF_NAN": "infinity and NaN"}
+
 #: What the driver said of a device, by process, device and identifier: every fit lists the devices.
 _known: dict[tuple[int, int, str], tuple[Capabilities, str]] = {}
 
@@ -48,6 +54,7 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         kind = "gpu"
     elif device.type & cl.device_type.CPU:
         kind = "cpu"
+    tested_cpu = kind == "cpu" and platform.name.startswith(_TESTED_CPU_RUNTIMES)
     return Capabilities(
         api="opencl",
         device_id=device_id,
@@ -64,18 +71,12 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         max_alloc_bytes=device.max_mem_alloc_size,
         int32_atomics=True,
         int64_atomics="cl_khr_int64_base_atomics" in extensions,
-        lookback=_lookback(device, kind),
+        lookback=tested_cpu or _since_volta(device),
         warp_words=kind == "gpu" and _since_volta(device),
         fp64="cl_khr_fp64" in extensions,
         unified_memory=kind == "cpu" or bool(device.host_unified_memory),
+        prefetches=tested_cpu,
     )
-
-
-def _lookback(device: Any, kind: Kind) -> bool:
-    """Tell whether the tests of decoupled look-back were run with this kind of driver."""
-    if kind == "cpu":
-        return bool(device.platform.name.startswith(("Portable Computing Language", "Intel(R)")))
-    return _since_volta(device)
 
 
 def _since_volta(device: Any) -> bool:
@@ -93,9 +94,26 @@ def why_unusable(device: Any) -> str:
         return "its driver has no compiler"
     if not device.endian_little:
         return "it is big-endian"
-    if "FULL_PROFILE" not in device.profile:
-        return "it has the embedded profile only"
+    lacks = _lacks_of_embedded(device)
+    if lacks:
+        return (
+            f"its driver has OpenCL's embedded profile and lacks {' and '.join(lacks)}; install "
+            "another OpenCL driver for it"
+        )
     major, minor = device.version.split()[1].split(".")[:2]
     if (int(major), int(minor)) < (1, 2):
         return f"it speaks {device.version.strip()}; OpenCL 1.2 is needed"
     return ""
+
+
+def _lacks_of_embedded(device: Any) -> list[str]:
+    """Return what the kernels need of a full profile and an embedded one lacks; images are not."""
+    if "FULL_PROFILE" in device.profile:
+        return []
+    lacks = []
+    if _INT64_EXTENSION not in device.extensions.split():
+        lacks.append(f"64-bit integers ({_INT64_EXTENSION})")
+    for flag, meaning in _ROUNDING.items():
+        if not device.single_fp_config & getattr(cl.device_fp_config, flag):
+            lacks.append(f"{meaning} of float32 (CL_FP_{flag})")
+    return lacks

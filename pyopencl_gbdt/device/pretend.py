@@ -39,12 +39,13 @@ def baseline(caps: Capabilities) -> Capabilities:
         lookback=False,
         warp_words=False,
         fp64=False,
+        prefetches=False,
     )
 
 
 def gpu(caps: Capabilities) -> Capabilities:
     """Return the same capabilities with kind GPU, which gets other kernels than a CPU."""
-    return replace(caps, kind="gpu")
+    return replace(caps, kind="gpu", prefetches=False)
 
 
 PRETENCES: dict[str, Callable[[Capabilities], Capabilities]] = {"baseline": baseline, "gpu": gpu}

@@ -4,7 +4,7 @@ A kernel has variants, and says when it runs and which of its parameters ``tune`
 
 A variant has a kernel, a name, needs, parameters and a measurement. A device gets the first variant
 of a kernel whose needs it meets and whose ``chosen_on`` contains its kind. The last variant of
-every kernel needs only the baseline: OpenCL 1.2 full profile, work-groups of at most 256, 32 KiB of
+every kernel needs only the baseline: OpenCL 1.2 (no images), work-groups of at most 256, 32 KiB of
 local memory, 32-bit atomics. Tests run every variant that a device can run, not only the chosen
 one, and require equal bits.
 """

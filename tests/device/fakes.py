@@ -112,6 +112,7 @@ def opencl_device(platform: Any = None, **changes: Any) -> Any:
         "name": " Fake card ",
         "platform": platform or SimpleNamespace(name="Fake platform", version="OpenCL 3.0 Fake"),
         "profile": "FULL_PROFILE",
+        "single_fp_config": cl.device_fp_config.ROUND_TO_NEAREST | cl.device_fp_config.INF_NAN,
         "type": cl.device_type.GPU,
         "vendor": "Fake",
         "version": "OpenCL 3.0 Fake",

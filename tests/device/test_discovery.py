@@ -9,7 +9,9 @@ from types import ModuleType, SimpleNamespace
 import pyopencl as cl
 import pytest
 
+from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.device import Device, DeviceInfo, devices, discovery, find, open_device
+from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import (
@@ -55,6 +57,7 @@ BROKEN = make_info(
     "its driver has no compiler", device_id="opencl:5:0", name="Broken", platform="Old"
 )
 DUMB = DeviceInfo("opencl:6:0", None, "cannot be asked")
+EMBEDDED = {"profile": "EMBEDDED_PROFILE"}
 EVERYTHING = [
     SIMULATOR, POCL, INTEL_CPU, INTEGRATED, NVIDIA_0, NVIDIA_1, BROKEN, DUMB, CUDA_0, CUDA_1,
 ]  # fmt: skip
@@ -281,7 +284,15 @@ def test_a_platform_without_devices(platforms):
         ({"available": False}, "not available"),
         ({"compiler_available": False}, "no compiler"),
         ({"endian_little": False}, "big-endian"),
-        ({"profile": "EMBEDDED_PROFILE"}, "embedded profile"),
+        (EMBEDDED, "lacks 64-bit integers (cles_khr_int64); install"),
+        (
+            {**EMBEDDED, "extensions": "cles_khr_int64", "single_fp_config": 0},
+            "lacks rounding to nearest of float32 (CL_FP_ROUND_TO_NEAREST) and infinity and NaN",
+        ),
+        (
+            {**EMBEDDED, "single_fp_config": cl.device_fp_config.ROUND_TO_NEAREST},
+            "(cles_khr_int64) and infinity and NaN of float32 (CL_FP_INF_NAN)",
+        ),
         ({"version": "OpenCL 1.1 Old"}, "OpenCL 1.2 is needed"),
     ],
 )
@@ -291,6 +302,45 @@ def test_why_a_device_is_unusable(platforms, changes, reason):
     assert not info.usable
     assert reason in info.problem
     assert reason in info.describe()
+
+
+def test_an_embedded_profile_that_lacks_only_images_is_usable(platforms):
+    """A Radeon under Mesa's rusticl has it: 16 writable images, where a full profile has 64."""
+    extensions = "cl_khr_global_int32_base_atomics cles_khr_int64"
+    platforms([Platform("rusticl", [opencl_device(**EMBEDDED, extensions=extensions)])])
+    assert find("gpu").device_id == "opencl:0:0"
+
+
+@pytest.mark.parametrize(
+    ("platform", "kind", "expected"),
+    [
+        ("Portable Computing Language", "CPU", True),
+        ("Intel(R) OpenCL", "CPU", True),
+        ("Portable Computing Language", "GPU", False),
+        ("Intel(R) OpenCL Graphics", "GPU", False),
+        ("rusticl", "CPU", False),
+        ("Apple", "CPU", False),
+        ("Oclgrind", "CPU", False),
+    ],
+)
+def test_only_two_cpu_runtimes_prefetch(platforms, platform, kind, expected):
+    described = SimpleNamespace(name=platform, version="OpenCL 3.0")
+    card = opencl_device(described, type=getattr(cl.device_type, kind))
+    platforms([Platform(platform, [card])])
+    caps = devices()[0].caps
+    assert caps.prefetches == expected
+    assert not any(weaker(caps).prefetches for weaker in PRETENCES.values())
+
+
+def test_mesa_that_is_not_enabled_is_told_with_the_line_to_set(platforms, monkeypatch, capsys):
+    monkeypatch.delenv("RUSTICL_ENABLE", raising=False)
+    platforms([Platform("rusticl", []), Platform("Good", [opencl_device()])])
+    assert main(["devices"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "export RUSTICL_ENABLE=radeonsi" in said
+    platforms([Platform("rusticl", [])])
+    with pytest.raises(DeviceError, match="`export RUSTICL_ENABLE=radeonsi`"):
+        find("auto")
 
 
 @pytest.mark.parametrize("version", ["OpenCL 1.2 x", "OpenCL 2.0 x", "OpenCL 3.0 ", "OpenCL 10.0"])

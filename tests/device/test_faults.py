@@ -8,6 +8,8 @@ from pyopencl_gbdt.device import faults
 from tests.device.fakes import make_caps
 
 RUSTICL = {"platform": "rusticl", "name": "AMD Radeon"}
+LLVMPIPE = {**RUSTICL, "name": "llvmpipe (LLVM 19.1.7, 256 bits)", "driver": "25.2.6"}
+ZINK = {**LLVMPIPE, "name": "zink Vulkan 1.4(llvmpipe (LLVM 19.1.7, 256 bits) (MESA_LLVMPIPE))"}
 NEO = {"platform": "Intel(R) OpenCL Graphics", "name": "Intel(R) Arc(TM) A770 Graphics"}
 ROCM = {"platform": "AMD Accelerated Parallel Processing", "name": "gfx906"}
 
@@ -21,6 +23,7 @@ def test_a_device_without_faults_stays_as_it_is():
     ("facts", "words"),
     [
         ({**RUSTICL, "driver": "22.3.6 (OpenCL 3.0 )"}, "65535 rounds"),
+        (LLVMPIPE, "trainings crash"),
         ({"platform": "Clover", "driver": "25.0.7 (OpenCL 1.1 Mesa)"}, "OpenCL 1.1"),
     ],
 )
@@ -33,7 +36,6 @@ def test_refused(facts, words):
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({**RUSTICL, "name": "llvmpipe (LLVM 19)", "driver": "25.2.6"}, "both branches"),
         ({**NEO, "driver": "22.53.25242.13 (OpenCL 3.0 )"}, "overtake"),
         ({**NEO, "name": "Intel(R) Graphics [0x5a85]", "driver": "21.06"}, "lose updates"),
         ({**ROCM, "driver": "3137.0 (HSA1.1,LC) (OpenCL 2.0)"}, "multiplications"),
@@ -50,6 +52,7 @@ def test_warned(facts, words):
 @pytest.mark.parametrize(
     "facts",
     [
+        ZINK,
         {**RUSTICL, "driver": "25.2.6-1 (OpenCL 3.0 )"},
         {**RUSTICL, "driver": "of an unknown form"},
         {**NEO, "driver": "24.48.31907.7"},
@@ -62,6 +65,16 @@ def test_warned(facts, words):
 def test_neither_refused_nor_warned_nor_limited(facts):
     caps = make_caps(**facts)
     assert faults.apply(caps) == (caps, "", [])
+
+
+def test_a_rusticl_without_devices_says_which_line_is_missing(monkeypatch):
+    monkeypatch.delenv("RUSTICL_ENABLE", raising=False)
+    (reason,) = faults.why_no_device("rusticl")
+    assert "RUSTICL_ENABLE is not set" in reason
+    assert "`export RUSTICL_ENABLE=radeonsi`" in reason
+    monkeypatch.setenv("RUSTICL_ENABLE", "panfrost")
+    assert "RUSTICL_ENABLE=panfrost names no driver" in faults.why_no_device("rusticl")[0]
+    assert faults.why_no_device("Clover") == []
 
 
 def test_apple_is_limited():
