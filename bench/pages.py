@@ -9,7 +9,7 @@ On the machine that measures, ``--json`` keeps the results; a run that is cut sh
 it has. ``--only`` names some of the lines. On the machine that draws, the files of several
 machines and runs come together; of a line that was measured twice on a device the last one counts::
 
-    python -m bench pages --device cuda:0,opencl:0:0 --only 'gpu-*' --json h200.json
+    python -m bench pages --device cuda,opencl --only 'gpu-*' --json h200.json
     python -m bench pages --json cpu.json
     python -m bench pages --from h200.json cpu.json --out docs
 
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--only", metavar="A,B", help="lines by name or pattern, such as 'gpu-*'")
-    add("--device", default="auto", help="of ours, with commas between: cuda:0,opencl:0:0")
+    add("--device", default="auto", help="of ours, with commas between: cuda,opencl")
     add("--peers", default="auto", help="auto (what is installed), none, or names with commas")
     add("--turns", type=int, default=7)
     add("--limit", type=float, default=300.0, help="seconds after which a turn is stopped")

@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--rows-scale", type=float, default=1.0, help="a factor on every shape's rows")
     add("--rows", type=int, help="so many rows instead")
     add("--rounds", type=int, help="so many rounds instead of each shape's own")
-    add("--device", default="auto", help="of ours, with commas between: opencl:0:0,cuda:0")
+    add("--device", default="auto", help="of ours, with commas between: opencl,cuda")
     add("--peers", default="auto", help="auto (what is installed), none, or names with commas")
     add("--repeats", type=int, default=3, help="fits after the cold one")
     add("--budget", type=float, default=60.0, help="seconds of a system, then no further fit")

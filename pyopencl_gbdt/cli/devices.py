@@ -68,9 +68,9 @@ def run(args: argparse.Namespace) -> int:
     say(f"'auto' chooses {chosen}.")
     say(
         wrapped(
-            f"Choose another by --device {found[-1].device_id}, by a part of a name such as "
-            f"--device nvidia, in Python by device='...', or for every program by the environment "
-            f"variable PYOPENCL_GBDT_DEVICE."
+            "Choose another by --device and its id as above, its maker such as nvidia, or a part "
+            "of its name; in Python by device='...'; or for every program by the variable "
+            "PYOPENCL_GBDT_DEVICE."
         )
     )
     return 0

@@ -51,6 +51,8 @@ class Capabilities:
     """Double precision; no kernel needs it, the split search of CPUs is faster with it."""
     unified_memory: bool
     """Whether device and host share memory (CPUs, integrated GPUs)."""
+    vendor_id: int = 0
+    """The driver's number of the vendor (OpenCL): for a card, its maker's on the PCI bus."""
     prefetches: bool = False
     """Whether prefetch instructions compile and make kernels faster. Set only for CPU runtimes with
     which this was measured."""

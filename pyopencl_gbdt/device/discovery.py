@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pyopencl_gbdt.device import driver_folders, faults, forked, pretend
+from pyopencl_gbdt.device import driver_folders, faults, forked, makers, not_found, pretend
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.device_info import DeviceInfo
@@ -19,11 +19,6 @@ ENVIRONMENT = "PYOPENCL_GBDT_DEVICE"
 #: CPU runtimes, best first. A launch with a wait takes 5-7 us on Intel's, 35-50 us on PoCL (2
 #: cores).
 _CPU_ORDER = ("intel", "portable computing language")
-_ALLOWED = (
-    "'auto', 'gpu', 'gpu:<n>', 'cpu', 'opencl', 'opencl:<platform>:<device>', 'cuda', 'cuda:<n>' "
-    "or a part of a platform's or device's name"
-)
-
 #: Capabilities of devices that were opened: a fit looks them up in tables a hundred times, and the
 #: same object is found faster than an equal one.
 _opened: dict[Capabilities, Capabilities] = {}
@@ -49,7 +44,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
     found: list[DeviceInfo] = []
     notes: list[str] = []
     try:
-        platforms = cl.get_platforms()
+        platforms = sorted(cl.get_platforms(), key=opencl_facts.is_simulator)
     except Exception as error:  # a loader without platforms raises, and so may a broken platform
         return [], [f"OpenCL: {opencl_facts.message(error)}"]
     for p, platform in enumerate(platforms):
@@ -139,12 +134,10 @@ def _matches(spec: str, info: DeviceInfo) -> bool:
     if caps is None:
         return info.device_id == spec
     real = not caps.is_simulator
-    if spec == "auto":
-        return real
-    if spec in ("gpu", "cpu"):
-        return real and caps.kind == spec
-    if spec in ("opencl", "cuda"):
-        return real and caps.api == spec
+    if spec in ("auto", "gpu", "cpu", "opencl", "cuda"):
+        return real and spec in ("auto", caps.kind, caps.api)
+    if spec in makers.NAMES:
+        return real and caps.kind == "gpu" and makers.maker(caps) == makers.NAMES[spec]
     if spec.startswith(("opencl:", "cuda:")):
         return caps.device_id == spec
     return spec in f"{caps.platform} {caps.name}".lower()
@@ -190,8 +183,9 @@ def find(spec: str = "auto") -> DeviceInfo:
     spec : str, default "auto"
         ``"auto"`` (the best GPU, else a CPU, never a simulator; the environment variable
         ``PYOPENCL_GBDT_DEVICE`` replaces it), ``"gpu"``, ``"cpu"``, ``"opencl"``,
-        ``"opencl:<platform>:<device>"``, ``"cuda"``, ``"cuda:<n>"``, ``"gpu:<n>"`` (the n-th GPU
-        from 0, the best first) or a part of a platform's or device's name.
+        ``"opencl:<platform>:<device>"`` (simulators have the last numbers), ``"cuda"``,
+        ``"cuda:<n>"``, ``"gpu:<n>"`` (the n-th GPU from 0, the best first), a name of
+        ``makers.NAMES`` (the best GPU of that maker) or a part of a platform's or device's name.
 
     Raises
     ------
@@ -199,7 +193,7 @@ def find(spec: str = "auto") -> DeviceInfo:
         If no usable device matches. The message lists the devices found and says what to do.
     """
     if not isinstance(spec, str):
-        raise DeviceError(f"device={spec!r}: expected a string, {_ALLOWED}")
+        raise DeviceError(f"device={spec!r}: expected a string, {not_found.ALLOWED}")
     wanted = spec.strip().lower()
     asked = f"device={spec!r}"
     if wanted in ("", "auto") and os.environ.get(ENVIRONMENT, "").strip():
@@ -218,29 +212,7 @@ def find(spec: str = "auto") -> DeviceInfo:
         usable = every_gpu("gpu", found)[int(numbered[1]) :]
     if usable:
         return usable[0]
-    lines = [f"{asked}: no usable device fits; expected {_ALLOWED}."]
-    lines.append("Found:" if found else "Found: no device.")
-    lines += [
-        f"  {i.device_id}  {i.caps.name if i.caps else '?'} "
-        f"({i.caps.platform if i.caps else '?'})  {i.problem or 'usable'}"
-        for i in found
-    ]
-    lines += [f"  {note}" for note in notes]
-    lines.append(_remedy(wanted, found))
-    raise DeviceError("\n".join(lines))
-
-
-def _remedy(wanted: str, found: list[DeviceInfo]) -> str:
-    if wanted.startswith("cuda"):
-        return "Next: pip install 'pyopencl_gbdt[cuda12]' (or [cuda13]) and an NVIDIA driver."
-    if wanted == "gpu":
-        return (
-            "Next: install the GPU's OpenCL driver (Debian and Ubuntu: nvidia-opencl-icd, "
-            "intel-opencl-icd, rocm-opencl-icd or mesa-opencl-icd), or use device='cpu'."
-        )
-    if any(i.usable and i.caps and not i.caps.is_simulator for i in found):
-        return "Next: use one of the devices above, or device='auto'."
-    return "Next: pip install 'pyopencl_gbdt[cpu]' brings PoCL, which runs on any x86-64 Linux."
+    raise DeviceError(not_found.explain(asked, wanted, found, notes))
 
 
 def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device:

@@ -44,11 +44,19 @@ def known_facts(device: Any, device_id: str) -> tuple[Capabilities, str]:
     return _known[key]
 
 
+def is_simulator(platform: Any) -> bool:
+    """Tell whether a platform simulates its devices; False if it does not answer."""
+    try:
+        return "oclgrind" in platform.name.lower()
+    except Exception:  # any error of a driver, as in ``discovery``
+        return False
+
+
 def capabilities(device: Any, device_id: str) -> Capabilities:
     """Ask the driver for a device's capabilities."""
     extensions = set(device.extensions.split())
     platform = device.platform
-    simulator = "oclgrind" in platform.name.lower()
+    simulator = is_simulator(platform)
     kind: Kind = "accelerator"
     if device.type & cl.device_type.GPU and not simulator:
         kind = "gpu"
@@ -61,6 +69,7 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         name=device.name.strip(),
         platform=platform.name.strip(),
         vendor=device.vendor.strip(),
+        vendor_id=device.vendor_id,
         driver=f"{device.driver_version.strip()} ({platform.version.strip()})",
         kind=kind,
         is_simulator=simulator,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyopencl_gbdt.device import Capabilities, makers
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -88,7 +90,7 @@ class Listing:
     def has_gpu(self, maker: str, api: str = "") -> bool:
         """Tell whether there is a usable GPU of a maker; ``api`` also restricts the interface."""
         return any(
-            maker.lower() in f"{d.platform} {d.capabilities.get('vendor', '')} {d.name}".lower()
+            makers.maker(Capabilities(**d.capabilities)) == maker
             for d in self.gpus
             if api in ("", d.capabilities.get("api"))
         )

@@ -129,9 +129,10 @@ class Parametrised(Spelled):
         Kind of ``feature_importances_``: ``"gain"``, ``"weight"`` (or ``"split"``), ``"cover"``,
         ``"total_gain"`` or ``"total_cover"``, see ``model.feature_importances``.
     device : str, list of str, or dict of str to float, default "auto"
-        ``"auto"``, ``"gpu"``, ``"cpu"``, ``"opencl:0:0"``, ``"cuda:0"`` or a part of a name. Every
-        device gives the same model. Several train together: ``"gpu:all"``, a list of names, or
-        names with weights that divide the rows. Prediction takes the first.
+        ``"auto"``, ``"gpu"``, ``"cpu"``, ``"opencl:0:0"``, ``"cuda:0"``, a maker of GPUs such as
+        ``"nvidia"``, or a part of a name. Every device gives the same model. Several train
+        together: ``"gpu:all"``, a list of names, or names with weights that divide the rows.
+        Prediction takes the first.
     histogram : str, default "auto"
         Kernel variant; does not change the model.
     page : str, default "auto"

@@ -146,7 +146,7 @@ TABLE: tuple[ParameterRow, ...] = (
                  "position bias less.", low=0),
     ParameterRow("ndcg_exp_gain", bool, True, "rank:ndcg and ndcg: the gain of a label is "
                  "2^label - 1, else the label itself."),
-    ParameterRow("device", str, "auto", "Where to train: auto, opencl:0:1, cuda:0, ...; several "
+    ParameterRow("device", str, "auto", "Where to train: auto, nvidia, opencl:0:1, ...; several "
                  "devices: gpu:all, a list of names, or names with weights, see "
                  "docs/several-devices.md."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),

@@ -14,8 +14,8 @@ from tests.device.fakes import make_info
 
 GPU = make_info(device_id="opencl:0:0", name="Card")
 CUDA = make_info(device_id="cuda:0", api="cuda", name="Card", platform="CUDA")
-SIMULATOR = make_info(device_id="opencl:1:0", name="Oclgrind", is_simulator=True, kind="cpu")
-BROKEN = make_info("no compiler", device_id="opencl:2:0")
+SIMULATOR = make_info(device_id="opencl:2:0", name="Oclgrind", is_simulator=True, kind="cpu")
+BROKEN = make_info("no compiler", device_id="opencl:1:0")
 
 
 @pytest.fixture
@@ -31,16 +31,16 @@ def test_all_is_every_driver_of_a_card_and_no_simulator(four):
 
 
 def test_named_devices_come_once_and_in_order(four):
-    assert plan.choose_devices("cuda, opencl:1:0,cuda:0") == [CUDA, SIMULATOR]
+    assert plan.choose_devices("cuda, oclgrind,cuda:0") == [CUDA, SIMULATOR]
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("opencl:2:0", "no compiler"),
+        ("opencl:1:0", "no compiler"),
         ("cuda,,opencl", "expected all or device strings"),
         ("", "expected all or device strings"),
-        ("radeon", "no usable device fits"),
+        ("radeon", "no usable GPU of AMD"),
     ],
 )
 def test_devices_that_are_not_there(four, text, words):

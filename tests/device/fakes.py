@@ -115,6 +115,7 @@ def opencl_device(platform: Any = None, **changes: Any) -> Any:
         "single_fp_config": cl.device_fp_config.ROUND_TO_NEAREST | cl.device_fp_config.INF_NAN,
         "type": cl.device_type.GPU,
         "vendor": "Fake",
+        "vendor_id": 0,
         "version": "OpenCL 3.0 Fake",
     }
     return SimpleNamespace(**{**facts, **changes})

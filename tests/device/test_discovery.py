@@ -24,7 +24,7 @@ from tests.device.fakes import (
 )
 
 SIMULATOR = make_info(
-    device_id="opencl:0:0", name="Oclgrind Simulator", platform="Oclgrind", kind="cpu",
+    device_id="opencl:7:0", name="Oclgrind Simulator", platform="Oclgrind", kind="cpu",
     is_simulator=True, unified_memory=True, compute_units=1000,
 )  # fmt: skip
 POCL = make_info(
@@ -36,9 +36,11 @@ INTEL_CPU = make_info(
 )
 INTEGRATED = make_info(
     device_id="opencl:3:0", name="Graphics", platform="Intel(R) OpenCL Graphics",
-    unified_memory=True, compute_units=512,
+    vendor="Intel(R) Corporation", unified_memory=True, compute_units=512,
 )  # fmt: skip
-NVIDIA_0 = make_info(device_id="opencl:4:0", name="NVIDIA A", platform="NVIDIA CUDA")
+NVIDIA_0 = make_info(
+    device_id="opencl:4:0", name="NVIDIA A", platform="NVIDIA CUDA", vendor="NVIDIA Corporation"
+)
 NVIDIA_1 = make_info(
     device_id="opencl:4:1", name="NVIDIA B", platform="NVIDIA CUDA", compute_units=100
 )
@@ -48,6 +50,10 @@ INTEL_GPU = make_info(
 POCL_GPU = make_info(
     device_id="opencl:1:1", name="NVIDIA A", platform="Portable Computing Language",
     compute_units=4,
+)  # fmt: skip
+RADEON = make_info(
+    device_id="opencl:8:0", name="AMD Radeon RX 7900 XTX (radeonsi, navi31)", platform="rusticl",
+    vendor="AMD",
 )  # fmt: skip
 CUDA_0 = make_info(device_id="cuda:0", api="cuda", name="NVIDIA A", platform="CUDA")
 CUDA_1 = make_info(
@@ -93,10 +99,13 @@ def present(monkeypatch):
         ("CUDA:1", CUDA_1),
         ("opencl:4:0", NVIDIA_0),
         ("opencl:1:0", POCL),
-        ("opencl:0:0", SIMULATOR),  # asked for by its own name, a simulator is given
+        ("opencl:7:0", SIMULATOR),  # asked for by its own name, a simulator is given
         ("oclgrind", SIMULATOR),
         ("portable computing", POCL),
         ("Nvidia A", NVIDIA_0),
+        ("nvidia", NVIDIA_1),
+        (" ARC", INTEGRATED),  # a GPU, though Intel's CPU runtime is there
+        ("intel", INTEGRATED),
     ],
 )
 def test_each_device_string_selects(present, spec, expected):
@@ -188,6 +197,39 @@ def test_every_error_ends_with_the_next_move(present, spec, there, remedy):
     with pytest.raises(DeviceError) as caught:
         find(spec)
     assert remedy in str(caught.value).splitlines()[-1]
+
+
+@pytest.mark.parametrize("spec", ["amd", "Radeon", "rocm", "hip"])
+def test_a_maker_means_its_gpus_and_never_its_processor(present, spec):
+    epyc = make_info(
+        device_id="opencl:0:0", name="pthread-AMD EPYC", platform="Portable Computing Language",
+        vendor="AuthenticAMD", kind="cpu",
+    )  # fmt: skip
+    present([epyc, INTEGRATED, NVIDIA_0])
+    with pytest.raises(DeviceError) as caught:
+        find(spec)
+    first, *listed, last = str(caught.value).splitlines()
+    assert first.startswith(f"device={spec!r}: there is no usable GPU of AMD")
+    assert any("pthread-AMD EPYC" in line and "usable CPU" in line for line in listed)
+    assert "rocm-opencl-icd or mesa-opencl-icd" in last
+    assert "device='cpu'" in last
+    present([epyc, INTEGRATED, NVIDIA_0, RADEON])
+    assert find(spec) is RADEON
+    assert find("amd epyc") is epyc
+
+
+def test_other_text_is_a_part_of_a_name(present):
+    present(CPUS)
+    assert find("intel(r)") is INTEL_CPU
+    with pytest.raises(DeviceError, match="no usable GPU of Intel"):
+        find("intel")
+
+
+def test_a_maker_means_its_gpus_through_every_interface(present):
+    present([POCL, CUDA_0])
+    assert find("nvidia") is CUDA_0
+    present([POCL, CUDA_0, NVIDIA_0])
+    assert find("nvidia") is NVIDIA_0
 
 
 def test_an_unusable_device_is_listed_with_its_reason(present):
@@ -347,6 +389,17 @@ def test_mesa_that_is_not_enabled_is_told_with_the_line_to_set(platforms, monkey
 def test_versions_from_1_2_on_are_usable(platforms, version):
     platforms([Platform("P", [opencl_device(version=version)])])
     assert devices()[0].usable
+
+
+def test_a_simulator_is_numbered_last(platforms):
+    """Installing one does not change what ``opencl:0:0`` means."""
+    everything = cl.device_type.CPU | cl.device_type.GPU | cl.device_type.ACCELERATOR
+    described = SimpleNamespace(name="Oclgrind", version="OpenCL 1.2")
+    simulator = Platform("Oclgrind", [opencl_device(described, type=everything)])
+    cards = [Platform("A", [opencl_device(name="A")]), Platform("B", [opencl_device(name="B")])]
+    platforms([simulator, *cards])
+    assert [find(f"opencl:{p}:0").caps.name for p in (0, 1)] == ["A", "B"]
+    assert find("opencl:2:0").caps.is_simulator
 
 
 def test_capabilities_are_what_the_driver_says(platforms):

@@ -1,0 +1,45 @@
+"""Makers of GPUs: their names in a device string, and what drivers say of them."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.device.capabilities import Capabilities
+
+#: What a device string may be -> the maker whose GPUs it means, through every interface.
+NAMES = {
+    "nvidia": "NVIDIA",
+    "amd": "AMD",
+    "radeon": "AMD",
+    "rocm": "AMD",
+    "hip": "AMD",
+    "intel": "Intel",
+    "arc": "Intel",
+}
+#: Debian's and Ubuntu's packages with the OpenCL drivers of each maker's GPUs.
+PACKAGES = {
+    "NVIDIA": "nvidia-opencl-icd",
+    "AMD": "rocm-opencl-icd or mesa-opencl-icd",
+    "Intel": "intel-opencl-icd",
+}
+#: Text in the vendor or the name of a device -> its maker.
+_WORDS = {
+    "nvidia": "NVIDIA",
+    "amd": "AMD",
+    "advanced micro devices": "AMD",
+    "radeon": "AMD",
+    "intel": "Intel",
+}
+#: The makers' numbers on the PCI bus.
+_PCI_NUMBERS = {0x10DE: "NVIDIA", 0x1002: "AMD", 0x1022: "AMD", 0x8086: "Intel"}
+
+
+def maker(caps: Capabilities) -> str:
+    """Return the maker of a device, a value of ``NAMES``; empty if it is another one.
+
+    The vendor's text decides, then the vendor's number, then the device's name. Mesa's zink says
+    ``Unknown`` and the number; its platform is called ``rusticl`` whatever the card.
+    """
+    return _named(caps.vendor) or _PCI_NUMBERS.get(caps.vendor_id, "") or _named(caps.name)
+
+
+def _named(text: str) -> str:
+    return next((maker for word, maker in _WORDS.items() if word in text.lower()), "")
