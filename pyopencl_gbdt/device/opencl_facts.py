@@ -17,9 +17,10 @@ def message(error: Exception) -> str:
 
 #: CPU runtimes with which decoupled look-back was tested and prefetching was measured: platforms.
 _TESTED_CPU_RUNTIMES = ("Portable Computing Language", "Intel(R)")
-#: What the embedded profile must add. A full profile has both.
+#: What an embedded profile must have. A full profile has all of it.
 _INT64_EXTENSION = "cles_khr_int64"
 _ROUNDING = {"ROUND_TO_NEAREST": "rounding to nearest", "INF_NAN": "infinity and NaN"}
+_LOCAL_BYTES = 32 * 1024
 
 #: What the driver said of a device, by process, device and identifier: every fit lists the devices.
 _known: dict[tuple[int, int, str], tuple[Capabilities, str]] = {}
@@ -125,4 +126,6 @@ def _lacks_of_embedded(device: Any) -> list[str]:
     for flag, meaning in _ROUNDING.items():
         if not device.single_fp_config & getattr(cl.device_fp_config, flag):
             lacks.append(f"{meaning} of float32 (CL_FP_{flag})")
+    if device.local_mem_size < _LOCAL_BYTES:
+        lacks.append(f"{_LOCAL_BYTES >> 10} KiB of local memory (it has {device.local_mem_size} B)")
     return lacks

@@ -335,6 +335,10 @@ def test_a_platform_without_devices(platforms):
             {**EMBEDDED, "single_fp_config": cl.device_fp_config.ROUND_TO_NEAREST},
             "(cles_khr_int64) and infinity and NaN of float32 (CL_FP_INF_NAN)",
         ),
+        (
+            {**EMBEDDED, "extensions": "cles_khr_int64", "local_mem_size": 1024},
+            "lacks 32 KiB of local memory (it has 1024 B)",
+        ),
         ({"version": "OpenCL 1.1 Old"}, "OpenCL 1.2 is needed"),
     ],
 )
