@@ -11,6 +11,7 @@ from pyopencl_gbdt.callbacks import (
     LearningRateScheduler,
     TrainingCallback,
     TrainingCheckPoint,
+    reset_parameter,
 )
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ParameterError
@@ -65,6 +66,8 @@ BAD = [
     ([LearningRateScheduler([0.1, None, 0.0, 0.1])], "round 1 is None"),
     ([LearningRateScheduler([0.1, 0.2])], "expected a function of the round, or 4 numbers"),
     ([LearningRateScheduler(0.1)], "expected a function of the round, or 4 numbers"),
+    ([reset_parameter(learning_rate=[0.1, -1.0, 0.1, 0])], r"reset_parameter: .* round 1 is -1.0"),
+    ([reset_parameter(learning_rate=0.1)], "reset_parameter: learning_rate=0.1: expected a func"),
     ([EarlyStopping(3)], "early_stopping_rounds=3: expected an evaluation set to watch"),
     ([TrainingCheckPoint("/dev/null/x")], "directory='/dev/null/x': cannot be made"),
     ([TrainingCheckPoint(".", interval=0)], "interval=0: expected an integer >= 1"),

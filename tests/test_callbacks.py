@@ -15,6 +15,7 @@ from pyopencl_gbdt.callbacks import (
     LearningRateScheduler,
     ProgressBar,
     TrainingCallback,
+    reset_parameter,
 )
 from pyopencl_gbdt.device import Launch, open_device
 from pyopencl_gbdt.errors import ParameterError
@@ -95,8 +96,8 @@ def test_the_model_so_far():
 @pytest.mark.parametrize("evals", [(), [(TEST, "test")]], ids=["no evals", "evals"])
 def test_learning_rates(evals):
     rates = [0.5, 0.5, 0.25, 0.1, 0.3]
-    by_list = train(PARAMS, DATA, 5, evals=evals, callbacks=[LearningRateScheduler(rates)])
-    by_function = LearningRateScheduler(lambda number: rates[number])
+    by_list = train(PARAMS, DATA, 5, evals=evals, callbacks=[reset_parameter(learning_rate=rates)])
+    by_function = reset_parameter(learning_rate=lambda number: rates[number])
     assert text_of(train(PARAMS, DATA, 5, evals=evals, callbacks=[by_function])) == text_of(by_list)
     model = None
     for rate in rates:
@@ -110,7 +111,7 @@ def test_learning_rates(evals):
 def test_learning_rates_where_trees_are_trained_anew():
     heavy = Dataset(X, np.where(np.arange(300) == 7, np.float32(1e9), Y))
     rates = [0.5, 0.1, 0.3]
-    whole = train(PARAMS, heavy, 3, callbacks=[LearningRateScheduler(rates)])
+    whole = train(PARAMS, heavy, 3, callbacks=[reset_parameter(learning_rate=rates)])
     model = None
     for rate in rates:
         model = train({**PARAMS, "learning_rate": rate}, heavy, 1, model=model)
@@ -134,7 +135,7 @@ def test_callbacks_without_metrics_wait_for_nothing(monkeypatch):
     )
     # CUDA would record them, and then enqueue them as one
     monkeypatch.setattr(type(devices[0]), "together", lambda device, actions: list(actions))
-    train(PARAMS, DATA, 2, callbacks=[LearningRateScheduler([0.3, 0.2])])
+    train(PARAMS, DATA, 2, callbacks=[LearningRateScheduler([0.2, 0.1])])
     first = names[: len(names) // 2]
     assert names[len(first) :] == ["set_leaf_rate", *first]
 

@@ -48,7 +48,7 @@ def test_a_learning_rate_of_0(growth):
 
 
 def test_a_learning_rate_of_0_later():
-    rates = [0.3, 0.0]
+    rates = [0.0, 0.0]
     model = train(SMALL, DATA, 2, callbacks=[LearningRateScheduler(rates)])
     first, last = model.ensemble.trees
     assert first.value.any()

@@ -9,7 +9,7 @@ import pytest
 import xgboost
 
 from pyopencl_gbdt import Dataset, Model, train
-from pyopencl_gbdt.callbacks import LearningRateScheduler
+from pyopencl_gbdt.callbacks import reset_parameter
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
@@ -86,7 +86,7 @@ def test_a_schedule_changes_the_rate_of_renewed_leaves():
     X, label, _ = rows(300)
     params = {"objective": MEDIAN, "max_depth": 2, "device": TEST_DEVICE, "base_score": 0.0}
     first = train({**params, "learning_rate": 1.0}, Dataset(X, label), 1).ensemble.trees[0]
-    schedule = LearningRateScheduler([0.5, 0.25])
+    schedule = reset_parameter(learning_rate=[0.5, 0.25])
     again = train(params, Dataset(X, label), 2, callbacks=[schedule]).ensemble.trees
     np.testing.assert_array_equal(again[0].value, first.value * np.float32(0.5))
     leaf = np.array([leaf_of(again[1], x) for x in X])
