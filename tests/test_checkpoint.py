@@ -156,6 +156,7 @@ OTHERS = [
     ({"eval_metric": "mae"}, r"eval_metric is \['mae'\] now and was \['rmse'\]"),
     ({"callbacks": [LearningRateScheduler(lambda n: 0.2)]}, r"callbacks are \['EarlyStopping'\]"),
     ({"callbacks": [EarlyStopping(5)]}, "rounds=5: expected 9, as in the checkpoint"),
+    ({"callbacks": [EarlyStopping(9, save_best=True)]}, "save_best=True: expected False"),
     ({"callbacks": [EarlyStopping(9, min_delta=0.1)]}, "min_delta=0.1: expected 0.0"),
 ]
 

@@ -128,7 +128,12 @@ def test_early_stopping(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     model = trained(tmp_path, data, *given)
     said = " ".join(capsys.readouterr().out.split())
     best = model.best_iteration + 1
-    assert 1 < len(model.ensemble.trees) == best < 50
-    assert f"{best} trees, up to round {best}, the best one: {model.best_score:g}" in said
-    short = train({**PARAMS, "n_estimators": best}, Dataset(X, y))
+    assert 5 < len(model.ensemble.trees) == best + 4 < 50
+    assert f"{best + 4} trees; predictions use those up to round {best}, the best one: " in said
+    short = train({**PARAMS, "n_estimators": best + 4}, Dataset(X, y))
     assert model.ensemble.trees == short.ensemble.trees
+    words = [f"test:data={data}", f"model_in={tmp_path / 'm.json'}", "name_pred=-"]
+    assert main(["train", "task=pred", *words, "iteration_begin=1", f"device={TEST_DEVICE}"]) == 0
+    found = np.array(capsys.readouterr().out.split(), np.float32)
+    wanted = model.predict(X, iteration_range=(1, best), device=TEST_DEVICE)
+    assert np.array_equal(found, wanted)

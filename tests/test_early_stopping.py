@@ -19,7 +19,7 @@ PARAMS = {"device": TEST_DEVICE, "max_depth": 4, "objective": "binary:logistic"}
 EVALS = [(DATA, "train"), (TEST, "test")]
 
 
-def test_it_stops_and_keeps_the_best_rounds():
+def test_it_stops_and_predicts_by_the_best_rounds():
     whole = train(PARAMS, DATA, 60, evals=EVALS)
     scores = whole.history["test"]["logloss"]
     best = int(np.argmin(scores))
@@ -27,7 +27,8 @@ def test_it_stops_and_keeps_the_best_rounds():
     assert model.best_iteration == best
     assert model.best_score == scores[best]
     assert model.history["test"]["logloss"] == scores[: best + 8]
-    assert model.ensemble.trees == whole.ensemble.trees[: best + 1]
+    assert model.ensemble.trees == whole.ensemble.trees[: best + 8]
+    assert model.rounds_to_predict == best + 1
     short = train(PARAMS, DATA, best + 1)
     assert np.array_equal(
         model.predict(X, device=TEST_DEVICE), short.predict(X, device=TEST_DEVICE)
@@ -44,9 +45,23 @@ def test_the_file_knows_the_best_round(tmp_path):
         plain.best_iteration  # noqa: B018
 
 
-def test_all_rounds_may_be_kept():
-    callback = EarlyStopping(4, save_best=False)
+def test_the_best_rounds_alone_may_be_kept(tmp_path):
+    callback = EarlyStopping(4, save_best=True)
     model = train(PARAMS, DATA, 60, evals=EVALS, callbacks=[callback])
+    every = train(PARAMS, DATA, 60, evals=EVALS, early_stopping_rounds=4)
+    assert model.best_iteration == every.best_iteration
+    assert model.ensemble.trees == every.ensemble.trees[: model.best_iteration + 1]
+    assert model.rounds_to_predict == model.num_boosted_rounds() < every.num_boosted_rounds()
+    for one in (model, every):
+        one.save_model(tmp_path / "m.json")
+        assert np.array_equal(
+            Model.load_model(tmp_path / "m.json").predict(X, device=TEST_DEVICE),
+            model.predict(X, device=TEST_DEVICE),
+        )
+
+
+def test_all_rounds_are_kept():
+    model = train(PARAMS, DATA, 60, evals=EVALS, early_stopping_rounds=4)
     best = model.best_iteration
     assert model.num_boosted_rounds() == best + 5
     short = train(PARAMS, DATA, best + 1).predict(X, device=TEST_DEVICE)
@@ -173,15 +188,32 @@ def test_it_stops_where_xgboost_stops(metric):
         if theirs.after_iteration(booster, epoch, {"test": {metric: scores[: epoch + 1]}}):
             break
     assert booster.attributes["best_iteration"] == str(ours.best_iteration)
+    assert ours.num_boosted_rounds() == epoch + 1
     assert len(ours.history["test"][metric]) == epoch + 1
+
+
+def test_xgboosts_estimator_predicts_by_the_best_rounds_too(tmp_path):
+    xgboost = pytest.importorskip("xgboost", reason="compares with XGBoost")
+    ours = train(PARAMS, DATA, 50, evals=EVALS, early_stopping_rounds=4)
+    ours.save_model(tmp_path / "m.json")
+    theirs = xgboost.XGBRegressor()
+    theirs.load_model(tmp_path / "m.json")
+    assert theirs.best_iteration == ours.best_iteration
+    assert theirs.get_booster().num_boosted_rounds() == ours.num_boosted_rounds()
+    found = ours.predict(X, device=TEST_DEVICE)
+    np.testing.assert_allclose(theirs.predict(X), found, atol=1e-6)
+    all_rounds = ours.predict(X, device=TEST_DEVICE, iteration_range=(0, ours.best_iteration + 5))
+    assert np.abs(all_rounds - found).max() > 1e-3
 
 
 def test_a_stopped_training_is_continued():
     first = train(PARAMS, DATA, 60, evals=EVALS, early_stopping_rounds=3)
     n = first.num_boosted_rounds()
     more = train(PARAMS, DATA, 60, evals=EVALS, early_stopping_rounds=3, model=first)
-    assert more.best_iteration >= n
-    assert more.num_boosted_rounds() == more.best_iteration + 1
+    assert more.best_iteration >= n > first.best_iteration + 1
+    assert more.num_boosted_rounds() == more.best_iteration + 4
+    plain = train(PARAMS, DATA, 5, model=first)  # the best round of the first part says nothing
+    assert plain.rounds_to_predict == plain.num_boosted_rounds() == n + 5
     whole = train(PARAMS, DATA, more.num_boosted_rounds())
     assert to_xgboost_json(whole.ensemble).count("split_indices") == more.num_boosted_rounds()
     assert more.ensemble.trees == whole.ensemble.trees

@@ -56,7 +56,7 @@ def test_early_stopping():
 
 
 def test_callbacks_of_an_estimator():
-    stop = EarlyStopping(5, metric_name="mae", save_best=False)
+    stop = EarlyStopping(5, metric_name="mae")
     fitted = regressor(n_estimators=80, eval_metric=["mae", "rmse"], callbacks=[stop])
     fitted.fit(X[OWN], Y[OWN], eval_set=EVAL)
     best = fitted.best_iteration + 1

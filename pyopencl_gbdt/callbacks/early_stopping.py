@@ -30,16 +30,15 @@ class EarlyStopping(TrainingCallback):
         The evaluation set to watch; None is the last one.
     maximize : bool or None
         Whether larger is better; None decides by the metric's name.
-    save_best : bool, default True
-        Keep only the trees up to the best round. Otherwise all trees are kept, but ``predict``
-        uses those up to the best round by default.
+    save_best : bool, default False
+        Keep only the trees up to the best round. By default all trees are kept, as in XGBoost, and
+        ``predict`` uses those up to the best round.
     min_delta : float, default 0
         Minimum difference that counts as an improvement.
 
     Notes
     -----
     The model gets attributes ``best_iteration`` and ``best_score``. NaN is never an improvement.
-    Unlike in XGBoost, ``save_best`` is on by default.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class EarlyStopping(TrainingCallback):
         metric_name: str | None = None,
         data_name: str | None = None,
         maximize: bool | None = None,
-        save_best: bool = True,
+        save_best: bool = False,
         min_delta: float = 0.0,
     ) -> None:
         self.rounds, self.min_delta = rounds, min_delta
@@ -104,7 +103,7 @@ class EarlyStopping(TrainingCallback):
         return self._waited >= self.rounds
 
     def after_training(self, model: TrainingModel) -> None:
-        """Drop the rounds after the best one."""
+        """Store the best round; with ``save_best``, drop the rounds after it."""
         if self._best is None:
             return
         self._tell(model)

@@ -111,9 +111,7 @@ def _predict(configuration: Configuration) -> None:
 
 
 def _rounds(begin: int, end: int, model: Model) -> tuple[int, int]:
-    if begin and not end:
-        end = model.num_boosted_rounds()
-    return begin, end
+    return (begin, end or model.rounds_to_predict) if begin else (begin, end)
 
 
 def _dump(configuration: Configuration) -> None:

@@ -189,7 +189,8 @@ def _best(model: Model) -> str:
 
     if BEST_ITERATION not in model.ensemble.attributes:
         return ""
-    return f", up to round {model.best_iteration + 1}, the best one: {model.best_score:g}"
+    best = model.best_iteration + 1
+    return f"; predictions use those up to round {best}, the best one: {model.best_score:g}"
 
 
 def _nothing(title: str, *paragraphs: str) -> None:

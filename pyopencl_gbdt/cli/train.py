@@ -55,8 +55,8 @@ def add(commands: Any) -> None:
         "--early-stopping-rounds",
         type=int,
         metavar="N",
-        help="stop when the last metric of the last --eval has not improved for N rounds, and keep "
-        "the trees up to the best one",
+        help="stop when the last metric of the last --eval has not improved for N rounds; "
+        "predictions use the trees up to the best one",
     )
     parser.add_argument(
         "--verbose-every",

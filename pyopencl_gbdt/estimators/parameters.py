@@ -118,7 +118,7 @@ class Parametrised(Spelled):
         scikit-learn, and gets ``sample_weight`` if there are weights.
     early_stopping_rounds : int or None
         Stop when the last metric of the last set in ``eval_set`` has not improved for so many
-        rounds, and keep the trees up to the best one.
+        rounds; predictions use the trees up to the best one.
     callbacks : list of TrainingCallback or None
         Hooks between rounds, see ``pyopencl_gbdt.callbacks``.
     warm_start : bool, default False

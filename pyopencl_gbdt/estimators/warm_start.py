@@ -35,7 +35,7 @@ def joined_history(former: History, n_rounds: int, added: History) -> History:
     former, added : dict
         ``history[evaluation set][metric]``, one value per round.
     n_rounds : int
-        Number of rounds of the former model; early stopping dropped the later ones.
+        Number of rounds of the former model; ``EarlyStopping(save_best=True)`` dropped later ones.
     """
     names = {(name, metric) for name, metrics in added.items() for metric in metrics}
     known = {(name, metric) for name, metrics in former.items() for metric in metrics}

@@ -115,6 +115,14 @@ class Model:
         """Return the number of rounds in the model."""
         return self.ensemble.n_rounds
 
+    @property
+    def rounds_to_predict(self) -> int:
+        """The rounds that ``predict`` uses by default: up to the best one after early stopping."""
+        n_rounds = self.num_boosted_rounds()
+        if BEST_ITERATION not in self.ensemble.attributes:
+            return n_rounds
+        return min(self.best_iteration + 1, n_rounds)
+
     def predict(
         self,
         X: Any,
@@ -240,10 +248,7 @@ class Model:
         except (TypeError, ValueError):
             first, last = 0, -1
         if (first, last) == (0, 0):
-            if BEST_ITERATION not in self.ensemble.attributes:
-                return 0, n_rounds
-            best, _ = check_best_round(self.ensemble.attributes, "model.ensemble.attributes")
-            return 0, min(best + 1, n_rounds)
+            return 0, self.rounds_to_predict
         if 0 <= first < last <= n_rounds:
             return first, last
         raise ParameterError(

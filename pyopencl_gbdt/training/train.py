@@ -83,8 +83,8 @@ def train(
         An additional metric: ``function(prediction, dataset)`` returns its name and a number;
         ``prediction`` is what ``predict`` returns. It is called once beforehand for its name.
     early_stopping_rounds : int or None
-        Stop when the last metric of the last evaluation set has not improved for so many rounds,
-        and keep the trees up to the best one; see ``callbacks.EarlyStopping``.
+        Stop when the last metric of the last evaluation set has not improved for so many rounds;
+        ``predict`` uses the trees up to the best one, see ``callbacks.EarlyStopping``.
     maximize : bool or None
         Whether larger values of that metric are better; None decides by its name.
     callbacks : sequence of TrainingCallback, or None

@@ -138,6 +138,24 @@ def test_labels_of_zero_alone(name):
     assert (predicted < 1e-20).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("binary:logistic", 0), ("binary:logistic", 1), ("reg:logistic", 1), ("count:poisson", 0)],
+)
+def test_equal_labels_predict_what_xgboost_predicts(name, label):
+    """Also after early stopping: 0, 1 and 0; its Poisson margins are infinite, ours are not."""
+    X = np.arange(20, dtype=np.float32)[:, None]
+    data = Dataset(X, np.full(20, label))
+    params = {"objective": name, "device": TEST_DEVICE}
+    model = train(params, data, 5, evals=[(data, "a")], early_stopping_rounds=2)
+    theirs = xgboost.train({"objective": name}, xgboost.DMatrix(X, data.label), 5)
+    found = model.predict(X, device=TEST_DEVICE)
+    np.testing.assert_allclose(found, theirs.predict(xgboost.DMatrix(X)), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found, label, rtol=0, atol=2e-6)
+    assert np.isfinite(model.predict(X, device=TEST_DEVICE, output_margin=True)).all()
+    assert all(np.isfinite(values).all() for values in model.history["a"].values())
+
+
 def test_hinge_errs_as_rarely():
     X, y, ours, theirs = both(("binary:hinge", {}), 5, n_rounds=30)
     mine = get_metric("error")(y, ours.predict(X, device=TEST_DEVICE), None)
