@@ -91,6 +91,22 @@ def foreign_keys() -> str:
     return table(["key", "meaning here"], other)
 
 
+def metric_kinds() -> str:
+    """Return which kinds of label each metric fits."""
+    from pyopencl_gbdt.metrics.label_kinds import FITS, KINDS
+
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, kinds in FITS.items():
+        names.setdefault(kinds, []).append(f"`{name}`")
+    return table(
+        ["metric", "labels that it fits"],
+        (
+            [", ".join(several), "; ".join(KINDS[kind] for kind in kinds)]
+            for kinds, several in names.items()
+        ),
+    )
+
+
 def repairs() -> str:
     """Return the commands that install each part on each distribution, as in the doctor."""
     from pyopencl_gbdt.doctor.findings import ANYWHERE, FAMILIES, INSTALL
@@ -135,6 +151,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "configuration-keys": configuration_keys,
     "foreign-keys": foreign_keys,
+    "metric-kinds": metric_kinds,
     "parameters": parameters,
     "repairs": repairs,
     "variants": variants,

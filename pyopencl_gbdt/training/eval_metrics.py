@@ -10,10 +10,11 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.metrics import Metric, get_metric, takes_queries
+from pyopencl_gbdt.metrics import Metric, get_metric
 from pyopencl_gbdt.metrics.custom import named
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.metric_fit import check_fit
 
 #: Names of metrics and custom metrics.
 Metrics = str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
@@ -23,17 +24,21 @@ def choose_metrics(
     eval_metric: Metrics,
     objective: Objective,
     p: Parameters,
+    sets: Sequence[Dataset],
     sample: Callable[[], tuple[Any, Dataset]],
     more: Sequence[Callable[..., Any]] = (),
 ) -> dict[str, Metric]:
     """Return the metrics by name; the loss's default metric if none is asked for.
+
+    ``sets`` are the training data and the evaluation sets; a metric that does not fit their labels
+    is refused.
 
     A custom metric is called once to learn its name, with what ``sample`` returns: predictions and
     their rows. If the name is taken, it becomes ``name-2``. ``more`` are custom metrics that come
     after the others.
     """
     if eval_metric is None:
-        eval_metric = objective.metric
+        eval_metric, sets = objective.metric, ()
     alone = isinstance(eval_metric, str) or callable(eval_metric)
     if not alone and not isinstance(eval_metric, Iterable):
         raise ParameterError(
@@ -46,6 +51,8 @@ def choose_metrics(
     if not asked:
         raise ParameterError("eval_metric=[]: expected at least one name; omit it for the default")
     ours = {m: get_metric(m, p) for m in asked if not callable(m)}
+    if ours and sets:
+        check_fit(list(ours), objective, p, sets)
     found: dict[str, Metric] = {}
     for m in (*asked, *more):
         if callable(m):
@@ -63,10 +70,3 @@ def _free_name(name: str, metric: Metric, taken: Mapping[str, Metric]) -> str:
         number += 1
         free = f"{name}-{number}"
     return free
-
-
-def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
-    """Raise an error for labels that a ranking metric does not accept."""
-    for name, metric in metrics.items():
-        if takes_queries(name):
-            metric(rows.label, rows.label, rows.weight, rows.group_offsets)

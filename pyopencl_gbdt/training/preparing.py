@@ -34,8 +34,9 @@ from pyopencl_gbdt.training.continuing import (
     check_same_columns,
     continued,
 )
-from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
+from pyopencl_gbdt.training.eval_metrics import Metrics, choose_metrics
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
+from pyopencl_gbdt.training.metric_fit import check_ranked
 from pyopencl_gbdt.training.ordered_checks import check_ordered
 from pyopencl_gbdt.training.tree_method import resolved
 from pyopencl_gbdt.training.with_statistics import check_statistics
@@ -156,7 +157,9 @@ def prepare(
         return objective.to_prediction(margins if n_outputs > 1 else margins[0]).T, rows
 
     more = () if custom_metric is None else (custom_metric,)
-    metrics = choose_metrics(eval_metric, objective, p, sample, more)
+    metrics = choose_metrics(
+        eval_metric, objective, p, [data, *(rows for rows, _ in evals)], sample, more
+    )
     for rows, _ in evals:
         check_ranked(metrics, rows)
     return Task(p, objective, data, evals, metrics, start)

@@ -319,7 +319,7 @@ def test_refusals():
         train({**params, "ndcg_exp_gain": False}, Dataset(X, y, group=sizes), 1)
     with pytest.raises(DataError, match="expected 0 or 1 for objective='rank:map'"):
         train({**params, "objective": "rank:map"}, data, 1)
-    with pytest.raises(DataError, match="expected 0 or 1 for map"):
+    with pytest.raises(ParameterError, match=r"fits a 0 or 1 for each row, .*try 'ndcg@32'"):
         train(params, data, 1, evals=[(data, "a")], eval_metric="map@3")
     for given, message in (
         ({"lambdarank_pair_method": "max"}, "expected 'topk' or 'mean'"),
