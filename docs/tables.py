@@ -76,11 +76,9 @@ def configuration_keys() -> str:
 
 def foreign_keys() -> str:
     """Return the keys of other libraries, and what they mean here."""
-    from pyopencl_gbdt.cli.configuration_keys import ALIASES, FOREIGN, VALUES
+    from pyopencl_gbdt.cli.configuration_keys import ALIASES, FOREIGN
 
     other = [[f"`{old}`", f"`{name}`"] for old, name in ALIASES.items()]
-    other.append(["`silent`", "`verbosity`, the other way round: 1 is `verbosity=0`"])
-    other += [[f"`{name}={old}`", f"`{name}={new}`"] for (name, old), new in VALUES.items()]
     names: dict[str, list[str]] = {}
     for name, key in FOREIGN.items():
         meaning = "accepted without an effect"
@@ -89,6 +87,39 @@ def foreign_keys() -> str:
         names.setdefault(meaning, []).append(f"`{name}`")
     other += [[", ".join(several), meaning] for meaning, several in names.items()]
     return table(["key", "meaning here"], other)
+
+
+def foreign_names() -> str:
+    """Return the parameters and values of other libraries, and what they mean here."""
+    from pyopencl_gbdt.parameters import foreign
+
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(f"`{name}`" for name in names)
+
+    names = [[listed(others), f"`{own}`"] for own, others in foreign.ALIASES.items()]
+    names += [
+        [f"`{other}`", f"`{own}`, which is written {how} there"]
+        for other, (own, how) in foreign.CONVERTED.items()
+    ]
+    values = [
+        [f"`{name}`", listed(others), f"`{own}`"]
+        for name, known in foreign.VALUES.items()
+        for own, others in known.items()
+    ]
+    answers: dict[str, list[str]] = {}
+    for name, answer in foreign.ANSWERS.items():
+        answers.setdefault(answer.text, []).append(name)
+    for name, known in foreign.VALUE_ANSWERS.items():
+        for value, text in known.items():
+            answers.setdefault(text, []).append(f"{name}={value}")
+    return "\n\n".join(
+        [
+            table(["name there", "here"], names),
+            table(["parameter", "value there", "here"], values),
+            table(["no such thing here", "what to do"],
+                  ([listed(several), text] for text, several in answers.items())),
+        ]
+    )  # fmt: skip
 
 
 def metric_kinds() -> str:
@@ -151,6 +182,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "configuration-keys": configuration_keys,
     "foreign-keys": foreign_keys,
+    "foreign-names": foreign_names,
     "metric-kinds": metric_kinds,
     "parameters": parameters,
     "repairs": repairs,

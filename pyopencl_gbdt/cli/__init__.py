@@ -23,6 +23,7 @@ from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
 from pyopencl_gbdt.cli.output import complain, escaped, say
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.foreign import ANSWERS, OWN_NAMES
 from pyopencl_gbdt.parameters.names import unknown
 
 #: The functions that add the subcommands, in the order of the help.
@@ -144,7 +145,14 @@ def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) 
     option = word.partition("=")[0]
     if not option.startswith("-"):
         return ParameterError(f"{chosen.prog}: unexpected {show(word)}; see {chosen.prog} --help")
-    return unknown(option, chosen._option_string_actions, f"option of {chosen.prog}")
+    options = chosen._option_string_actions
+    name = option.lstrip("-").replace("-", "_")
+    own = f"--{OWN_NAMES.get(name, '').replace('_', '-')}"
+    if name in ANSWERS and "--param" in options:
+        return ParameterError(f"{option}: no option of {chosen.prog}; {ANSWERS[name].text}")
+    if own in options:
+        return ParameterError(f"{option}: no option of {chosen.prog}; give {own}, which means it")
+    return unknown(option, options, f"option of {chosen.prog}")
 
 
 def _reason(error: OSError) -> str:

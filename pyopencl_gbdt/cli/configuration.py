@@ -15,8 +15,8 @@ from pyopencl_gbdt.cli.configuration_lines import COMMAND_LINE, Setting, read_fi
 from pyopencl_gbdt.cli.tables import file_names
 from pyopencl_gbdt.cli.values import number_or_text, typed_value
 from pyopencl_gbdt.errors import GBDTError, ParameterError
-from pyopencl_gbdt.parameters.names import ROWS, check_foreign, unknown
-from pyopencl_gbdt.parameters.row import ParameterRow
+from pyopencl_gbdt.parameters.foreign import ANSWERS, CONVERTED, OWN_NAMES
+from pyopencl_gbdt.parameters.names import ROWS, check_foreign, renamed, unknown
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 
 ENDINGS = (".conf", ".config", ".cfg")
@@ -140,8 +140,6 @@ def _twice(first: Setting, second: Setting) -> ParameterError:
 
 def _first_name(key: str) -> str:
     """Return the name under which a key is stored; an unknown key is an error."""
-    if key == "silent":
-        return "verbosity"
     if _EVAL.fullmatch(key):
         return key
     if key in keys.OWN:
@@ -149,11 +147,12 @@ def _first_name(key: str) -> str:
     row = keys.parameter(key)
     if row is not None:
         return row.name
-    if key in keys.FOREIGN or key in XGBOOST_ONLY:
-        return key
-    raise unknown(
-        key, [*keys.OWN, *ROWS, *keys.ALIASES, *keys.FOREIGN, *XGBOOST_ONLY, "silent"], "key"
-    )
+    if key in CONVERTED:
+        return CONVERTED[key][0]
+    own = OWN_NAMES.get(key, key)
+    if own in keys.OWN or own in keys.FOREIGN or own in XGBOOST_ONLY or own in ANSWERS:
+        return own
+    raise unknown(key, [*keys.OWN, *ROWS, *keys.ALIASES], "key")
 
 
 def _store(found: Configuration, name: str, setting: Setting) -> None:
@@ -163,16 +162,16 @@ def _store(found: Configuration, name: str, setting: Setting) -> None:
         raise ParameterError(f"{key} has no value; give one, or leave {key} out")
     if (match := _EVAL.fullmatch(key)) is not None:
         found.evals[match[1]] = value
-    elif key == "silent":
-        found.params[name] = 0 if _switch.convert(value) else 1
-    elif key in keys.OWN:
-        found.options[name] = keys.OWN[key].convert(value, key)
+    elif name in keys.OWN:
+        found.options[name] = keys.OWN[name].convert(value, key)
     elif name in ROWS:
-        typed = typed_value(name, keys.VALUES.get((name, value), value))
+        typed = typed_value(name, value)
+        if key in CONVERTED and key not in keys.ALIASES:
+            typed = renamed(key, value)[1]
         ROWS[name].convert(typed, key)
         found.params[name] = typed
-    elif key in keys.FOREIGN:
-        foreign = keys.FOREIGN[key]
+    elif name in keys.FOREIGN:
+        foreign = keys.FOREIGN[name]
         if foreign.harmless is None:
             found.without_effect.append(key)
         elif value.lower() not in foreign.harmless:
@@ -180,10 +179,9 @@ def _store(found: Configuration, name: str, setting: Setting) -> None:
             raise ParameterError(f"{key}={value}: expected {expected}: {foreign.why}")
     else:
         plain = {"true": True, "false": False}.get(value.lower(), number_or_text(value))
-        check_foreign(key, keys.VALUES.get((name, value), plain))
-
-
-_switch = ParameterRow("silent", bool, False, "")
+        check_foreign(name, plain)
+        if name in ANSWERS:
+            found.without_effect.append(key)
 
 
 @contextmanager

@@ -73,9 +73,7 @@ KEYS: tuple[ParameterRow, ...] = (
 """Keys besides the training parameters; a file that has no default has to be given if needed."""
 
 ALIASES = {
-    "num_round": "n_estimators",
     "n_trees": "n_estimators",
-    "depth": "max_depth",
     "n_parallel_trees": "num_parallel_tree",
     "max_num_bin": "max_bin",
     "column_sampling_rate": "colsample_bytree",
@@ -83,14 +81,7 @@ ALIASES = {
     "lambda_tgbm": "reg_lambda",
     "verbose": "verbosity",
 }
-"""Training parameters by the names of XGBoost's command line and of ThunderGBM."""
-
-VALUES = {
-    ("objective", "reg:linear"): "reg:squarederror",
-    ("tree_method", "gpu_hist"): "hist",
-    ("tree_method", "gpu_exact"): "exact",
-}
-"""Old values, and their names today."""
+"""Training parameters by ThunderGBM's names."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +103,10 @@ class Foreign:
 _OFF = ("0", "false")
 FOREIGN: dict[str, Foreign] = {
     **dict.fromkeys(
-        ("predictor", "use_buffer", "rt_eps", "single_precision_histogram",
-         "deterministic_histogram", *sorted(IGNORED)), Foreign(None)),
+        ("use_buffer", "rt_eps", *sorted(IGNORED)), Foreign(None)),
     **dict.fromkeys(
         ("n_device", "n_gpus"), Foreign(("1",), "set it to 1, and name the devices by "
                                         "device=gpu:0,gpu:1")),
-    "gpu_id": Foreign(("-1",), "leave it out, and choose the device by device=cuda:0"),
     "bagging": Foreign(_OFF, "rows are sampled without replacement here; leave it out, and give "
                        "subsample=0.632, which keeps as many distinct rows"),
     "dsplit": Foreign(("row", "0"), "a file is not split over machines; leave it out"),
@@ -126,7 +115,9 @@ FOREIGN: dict[str, Foreign] = {
     "sketch_eps": Foreign(("0.03",), "give the number of bins by max_bin, about 1 / sketch_eps"),
     "sketch_ratio": Foreign(("2", "2.0"), "give the number of bins by max_bin"),
 }  # fmt: skip
-"""Keys of XGBoost's command line and of ThunderGBM; XGBoost's parameters stand in ``XGBOOST_ONLY``.
+"""Keys of XGBoost's command line and of ThunderGBM.
+
+XGBoost's parameters stand in ``XGBOOST_ONLY``, those of other libraries in ``parameters.foreign``.
 """
 
 OWN: dict[str, ParameterRow] = {

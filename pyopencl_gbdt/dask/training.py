@@ -24,7 +24,7 @@ from pyopencl_gbdt.dask.work import Job, close_doors, open_doors, work
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
 from pyopencl_gbdt.device.limits import Limits, seconds
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
-from pyopencl_gbdt.parameters.names import as_mapping
+from pyopencl_gbdt.parameters.names import as_mapping, given_instead
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.arguments import check_history
 from pyopencl_gbdt.training.train import with_history
@@ -115,7 +115,7 @@ def train(
     if not chosen:
         raise ParameterError("workers: expected at least one; start some, or wait for them")
     if n_rounds is not None:
-        params = {**as_mapping(params), "n_estimators": n_rounds}
+        params = given_instead(params, "n_estimators", n_rounds)
     params = as_mapping(params)
     futures = partitions(client, given)
     distributed.wait(futures)

@@ -30,6 +30,7 @@ from pyopencl_gbdt.model import Ensemble, write_model
 from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
+from pyopencl_gbdt.parameters.foreign import answer_to
 from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.training.continuing import as_ensemble
 from pyopencl_gbdt.training.train import Model, train
@@ -52,8 +53,9 @@ class Base(Parametrised):
         check_importance_kind(self.importance_type, "importance_type")
         check_switches(warm_start=self.warm_start)
         named = self.objective is None or isinstance(self.objective, str)
-        if not named and custom_objective(self.objective) is None:
-            ROWS["objective"].convert(self.objective)  # raises for an invalid type
+        own = not named and custom_objective(self.objective) is not None
+        if not own and (not named or answer_to("objective", self.objective)):
+            ROWS["objective"].convert(self.objective)  # raises
 
     def _labels(self, y: Any, n_rows: int) -> F32:
         raise NotImplementedError
@@ -323,7 +325,7 @@ class Base(Parametrised):
         """
         model, source = Model.load_model(path), os.fspath(path)
         ensemble = model.ensemble
-        check_kind(ensemble, self._kind, type(self).__name__, self.objective, source)
+        check_kind(ensemble, self._kind, type(self).__name__, self._named_objective, source)
         read_classes(ensemble, source)
         ensemble.attributes.pop(SAVED_BY, None)
         self._take(model, ensemble.feature_names)

@@ -42,7 +42,7 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
     _objective = "reg:squarederror"
 
     def _labels(self, y: Any, n_rows: int) -> F32:
-        if self.objective in MULTICLASS:
+        if self._named_objective in MULTICLASS:
             raise ParameterError(
                 f"objective={self.objective!r}: expected a loss of numbers for "
                 f"{type(self).__name__}; use GBDTClassifier"
@@ -123,7 +123,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     def _check_own(self) -> None:
         super()._check_own()
         own = custom_objective(self.objective) is not None
-        if not own and self.objective not in (None, *_BINARY, *MULTICLASS):
+        if not own and self._named_objective not in (None, *_BINARY, *MULTICLASS):
             raise ParameterError(
                 f"objective={self.objective!r}: expected one of "
                 f"{', '.join((*_BINARY, *MULTICLASS))}, or your own for {type(self).__name__}; use "
@@ -142,7 +142,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     def _indicators(self, y: Any, n_rows: int) -> F32:
         labels = check_indicators(y, n_rows)
         self._new_classes, self._new_multilabel = np.arange(labels.shape[1]), True
-        if self.objective in MULTICLASS:
+        if self._named_objective in MULTICLASS:
             raise ParameterError(
                 f"objective={self.objective!r}: expected one of {', '.join(_BINARY)} where y has "
                 f"several columns; leave it out"

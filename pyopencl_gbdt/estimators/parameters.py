@@ -15,6 +15,7 @@ from pyopencl_gbdt.estimators.spellings import Spelled
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
+from pyopencl_gbdt.parameters.foreign import meant
 from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.training.eval_metrics import Metrics
 
@@ -355,9 +356,14 @@ class Parametrised(Spelled):
     def _training_parameters(self) -> dict[str, Any]:
         return {**self._named_parameters(), "random_state": self._seed()}
 
+    @property
+    def _named_objective(self) -> Any:
+        """``objective``, by this library's name."""
+        return meant("objective", self.objective)
+
     def _loss(self) -> Any:
         """Return the loss for ``train``; a classifier's custom loss predicts probabilities."""
-        chosen = self._objective if self.objective is None else self.objective
+        chosen = self._objective if self.objective is None else self._named_objective
         if callable(chosen):
             chosen = ScikitLearnLoss(chosen)
         own = custom_objective(chosen)

@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.evaluation_sets import one_each, pairs_of
 from pyopencl_gbdt.estimators.parameters import Parametrised
-from pyopencl_gbdt.metrics import get_metric, takes_queries
+from pyopencl_gbdt.metrics import get_metric, metric_name, takes_queries
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
@@ -39,7 +39,7 @@ class GBDTRanker(Base):
 
     def _check_own(self) -> None:
         super()._check_own()
-        if self.objective is not None and not str(self.objective).startswith("rank:"):
+        if self.objective is not None and not str(self._named_objective).startswith("rank:"):
             raise ParameterError(
                 f"objective={self.objective!r}: expected rank:ndcg, rank:map or rank:pairwise for "
                 f"{type(self).__name__}; use GBDTRegressor for other losses"
@@ -161,7 +161,7 @@ class GBDTRanker(Base):
             raise DataError("score needs the queries: give qid= or group=, or a column 'qid' in X")
         asked = self.eval_metric
         listed = [asked] if isinstance(asked, str) or callable(asked) else list(asked or ())
-        names = [name for name in listed if isinstance(name, str)]
+        names = [metric_name(name) for name in listed if isinstance(name, str)]
         parameters = Parameters.from_dict(self._named_parameters())
         name = names[-1] if names else self._fitted().objective.metric
         own = {"missing": self.missing, "categorical_features": self._categorical_argument()}

@@ -9,15 +9,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters.foreign import OWN_NAMES
 from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.table import TABLE
 
 #: The attribute of a class that keeps its constructor's signature as written.
 _WRITTEN = "_written_signature"
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 #: From every other spelling to the parameter's name.
-SPELLINGS = {name: row.name for name, row in ROWS.items() if name != row.name}
-SPELLINGS |= {"nthread": "n_jobs", "categorical_feature": "categorical_features"}
-SPELLINGS["cat_features"] = "categorical_features"
+SPELLINGS = {name: row.name for name, row in ROWS.items() if name != row.name} | OWN_NAMES
+#: Those that are attributes too: XGBoost's, and those of ``fit``.
+ATTRIBUTES = [name for row in TABLE for name in row.aliases]
+ATTRIBUTES += ["nthread", "categorical_feature", "cat_features"]
 
 
 def own_name(name: str) -> str:

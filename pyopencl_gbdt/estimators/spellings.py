@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.signatures import (
+    ATTRIBUTES,
     SPELLINGS,
     alike,
     every_parameter,
@@ -16,7 +18,8 @@ from pyopencl_gbdt.estimators.signatures import (
     show_signature,
 )
 from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
-from pyopencl_gbdt.parameters.names import renamed, unknown
+from pyopencl_gbdt.parameters.foreign import ANSWERS, OWN_NAMES
+from pyopencl_gbdt.parameters.names import check_answered, renamed, unknown
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 
 #: Parameters that some estimators lack, and what to use instead.
@@ -43,13 +46,21 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Raise an error if a parameter is given in two spellings."""
-        refuse_twice(kwargs)
+        cls._refuse_twice(kwargs)
         return super().__new__(cls)
+
+    @classmethod
+    def _refuse_twice(cls, given: Mapping[str, Any]) -> None:
+        own = every_parameter(cls, Spelled)  # a subclass may use another library's name itself
+        refuse_twice({n: v for n, v in given.items() if n not in OWN_NAMES or n not in own})
 
     def _take_other(self, name: str, value: Any) -> None:
         """Store a parameter that the constructor does not name."""
         name, value = renamed(name, value)
         own = self._known(name)
+        if own in ANSWERS:
+            self._keep_answered({own: value})
+            return
         usual = every_parameter(type(self), Spelled).get(own)
         if usual is not None and not alike(getattr(self, own), usual.default):
             refuse_twice({own: getattr(self, own), name: value})
@@ -65,11 +76,12 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
             If there is no such parameter.
         """
         own, names = own_name(name), every_parameter(cls, Spelled).keys() - {*cls._absent}
-        if own in names or own in XGBOOST_ONLY:
+        if own in names or own in XGBOOST_ONLY or own in ANSWERS:
             return own
         if name in _INSTEAD:
             raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
-        raise unknown(name, [*names, *SPELLINGS, *XGBOOST_ONLY], f"parameter of {cls.__name__}")
+        known = [*names, *(other for other, one in SPELLINGS.items() if one in names)]
+        raise unknown(name, known, f"parameter of {cls.__name__}")
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -82,12 +94,19 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
         return {name: self.__dict__[name] for name in sorted(others & self.__dict__.keys())}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, and the given ones that only XGBoost has.
+        """Return the parameters by name, and the given ones that only other libraries have.
 
         A subclass has the parameters of its constructor; if that takes ``**``, the base's too.
         """
-        params: dict[str, Any] = {**super().get_params(deep), **self._given_of_xgboost()}
-        return params
+        own: dict[str, Any] = super().get_params(deep)
+        return {**own, **self._given_of_xgboost(), **vars(self).get("_answered", {})}
+
+    def _keep_answered(self, given: dict[str, Any]) -> None:
+        """Keep parameters that have no meaning here, or raise if one would have an effect."""
+        for name, value in given.items():
+            check_answered(name, value)
+        if given:
+            self._answered = {**vars(self).get("_answered", {}), **given}
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, in any spelling.
@@ -97,11 +116,12 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
         ParameterError
             If one is unknown or given in two spellings; then none is set.
         """
-        params = dict(renamed(name, value) for name, value in params.items())
-        refuse_twice(params)
         own = super().get_params(deep=True).keys()
+        params = dict((n, v) if n in own else renamed(n, v) for n, v in params.items())
+        self._refuse_twice(params)
         others = {name: v for name, v in params.items() if name not in own and "__" not in name}
         known = {self._known(name): value for name, value in others.items()}
+        self._keep_answered({name: known.pop(name) for name in ANSWERS.keys() & known.keys()})
         super().set_params(**{name: v for name, v in params.items() if name not in others})
         for name, value in known.items():
             setattr(self, name, value)
@@ -130,5 +150,5 @@ def _by_alias(own: str) -> property:
     )
 
 
-for _spelling, _name in SPELLINGS.items():
-    setattr(Spelled, _spelling, _by_alias(_name))
+for _spelling in ATTRIBUTES:
+    setattr(Spelled, _spelling, _by_alias(SPELLINGS[_spelling]))

@@ -6,7 +6,7 @@ Predictions have the same bits on every device, so metrics have too.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -43,6 +43,7 @@ from pyopencl_gbdt.metrics.survival import (
     cox_nloglik,
     interval_regression_accuracy,
 )
+from pyopencl_gbdt.parameters.foreign import answer_to, meant
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.parameters import Parameters
@@ -102,6 +103,27 @@ METRICS: dict[str, Entry] = {
 }
 
 
+def metric_name(name: Any) -> Any:
+    """Return this library's name of a metric; any other value unchanged.
+
+    Raises
+    ------
+    ParameterError
+        If it is a name of another library that has none here; it says what to do instead.
+    """
+    if answer := answer_to("eval_metric", name):
+        raise ParameterError(f"eval_metric={name!r}: {answer}")
+    return meant("eval_metric", name)
+
+
+def unknown_metric(name: Any, known: Iterable[str]) -> ParameterError:
+    """Return the error for a metric that does not exist."""
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name).partition("@")[0], names, n=1)
+    move = f"did you mean {near[0]!r}?" if near else "choose one of these"
+    return ParameterError(f"eval_metric={name!r}: expected one of {names}; {move}")
+
+
 def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     """Return a metric by name.
 
@@ -125,14 +147,13 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     ParameterError
         If there is no such metric, or its number is missing, not allowed or out of range.
     """
+    name = metric_name(name)
     family, at, text = name.partition("@") if isinstance(name, str) else (str(name), "", "")
     entry = METRICS.get(family)
     if isinstance(name, str) and family_of(name) in RANKING:
         return ranking_metric(name, parameters)
     if entry is None:
-        near = difflib.get_close_matches(family, METRICS, n=1)
-        move = f"did you mean {near[0]!r}?" if near else "choose one of these"
-        raise ParameterError(f"eval_metric={name!r}: expected one of {sorted(METRICS)}; {move}")
+        raise unknown_metric(name, METRICS)
     if at:
         return partial(entry.function, number=_number(name, text, entry))
     if entry.default is None:

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.foreign import (
+    ALIASES,
+    ANSWERS,
+    CONVERTED,
+    ONE_MORE,
+    OWN_NAMES,
+    QUIET,
+    SMALL,
+    SWITCHED,
+)
 from pyopencl_gbdt.parameters.row import ParameterRow, same
 from pyopencl_gbdt.parameters.table import IGNORED, TABLE, XGBOOST_ONLY
 
-#: The table's entry for every spelling of every parameter.
+#: The table's entry for every spelling of every parameter; other libraries' names too.
 ROWS: dict[str, ParameterRow] = {
-    spelling: row for row in TABLE for spelling in (row.name, *row.aliases)
+    spelling: row
+    for row in TABLE
+    for spelling in (row.name, *row.aliases, *ALIASES.get(row.name, ()))
 }
 #: How many names an error message suggests.
 _SUGGESTIONS = 3
+#: What no table of parameters has, but ``train`` takes.
+_BESIDES = ("eval_metric", "n_jobs")
+#: What is read by this name alone.
+_READ = ("objective", "eval_metric", "early_stopping_rounds", "n_jobs", "device")
+_SWITCH = ParameterRow("silent", bool, False, "")
 
 
 def unknown(name: object, known: Iterable[str], what: str = "parameter") -> ParameterError:
@@ -31,7 +48,8 @@ def unknown(name: object, known: Iterable[str], what: str = "parameter") -> Para
     what : str, default "parameter"
         What the name stands for, for the message.
     """
-    near = difflib.get_close_matches(str(name).lower(), list(known), n=_SUGGESTIONS, cutoff=0.0)
+    names = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(str(name).lower(), names, n=_SUGGESTIONS, cutoff=0.0)
     *others, last = [f"{one!r}" for one in near]
     choice = f"{', '.join(others)} or {last}" if others else last
     return ParameterError(f"unknown {what} {show(name)}; did you mean {choice}?")
@@ -39,14 +57,24 @@ def unknown(name: object, known: Iterable[str], what: str = "parameter") -> Para
 
 def check_foreign(name: object, value: object) -> None:
     """Accept parameters that have no effect; raise ``ParameterError`` for others not in `TABLE`."""
-    if not isinstance(name, str) or name not in (*IGNORED, *XGBOOST_ONLY):
-        raise unknown(name, [*ROWS, *IGNORED, *XGBOOST_ONLY])
-    if name in IGNORED or value is None:
+    if not isinstance(name, str) or name not in (*IGNORED, *XGBOOST_ONLY, *ANSWERS):
+        raise unknown(name, [*ROWS, *_BESIDES])
+    if name in ANSWERS:
+        check_answered(name, value)
+    if name not in XGBOOST_ONLY or value is None:
         return
     if not any(same(value, neutral) for neutral in XGBOOST_ONLY[name]):
         raise ParameterError(
             f"{name}={show(value)}: known from XGBoost, not supported yet; leave it out"
         )
+
+
+def check_answered(name: str, value: object) -> None:
+    """Raise what a parameter of `ANSWERS` gets, unless its value has no effect."""
+    answer = ANSWERS[name]
+    plain = {"true": True, "false": False}.get(str(value).lower(), value)
+    if value is not None and not any(same(plain, harmless) for harmless in answer.harmless):
+        raise ParameterError(f"{name}={show(value)}: {answer.text}")
 
 
 def as_mapping(params: Any) -> dict[Any, Any]:
@@ -76,6 +104,8 @@ def as_mapping(params: Any) -> dict[Any, Any]:
                 "give one"
             )
         name, value = pair
+        if OWN_NAMES.get(name) == "eval_metric":
+            name = "eval_metric"
         if name == "eval_metric":
             metrics += value if isinstance(value, (list, tuple)) else [value]
             value = metrics
@@ -84,20 +114,61 @@ def as_mapping(params: Any) -> dict[Any, Any]:
 
 
 def renamed(name: Any, value: Any) -> tuple[Any, Any]:
-    """Return this library's name and value for a parameter that CatBoost spells otherwise."""
-    if name == "boosting_type" and isinstance(value, str) and value in ("Plain", "Ordered"):
-        return name, value.lower()
-    if name != "one_hot_max_size" or value is None:
+    """Return this library's name and value for a parameter whose values others write otherwise."""
+    if not isinstance(name, str) or name not in CONVERTED:
         return name, value
-    row = ROWS["max_cat_to_onehot"]
-    return row.name, int(row.convert(value, name)) + 1  # type: ignore[arg-type]
+    own, how = CONVERTED[name]
+    return own, None if value is None else _CONVERSIONS[how](name, value)
+
+
+def _plus_one(name: str, value: Any) -> int:
+    return int(ROWS[CONVERTED[name][0]].convert(value, name)) + 1  # type: ignore[arg-type]
+
+
+def _verbosity(name: str, value: Any) -> int:
+    return 0 if _SWITCH.convert(value, name) else 1
+
+
+def _quiet(name: str, value: Any) -> int:
+    if str(value).lower() in ("false", "0", "-1"):
+        return 0
+    raise ParameterError(
+        f"{name}={show(value)}: expected 0; give verbosity= for messages, or verbose= to fit or "
+        "train for lines of metrics"
+    )
+
+
+def _in_small_letters(name: str, value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+_CONVERSIONS: dict[str, Callable[[str, Any], Any]] = {
+    ONE_MORE: _plus_one,
+    SWITCHED: _verbosity,
+    QUIET: _quiet,
+    SMALL: _in_small_letters,
+}
+
+
+def given_instead(params: Any, name: str, value: Any) -> dict[Any, Any]:
+    """Return parameters as a dict with another value of one, however it was spelled."""
+    others = as_mapping(params).items()
+    own = {n for n, row in ROWS.items() if row.name == name}
+    return {**{n: v for n, v in others if n not in own}, name: value}
 
 
 def _renamed(params: Mapping[Any, Any]) -> dict[Any, Any]:
-    found = dict(renamed(name, value) for name, value in params.items())
-    if len(found) < len(params):
-        raise ParameterError(
-            "one_hot_max_size and max_cat_to_onehot are two spellings of one parameter (one less, "
-            "in CatBoost); give one of them"
-        )
+    """Return parameters by the names that ``train`` reads; spellings of a table's entry stay."""
+    found: dict[Any, Any] = {}
+    first: dict[Any, Any] = {}
+    for given, own_value in params.items():
+        name, value = renamed(given, own_value)
+        own = OWN_NAMES.get(name, name) if isinstance(name, str) else name
+        name = own if own in _READ else name
+        if name in found and value is not None and found[name] is not None:
+            raise ParameterError(
+                f"{first[name]} and {given} are two spellings of one parameter; give one of them"
+            )
+        if found.get(name) is None:
+            found[name], first[name] = value, given
     return found

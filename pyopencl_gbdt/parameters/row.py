@@ -15,6 +15,7 @@ import numpy as np
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.device_names import device_text
+from pyopencl_gbdt.parameters.foreign import answer_to, meant
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 """Kernels take parameters as float32; a larger number would become infinite."""
@@ -82,6 +83,9 @@ class ParameterRow:
         if value is None or value is self.default:
             return self.default
         name = spelling or self.name
+        if answer := answer_to(self.name, value):
+            raise ParameterError(f"{name}={show(value)}: {answer}")
+        value = meant(self.name, value)
         if self.name == "device":
             value = device_text(value, name)
         if self.structured or self.paths:

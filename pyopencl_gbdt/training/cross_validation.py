@@ -22,7 +22,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.parameters.names import as_mapping
+from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.eval_metrics import Metrics
@@ -127,9 +127,8 @@ def cv(
     """
     n_rounds = n_rounds if num_boost_round is None else num_boost_round
     period = check_verbose(verbose if verbose_eval is None else verbose_eval)
-    params = {**as_mapping(params), "n_estimators": check_rounds(n_rounds, also_none=False)}
-    if obj is not None:
-        params["objective"] = obj
+    given = given_instead(params, "n_estimators", check_rounds(n_rounds, also_none=False))
+    params = given if obj is None else given_instead(given, "objective", obj)
     check_callables(report=report, fpreproc=fpreproc)
     check_switches(stratified=stratified, shuffle=shuffle, as_pandas=as_pandas)
     check_switches(show_stdv=show_stdv, maximize=maximize)

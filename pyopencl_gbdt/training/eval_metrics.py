@@ -10,7 +10,7 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.metrics import Metric, get_metric
+from pyopencl_gbdt.metrics import Metric, get_metric, metric_name
 from pyopencl_gbdt.metrics.custom import named
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -50,9 +50,11 @@ def choose_metrics(
     asked: list[Any] = [eval_metric] if alone else list(eval_metric)  # type: ignore[arg-type]
     if not asked:
         raise ParameterError("eval_metric=[]: expected at least one name; omit it for the default")
-    ours = {m: get_metric(m, p) for m in asked if not callable(m)}
-    if ours and sets:
-        check_fit(list(ours), objective, p, sets)
+    asked = [m if callable(m) else metric_name(m) for m in asked]
+    names = [m for m in asked if not callable(m)]
+    if names and sets:
+        check_fit(names, objective, p, sets)
+    ours = {m: get_metric(m, p) for m in names}
     found: dict[str, Metric] = {}
     for m in (*asked, *more):
         if callable(m):

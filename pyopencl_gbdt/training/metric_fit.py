@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.metrics import METRICS, Metric, get_metric, takes_queries
+from pyopencl_gbdt.metrics import METRICS, Metric, get_metric, takes_queries, unknown_metric
 from pyopencl_gbdt.metrics.label_kinds import COUNTERPARTS, FITS, KINDS, fitting, kinds_of
 from pyopencl_gbdt.metrics.ranking import family_of
 from pyopencl_gbdt.objectives import Objective
@@ -21,7 +21,7 @@ def check_fit(
     Parameters
     ----------
     names : sequence of str
-        Metrics of this library.
+        The metrics that are asked for.
     objective : Objective
     p : Parameters
     sets : sequence of Dataset
@@ -34,7 +34,9 @@ def check_fit(
     kinds = kinds_of(objective, sets)
     those = fitting(kinds)
     for name in names:
-        family = family_of(name)
+        family = family_of(name) if isinstance(name, str) else ""
+        if family not in METRICS:
+            raise unknown_metric(name, _taken(those, objective, p, sets).values())
         if family not in those:
             ours, theirs = KINDS[kinds[0]], " or ".join(KINDS[kind] for kind in FITS[family])
             wide = f" in {sets[0].n_targets} columns" if sets[0].n_targets > 1 else ""
@@ -57,16 +59,20 @@ def _choice(
     sets: Sequence[Dataset],
 ) -> str:
     """Return the metrics that can be given, and the next move, for an error message."""
-    taken = {
-        one: name
-        for one in those
-        if _is_taken(name := _spelled(one, objective), objective, p, sets)
-    }
+    taken = _taken(those, objective, p, sets)
     wanted = (COUNTERPARTS.get(family), family_of(objective.metric), *taken)
     best = next((taken[one] for one in wanted if one in taken), None)
     if best is None:
         return "a function of your own; give one"
     return f"{', '.join(map(repr, taken.values()))}, or a function of your own; try {best!r}"
+
+
+def _taken(
+    those: Sequence[str], objective: Objective, p: Parameters, sets: Sequence[Dataset]
+) -> dict[str, str]:
+    """Return the names by which metrics that fit can be given, by their family."""
+    names = {family: _spelled(family, objective) for family in those}
+    return {one: name for one, name in names.items() if _is_taken(name, objective, p, sets)}
 
 
 def _spelled(family: str, objective: Objective) -> str:

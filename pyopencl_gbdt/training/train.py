@@ -22,7 +22,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.mpi_team import joined_team
 from pyopencl_gbdt.device.tracebacks import clear_frames
-from pyopencl_gbdt.parameters.names import as_mapping
+from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.arguments import (
     check_dataset,
@@ -132,9 +132,9 @@ def train(
     model = model if xgb_model is None else xgb_model
     check_history(evals_result)
     if n_rounds is not None:
-        params = {**as_mapping(params), "n_estimators": n_rounds}
+        params = given_instead(params, "n_estimators", n_rounds)
     if obj is not None:
-        params = {**as_mapping(params), "objective": obj}
+        params = given_instead(params, "objective", obj)
     check_callables(report=report)
     check_switches(maximize=maximize, profile=profile)
     listed = CallbackList(() if callbacks is None else callbacks).callbacks
