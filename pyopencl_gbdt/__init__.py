@@ -25,7 +25,8 @@ _PUBLIC = {
     "cv": "pyopencl_gbdt.training.cross_validation",
     "devices": "pyopencl_gbdt.device",
     "plot_importance": "pyopencl_gbdt.model.importance_plot",
-    "plot_tree": "pyopencl_gbdt.model.plot",
+    "plot_metric": "pyopencl_gbdt.model.metric_plot",
+    "plot_tree": "pyopencl_gbdt.model.tree_plot",
     "train": "pyopencl_gbdt.training.train",
 }
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt._version import PIP_SOURCE, PIP_WHERE
+
 
 @dataclass(frozen=True)
 class Source:
@@ -54,3 +56,9 @@ def show(value: object) -> str:
 def plural(count: int, noun: str) -> str:
     """Format a count and its noun: ``1 value``, ``2 values``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def pip_install(*extras: str) -> str:
+    """Return the command that installs extras of this package; a remark says where it works."""
+    where = f"  # {PIP_WHERE}" if PIP_WHERE else ""
+    return f"pip install '{PIP_SOURCE}[{','.join(extras)}]'{where}"

@@ -13,9 +13,10 @@ from pyopencl_gbdt.model.formats.files import (
     write_model,
 )
 from pyopencl_gbdt.model.formats.xgboost_links import margin_from_base_score
-from pyopencl_gbdt.model.importance_plot import plot_importance
-from pyopencl_gbdt.model.plot import plot_importances, plot_tree
+from pyopencl_gbdt.model.importance_plot import plot_importance, plot_importances
+from pyopencl_gbdt.model.metric_plot import plot_metric
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, NUMERIC_SPLIT, Tree
+from pyopencl_gbdt.model.tree_plot import plot_tree
 from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "margin_from_base_score",
     "plot_importance",
     "plot_importances",
+    "plot_metric",
     "plot_tree",
     "read_model",
     "to_json",

@@ -1,47 +1,40 @@
-"""Bar plot of feature importances on the user's axes, with XGBoost's parameter names."""
+"""Bar plots of feature importances, with XGBoost's parameter names."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model.explain import check_importance_kind, feature_importances
+from pyopencl_gbdt.model.pictures import (
+    CHARACTER,
+    COLORS,
+    check_limits,
+    ensemble_of,
+    frame,
+    new_axes,
+    save,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Width of the axes relative to the longest bar, to leave room for its value.
-_ROOM = 1.1
-
-
-def ensemble_of(model: Any) -> Ensemble:
-    """Return the ``Ensemble`` of an estimator, a ``Model`` or an ``Ensemble``.
-
-    Raises
-    ------
-    ParameterError
-        If ``model`` is anything else.
-    NotFittedError
-        If ``model`` is an estimator that is not fitted.
-    """
-    if hasattr(model, "_fitted"):  # an estimator
-        model = model._fitted()
-    found = getattr(model, "ensemble", model)
-    if not isinstance(found, Ensemble):
-        raise ParameterError(
-            f"model={type(model).__name__}: expected an estimator, a Model or an Ensemble; give "
-            "one that is fitted"
-        )
-    return found
+_ROOM = 1.15
+#: Inches: the length of the longest bar, a bar and the space to the next, title and axis.
+_LONGEST_BAR, _SLOT, _AROUND, _TALLEST = 5.0, 0.3, 1.3, 600.0
 
 
 def plot_importance(
     model: Any,
     ax: Axes | None = None,
     *,
-    height: float = 0.2,
+    height: float = 0.7,
     xlim: tuple[float, float] | None = None,
     ylim: tuple[float, float] | None = None,
     title: str = "Feature importance",
@@ -51,7 +44,7 @@ def plot_importance(
     max_num_features: int | None = None,
     grid: bool = True,
     show_values: bool = True,
-    values_format: str = "{v:.6g}",
+    values_format: str = "{v:.4g}",
     **options: Any,
 ) -> Axes:
     """Draw feature importances as horizontal bars, the largest at the top.
@@ -61,13 +54,15 @@ def plot_importance(
     model : estimator, Model, Ensemble, or dict of str to float
         A dict maps feature names to importances.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a new figure with ``matplotlib.pyplot``.
-    height : float, default 0.2
+        Where to draw; None makes a new figure with ``matplotlib.pyplot``, of a size that suits the
+        number of bars and the names.
+    height : float, default 0.7
         Height of a bar; the distance between bars is 1.
     xlim, ylim : (float, float) or None
         Limits of the axes; None makes room for all bars.
     title, xlabel, ylabel : str or None
-        An empty string leaves it out. If ``xlabel`` is None, it names the kind of importance.
+        An empty string leaves it out. If ``xlabel`` is None, it names the kind of importance, and
+        what is not drawn.
     importance_type : str or None
         As in ``feature_importances``. None uses the estimator's ``importance_type``, or
         ``"gain"`` for other models. The default of XGBoost's function is ``"weight"``.
@@ -77,7 +72,7 @@ def plot_importance(
         Draw the grid.
     show_values : bool, default True
         Write each value beside its bar.
-    values_format : str, default "{v:.6g}"
+    values_format : str, default "{v:.4g}"
         Format of a value ``v``.
     **options
         Passed to ``Axes.barh``.
@@ -85,6 +80,7 @@ def plot_importance(
     Returns
     -------
     matplotlib.axes.Axes
+        Its figure is ``axes.figure``; ``axes.figure.savefig("importance.png")`` writes a file.
 
     Raises
     ------
@@ -95,10 +91,7 @@ def plot_importance(
     ImportError
         If matplotlib is missing.
     """
-    limits = {"xlim": xlim, "ylim": ylim}
-    for name, limit in limits.items():
-        if limit is not None and (not isinstance(limit, (tuple, list)) or len(limit) != 2):
-            raise ParameterError(f"{name}={limit!r}: expected two numbers; give (from, to)")
+    check_limits(xlim=xlim, ylim=ylim)
     whole = isinstance(max_num_features, int) and not isinstance(max_num_features, bool)
     if max_num_features is not None and not (whole and max_num_features >= 1):
         raise ParameterError(
@@ -112,25 +105,63 @@ def plot_importance(
             "plot_importance: the model has no splits: expected one or more; train on more rows, "
             "or with other limits of growth"
         )
-    best = sorted(scores.items(), key=lambda pair: -pair[1])[:max_num_features][::-1]
-    names, values = [name for name, _ in best], [float(value) for _, value in best]
-    axes = _new_axes() if ax is None else ax
-    places = range(len(values))
-    axes.barh(places, values, align="center", height=height, **options)
-    if show_values:
-        for place, value in zip(places, values, strict=True):
-            text = values_format.format(v=value)
-            axes.text(value, place, f" {text}", va="center", parse_math=False)
-    axes.set_yticks(list(places))
-    axes.set_yticklabels(names, parse_math=False)
-    axes.set_xlim(*((0.0, max(values) * _ROOM or 1.0) if xlim is None else xlim))
-    axes.set_ylim(*((-1.0, float(len(values))) if ylim is None else ylim))
+    best, note = _best(scores, max_num_features)
     if xlabel is None:
         named = "" if isinstance(model, Mapping) else f": {kind.replace('_', ' ')}"
-        xlabel = f"Importance score{named}"
-    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    axes.grid(grid)
+        xlabel = f"Importance score{named}" + (f"\n{note}" if note else "")
+    axes = _axes_for(best, pyplot=True) if ax is None else ax
+    _draw(axes, best, values_format if show_values else "", height=height, **options)
+    if xlim is not None:
+        axes.set_xlim(*xlim)
+    if ylim is not None:
+        axes.set_ylim(*ylim)
+    frame(axes, grid="x" if grid else None, title=title, xlabel=xlabel, ylabel=ylabel)
     return axes
+
+
+def plot_importances(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    top: int = 20,
+    *,
+    kind: str = "gain",
+) -> Figure:
+    """Draw the shares of the most important features into a figure, without pyplot.
+
+    Parameters
+    ----------
+    model : estimator, Model or Ensemble
+    path : path-like, optional
+        Where to save the picture; the ending chooses the format (.png, .svg, .pdf).
+    top : int
+        Number of features drawn at most; of equal features the lower column comes first.
+    kind : str
+        As in ``feature_importances``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ParameterError
+        If ``top`` or ``kind`` is out of range.
+    ImportError
+        If matplotlib is missing.
+    """
+    if top < 1:
+        raise ParameterError(f"top={top}: expected 1 or more; raise top")
+    scores = importance_scores(model, kind)
+    total = sum(scores.values()) or 1.0
+    best, note = _best({name: value / total for name, value in scores.items()}, top)
+    axes = _axes_for(best, pyplot=False)
+    _draw(axes, best, "{v:.3f}", height=0.7)
+    title = f"Feature importance: {kind.replace('_', ' ')}, share of the sum"
+    note = note if scores else "the model has no splits"
+    frame(axes, grid="x", title=title, xlabel=note)
+    save(axes, path)
+    figure: Figure = axes.figure
+    return figure
 
 
 def importance_scores(model: Any, kind: str) -> dict[str, float]:
@@ -142,12 +173,33 @@ def importance_scores(model: Any, kind: str) -> dict[str, float]:
     return {ensemble.feature_name(i): float(value) for i, (count, value) in pairs if count > 0}
 
 
-def _new_axes() -> Axes:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "plots need matplotlib; install it by: pip install 'pyopencl_gbdt[plot]'"
-        ) from error
-    axes: Axes = plt.subplots(1, 1)[1]
-    return axes
+def _best(scores: Mapping[str, float], most: int | None) -> tuple[list[tuple[str, float]], str]:
+    """Return the features to draw, the best one first, and a note on the others."""
+    order = sorted(scores.items(), key=lambda pair: -pair[1])
+    left_out, total = order[len(order) if most is None else most :], sum(scores.values())
+    if not left_out:
+        return order, ""
+    share = sum(value for _, value in left_out) / total if total else 0.0
+    names = plural(len(left_out), "feature")
+    return order[:most], f"not drawn: {names} of {len(order)}, {share:.1%} of the sum"
+
+
+def _axes_for(best: list[tuple[str, float]], *, pyplot: bool) -> Axes:
+    names = CHARACTER * max((len(shorten(name)) for name, _ in best), default=0)
+    tall = min(_AROUND + _SLOT * len(best), _TALLEST)
+    return new_axes(_LONGEST_BAR + 1.2 + names, tall, pyplot=pyplot, layout="constrained")
+
+
+def _draw(axes: Axes, best: list[tuple[str, float]], values_format: str, **options: Any) -> None:
+    values = [float(value) for _, value in reversed(best)]
+    places = range(len(values))
+    if not {"color", "facecolor", "fc"} & options.keys():
+        options["color"] = COLORS[0]
+    axes.barh(places, values, align="center", **options)
+    for place, value in enumerate(values if values_format else ()):
+        text = values_format.format(v=value)
+        axes.text(value, place, f" {text}", va="center", size="small", parse_math=False)
+    axes.set_yticks(list(places))
+    axes.set_yticklabels([shorten(name) for name, _ in reversed(best)], parse_math=False)
+    axes.set_xlim(0.0, max(values, default=0.0) * _ROOM or 1.0)
+    axes.set_ylim(-0.6, max(len(values), 1) - 0.4)

@@ -18,7 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree, set_text
+from pyopencl_gbdt.model.pictures import shorten
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
+
+#: Most characters of a level's name in a condition.
+LONGEST_LEVEL = 14
 
 
 @dataclass
@@ -83,12 +87,14 @@ def lay_out(ensemble: Ensemble, tree: int, max_depth: int, longest: int) -> Tree
     n_below = _count_descendants(shown)
     boxes: list[Box] = []
     pending: list[tuple[int, Box | None]] = [(0, None)]
-    while pending:  # depth first, left before right, which is the order of the slots
+    while pending:  # depth first, "yes" before "no", which is the order of the slots
         node, parent = pending.pop()
         box = _box(ensemble, shown, node, parent, max_depth, n_below[node], longest)
         boxes.append(box)
         if not box.is_leaf and not box.is_cut:
-            pending += [(int(shown.right[node]), box), (int(shown.left[node]), box)]
+            left, right = int(shown.left[node]), int(shown.right[node])
+            yes_first = [(right, box), (left, box)]
+            pending += yes_first if _yes_is_left(ensemble, shown, node) else yes_first[::-1]
     n_slots = _place(boxes)
     hidden = shown.n_nodes - len(boxes)
     note = "upper branch: yes  ·  line width: share of the cover (sum of Hessians)"
@@ -132,24 +138,58 @@ def _box(
     if is_leaf:
         lines = (f"{tree.value[node, 0]:+.4g}", f"cover {cover:.4g}")
     else:
-        condition = f" < {tree.threshold[node]:.5g}"
-        if tree.split_kind[node] == CATEGORY_SPLIT:
-            condition = f" not in {set_text(tree, node, 3)}"
-        name = ensemble.feature_name(int(tree.feature[node]))
-        room = longest - len(condition)
-        name = name if len(name) <= room else name[: room - 1] + "…"
         detail = f"gain {tree.gain[node]:.4g} · cover {cover:.4g}"
-        lines = (name + condition, f"{n_below} nodes below" if is_cut else detail)
+        condition = _condition(ensemble, tree, node, longest)
+        lines = (condition, f"{n_below} nodes below" if is_cut else detail)
     answer = ""
     if parent is not None:
         goes_left = node == tree.left[parent.node]
-        answer = "yes" if goes_left else "no"
+        answer = "yes" if goes_left == _yes_is_left(ensemble, tree, parent.node) else "no"
         if bool(tree.default_left[parent.node]) == goes_left:
             answer += ", missing"
     whole = float(tree.sum_hessian[0])
     share = float(np.clip(cover / whole, 0.0, 1.0)) if whole > 0.0 else 0.0
     value = float(tree.value[node, 0])
     return Box(node, level, parent, lines, answer, share, value, is_leaf, is_cut)
+
+
+def _listed(ensemble: Ensemble, tree: Tree, node: int) -> tuple[list[int], bool]:
+    """Return the codes of a split by a set on the side that has fewer, and whether it is left."""
+    right = np.flatnonzero(tree.right_set(node))
+    levels = ensemble.categories.get(int(tree.feature[node]))
+    left = np.setdiff1d(np.arange(0 if levels is None else levels.n_levels), right)
+    return (left.tolist(), True) if 0 < left.size < right.size else (right.tolist(), False)
+
+
+def _yes_is_left(ensemble: Ensemble, tree: Tree, node: int) -> bool:
+    """Tell whether rows that meet the drawn condition of a split go left."""
+    return tree.split_kind[node] != CATEGORY_SPLIT or _listed(ensemble, tree, node)[1]
+
+
+def _condition(ensemble: Ensemble, tree: Tree, node: int, longest: int) -> str:
+    """Return what a split asks, in ``longest`` characters: ``town in {Bern, Ulm}``."""
+    feature = int(tree.feature[node])
+    name = ensemble.feature_name(feature)
+    if tree.split_kind[node] != CATEGORY_SPLIT:
+        asked = f" < {tree.threshold[node]:.5g}"
+        return shorten(name, longest - len(asked)) + asked
+    codes, _ = _listed(ensemble, tree, node)
+    asked = " in {}"
+    for n_shown in range(min(len(codes), longest // 3), 0, -1):
+        shown = [_level_name(ensemble, feature, code) for code in codes[:n_shown]]
+        if n_shown < len(codes):
+            shown.append(f"{len(codes) - n_shown} more")
+        asked = f" in {{{', '.join(shown)}}}"
+        if len(name) + len(asked) <= longest:
+            break
+    return shorten(name, longest - len(asked)) + asked
+
+
+def _level_name(ensemble: Ensemble, feature: int, code: int) -> str:
+    """Return the name of a level, or the code if the model has no name for it."""
+    levels = ensemble.categories.get(feature)
+    known = levels is not None and code < levels.n_levels
+    return shorten(str(levels.values[code]), LONGEST_LEVEL) if levels and known else str(code)
 
 
 def _count_descendants(tree: Tree) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 import pyopencl_gbdt
 from pyopencl_gbdt import GBDTClassifier, GBDTRandomForestRegressor, GBDTRegressor, Model
 from pyopencl_gbdt.errors import NotFittedError, ParameterError
-from pyopencl_gbdt.model import plot_importances
+from pyopencl_gbdt.model import feature_importances, plot_importances
 from pyopencl_gbdt.model.importance_plot import importance_scores
 from tests.conftest import TEST_DEVICE
 from tests.model.samples import make_ensemble
@@ -100,10 +100,42 @@ def test_without_axes_there_is_a_figure_of_pyplot():
     axes.figure.savefig("/dev/null", format="png")
 
 
+def test_a_new_figure_is_as_large_as_its_bars_need():
+    """Bars have room, every name is inside the picture, and long names are cut."""
+    few = plot_importance({"a": 1.0, "b" * 90: 2.0})
+    many = plot_importance({f"feature {i}": float(i) for i in range(80)})
+    assert few.figure.get_figheight() < 2.5
+    assert many.figure.get_figheight() > 80 * 0.25
+    for axes in (few, many):
+        axes.figure.canvas.draw()
+        inside = axes.figure.bbox
+        for label in (*axes.get_yticklabels(), *axes.texts):
+            extent = label.get_window_extent()
+            assert inside.x0 <= extent.x0
+            assert extent.x1 <= inside.x1
+    assert bars(few)[0][0] == "b" * 33 + "…"
+    middles = [label.get_window_extent().y0 for label in many.get_yticklabels()]
+    assert np.diff(middles).min() > many.get_yticklabels()[0].get_window_extent().height
+
+
+def test_what_is_not_drawn_is_said():
+    four = {"a": 6.0, "b": 2.0, "c": 1.0, "d": 1.0}
+    assert plot_importance(four).get_xlabel() == "Importance score"
+    assert plot_importance(four, max_num_features=2).get_xlabel() == (
+        "Importance score\nnot drawn: 2 features of 4, 20.0% of the sum"
+    )
+    (axes,) = plot_importances(make_ensemble([12]), top=3).axes
+    assert axes.get_xlabel().startswith("not drawn: 1 feature of 4, ")
+    share = np.sort(feature_importances(make_ensemble([12])))[::-1][:3]
+    np.testing.assert_allclose([width for _, width in bars(axes)], share)
+    (empty,) = plot_importances(make_ensemble([0])).axes
+    assert empty.get_xlabel() == "the model has no splits"
+
+
 def test_pictures_of_estimators():
     fitted = GBDTRegressor(**SMALL).fit(FRAME, Y)
     for model in (fitted, fitted.model_, fitted.model_.ensemble):
-        assert plot_tree(model, 1).axes[0].patches
+        assert plot_tree(model, 1).patches
         assert plot_importances(model).axes[0].patches
 
 
