@@ -1,19 +1,12 @@
-"""Sphinx's settings; ``sphinx-build -W -b html docs docs/_build``.
-
-Needs ``pip install 'pyopencl_gbdt[docs]'``. Tables that the code knows are put in while a page is
-read, see ``tables.py``.
-"""
+"""Sphinx's settings; CONTRIBUTING.md says how to build the pages."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]
-
-import tables  # noqa: E402
+sys.path.insert(0, str(HERE.parent))
 
 import pyopencl_gbdt  # noqa: E402
 
@@ -45,13 +38,3 @@ napoleon_use_rtype = False
 napoleon_use_ivar = False
 #: Types in docstrings are words for people ("float32 array, shape (n_rows,)"), not references.
 nitpick_ignore_regex = [("py:class", ".*"), ("py:exc", ".*")]
-
-
-def fill_in(app: Any, page: str, source: list[str]) -> None:
-    """Put generated tables into a page."""
-    source[0] = tables.fill(source[0])
-
-
-def setup(app: Any) -> None:
-    """Connect what is run while pages are read."""
-    app.connect("source-read", fill_in)

@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyopencl_gbdt import train
+from pyopencl_gbdt.messages import pip_install
 from tests import host_member
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +37,7 @@ def started(ranks: int, folder: Path) -> subprocess.Popen[str]:
     run = shutil.which(
         "mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     )
-    assert run is not None, "mpirun is not here: pip install 'pyopencl_gbdt[mpi]'"
+    assert run is not None, f"mpirun is not here: {pip_install('mpi')}"
     environment = {
         **os.environ, "PYTHONPATH": str(ROOT), "PYOPENCL_GBDT_TEAM_SILENCE": str(SILENCE),
         "PYOPENCL_GBDT_TEAM_PATIENCE": str(PATIENCE),

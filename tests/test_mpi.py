@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from pyopencl_gbdt import train
 from pyopencl_gbdt.cli import main, ranks
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import read_model
 
 from . import host_member
@@ -29,7 +31,7 @@ def job():
     """Run a command in several ranks; return the exit code and the output."""
     pytest.importorskip("mpi4py")
     if RUN is None:
-        pytest.skip("mpirun is not here: pip install 'pyopencl_gbdt[mpi]'")
+        pytest.skip(f"mpirun is not here: {pip_install('mpi')}")
 
     def run(size, *command, **variables):
         environment = {
@@ -133,7 +135,7 @@ def test_a_missing_part_ends_all_ranks(job, tmp_path):
 def test_mpi_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.setenv("PMI_SIZE", "4")
-    with pytest.raises(ParameterError, match=r"pip install 'pyopencl_gbdt\[mpi\]'"):
+    with pytest.raises(ParameterError, match=re.escape(pip_install("mpi"))):
         ranks.job()
     monkeypatch.setenv("PMI_SIZE", "1")
     assert ranks.job().size == 1

@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 import pyopencl_gbdt
+from pyopencl_gbdt._version import PIP_SOURCE
 from pyopencl_gbdt.device.render import source_folder
+from pyopencl_gbdt.messages import pip_install
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders at the top level that are installed as subpackages.
@@ -229,6 +231,23 @@ def test_the_two_lines_of_the_readme(setup_cfg):
         "pip install '.[cpu,scikit-learn]' && pyopencl-gbdt demo",
         "pip install '.[test]' && pytest",
     ]
+
+
+def test_one_place_says_where_pip_finds_the_package(setup_cfg, monkeypatch):
+    """Hints take it from ``_version``; pages have it in generated lines, or speak of a clone."""
+    for extra in ("cpu", "cuda12", "plot"):
+        assert pip_install(extra).startswith(f"pip install '{PIP_SOURCE}[{extra}]'")
+    written = re.compile(r"pip install[^\n']*['\"]+[\w.]*\[")
+    for file in (ROOT / "pyopencl_gbdt").rglob("*.py"):
+        if file.name != "messages.py":
+            assert not written.search(file.read_text(encoding="utf-8")), f"{file}: use pip_install"
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.[mp][dy]")):
+        text = re.sub(r"<!-- generated: .*?<!-- end", "", page.read_text("utf-8"), flags=re.DOTALL)
+        found = [match.group() for match in written.finditer(text)]
+        assert all(match.endswith("'.[") for match in found), f"{page}: {found}"
+    monkeypatch.setattr("pyopencl_gbdt.messages.PIP_SOURCE", "pyopencl_gbdt")
+    monkeypatch.setattr("pyopencl_gbdt.messages.PIP_WHERE", "")
+    assert pip_install("cpu", "mpi") == "pip install 'pyopencl_gbdt[cpu,mpi]'"
 
 
 def test_the_readme_lists_every_extra(setup_cfg):

@@ -9,6 +9,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import devices, open_device, runnable
+from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import OBJECTIVES
 
@@ -229,7 +230,7 @@ def test_ten_repeats():
 @pytest.mark.parametrize("name", EXPECTED)
 def test_intel_runtime(name):
     if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
-        pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
+        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
     assert digest(name, device="intel(r) opencl") == EXPECTED[name]
     names = [v.name for v in runnable("histogram", open_device("intel(r) opencl").caps)]
     histogram = "local_atomic" if "local_atomic" in names else "local_atomic_partials"
@@ -241,7 +242,7 @@ def test_intel_runtime(name):
 @pytest.mark.parametrize("name", LOSSES)
 def test_intel_runtime_of_every_loss(name):
     if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
-        pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
+        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
     assert digest(name, device="intel(r) opencl") == LOSSES[name]
 
 
@@ -249,7 +250,7 @@ def test_intel_runtime_of_every_loss(name):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_intel_runtime_of_every_setting(name):
     if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
-        pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
+        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
     for size in (0, 64):
         more = {"device": "intel(r) opencl", "work_group_size": size}
         assert digest(name, **more) == GROWN[name]

@@ -7,6 +7,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import devices
+from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.metrics import METRICS
 
 from .conftest import TEST_DEVICE
@@ -87,7 +88,7 @@ def test_two_runtimes(objective):
     """PoCL and Intel's CPU runtime, where both are."""
     platforms = [d.caps.platform for d in devices() if d.usable and d.caps]
     if not all(any(p.startswith(one) for p in platforms) for one in ("Portable", "Intel")):
-        pytest.skip("needs both: pip install 'pyopencl_gbdt[intel-cpu]' pocl-binary-distribution")
+        pytest.skip(f"needs both: {pip_install('cpu', 'intel-cpu')}")
     names = ("portable computing language", "intel(r) opencl")
     pocl, intel = (bits_of_history(objective, device=name) for name in names)
     assert pocl == intel

@@ -20,6 +20,7 @@ from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.device.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import team_checks, together
 from pyopencl_gbdt.training.booster import Boosting
@@ -190,7 +191,7 @@ def test_what_else_is_refused():
 def test_pocl_and_intel(loss):
     there = [d.device_id for d in _HERE if d.caps.platform.startswith("Intel")]
     if not there:
-        pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
+        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
     intel = there[0]
     label, more = LOSSES[loss]
     check({"objective": loss, **more}, label, weight=WEIGHT, names=["portable computing", intel])

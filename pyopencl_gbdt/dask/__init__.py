@@ -7,14 +7,14 @@ worker, and the scheduler sees none of them.
 from __future__ import annotations
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import pip_install
 
 try:
     import dask.array  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
     raise ParameterError(
-        f"pyopencl_gbdt.dask needs dask and distributed ({error}); pip install "
-        "'pyopencl_gbdt[dask]'"
+        f"pyopencl_gbdt.dask needs dask and distributed ({error}); " + pip_install("dask")
     ) from None
 
 from pyopencl_gbdt.dask.estimators import DaskGBDTClassifier, DaskGBDTRanker, DaskGBDTRegressor

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.batch_parts import Batch
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.messages import pip_install, show
 
 PARQUET = (".parquet", ".pq")
 
@@ -56,7 +56,7 @@ def _pyarrow(file: str) -> Any:
     except ImportError as error:
         raise ParameterError(
             f"{file}: reading it takes pyarrow, which is not installed ({error}); "
-            "pip install 'pyopencl_gbdt[arrow]'"
+            + pip_install("arrow")
         ) from error
     return pyarrow
 

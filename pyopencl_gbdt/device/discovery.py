@@ -13,6 +13,7 @@ from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.device_info import DeviceInfo
 from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.messages import pip_install
 
 ENVIRONMENT = "PYOPENCL_GBDT_DEVICE"
 
@@ -71,7 +72,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
 
 def _cuda() -> tuple[list[DeviceInfo], list[str]]:
     if importlib.util.find_spec("cupy") is None:
-        return [], ["CUDA: CuPy is not installed (pip install 'pyopencl_gbdt[cuda12]')"]
+        return [], [f"CUDA: CuPy is not installed; {pip_install('cuda12')}"]
     try:
         from pyopencl_gbdt.device import cuda
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.messages import pip_install
 
 MEASURED = "measured for this library; see docs/portability.md"
 _GITHUB = "https://github.com"
@@ -101,8 +102,8 @@ TABLE: tuple[Fault, ...] = (
     Fault(
         "Mesa rusticl on llvmpipe",
         "this driver for processors executes loads that no work-item asks for, and trainings crash",
-        "use PoCL to train on a processor (pip install 'pyopencl_gbdt[cpu]'); for a card, name its "
-        "driver in RUSTICL_ENABLE (AMD: radeonsi, Intel: iris)",
+        "for a card, name its driver in RUSTICL_ENABLE (AMD: radeonsi, Intel: iris); to train on a "
+        f"processor, use PoCL: {pip_install('cpu')}",
         f"{_GITHUB}/tinygrad/tinygrad/issues/16706",
         _llvmpipe,
         refuse=True,

@@ -19,6 +19,7 @@ from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.sliced_sums import SlicedSums
 from pyopencl_gbdt.device.team import Integers, Member
 from pyopencl_gbdt.errors import ParameterError, TeamError
+from pyopencl_gbdt.messages import pip_install
 
 #: Tests of a request that follow each other at once; later ones sleep in between, so that waiting
 #: processes leave the processors to those that compute.
@@ -42,7 +43,7 @@ def mpi() -> Any:
     except (ImportError, RuntimeError) as error:
         raise ParameterError(
             f"MPI was asked for, but mpi4py does not load ({error}): expected mpi4py and an MPI "
-            "library; pip install 'pyopencl_gbdt[mpi]'"
+            f"library; {pip_install('mpi')}"
         ) from None
     return MPI
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyopencl_gbdt.device import makers
 from pyopencl_gbdt.device.device_info import DeviceInfo
+from pyopencl_gbdt.messages import pip_install
 
 ALLOWED = (
     "'auto', 'gpu', 'gpu:<n>', 'cpu', 'opencl', 'opencl:<platform>:<device>', 'cuda', 'cuda:<n>', "
@@ -46,7 +47,7 @@ def explain(asked: str, wanted: str, found: Sequence[DeviceInfo], notes: Sequenc
 
 def _remedy(wanted: str, found: Sequence[DeviceInfo]) -> str:
     if wanted.startswith("cuda"):
-        return "Next: pip install 'pyopencl_gbdt[cuda12]' (or [cuda13]) and an NVIDIA driver."
+        return f"Next: install an NVIDIA driver and CuPy (or [cuda13]): {pip_install('cuda12')}"
     if wanted == "gpu" or wanted in makers.NAMES:
         packages = makers.PACKAGES
         of = [packages[makers.NAMES[wanted]]] if wanted in makers.NAMES else packages.values()
@@ -56,4 +57,4 @@ def _remedy(wanted: str, found: Sequence[DeviceInfo]) -> str:
         )
     if any(i.usable and i.caps and not i.caps.is_simulator for i in found):
         return "Next: use one of the devices above, or device='auto'."
-    return "Next: pip install 'pyopencl_gbdt[cpu]' brings PoCL, which runs on any x86-64 Linux."
+    return f"Next: install PoCL, which runs on any x86-64 Linux: {pip_install('cpu')}"

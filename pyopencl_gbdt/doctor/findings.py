@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pyopencl_gbdt.messages import pip_install
+
 Severity = Literal["error", "warning", "note"]
 
 #: Families of Linux distributions with different commands, and their names for people.
@@ -59,8 +61,8 @@ INSTALL: dict[str, dict[str, str]] = {
         "arch": "sudo pacman -S opencl-mesa",
         "suse": "sudo zypper install Mesa-libRusticlOpenCL",
     },
-    "pocl": {ANYWHERE: "pip install 'pyopencl_gbdt[cpu]'"},
-    "intel-cpu": {ANYWHERE: "pip install 'pyopencl_gbdt[intel-cpu]'"},
+    "pocl": {ANYWHERE: pip_install("cpu")},
+    "intel-cpu": {ANYWHERE: pip_install("intel-cpu")},
 }
 
 

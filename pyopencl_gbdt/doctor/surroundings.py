@@ -6,6 +6,7 @@ from pyopencl_gbdt.device import Capabilities, faults
 from pyopencl_gbdt.doctor.findings import INSTALL, Finding, everywhere
 from pyopencl_gbdt.doctor.listing import Listing
 from pyopencl_gbdt.doctor.machine import Machine
+from pyopencl_gbdt.messages import pip_install
 
 #: Variables that make a driver hide its cards if they are empty or -1.
 HIDING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
@@ -48,7 +49,7 @@ def check_wsl(machine: Machine, listing: Listing) -> list[Finding]:
         "this is WSL 2: NVIDIA's driver brings CUDA into it but no OpenCL (microsoft/WSL#6951), "
         "Intel's compute runtime works in it; under Windows itself every driver has OpenCL"
     )
-    return [Finding("wsl", "note", text, everywhere("pip install 'pyopencl_gbdt[cuda12]'"))]
+    return [Finding("wsl", "note", text, everywhere(pip_install("cuda12")))]
 
 
 def check_hidden(machine: Machine, listing: Listing) -> list[Finding]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pyopencl_gbdt.messages import pip_install
+
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
     from sklearn.exceptions import DataConversionWarning
     from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 except ImportError as error:
     raise ImportError(
-        "the estimators need scikit-learn: pip install 'pyopencl_gbdt[scikit-learn]'; "
-        "pyopencl_gbdt.train works without it"
+        "pyopencl_gbdt.train works without scikit-learn, but the estimators need scikit-learn: "
+        + pip_install("scikit-learn")
     ) from error
 
 __all__ = [

