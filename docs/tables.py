@@ -1,20 +1,25 @@
-"""Tables and texts of the documentation that are made from the code, so that both always agree.
+"""Write tables and texts that are made from the code into the pages, so that both always agree.
 
-A line of a page such as ``<!-- generated: variants -->`` is replaced by a table.
+``python docs/tables.py`` writes what stands between the lines ``<!-- generated: variants -->`` and
+``<!-- end: variants -->`` of the pages of this folder anew; a test compares.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
+import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.row import ParameterRow
 
-MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
+DOCS = Path(__file__).resolve().parent
+MARK = re.compile(
+    r"^<!-- generated: (?P<name>[a-z-]+) -->\n.*?^<!-- end: (?P=name) -->$", re.M | re.S
+)
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -159,28 +164,75 @@ def repairs() -> str:
     return "\n\n".join([*parts, f"For processors, on any distribution: {' or '.join(pip)}."])
 
 
+def extras() -> str:
+    """Return how pip installs this package with extras."""
+    from pyopencl_gbdt import __version__
+    from pyopencl_gbdt._version import PIP_SOURCE
+
+    if PIP_SOURCE != ".":
+        return f"```sh\npip install '{PIP_SOURCE}[cpu,scikit-learn]'\n```"
+    wheel = f"pyopencl_gbdt-{__version__}-py3-none-any.whl"
+    return f"""No package index has this library yet. In a clone of the repository:
+
+```sh
+pip install '.[cpu,scikit-learn]'
+```
+
+On a machine without a clone, install a wheel, which `pip wheel --no-deps .` makes in a clone:
+
+```sh
+pip install './{wheel}[cpu,scikit-learn]'
+```"""
+
+
 def commands() -> str:
-    """Return the help of the command and of each subcommand."""
+    """Return the description of each subcommand, and tables of its options."""
     from pyopencl_gbdt.cli import build_parser
 
-    before, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "90"
-    try:
-        parser = build_parser()
-        (subparsers,) = (
-            action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
-        )
-        texts = [("pyopencl-gbdt", parser.format_help())]
-        texts += [(sub.prog, sub.format_help()) for sub in subparsers.choices.values()]
-    finally:
-        del os.environ["COLUMNS"]
-        if before is not None:
-            os.environ["COLUMNS"] = before
-    return "\n\n".join(f"## {name}\n\n```text\n{text.rstrip()}\n```" for name, text in texts)
+    (subparsers,) = (
+        action
+        for action in build_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    return "\n\n".join(
+        f"## {sub.prog}\n\n{sub.description}\n\n{options(sub)}"
+        for sub in subparsers.choices.values()
+    )
+
+
+def options(parser: argparse.ArgumentParser) -> str:
+    """Return tables of a command's arguments and options, without ``--help``."""
+    parts = []
+    for group in parser._action_groups:
+        own = [action for action in group._group_actions if action.dest != "help"]
+        if any(action.dest.startswith("param_") for action in own):
+            parts.append(
+                "Every [parameter of training](parameters.md) is an option too, with `-` instead "
+                "of `_`: `--max-depth 6`."
+            )
+        elif own:
+            rows = [(f"`{option(action)}`", action.help or "") for action in own]
+            head = "option" if own[0].option_strings else "argument"
+            about = group.title if group.title not in ("options", "positional arguments") else ""
+            parts.append((f"{about[0].upper()}{about[1:]}:\n\n" if about else "")
+                         + table([head, "meaning"], rows))  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def option(action: argparse.Action) -> str:
+    """Return an option with its value: ``--header {auto,yes,no}``."""
+    value = action.metavar or action.dest.upper()
+    if action.choices:
+        value = "{" + ",".join(action.choices) + "}"
+    if not action.option_strings:
+        return str(value)
+    return action.option_strings[-1] + ("" if action.nargs == 0 else f" {value}")
 
 
 TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "configuration-keys": configuration_keys,
+    "extras": extras,
     "foreign-keys": foreign_keys,
     "foreign-names": foreign_names,
     "metric-kinds": metric_kinds,
@@ -191,5 +243,25 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def fill(text: str) -> str:
-    """Replace the marks of a page; an unknown one is an error."""
-    return MARK.sub(lambda found: TABLES[found.group(1)](), text)
+    """Write what stands between the marks of a page anew; an unknown mark is an error."""
+
+    def written(found: re.Match[str]) -> str:
+        name = found["name"]
+        return f"<!-- generated: {name} -->\n\n{TABLES[name]()}\n\n<!-- end: {name} -->"
+
+    return MARK.sub(written, text)
+
+
+def main() -> None:
+    """Write all pages; say which of them changed."""
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        filled = fill(text)
+        if filled != text:
+            page.write_text(filled, encoding="utf-8")
+            sys.stdout.write(f"{page.name} changed\n")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(DOCS.parent))
+    main()
