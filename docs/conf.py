@@ -18,13 +18,12 @@ version = release = pyopencl_gbdt.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
-html_theme = "alabaster"
-html_theme_options = {
-    "description": "Gradient-boosted decision trees on any device",
-    "page_width": "1100px",
-    "fixed_sidebar": True,
-}
-html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
+#: Follows the reader's light or dark mode. On phones, text comes first; a button opens the contents.
+html_theme = "furo"
+html_title = "pyopencl_gbdt"
+html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 templates_path: list[str] = []
 
 myst_heading_anchors = 3

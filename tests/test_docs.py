@@ -42,8 +42,12 @@ def with_python():
 def test_examples_run(page, tmp_path, monkeypatch):
     """The examples of a page run one after the other, in one namespace."""
     text = "\n".join(blocks(page, "python"))
-    if "sklearn" in text:
-        pytest.importorskip("sklearn", reason="needs scikit-learn")
+    for name in ("sklearn", "pandas", "scipy", "xgboost"):
+        if re.search(rf"^(import|from) {name}\b", text, re.MULTILINE):
+            pytest.importorskip(name, reason=f"needs {name}")
+    if "plot_" in text:
+        mpl = pytest.importorskip("matplotlib", reason="needs matplotlib")
+        mpl.use("Agg")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYOPENCL_GBDT_DEVICE", TEST_DEVICE)
     exec(compile(text, page.name, "exec"), {"__name__": "__main__"})
@@ -100,6 +104,36 @@ def test_rooms_are_described_in_their_order():
         name for names in ROOMS for name in names if (ROOT / "pyopencl_gbdt" / name).is_dir()
     ]
     assert first == [name for name in folders if name]
+
+
+def toctree(page):
+    """Return the pages that the contents of a page list."""
+    listed = re.findall(r"```\{toctree\}\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+    return set(re.findall(r"^(?:.*<)?([\w-]+)>?$", "\n".join(listed), flags=re.MULTILINE))
+
+
+#: What the start page has to lead to.
+WANTED = (
+    "install", "quickstart", "choosing-parameters", "from-xgboost", "from-lightgbm",
+    "from-catboost", "from-scikit-learn", "deploy", "explain", "troubleshooting", "developers",
+)  # fmt: skip
+
+
+def test_the_start_page_leads_to_what_users_want():
+    """Pages for developers are apart, behind one line of it."""
+    start = (DOCS / "index.md").read_text(encoding="utf-8").split("```")[0]
+    assert set(WANTED) <= set(re.findall(r"\]\(([\w-]+)\.md\)", start))
+    inside, listed = toctree(DOCS / "developers.md"), toctree(DOCS / "index.md")
+    assert {"architecture", "extending", "adding-a-variant", "portability"} <= inside
+    assert not inside & listed
+    assert inside | listed | {"index"} == {page.stem for page in PAGES if page.parent == DOCS}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text):
+        assert (page.parent / target).exists(), target
 
 
 #: Pages that lead through the source.
@@ -171,6 +205,7 @@ def test_pages_are_one_sitting(page, tables):
 def test_sphinx_builds_without_warnings(tmp_path):
     pytest.importorskip("sphinx", "7", reason="needs Sphinx")
     pytest.importorskip("myst_parser", reason="needs myst-parser")
+    pytest.importorskip("furo", reason="needs furo")
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "-n", "-b", "html", "-d",
@@ -181,3 +216,7 @@ def test_sphinx_builds_without_warnings(tmp_path):
     assert done.returncode == 0, done.stderr
     devices = (tmp_path / "html" / "devices.html").read_text(encoding="utf-8")
     assert "bin_range_passes" in devices
+    assert 'name="viewport"' in devices
+    assert 'for="__navigation"' in devices  # on a phone, a button opens the contents
+    style = (tmp_path / "html" / "_static" / "styles" / "furo.css").read_text(encoding="utf-8")
+    assert "prefers-color-scheme:dark" in style.replace(" ", "")
