@@ -18,7 +18,7 @@ version = release = pyopencl_gbdt.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
-#: Follows the reader's light or dark mode. On phones, text comes first; a button opens the contents.
+#: Follows the reader's light or dark mode. On phones, a button opens the contents.
 html_theme = "furo"
 html_title = "pyopencl_gbdt"
 html_copy_source = False
