@@ -145,7 +145,7 @@ def metric_kinds() -> str:
 
 def repairs() -> str:
     """Return the commands that install each part on each distribution, as in the doctor."""
-    from pyopencl_gbdt.doctor.findings import ANYWHERE, FAMILIES, INSTALL
+    from pyopencl_gbdt.doctor.findings import FAMILIES, INSTALL
 
     titles = {
         "loader": "the loader, `libOpenCL.so.1`",
@@ -160,8 +160,8 @@ def repairs() -> str:
         parts.append(
             f"**{title[0].upper() + title[1:]}**\n\n{table(['system', 'command'], commands)}"
         )
-    pip = [f"`{INSTALL[part][ANYWHERE]}`" for part in ("pocl", "intel-cpu")]
-    return "\n\n".join([*parts, f"For processors, on any distribution: {' or '.join(pip)}."])
+    processors = "For processors, on any distribution: the extra `cpu` or `intel-cpu`, see above."
+    return "\n\n".join([*parts, processors])
 
 
 def extras() -> str:

@@ -13,7 +13,7 @@ import pytest
 import pyopencl_gbdt
 from pyopencl_gbdt.metrics import METRICS
 from pyopencl_gbdt.parameters.names import ROWS
-from pyopencl_gbdt.parameters.table import OBJECTIVES
+from pyopencl_gbdt.parameters.table import IGNORED, OBJECTIVES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LIBRARIES = ("xgboost", "lightgbm", "catboost", "scikit-learn")
@@ -89,6 +89,25 @@ def test_defaults_here(library, signatures):
             ((name, _), *_) = names(row["here"])
             default = ROWS[name].default if name in ROWS else signatures[name].default
             assert row["default here"] == str(default), row
+
+
+@pytest.mark.parametrize("library", LIBRARIES[1:])
+def test_names_that_are_accepted_mean_what_the_page_says(library):
+    foreign = pytest.importorskip("pyopencl_gbdt.parameters.foreign")
+    checked = 0
+    for row in rows(library):
+        here = [name for name, _ in names(row["here"])]
+        for place, (name, value) in enumerate(names(row["there"])):
+            own = foreign.OWN_NAMES.get(name) or foreign.CONVERTED.get(name, ("",))[0]
+            checked += bool(own)
+            assert own in {"", *here} or own in IGNORED, (row, name)
+            loss = foreign.meant("objective", name)
+            if loss in OBJECTIVES and here[0] in OBJECTIVES:
+                assert loss == here[min(place, len(here) - 1)], (row, name)
+            if value and here:
+                asked = names(row["here"])[0][1].strip('"')
+                assert foreign.meant(here[0], value.strip('"')) in (asked, value.strip('"')), row
+    assert checked > 5
 
 
 def test_names_and_defaults_of_scikit_learn():
