@@ -160,7 +160,8 @@ def plot_importances(
     note = note if scores else "the model has no splits"
     frame(axes, grid="x", title=title, xlabel=note)
     save(axes, path)
-    figure: Figure = axes.figure
+    drawn: Any = axes.figure
+    figure: Figure = drawn
     return figure
 
 

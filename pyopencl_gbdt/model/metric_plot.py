@@ -82,7 +82,7 @@ def plot_metric(
         axes.set_xlim(*xlim)
     if ylim is not None:
         axes.set_ylim(*ylim)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     ylabel = name if ylabel is None else ylabel
     frame(axes, grid="both" if grid else None, title=title, xlabel=xlabel, ylabel=ylabel)
     return axes

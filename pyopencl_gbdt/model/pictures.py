@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyopencl_gbdt.arguments import check_path
 from pyopencl_gbdt.data.whole_file import write_whole
@@ -82,7 +82,8 @@ def new_axes(width: float, height: float, *, pyplot: bool, layout: str | None = 
             figure = Figure(**options)
     except ImportError as error:
         raise ImportError(f"plots need matplotlib: {pip_install('plot')}") from error
-    return figure.add_subplot()
+    axes: Axes = figure.add_subplot()
+    return axes
 
 
 def save(axes: Axes, path: str | os.PathLike[str] | None) -> None:
@@ -90,8 +91,7 @@ def save(axes: Axes, path: str | os.PathLike[str] | None) -> None:
     if path is None:
         return
     check_path("path", path)
-    figure = axes.get_figure()
-    assert figure is not None
+    figure: Any = axes.figure
     dpi = min(120.0, MOST_PIXELS / float(max(figure.get_size_inches())))
     name, drawn = os.fsdecode(path), io.BytesIO()
     ending = PurePath(name).suffix
@@ -104,7 +104,7 @@ def shorten(text: str, longest: int = LONGEST_LABEL) -> str:
     return text if len(text) <= longest else text[: max(longest - 1, 0)] + "…"
 
 
-def frame(axes: Axes, *, grid: str | None, **labels: str) -> None:
+def frame(axes: Axes, *, grid: Literal["both", "x", "y"] | None, **labels: str) -> None:
     """Write title and labels, ``$`` as a plain character; hide two sides; ``grid`` is an axis."""
     for name, text in labels.items():
         getattr(axes, f"set_{name}")(text, parse_math=False)

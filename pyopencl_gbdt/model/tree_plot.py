@@ -121,8 +121,8 @@ def _page(axes: Axes, width: float, height: float) -> _Page:
     axes.set_xlim(0.0, width)
     axes.set_ylim(height, 0.0)
     axes.set_aspect("equal", anchor="NW")
-    inches = axes.get_window_extent().size / axes.figure.dpi
-    return _Page(axes, float(min(inches[0] / width, inches[1] / height)))
+    room, dpi = axes.get_window_extent(), axes.figure.dpi
+    return _Page(axes, float(min(room.width / width, room.height / height)) / dpi)
 
 
 def _legend(page: _Page, layout: TreeLayout) -> None:
