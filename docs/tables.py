@@ -1,7 +1,8 @@
 """Write tables and texts that are made from the code into the pages, so that both always agree.
 
 ``python docs/tables.py`` writes what stands between the lines ``<!-- generated: variants -->`` and
-``<!-- end: variants -->`` of the pages of this folder anew; a test compares.
+``<!-- end: variants -->`` of the pages of this folder anew; a test compares. A new mark needs its
+first line only.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parent
 MARK = re.compile(
-    r"^<!-- generated: (?P<name>[a-z-]+) -->\n.*?^<!-- end: (?P=name) -->$", re.M | re.S
+    r"^<!-- generated: (?P<name>[a-z-]+) -->$(\n.*?^<!-- end: (?P=name) -->$)?", re.M | re.S
 )
 
 
