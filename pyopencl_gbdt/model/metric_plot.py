@@ -20,7 +20,7 @@ def plot_metric(
     model: Any,
     metric: str | None = None,
     *,
-    dataset_names: Sequence[str] | None = None,
+    dataset_names: str | Sequence[str] | None = None,
     ax: Axes | None = None,
     xlim: tuple[float, float] | None = None,
     ylim: tuple[float, float] | None = None,
@@ -38,7 +38,7 @@ def plot_metric(
         it: ``history[evaluation set][metric]`` is a list with one value per round.
     metric : str or None
         Which metric; None is the last one, which early stopping watches.
-    dataset_names : sequence of str or None
+    dataset_names : str, sequence of str or None
         Which evaluation sets; None is all that have the metric.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a new figure with ``matplotlib.pyplot``.
@@ -113,9 +113,11 @@ def _history(model: Any) -> Mapping[str, Mapping[str, Sequence[float]]]:
 def _choose(
     history: Mapping[str, Mapping[str, Sequence[float]]],
     metric: str | None,
-    dataset_names: Sequence[str] | None,
+    dataset_names: str | Sequence[str] | None,
 ) -> tuple[str, _Curves]:
     """Return the name of a metric, and its values by evaluation set."""
+    if isinstance(dataset_names, str):
+        dataset_names = [dataset_names]
     if dataset_names is not None:
         _check_known("dataset_names", dataset_names, list(history))
         history = {name: history[name] for name in dataset_names}

@@ -51,7 +51,7 @@ def test_every_set_is_a_curve():
 
 
 def test_the_last_metric_unless_asked():
-    assert plot_metric(HISTORY, dataset_names=["train"]).get_ylabel() == "mae"
+    assert plot_metric(HISTORY, dataset_names="train").get_ylabel() == "mae"
     assert list(curves(plot_metric(HISTORY))) == ["other"]
     assert list(curves(plot_metric(HISTORY, "mae", dataset_names=["$test"]))) == ["$test"]
 
