@@ -12,6 +12,7 @@ import pytest
 
 import pyopencl_gbdt
 from pyopencl_gbdt.metrics import METRICS
+from pyopencl_gbdt.parameters import foreign
 from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.parameters.table import IGNORED, OBJECTIVES
 
@@ -93,7 +94,6 @@ def test_defaults_here(library, signatures):
 
 @pytest.mark.parametrize("library", LIBRARIES[1:])
 def test_names_that_are_accepted_mean_what_the_page_says(library):
-    foreign = pytest.importorskip("pyopencl_gbdt.parameters.foreign")
     checked = 0
     for row in rows(library):
         here = [name for name, _ in names(row["here"])]
