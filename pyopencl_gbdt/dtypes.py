@@ -85,6 +85,9 @@ WALK = np.dtype(
     ],
     align=True,
 )
+#: In ``default_left`` of ``walk_t``: the split is by a set; the bits of ``number`` say where it
+#: begins.
+WALK_BY_SET = 2
 #: ``step_t``
 STEP = np.dtype(
     [

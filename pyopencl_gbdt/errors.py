@@ -35,6 +35,10 @@ class DeviceError(GBDTError, RuntimeError):
     """A device is missing, unusable or failed."""
 
 
+class NoDeviceError(DeviceError):
+    """No usable device is what was asked for."""
+
+
 class TeamError(DeviceError):
     """Another member of a team has failed; its own error tells why."""
 

@@ -30,7 +30,11 @@ def add(commands: Any) -> None:
         action="store_true",
         help="write margins (sums of leaf values) instead of probabilities",
     )
-    parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
+    parser.add_argument(
+        "--device",
+        default="auto",
+        help="default auto, which needs none; see pyopencl-gbdt devices",
+    )
     tables.add_options(parser).add_argument(
         "--no-label",
         action="store_true",
@@ -44,17 +48,19 @@ def run(args: argparse.Namespace) -> int:
     """Read, predict, then write all predictions at once."""
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.device import find
+    from pyopencl_gbdt.device.selection import any_will_do
     from pyopencl_gbdt.training.train import Model
 
     if args.out != "-":
         check_output(args.out, "--out")
     model = Model.load_model(args.model)
-    device = find(args.device)
+    if not any_will_do(args.device):
+        find(args.device)  # raises before a large file is read
     ensemble = model.ensemble
     table = tables.read_unlabelled(args.data, args, ensemble)
     check_columns(table.feature_names, ensemble.feature_names, args.data)
     rows = Dataset(table.features)
-    predictions = model.predict(rows, output_margin=args.output_margin, device=device.device_id)
+    predictions = model.predict(rows, output_margin=args.output_margin, device=args.device)
     text = "\n".join(",".join(map(str, np.atleast_1d(row))) for row in predictions)
     if args.out == "-":
         say(text)

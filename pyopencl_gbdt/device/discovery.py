@@ -12,7 +12,7 @@ from pyopencl_gbdt.device import driver_folders, faults, forked, makers, not_fou
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.device_info import DeviceInfo
-from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.errors import DeviceError, NoDeviceError
 from pyopencl_gbdt.messages import pip_install
 
 ENVIRONMENT = "PYOPENCL_GBDT_DEVICE"
@@ -190,7 +190,7 @@ def find(spec: str = "auto") -> DeviceInfo:
 
     Raises
     ------
-    DeviceError
+    NoDeviceError
         If no usable device matches. The message lists the devices found and says what to do.
     """
     if not isinstance(spec, str):
@@ -213,7 +213,7 @@ def find(spec: str = "auto") -> DeviceInfo:
         usable = every_gpu("gpu", found)[int(numbered[1]) :]
     if usable:
         return usable[0]
-    raise DeviceError(not_found.explain(asked, wanted, found, notes))
+    raise NoDeviceError(not_found.explain(asked, wanted, found, notes))
 
 
 def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device:

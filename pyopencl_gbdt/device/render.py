@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from mako.lookup import TemplateLookup
+if TYPE_CHECKING:
+    from mako.lookup import TemplateLookup
 
 Dialect = Literal["opencl", "cuda"]
 Param = int | str | bool
@@ -38,6 +39,8 @@ def template_files() -> dict[str, Path]:
 
 @cache
 def _lookup() -> TemplateLookup:
+    from mako.lookup import TemplateLookup  # a machine that only predicts may do without it
+
     return TemplateLookup(
         directories=sorted({str(file.parent) for file in template_files().values()}),
         strict_undefined=True,

@@ -97,6 +97,11 @@ def asked_for(spec: str) -> str:
     return asked
 
 
+def any_will_do(spec: str) -> bool:
+    """Tell whether a string asks for no device in particular."""
+    return asked_for(spec) in ("", "auto")
+
+
 def _weight(text: str, spec: str) -> float:
     try:
         weight = float(text)

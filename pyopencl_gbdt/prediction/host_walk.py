@@ -1,24 +1,33 @@
-"""Few rows walk the trees on the host: a launch takes longer than that.
+"""Rows walk the trees on the host, with NumPy alone: few rows, or all where there is no device.
 
-All rows go down all trees together, a level at a time. Nodes are compared by keys, as kernels do
-(`cl_kernels/value_decision.h`), and leaf values are added tree by tree, so the bits are theirs.
-PoCL, 2 cores, a row of 28 columns, 500 trees of depth 8: 0.13 ms, a launch 0.35 ms.
+A block of rows goes down some trees together, a level at a time. Nodes are compared by keys, as
+kernels do (`cl_kernels/value_decision.h`), and leaf values are added tree by tree, so the bits are
+theirs. A leaf is its own child: rows that have arrived stay. One core, 28 columns, trees of depth
+8: a row takes 0.08 ms with 500 trees, where a launch of PoCL takes 0.35; 10^5 rows take 1.25 s with
+300 trees.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.dtypes import WALK_BY_SET
 from pyopencl_gbdt.numerics.portable_math import is_missing, ordered
 
 F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 #: Keys of a threshold that all rows are below, and of missing values; see `value_decision.h`.
 _ABOVE_ALL, _MISSING_RIGHT, _MISSING_LEFT = (np.uint32(k) for k in (0xFFFFFFFF, 0xFFFFFFFE, 0))
+#: Keys of a block of rows, its rows, and rows times trees that walk together, so that a core's
+#: cache holds them.
+_KEYS, _ROWS, _WALKS = 2**17, 2048, 2**14
 
 
 class HostWalk:
@@ -27,56 +36,156 @@ class HostWalk:
     Parameters
     ----------
     nodes : array of ``dtypes.WALK``
-        Without splits by sets.
+        Feature j is the column ``used[j]`` of rows.
     begin : integer array, shape (n_trees + 1,)
         The first node of every tree.
     longest : int
         Most nodes on the way to a leaf.
+    used : integer array
+        The columns that the trees ask for, ascending.
+    sets : uint32 array or None
+        Sets of codes, as in ``PackedTrees``.
     """
 
-    def __init__(self, nodes: npt.NDArray[np.void], begin: npt.NDArray[Any], longest: int) -> None:
-        begin = begin.astype(np.int64)
-        leaf = nodes["left"] == 0
-        first = np.repeat(begin[:-1], np.diff(begin))
-        self.steps, self._roots = longest - 1, begin[:-1]
-        self._child = np.where(leaf, np.arange(leaf.size), first + nodes["left"])
-        self._keys = np.where(leaf, _ABOVE_ALL, ordered(nodes["number"]))
-        self._columns = np.where(leaf, 0, 2 * nodes["feature"].astype(np.int64))
-        self._columns += ~leaf & (nodes["default_left"] > 0)
+    def __init__(
+        self,
+        nodes: npt.NDArray[np.void],
+        begin: npt.NDArray[Any],
+        longest: int,
+        used: npt.NDArray[Any],
+        sets: U32 | None,
+    ) -> None:
+        sizes = np.diff(begin.astype(np.int64)).astype(np.int64)
+        self._roots, self._used, self._sets = begin[:-1].astype(np.int64), used, sets
+        self._inner = nodes["left"] != 0
+        first = np.repeat(self._roots, sizes)
+        self._child = np.where(self._inner, first + nodes["left"], np.arange(first.size))
+        self._keys = np.where(self._inner, ordered(nodes["number"]), _ABOVE_ALL)
+        column = 2 * nodes["feature"].astype(np.int64) + (nodes["default_left"] & 1)
+        self._columns = np.where(self._inner, column, 0)
+        self._by_set = nodes["default_left"] & WALK_BY_SET > 0
         self._values = np.ascontiguousarray(nodes["number"])
+        #: The steps of a tree whose leaves had the same depth; few rows take more.
+        self._steps = min(longest - 1, int(sizes.max(initial=1)).bit_length())
 
-    def add(self, values: F32, margins: F32, trees: I64) -> None:
+    def add(
+        self, values: F32 | SparseMatrix, margins: F32, trees: I64, stages: F32 | None = None
+    ) -> None:
         """Add trees to the margins of rows.
 
         Parameters
         ----------
-        values : float32 array, shape (n_rows, n_features)
+        values : float32 array or SparseMatrix, shape (n_rows, n_features)
         margins : float32 array, shape (n_outputs, n_rows), written
         trees : int64 array, shape (n_outputs, n)
             The trees of each output, in the order in which they are added.
+        stages : float32 array, shape (n_stages, n_outputs, n_rows), or None, written
+            The margins after each ``n / n_stages`` trees of every output.
         """
-        n_rows, n_features = values.shape
-        keys = _row_keys(values)
-        at = np.empty((n_rows, *trees.shape), np.int64)
-        at[:] = self._roots[trees]
-        row = None if n_rows == 1 else np.arange(n_rows)[:, None, None] * (2 * n_features)
-        for _ in range(self.steps):
-            column = self._columns[at]
-            if row is not None:
-                column += row
-            right = keys[column] >= self._keys[at]
-            at = self._child[at]
-            at += right
-        sums = np.empty((n_rows, trees.shape[0], trees.shape[1] + 1), np.float32)
-        sums[:, :, 0], sums[:, :, 1:] = margins.T, self._values[at]
-        with np.errstate(over="ignore", invalid="ignore"):  # as on a device
-            margins[:] = np.add.accumulate(sums, axis=2, out=sums)[:, :, -1].T
+        each = trees.shape[1] // len(stages) if stages is not None else 1
+        for rows, block in self._blocks(values):
+            n_outputs = max(1, _WALKS // block.n_rows)
+            together = max(1, n_outputs // trees.shape[0] // each) * each
+            for first in range(0, trees.shape[0], n_outputs):
+                own = slice(first, first + n_outputs)
+                for begin in range(0, trees.shape[1], together):
+                    some = trees[own, begin : begin + together]
+                    leaves = self._leaves(block, some.ravel())
+                    sums = np.empty((some.shape[0], some.shape[1] + 1, block.n_rows), np.float32)
+                    sums[:, 0] = margins[own, rows]
+                    sums[:, 1:] = self._values[leaves].reshape(*some.shape, -1)
+                    with np.errstate(over="ignore", invalid="ignore"):  # as on a device
+                        np.add.accumulate(sums, axis=1, out=sums)
+                    margins[own, rows] = sums[:, -1]
+                    if stages is not None:
+                        ended = slice(begin // each, (begin + together) // each)
+                        stages[ended, own, rows] = sums[:, each::each].swapaxes(0, 1)
+
+    def leaf_ids(self, values: F32 | SparseMatrix, trees: I64) -> I32:
+        """Return the id of each row's leaf in each tree, counted within the tree.
+
+        Parameters
+        ----------
+        values : float32 array or SparseMatrix, shape (n_rows, n_features)
+        trees : int64 array, shape (n,)
+
+        Returns
+        -------
+        int32 array, shape (n_rows, n)
+        """
+        found = np.empty((values.shape[0], trees.size), np.int32)
+        for rows, block in self._blocks(values):
+            together = max(1, _WALKS // block.n_rows)
+            for begin in range(0, trees.size, together):
+                some = trees[begin : begin + together]
+                ids = self._leaves(block, some) - self._roots[some, None]
+                found[rows, begin : begin + together] = ids.T
+        return found
+
+    def _blocks(self, values: F32 | SparseMatrix) -> Iterator[tuple[slice, _Block]]:
+        """Yield blocks of rows that a core's cache holds."""
+        n_rows = min(_ROWS, max(1, _KEYS // (2 * self._used.size)))
+        for first in range(0, values.shape[0], n_rows):
+            rows = slice(first, min(first + n_rows, values.shape[0]))
+            if isinstance(values, SparseMatrix):
+                yield rows, _Block(values.dense(self._used, rows.start, rows.stop))
+            else:
+                yield rows, _Block(np.take(values[rows], self._used, axis=1))
+
+    def _leaves(self, block: _Block, trees: I64) -> I64:
+        """Return the leaves of a block's rows: node numbers, shape (n_trees, n_rows)."""
+        at = np.empty((trees.size, block.n_rows), np.int64)
+        at[:] = self._roots[trees, None]
+        column, keys = np.empty_like(at), np.empty(at.shape, np.uint32)
+        for _ in range(self._steps):
+            self._columns.take(at, out=column, mode="clip")
+            right = self._goes_right(block, at, column, block.rows, keys)
+            self._child.take(at, out=column, mode="clip")
+            column += right
+            at, column = column, at
+        flat = at.reshape(-1)
+        while True:
+            going = np.flatnonzero(self._inner[flat])
+            if not going.size:
+                return at
+            node = flat[going]
+            right = self._goes_right(block, node, self._columns[node], going % block.n_rows)
+            flat[going] = self._child[node] + right
+
+    def _goes_right(
+        self, block: _Block, at: I64, column: I64, row: I64, keys: U32 | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether rows go right at nodes; writes into ``column`` and ``keys``."""
+        if block.n_rows > 1:
+            column *= block.n_rows
+            column += row
+        keys = block.keys.take(column, out=keys, mode="clip")
+        right: npt.NDArray[np.bool_] = keys >= self._keys.take(at, mode="clip")
+        if self._sets is not None:
+            some = np.nonzero(self._by_set[at])
+            value = block.values[self._columns[at[some]] >> 1, column[some] % block.n_rows]
+            right[some] = self._set_goes_right(at[some], value)
+        return right
+
+    def _set_goes_right(self, at: I64, value: F32) -> npt.NDArray[np.bool_]:
+        """Return whether values go right at splits by sets; see `value_set_decision.h`."""
+        assert self._sets is not None
+        begin = self._values[at].view(np.uint32).astype(np.int64)
+        inside = (value >= 0) & (value < self._sets[begin].astype(np.float32))
+        code = np.where(inside, value, 0).astype(np.int64)
+        right = inside & (self._sets[begin + 1 + (code >> 5)] >> (code & 31) & 1 > 0)
+        return np.where(is_missing(value), self._columns[at] & 1 == 0, right)
 
 
-def _row_keys(values: F32) -> U32:
-    """Return the key of every value twice: for missing values on the right, and on the left."""
-    keys, missing = ordered(values), is_missing(values)
-    both = np.empty((*values.shape, 2), np.uint32)
-    both[..., 0] = np.where(missing, _MISSING_RIGHT, keys)
-    both[..., 1] = np.where(missing, _MISSING_LEFT, keys)
-    return both.ravel()
+class _Block:
+    """A block of rows: each value, and its key twice, as missing values go right or left."""
+
+    def __init__(self, values: F32) -> None:
+        self.n_rows = len(values)
+        self.values = np.ascontiguousarray(values.T)
+        self.rows = np.arange(self.n_rows)
+        keys, missing = ordered(self.values), is_missing(self.values)
+        both = np.empty((len(self.values), 2, self.n_rows), np.uint32)
+        both[:, 0] = np.where(missing, _MISSING_RIGHT, keys)
+        both[:, 1] = np.where(missing, _MISSING_LEFT, keys)
+        self.keys = both.reshape(-1)

@@ -1,9 +1,10 @@
-"""Compute an ensemble's margins on any device."""
+"""Compute an ensemble's margins and leaf ids on any device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +23,11 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction import predict
 from pyopencl_gbdt.prediction.links import apply_link
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
-from pyopencl_gbdt.prediction.predict_sparse import walked_pieces
+from pyopencl_gbdt.prediction.predict_sparse import check_no_sets, walked_pieces
 
+T = TypeVar("T")
 F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
 #: Rows are copied to the device in pieces of at most this many bytes.
 _PIECE_BYTES = 256 * 1024 * 1024
 #: Most rows times trees of a launch: it must stay below a display's watchdog (0.2 s), while the
@@ -72,12 +75,93 @@ def predict_margins(
     DataError
         If the rows have fewer or more columns than features that trees may use.
     """
+    begin, end = rounds or (0, ensemble.n_rounds)
+    found: F32 = _margins(ensemble, values, device, start, [begin, end], link)[0]
+    return found[0] if ensemble.n_outputs == 1 else found
+
+
+def staged_margins(
+    ensemble: Ensemble, values: Values, device: str | Device, start: F32, rounds: tuple[int, int]
+) -> F32:
+    """Return each row's margin after each round; the rows walk every tree once.
+
+    Parameters
+    ----------
+    ensemble, values, device
+        As for ``predict_margins``.
+    start : float32 array, shape (n_outputs, n_rows)
+    rounds : (int, int)
+        First round, and last round plus 1.
+
+    Returns
+    -------
+    float32 array, shape (n_rounds, n_outputs, n_rows)
+    """
+    return _margins(ensemble, values, device, start, list(range(rounds[0], rounds[1] + 1)))
+
+
+def leaf_ids(ensemble: Ensemble, values: Values, device: str | Device, trees: Sequence[int]) -> I32:
+    """Return the id of each row's leaf in each tree, counted within the tree.
+
+    The walks that add leaf values add ids in their place, tree by tree.
+
+    Parameters
+    ----------
+    ensemble, values, device
+        As for ``predict_margins``.
+    trees : sequence of int
+        By their place in ``PackedTrees``.
+
+    Returns
+    -------
+    int32 array, shape (n_rows, len(trees))
+    """
+
+    def work() -> I32:
+        opened = open_device(device)
+        found = np.empty((values.shape[0], len(trees)), np.int32)
+        with settled(opened):
+            for piece, walk in _walks(opened, packed(ensemble).of_ids, _given(values, opened)):
+                for place, tree in enumerate(trees):
+                    ids = opened.zeros(found[piece].shape[:1], np.float32)
+                    walk.add(ids, (tree, tree + 1))
+                    found[piece, place] = ids.get()
+        return found
+
+    return _tried(work)
+
+
+def _margins(
+    ensemble: Ensemble,
+    values: Values,
+    device: str | Device,
+    start: F32 | None,
+    ends: list[int],
+    link: str = "",
+) -> F32:
+    """Return the margins after each of some rounds, shape (n_stages, n_outputs, n_rows).
+
+    ``ends`` has the first round, then the last round plus 1 of every stage; with a link there is
+    one stage.
+    """
     if values.shape[1:] != (ensemble.n_tree_features,):
         raise DataError(
             f"values have the shape {tuple(values.shape)}: expected {ensemble.n_tree_features} "
             "columns, the features of trees; give what Model.tree_values returns"
         )
-    work = partial(_open_and_predict, ensemble, values, device, start, rounds, link)
+
+    def work() -> F32:
+        opened = open_device(device)
+        out = np.empty((len(ends) - 1, ensemble.n_outputs, values.shape[0]), np.float32)
+        out[0] = np.array(each(ensemble.base_margin))[:, None] if start is None else start
+        with settled(opened):
+            _add_trees(opened, ensemble, _given(values, opened), out, ends, link)
+        return out
+
+    return _tried(work)
+
+
+def _tried(work: Callable[[], T]) -> T:
     try:
         return with_fallbacks(work)
     except BaseException as error:
@@ -85,21 +169,8 @@ def predict_margins(
         raise
 
 
-def _open_and_predict(
-    ensemble: Ensemble,
-    values: Values,
-    device: str | Device,
-    start: F32 | None,
-    rounds: tuple[int, int] | None,
-    link: str,
-) -> F32:
-    opened = open_device(device)
-    out = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
-    out[:] = np.array(each(ensemble.base_margin))[:, None] if start is None else start
-    given = values.for_device(opened) if isinstance(values, DeviceMatrix) else values
-    with settled(opened):
-        _add_trees(opened, ensemble, given, out, rounds or (0, ensemble.n_rounds), link)
-    return out[0] if ensemble.n_outputs == 1 else out
+def _given(values: Values, opened: Device) -> F32 | DeviceArray | SparseMatrix | BatchedRows:
+    return values.for_device(opened) if isinstance(values, DeviceMatrix) else values
 
 
 def _add_trees(
@@ -107,27 +178,29 @@ def _add_trees(
     ensemble: Ensemble,
     values: F32 | DeviceArray | SparseMatrix | BatchedRows,
     out: F32,
-    rounds: tuple[int, int],
+    ends: list[int],
     link: str,
 ) -> None:
+    """Write margins; ``out[0]`` has those to start from."""
     for piece, walk in _walks(opened, packed(ensemble), values):
-        of_rows = out[:, piece]
-        every = opened.empty(of_rows.shape, np.float32) if link == "softmax" else None
-        for output, own in enumerate(of_rows):
-            margins = opened.upload(own)
+        of_rows = out[:, :, piece]
+        every = opened.empty(of_rows.shape[1:], np.float32) if link == "softmax" else None
+        for output in range(ensemble.n_outputs):
+            margins = opened.upload(of_rows[0, output])
             n_together = max(1, _WALKS_A_LAUNCH // margins.size)
-            begin, end = ((output * ensemble.n_rounds + r) * ensemble.n_parallel for r in rounds)
-            for tree in range(begin, end, n_together):
-                walk.add(margins, (tree, min(tree + n_together, end)))
-            if every is not None:
-                opened.copy(margins, every, output * margins.size)
-                continue
-            if link:
-                apply_link(opened, link, margins)
-            own[:] = margins.get()
+            places = [(output * ensemble.n_rounds + r) * ensemble.n_parallel for r in ends]
+            for own, (begin, end) in zip(of_rows[:, output], pairwise(places), strict=True):
+                for tree in range(begin, end, n_together):
+                    walk.add(margins, (tree, min(tree + n_together, end)))
+                if every is not None:
+                    opened.copy(margins, every, output * margins.size)
+                    continue
+                if link:
+                    apply_link(opened, link, margins)
+                own[:] = margins.get()
         if every is not None:
             apply_link(opened, link, every)
-            of_rows[:] = every.get()
+            of_rows[0] = every.get()
 
 
 def _walks(
@@ -143,11 +216,7 @@ def _walks(
             opened.finish()  # the source may write its next batch to the same memory
         return
     if isinstance(values, SparseMatrix):
-        if trees.sets is not None:
-            raise DataError(
-                "X is sparse: expected dense rows for a model that splits by sets of categories; "
-                "convert it by X.toarray(), with NaN for missing values"
-            )
+        check_no_sets(trees)
         yield from walked_pieces(opened, trees, values, limit)
         return
     if not isinstance(values, DeviceArray):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,13 @@ from pyopencl_gbdt.data.names import check_columns, check_feature_names
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
-from pyopencl_gbdt.prediction.few_rows import few_margins
 from pyopencl_gbdt.prediction.in_batches import rows_to_predict
 from pyopencl_gbdt.prediction.links import on_device
-from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.prediction.walk_rows import staged_walk, walk, walk_to_leaves
 from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
 from pyopencl_gbdt.profiling.profile import Profile
 
@@ -128,12 +127,13 @@ class Model:
         X: Any,
         *,
         output_margin: bool = False,
+        pred_leaf: bool = False,
         iteration_range: tuple[int, int] | None = None,
         base_margin: Any = None,
         missing: float | None = None,
         device: str | Device = "auto",
-    ) -> F32:
-        """Return predictions.
+    ) -> npt.NDArray[Any]:
+        """Return predictions, margins or leaf ids.
 
         Parameters
         ----------
@@ -147,6 +147,9 @@ class Model:
             ``Dataset.from_batches``; they are read once.
         output_margin : bool, default False
             Return margins (sums of leaf values) instead of probabilities.
+        pred_leaf : bool, default False
+            Return the leaf of each row in each tree, by its number among the tree's nodes in a file
+            that ``save_model`` writes, as XGBoost does. Margins do not matter.
         iteration_range : (int, int) or None
             Use only the trees of rounds ``begin .. end - 1``. None and ``(0, 0)`` mean all rounds,
             or the rounds up to the best one after early stopping.
@@ -155,11 +158,13 @@ class Model:
         missing : float or None
             A number in X that also means "missing", as in ``Dataset``.
         device : str or Device, default "auto"
-            As in ``train``; every device gives the same bits.
+            As in ``train``; every device gives the same bits. Where "auto" finds none, NumPy
+            predicts on the host, to the same bits.
 
         Returns
         -------
         float32 array, shape (n_rows,), or (n_rows, n_outputs) if there are several outputs
+            With ``pred_leaf``: int32 array, shape (n_rows, n_trees), trees round by round.
 
         Raises
         ------
@@ -167,23 +172,65 @@ class Model:
             If the columns differ from those of training; names the first that differs.
         ParameterError
             If the model does not have these rounds.
+        NoDeviceError
+            If no device is what ``device`` names.
         """
-        check_switches(output_margin=output_margin)
-        if has_batches(X) or (isinstance(X, Dataset) and X.batches is not None):
+        check_switches(output_margin=output_margin, pred_leaf=pred_leaf)
+        if pred_leaf and output_margin:
+            raise ParameterError(
+                "pred_leaf=True and output_margin=True: expected one of them; call predict twice"
+            )
+        if _in_batches(X):
             margin = X.base_margin if isinstance(X, Dataset) else None
             if base_margin is not None and margin is not None:
                 raise _two_margins()
             margin = base_margin if margin is None else margin
             parts = [
                 self.predict(
-                    rows, output_margin=output_margin, iteration_range=iteration_range,
-                    base_margin=own, device=device,
+                    rows, output_margin=output_margin, pred_leaf=pred_leaf,
+                    iteration_range=iteration_range, base_margin=own, device=device,
                 )
                 for rows, own in rows_to_predict(self.ensemble, X, margin, missing)
             ]  # fmt: skip
             return np.concatenate(parts)
         rounds = self._rounds(iteration_range)
-        ensemble = self.ensemble
+        values, start = self._rows(X, base_margin, missing)
+        if pred_leaf:
+            return walk_to_leaves(self.ensemble, values, device, rounds)
+        objective = self.objective
+        link = "" if output_margin else objective.device_link
+        link = link if on_device(link, values.shape[0], self.ensemble.n_outputs) else ""
+        found, linked = walk(self.ensemble, values, device, start, rounds, link)
+        return self._predictions(found, output_margin or linked)
+
+    def staged_predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        iteration_range: tuple[int, int] | None = None,
+        base_margin: Any = None,
+        missing: float | None = None,
+        device: str | Device = "auto",
+    ) -> Iterator[F32]:
+        """Yield the predictions after each round; the last ones are those of ``predict``.
+
+        Every row walks every tree once. The parameters and errors are those of ``predict``; rows
+        in batches are refused.
+        """
+        check_switches(output_margin=output_margin)
+        if _in_batches(X):
+            raise DataError(
+                "X comes in batches: expected rows that lie in memory as a whole for the "
+                "predictions after each round; give an array"
+            )
+        rounds = self._rounds(iteration_range)
+        values, start = self._rows(X, base_margin, missing)
+        margins = staged_walk(self.ensemble, values, device, start, rounds)
+        return (self._predictions(own, output_margin) for own in margins)
+
+    def _rows(self, X: Any, base_margin: Any, missing: float | None) -> tuple[Values, F32 | None]:
+        """Return checked rows, and their base margins, float32 (n_rows,) or (n_outputs, n_rows)."""
         if isinstance(X, Dataset):
             if base_margin is not None and X.base_margin is not None:
                 raise _two_margins()
@@ -191,22 +238,18 @@ class Model:
             names = X.feature_names
         else:
             names = X.names if isinstance(X, Features) else column_names(X)
-        check_columns(names, ensemble.feature_names)
+        check_columns(names, self.ensemble.feature_names)
         values = self.tree_values(X, missing=missing)
-        n_outputs = ensemble.n_outputs
-        start = check_base_margin(base_margin, values.shape[0], n_outputs)
-        start = start if start is None or n_outputs == 1 else start.T
-        objective = self.objective
-        link = "" if output_margin else objective.device_link
-        link = link if on_device(link, values.shape[0], n_outputs) else ""
-        few = few_margins(ensemble, values, device, start, rounds)
-        if few is None:
-            found = predict_margins(ensemble, values, device, start=start, rounds=rounds, link=link)
-        else:
-            found, link = few, ""
-        if not (output_margin or link):
-            found = objective.to_prediction(found)
-        return np.ascontiguousarray(found.T)
+        start = check_base_margin(base_margin, values.shape[0], self.ensemble.n_outputs)
+        return values, start if start is None or self.ensemble.n_outputs == 1 else start.T
+
+    def _predictions(self, margins: F32, ready: bool) -> F32:
+        """Return the predictions of margins, which have the shape (n_outputs, n_rows).
+
+        ``ready`` says that they are what is to be returned, but for the shape.
+        """
+        found = margins[0] if self.ensemble.n_outputs == 1 else margins
+        return np.ascontiguousarray((found if ready else self.objective.to_prediction(found)).T)
 
     def tree_values(self, X: Any, *, missing: float | None = None) -> Values:
         """Return checked rows as trees read them: the columns, then statistics of categories.
@@ -278,6 +321,10 @@ class Model:
     def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
         """Return feature importances that sum to 1; see ``model.feature_importances``."""
         return feature_importances(self.ensemble, kind)
+
+
+def _in_batches(X: Any) -> bool:
+    return has_batches(X) or (isinstance(X, Dataset) and X.batches is not None)
 
 
 def _two_margins() -> ParameterError:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import WALK
+from pyopencl_gbdt.dtypes import WALK, WALK_BY_SET
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
@@ -19,8 +19,6 @@ from pyopencl_gbdt.prediction.host_walk import HostWalk
 from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
-#: In ``default_left`` of ``dtypes.WALK``: the split is by a set.
-BY_SET = 2
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 #: Number of levels stored as a perfect tree: at least the levels that are walked at once, and
@@ -114,9 +112,18 @@ class PackedTrees:
         return replace(self, nodes=nodes, columns=columns, n_features=used.size, tables=tables)
 
     @cached_property
+    def of_ids(self) -> PackedTrees:
+        """The same trees, whose leaves have their ids within the tree as values."""
+        nodes, leaf = self.nodes.copy(), self.nodes["left"] == 0
+        begin = self.begin.astype(np.int64)
+        ids = np.arange(leaf.size) - np.repeat(begin[:-1], np.diff(begin))
+        nodes["number"][leaf] = ids[leaf]
+        return replace(self, nodes=nodes, tables=None)
+
+    @cached_property
     def set_keys(self) -> SetKeys | None:
         """The sets as walks in blocks read them; None if there are none, or too large ones."""
-        at = np.flatnonzero(self.nodes["default_left"] & BY_SET)
+        at = np.flatnonzero(self.nodes["default_left"] & WALK_BY_SET)
         if self.sets is None:
             return None
         begin = self.nodes["number"].view(np.uint32)[at].astype(np.int64)
@@ -129,13 +136,15 @@ class PackedTrees:
         if self.set_keys is None:
             return self.nodes
         nodes: npt.NDArray[np.void] = self.nodes.copy()
-        nodes["number"].view(np.uint32)[nodes["default_left"] & BY_SET > 0] = self.set_keys.begin
+        nodes["number"].view(np.uint32)[nodes["default_left"] & WALK_BY_SET > 0] = (
+            self.set_keys.begin
+        )
         return nodes
 
     @cached_property
     def host_walk(self) -> HostWalk:
-        """The nodes as few rows walk them on the host; only without splits by sets."""
-        return HostWalk(self.nodes, self.begin, self.longest)
+        """The nodes as rows walk them on the host."""
+        return HostWalk(self.compact.nodes, self.begin, self.longest, self.used, self.sets)
 
     @cached_property
     def codes(self) -> PackedCodes | None:
@@ -197,7 +206,7 @@ def _pack_sets(trees: list[Tree], nodes: npt.NDArray[np.void], begin: I64) -> U3
         for node in by_set.tolist():
             words = tree.sets[tree.set_begin[node] : tree.set_begin[node + 1]]
             parts += [np.array([32 * words.size], np.uint32), words]
-            nodes["default_left"][first + node] |= BY_SET
+            nodes["default_left"][first + node] |= WALK_BY_SET
             number[first + node] = size
             size += 1 + words.size
     return np.concatenate(parts) if parts else None

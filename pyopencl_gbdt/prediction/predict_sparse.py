@@ -15,6 +15,7 @@ import numpy as np
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction.packing import PackedTrees
 from pyopencl_gbdt.prediction.predict import Adds, plan_walk
 
@@ -101,6 +102,21 @@ def prepare(
         first_tree=trees[0], n_trees=(trees[1] - trees[0]) // n_outputs, longest=longest,
         nodes=nodes, tree_begin=tree_begin, margins=margins, **rows.arguments(),
     )  # fmt: skip
+
+
+def check_no_sets(trees: PackedTrees) -> None:
+    """Raise an error for trees that sparse rows cannot walk.
+
+    Raises
+    ------
+    DataError
+        If splits are by sets of categories.
+    """
+    if trees.sets is not None:
+        raise DataError(
+            "X is sparse: expected dense rows for a model that splits by sets of categories; "
+            "convert it by X.toarray(), with NaN for missing values"
+        )
 
 
 def walked_pieces(
