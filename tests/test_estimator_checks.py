@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
+from sklearn.exceptions import SkipTestWarning
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from pyopencl_gbdt import (
     GBDTClassifier,
@@ -18,6 +19,7 @@ from pyopencl_gbdt import (
     GBDTRanker,
     GBDTRegressor,
 )
+from pyopencl_gbdt.errors import DataError
 
 from .conftest import TEST_DEVICE
 
@@ -42,6 +44,11 @@ def n_rows(X):
 
 class OneQuery(GBDTRanker):
     """A ranker that takes all rows for one query, as scikit-learn's checks know of none."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags._skip_test = False
+        return tags
 
     def fit(self, X, y, sample_weight=None, **options):
         return super().fit(X, y, sample_weight, group=[n_rows(X)], **options)
@@ -75,3 +82,12 @@ def test_scikit_learns_checks_of_a_ranker(estimator, check):
     if "weight_equivalence" in repr(check) or "weights_not_overwritten" in repr(check):
         pytest.skip("weights of a ranker are those of its queries")
     check(estimator)
+
+
+def test_a_ranker_says_that_the_checks_know_of_no_queries():
+    with pytest.warns(SkipTestWarning, match="GBDTRanker"):
+        checks = list(estimator_checks_generator(GBDTRanker()))
+    for estimator, check in checks:  # at most those that fit nothing
+        check(estimator)
+    with pytest.raises(DataError, match="expected qid= or group="):
+        GBDTRanker(**SMALL).fit(np.zeros((3, 1)), np.arange(3))

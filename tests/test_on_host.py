@@ -40,7 +40,7 @@ CASES = {
     "leaf-wise": {"max_depth": 0, "max_leaves": 9, "grow_policy": "lossguide"},
     "counts": {"objective": "count:poisson"},
     "statistics": {"objective": "binary:logistic", **STATISTICS},
-    "sets": {"objective": "binary:logistic"},
+    "sets": {"objective": "binary:logistic", "cat_method": "sets"},
     "symmetric": {"grow_policy": "symmetric"},
 }  # fmt: skip
 BY_LEVELS = {"statistics": [1, 4], "sets": [1]}

@@ -81,7 +81,7 @@ class EarlyStopping(TrainingCallback):
         data = _one_of("data_name", self.data_name, list(plan.watched))
         metric = _one_of("metric_name", self.metric_name, list(plan.watched[data]))
         self._watched = (data, metric)
-        by_name = metric.partition("@")[0] in MAXIMIZED
+        by_name = more_is_better(metric)
         self._more_is_better = by_name if self.maximize is None else bool(self.maximize)
 
     def before_training(self, model: TrainingModel) -> None:
@@ -151,6 +151,11 @@ class EarlyStopping(TrainingCallback):
             raise TypeError(f"progress={state['progress']!r}")
         self._starting_round, self._best = start, best
         self._best_round, self._waited = best_round, waited
+
+
+def more_is_better(metric: str) -> bool:
+    """Tell by a metric's name whether more of it is better."""
+    return metric.partition("@")[0] in MAXIMIZED
 
 
 def _one_of(parameter: str, name: str | None, known: list[str]) -> str:

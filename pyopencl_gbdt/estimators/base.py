@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimators.batches import rows_in_batches
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
+from pyopencl_gbdt.estimators.fitted import FittedModel
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.estimators.warm_start import joined_history, missing_rounds
@@ -43,7 +44,7 @@ class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: i
     """Raised by an unfitted estimator; an error of this library and of scikit-learn."""
 
 
-class Base(Parametrised):
+class Base(FittedModel, Parametrised):
     """The base of all estimators."""
 
     _kind = "regressor"
@@ -157,6 +158,7 @@ class Base(Parametrised):
                 model.history = joined_history(former.history, rounds, model.history)
                 model = model if params["n_estimators"] else former
             self._take(model, names)
+            self._training_sets = tuple(name for rows, name in evals if rows is data)
         finally:
             self._forget_labels()
         self._seed_of_fit = params["random_state"]
@@ -248,9 +250,9 @@ class Base(Parametrised):
             )
         return self.model_
 
-    def _predict(self, X: Any, *, probability: bool = False, **options: Any) -> F32:
+    def _model_for(self, X: Any) -> Model:
+        """Return the model, if X has the columns of training."""
         model = self._fitted()
-        options["missing"] = self.missing
         names, expected = column_names(X), model.feature_names
         try:
             check_columns(names, expected)
@@ -264,11 +266,23 @@ class Base(Parametrised):
                 f"X has {columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input; give the columns of training"
             )
+        return model
+
+    def _predict(self, X: Any, *, probability: bool = False, **options: Any) -> npt.NDArray[Any]:
+        model = self._model_for(X)
+        options |= {"missing": self.missing, "device": main_device(self.device)}
         if not probability:
-            return model.predict(X, device=main_device(self.device), **options)
-        margins = model.predict(X, output_margin=True, device=main_device(self.device), **options)
-        found = model.objective.to_probability(np.ascontiguousarray(margins.T))
-        return np.ascontiguousarray(found.T)
+            return model.predict(X, **options)
+        return _probabilities(model, model.predict(X, output_margin=True, **options))
+
+    def _staged(self, X: Any, *, probability: bool = False, **options: Any) -> Iterator[F32]:
+        """Return what ``_predict`` does, after each round."""
+        model = self._model_for(X)
+        options |= {"missing": self.missing, "device": main_device(self.device)}
+        if not probability:
+            return model.staged_predict(X, **options)
+        stages = model.staged_predict(X, output_margin=True, **options)
+        return (_probabilities(model, margins) for margins in stages)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -330,3 +344,9 @@ class Base(Parametrised):
         ensemble.attributes.pop(SAVED_BY, None)
         self._take(model, ensemble.feature_names)
         return self
+
+
+def _probabilities(model: Model, margins: npt.NDArray[Any]) -> F32:
+    """Convert margins, shape (n_rows,) or (n_rows, n_outputs)."""
+    found = model.objective.to_probability(np.ascontiguousarray(margins.T))
+    return np.ascontiguousarray(found.T)

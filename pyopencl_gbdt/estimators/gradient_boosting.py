@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
+from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.training.train import Model
 
@@ -94,7 +96,25 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
             base_margin=base_margin,
             iteration_range=iteration_range,
         )
-        return found if found.ndim == 1 or output_margin else found.astype(np.float64)
+        return found if output_margin else _of_targets(found)
+
+    def staged_predict(
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> Iterator[npt.NDArray[np.floating[Any]]]:
+        """Yield the predictions after each round; the last ones are those of ``predict``.
+
+        Every row walks every tree once. The arguments are those of ``predict``.
+        """
+        options = {"base_margin": base_margin, "iteration_range": iteration_range}
+        return map(_of_targets, self._staged(X, **options))
+
+
+def _of_targets(found: npt.NDArray[Any]) -> npt.NDArray[np.floating[Any]]:
+    return found if found.ndim == 1 else found.astype(np.float64)
 
 
 class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
@@ -234,10 +254,54 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         ``binary:hinge`` are 0 or 1. The arguments are those of ``GBDTRegressor.predict``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
-        found = self._predict(X, probability=True, **options)
+        return self._columns(self._predict(X, probability=True, **options))
+
+    def staged_predict_proba(
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> Iterator[F32]:
+        """Yield the probabilities after each round; the last ones are those of ``predict_proba``.
+
+        Every row walks every tree once. The arguments are those of ``predict_proba``.
+        """
+        options = {"base_margin": base_margin, "iteration_range": iteration_range}
+        return map(self._columns, self._staged(X, probability=True, **options))
+
+    def _columns(self, found: F32) -> F32:
+        """Return probabilities with a column for each class."""
         if len(self.classes_) == 1:
             return np.ones((len(found), 1), np.float32)
         return found if found.ndim == 2 else np.column_stack([np.float32(1.0) - found, found])
+
+    def predict_log_proba(
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> F32:
+        """Return the logarithms of ``predict_proba``, with the same bits on every machine."""
+        options = {"base_margin": base_margin, "iteration_range": iteration_range}
+        found = self.predict_proba(X, **options)
+        return np.where(found > 0, portable_log(found), np.float32(-np.inf))
+
+    def decision_function(
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> F32:
+        """Return margins, sums of leaf values: float32, shape (n_rows,).
+
+        For more than two classes, and for multilabel models, the shape is that of
+        ``predict_proba``. The arguments are those of ``GBDTRegressor.predict``.
+        """
+        options = {"base_margin": base_margin, "iteration_range": iteration_range}
+        return self._predict(X, output_margin=True, **options)
 
     def predict(
         self,
@@ -256,12 +320,33 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         if output_margin:
             return self._predict(X, output_margin=True, **options)
-        found = self.predict_proba(X, **options)
+        return self._most_probable(self.predict_proba(X, **options))
+
+    def staged_predict(
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> Iterator[npt.NDArray[Any]]:
+        """Yield the labels after each round; the last ones are those of ``predict``.
+
+        Every row walks every tree once. The arguments are those of ``predict_proba``.
+        """
+        options = {"base_margin": base_margin, "iteration_range": iteration_range}
+        return map(self._most_probable, self.staged_predict_proba(X, **options))
+
+    def _most_probable(self, probabilities: F32) -> npt.NDArray[Any]:
         if self._is_multilabel():
-            return (found > 0.5).astype(np.int64)
-        most = found.argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[most]
+            return (probabilities > 0.5).astype(np.int64)
+        labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return labels
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes, or of a multilabel model's labels."""
+        self._fitted()
+        return len(self.classes_)
 
 
 _CLASS_WEIGHT = """    class_weight : "balanced", dict of class to number, or None

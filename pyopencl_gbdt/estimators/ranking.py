@@ -32,6 +32,7 @@ class GBDTRanker(Base):
         tags = super().__sklearn_tags__()
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
+        tags._skip_test = True  # scikit-learn's checks know of no queries, which fit needs
         return tags
 
     def _labels(self, y: Any, n_rows: int) -> F32:
@@ -141,6 +142,15 @@ class GBDTRanker(Base):
             base_margin=base_margin,
             iteration_range=iteration_range,
         )
+
+    def apply(
+        self, X: Any, *, iteration_range: tuple[int, int] | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Return the leaf of each row in each tree, as ``GBDTRegressor.apply``.
+
+        A column ``qid`` of X is ignored.
+        """
+        return super().apply(split_qid(X, None)[0], iteration_range=iteration_range)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None

@@ -1,4 +1,4 @@
-"""Twin of ``prediction.predict`` and ``predict_sparse``: row by row and tree by tree."""
+"""Twin of all walks in ``prediction``: row by row and tree by tree."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
 
 
 def leaf_of(tree: Tree, x: F32) -> int:
@@ -54,12 +55,20 @@ def predict(ensemble: Ensemble, values: F32 | SparseMatrix) -> F32:
     -------
     float32 array, shape (n_rows,), or (n_outputs, n_rows) if there are several outputs
     """
-    if isinstance(values, SparseMatrix):
-        values = np.array([dense_row(values, row) for row in range(values.shape[0])])
+    ids = leaf_ids(ensemble, values)
     margins = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
     margins[:] = np.array(each(ensemble.base_margin), np.float32)[:, None]
     for index, tree in enumerate(ensemble.trees):
         output = index // ensemble.n_parallel % ensemble.n_outputs
-        leaves = [leaf_of(tree, x) for x in values]
-        margins[output] = margins[output] + tree.value[leaves, 0]
+        margins[output] = margins[output] + tree.value[ids[:, index], 0]
     return margins[0] if ensemble.n_outputs == 1 else margins
+
+
+def leaf_ids(ensemble: Ensemble, values: F32 | SparseMatrix) -> I32:
+    """Return the leaf of each row in each tree, int32, shape (n_rows, n_trees)."""
+    if isinstance(values, SparseMatrix):
+        values = np.array([dense_row(values, row) for row in range(values.shape[0])])
+    found = np.empty((values.shape[0], len(ensemble.trees)), np.int32)
+    for index, tree in enumerate(ensemble.trees):
+        found[:, index] = [leaf_of(tree, x) for x in values]
+    return found

@@ -1,4 +1,4 @@
-"""predict: margins equal those of a walk row by row, bit by bit."""
+"""predict: margins and leaf ids equal those of a walk row by row, bit by bit."""
 
 from __future__ import annotations
 
@@ -83,6 +83,26 @@ def codes_of(rng, n, n_features, most):
     some = rng.random((n, n_features)) < 0.3
     values[some] = rng.choice(odd, int(some.sum()))
     return values
+
+
+def check_ids(device, model, values):
+    """Leaf ids of all trees but the first, and of the last one before the others."""
+    wanted, n = twin.leaf_ids(model, values), len(model.trees)
+    trees = [n - 1, *range(1, n - 1)]
+    got = prediction.leaf_ids(model, values, device, trees)
+    assert_same_bits(got, wanted[:, trees], f"ids of {values.shape}")
+
+
+@pytest.mark.parametrize("n", [15, 16, 129])
+def test_leaf_ids(device, variant, force, rng, monkeypatch, n):
+    """Of numbers and of sets, below the upper levels of a tree, and in pieces of rows."""
+    force(variant)
+    chain = np.array([1, 3, -1, 5, -1, 7, -1, 9, -1, 11, -1, -1, -1])
+    trees = [*ensemble(rng, 5, 3, np.float32([0.5, 7, 90])).trees, tree_of(rng, chain, 3, SPECIAL)]
+    values = codes_of(rng, n, 3, 100)
+    check_ids(device, model_of(trees, 3), values)
+    monkeypatch.setattr(prediction, "_PIECE_BYTES", 40 * 3 * 4)
+    check_ids(device, model_of([with_sets(rng, tree, [1, 2]) for tree in trees], 3), values)
 
 
 @pytest.mark.parametrize("n", [15, 16, 129, 300])

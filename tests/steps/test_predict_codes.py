@@ -15,7 +15,7 @@ from pyopencl_gbdt.prediction.predict_codes import CodeWalk, plan_codes
 from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
 
-from .test_predict import SPECIAL, model_of, random_tree, tree_of
+from .test_predict import SPECIAL, check_ids, model_of, random_tree, tree_of
 from .test_predict_tables import some_values
 
 KERNEL = "predict_codes"
@@ -48,6 +48,13 @@ def test_equals_walk(device, variant, force, rng):
     assert shapes[:, 2].any()  # a tree goes on below its perfect part
     for n in (1, 511, 512, 513):
         check(device, model, some_values(rng, n, 4))
+
+
+def test_leaf_ids(device, variant, force, rng):
+    force(variant)
+    model, values = grown(rng, [3, 0, 1, 40, 200, 12]), some_values(rng, 513, 4)
+    assert isinstance(plan_codes(device, packing.packed(model).of_ids, 513, 2**20), CodeWalk)
+    check_ids(device, model, values)
 
 
 def test_wide_codes(device, variant, force, rng):

@@ -15,7 +15,7 @@ from pyopencl_gbdt.prediction import packing, predict_sparse
 from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
-from tests.steps.test_predict import SPECIAL, ensemble
+from tests.steps.test_predict import SPECIAL, check_ids, ensemble
 
 KERNEL = "predict_sparse"
 
@@ -43,6 +43,7 @@ def test_equals_walk_of_dense_rows(device, variant, force, way, rng, n):
     wanted = twin.predict(model, dense)
     assert_same_bits(twin.predict(model, rows), wanted)
     assert_same_bits(prediction.predict_margins(model, rows, device), wanted)
+    check_ids(device, model, rows)
 
 
 def test_pieces_are_of_rows_and_of_entries(device, variant, force, way, rng, monkeypatch):

@@ -16,7 +16,7 @@ from pyopencl_gbdt.prediction.predict_tables import TableWalk, plan_tables
 from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
 
-from .test_predict import SPECIAL, check, codes_of, model_of, tree_of, with_sets
+from .test_predict import SPECIAL, check, check_ids, codes_of, model_of, tree_of, with_sets
 from .test_predict_sparse import rows_of
 
 KERNEL = "predict_tables"
@@ -124,6 +124,7 @@ def test_pieces_launches_and_outputs(device, variant, force, rng, monkeypatch):
     trees = [table_tree(rng, 3, 5, SPECIAL) for _ in range(12)]
     two = replace(model_of(trees, 5), n_outputs=2, base_margin=(0.5, -1.0), base_score=(0.5, -1.0))
     check(device, two, some_values(rng, 600, 5))
+    check_ids(device, model_of(trees, 5), some_values(rng, 600, 5))  # those of tables walk too
 
 
 def test_sparse_rows(device, variant, force, rng, monkeypatch):
