@@ -63,7 +63,11 @@ def test_arrays(on_dask, client):
     model = on_dask.train(client, PARAMS, rows, label, 4, weight=weight, evals=sets)
     assert to_json(model.ensemble) == to_json(alone.ensemble)
     assert model.history == alone.history
-    np.testing.assert_array_equal(on_dask.predict(model, rows).compute(), alone.predict(X))
+    for more in ({}, {"pred_leaf": True}, {"pred_leaf": True, "iteration_range": (1, 2)}):
+        found = on_dask.predict(model, rows, **more)
+        assert found.compute().dtype == found.dtype
+        assert found.ndim == found.compute().ndim
+        np.testing.assert_array_equal(found.compute(), alone.predict(X, **more))
 
 
 def test_estimators_on_tables(on_dask, client):
@@ -82,8 +86,9 @@ def test_estimators_on_tables(on_dask, client):
     ours = on_dask.DaskGBDTClassifier(n_estimators=3, device=TEST_DEVICE).fit(rows, labels)
     assert to_json(ours.model_.ensemble) == to_json(alone.model_.ensemble)
     np.testing.assert_array_equal(ours.predict(rows).compute(), alone.predict(table))
-    found = ours.predict_proba(rows).compute()
-    np.testing.assert_array_equal(found, alone.predict_proba(table))
+    for name in ("predict_proba", "predict_log_proba", "decision_function", "apply"):
+        found = getattr(ours, name)(rows).compute()
+        np.testing.assert_array_equal(found, getattr(alone, name)(table))
     query, grades = np.repeat(np.arange(N // 50), 50), LABELS["grades"]
     ranked = GBDTRanker(n_estimators=2, device=TEST_DEVICE).fit(X, grades, qid=query)
     ranker = on_dask.DaskGBDTRanker(n_estimators=2, device=TEST_DEVICE)

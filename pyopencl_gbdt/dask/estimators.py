@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dask import array
 
 from pyopencl_gbdt.arguments import check_verbose
-from pyopencl_gbdt.dask.training import mapped, train
+from pyopencl_gbdt.dask.training import mapped, train, width_of
 from pyopencl_gbdt.data import encode_labels
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base
@@ -130,9 +130,14 @@ class OnDask(Base):
         """
         classes = getattr(self, "classes_", None)
         is_label = classes is not None and not options.get("output_margin")
-        outputs = self._fitted().ensemble.n_outputs
-        width, dtype = (1, classes.dtype) if is_label else (outputs, np.float32)  # type: ignore[union-attr]
+        width = width_of(self._fitted().ensemble.n_outputs)
+        width, dtype = (0, classes.dtype) if is_label else (width, np.float32)  # type: ignore[union-attr]
         return self._mapped(super().predict, X, width, dtype, options)
+
+    def apply(self, X: Any, **options: Any) -> Any:
+        """Return leaf ids, shape (n_rows, n_trees): a lazy Dask array for a collection."""
+        width = self._fitted().n_trees_used(options.get("iteration_range"))
+        return self._mapped(super().apply, X, width, np.int32, options)
 
 
 class DaskGBDTRegressor(OnDask, GBDTRegressor):
@@ -177,6 +182,15 @@ class DaskGBDTClassifier(OnDask, GBDTClassifier):
         """Return probabilities, shape (n_rows, n_classes): a lazy Dask array for a collection."""
         width = len(self.classes_) if hasattr(self, "classes_") else 1
         return self._mapped(super().predict_proba, X, width, np.float32, options)
+
+    def predict_log_proba(self, X: Any, **options: Any) -> Any:
+        """Return logarithms of probabilities, as ``predict_proba`` returns these."""
+        width = len(self.classes_) if hasattr(self, "classes_") else 1
+        return self._mapped(super().predict_log_proba, X, width, np.float32, options)
+
+    def decision_function(self, X: Any, **options: Any) -> Any:
+        """Return margins: of a Dask collection, as a lazy Dask array."""
+        return self.predict(X, output_margin=True, **options)
 
 
 def _one_of(values: Sequence[Any] | None, number: int) -> Any:

@@ -261,9 +261,19 @@ def predict(model: Model, X: Any, **options: Any) -> Any:
     Returns
     -------
     dask.array.Array
-        Float32, shape (n_rows,) or (n_rows, n_outputs); lazy.
+        Float32, shape (n_rows,) or (n_rows, n_outputs); with ``pred_leaf`` int32, shape
+        (n_rows, n_trees); lazy.
     """
-    return mapped(_predict, X, model.ensemble.n_outputs, np.float32, model=model, options=options)
+    if options.get("pred_leaf"):
+        width, dtype = model.n_trees_used(options.get("iteration_range")), np.dtype(np.int32)
+    else:
+        width, dtype = width_of(model.ensemble.n_outputs), np.dtype(np.float32)
+    return mapped(_predict, X, width, dtype, model=model, options=options)
+
+
+def width_of(n_outputs: int) -> int:
+    """Return the columns of margins, 0 if they have one dimension."""
+    return n_outputs if n_outputs > 1 else 0
 
 
 def _predict(rows: Any, model: Model, options: Mapping[str, Any]) -> Any:
@@ -276,15 +286,15 @@ def mapped(function: Any, X: Any, width: int, dtype: Any, **options: Any) -> Any
     Parameters
     ----------
     function : callable
-        Returns an array of shape (n_rows,), or (n_rows, width) if ``width`` is above 1.
+        Returns an array of shape (n_rows,), or (n_rows, width) if ``width`` is above 0.
     X : Dask array or table
     width : int
     dtype : dtype
     """
-    empty = np.zeros((0, width) if width > 1 else 0, dtype)
+    empty = np.zeros((0, width) if width else 0, dtype)
     if isinstance(X, array.Array):
         X = X.rechunk({1: -1})
-        more = {"chunks": (X.chunks[0], (width,))} if width > 1 else {"drop_axis": 1}
+        more = {"chunks": (X.chunks[0], (width,))} if width else {"drop_axis": 1}
         given = {"function": function, "options": options, "empty": empty}
         return X.map_blocks(_of_rows, **given, meta=empty, **more)
     if not hasattr(X, "to_delayed"):

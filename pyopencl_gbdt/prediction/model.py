@@ -122,6 +122,11 @@ class Model:
             return n_rounds
         return min(self.best_iteration + 1, n_rounds)
 
+    def n_trees_used(self, iteration_range: tuple[int, int] | None = None) -> int:
+        """Return the number of trees that ``predict`` uses."""
+        first, last = self._rounds(iteration_range)
+        return (last - first) * self.ensemble.round_trees
+
     def predict(
         self,
         X: Any,
