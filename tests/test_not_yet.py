@@ -25,7 +25,7 @@ REFUSED = {
     "seed_per_iteration": {"seed_per_iteration": True},
     "disable_default_eval_metric": {"disable_default_eval_metric": True},
 }
-PREDICTION = ("pred_leaf", "pred_contribs", "approx_contribs", "pred_interactions", "strict_shape",
+PREDICTION = ("pred_contribs", "approx_contribs", "pred_interactions", "strict_shape",
               "validate_features")  # fmt: skip
 METHODS = (
     "update", "boost", "eval", "set_param", "reset", "save_raw", "get_dump", "trees_to_dataframe",
