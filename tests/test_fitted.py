@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,29 @@ def test_leaves_are_xgboosts(name, tmp_path, device):
         few = again.predict(rows[:5], pred_leaf=True, device=on, iteration_range=(1, 3))
         per_round = again.ensemble.round_trees
         np.testing.assert_array_equal(few, wanted[:5, per_round : 3 * per_round])
+
+
+@pytest.mark.parametrize(
+    "params", [{"grow_policy": "lossguide", "max_leaves": 9}, {"gamma": 20, "tree_method": "exact"}]
+)
+def test_leaves_of_xgboosts_own_files(params, tmp_path):
+    """Leaf-wise and pruned trees, which are not numbered breadth-first."""
+    xgboost = pytest.importorskip("xgboost")
+    rows = xgboost.DMatrix(X, NUMBER)
+    booster = xgboost.train(params, rows, 4)
+    booster.save_model(tmp_path / "theirs.json")
+    model = Model.load_model(tmp_path / "theirs.json")
+    assert any(tree.file_numbers is not None for tree in model.ensemble.trees)
+    model = pickle.loads(pickle.dumps(model))
+    wanted = booster.predict(rows, pred_leaf=True)
+    for first, end in ((0, 4), (1, 3)):
+        given = {"iteration_range": (first, end), "device": TEST_DEVICE}
+        found = model.predict(X, pred_leaf=True, **given)
+        np.testing.assert_array_equal(found, wanted[:, first:end])
+    model.save_model(tmp_path / "ours.json")
+    again = xgboost.Booster(model_file=tmp_path / "ours.json").predict(rows, pred_leaf=True)
+    ours = Model.load_model(tmp_path / "ours.json").predict(X, pred_leaf=True, device=TEST_DEVICE)
+    np.testing.assert_array_equal(ours, again)
 
 
 def test_apply_of_every_estimator():

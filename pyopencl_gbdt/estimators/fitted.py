@@ -36,8 +36,9 @@ class FittedModel:
     ) -> npt.NDArray[np.int32]:
         """Return the leaf of each row in each tree, int32, shape (n_rows, n_trees).
 
-        Leaves have XGBoost's numbers in a file that ``save_model`` writes; trees come round by
-        round, as in the file. The arguments are those of ``predict``.
+        Leaves have XGBoost's numbers in the file that the model was read from, else in what
+        ``save_model`` writes; trees come round by round, as in the file. The arguments are those
+        of ``predict``.
         """
         found: npt.NDArray[np.int32]
         found = self._predict(X, pred_leaf=True, iteration_range=iteration_range)

@@ -82,6 +82,7 @@ class Tree:
 
     Notes
     -----
+    A tree that was read from a file with other numbers of nodes has them in ``file_numbers``.
     The arrays are copied and made read-only. Two trees are equal if all their arrays are equal.
     """
 
@@ -98,6 +99,8 @@ class Tree:
     sum_hessian: npt.NDArray[np.float32]
     sets: npt.NDArray[np.uint32] = None  # type: ignore[assignment]
     set_begin: npt.NDArray[np.int32] = None  # type: ignore[assignment]
+
+    file_numbers: ClassVar[npt.NDArray[np.int32] | None] = None
 
     def __post_init__(self) -> None:
         self._check_layout()
@@ -133,6 +136,14 @@ class Tree:
             object.__setattr__(tree, name, array)
         tree._fill_sets()
         return tree
+
+    def numbered_in_file(self, numbers: npt.ArrayLike) -> Tree:
+        """Keep the number that each node has in a file, if they differ from ours; return self."""
+        own = np.array(numbers, np.int32)
+        if not np.array_equal(own, np.arange(self.n_nodes)):
+            own.setflags(write=False)
+            object.__setattr__(self, "file_numbers", own)
+        return self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tree):

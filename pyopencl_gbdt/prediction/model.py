@@ -153,8 +153,9 @@ class Model:
         output_margin : bool, default False
             Return margins (sums of leaf values) instead of probabilities.
         pred_leaf : bool, default False
-            Return the leaf of each row in each tree, by its number among the tree's nodes in a file
-            that ``save_model`` writes, as XGBoost does. Margins do not matter.
+            Return the leaf of each row in each tree, by its number among the tree's nodes in the
+            file that the model was read from, else in what ``save_model`` writes, as XGBoost does.
+            Margins do not matter.
         iteration_range : (int, int) or None
             Use only the trees of rounds ``begin .. end - 1``. None and ``(0, 0)`` mean all rounds,
             or the rounds up to the best one after early stopping.

@@ -82,7 +82,8 @@ def walk_to_leaves(
 ) -> I32:
     """Return each row's leaf in each tree of some rounds: int32 array, shape (n_rows, n_trees).
 
-    Trees have the order of the ensemble's, and leaves the numbers of the tree's nodes.
+    Trees have the order of the ensemble's, and leaves the numbers of nodes in the file that a tree
+    was read from, or is written to.
     """
     of_outputs = trees_of(ensemble, rounds).reshape(ensemble.n_outputs, -1, ensemble.n_parallel)
     trees = of_outputs.swapaxes(0, 1).ravel().tolist()
@@ -90,8 +91,14 @@ def walk_to_leaves(
     if host is None and max((tree.n_nodes for tree in ensemble.trees), default=0) > _MOST_IDS:
         host = HostRows(ensemble, values, packed(ensemble).host_walk)
     if host is not None:
-        return host.leaf_ids(trees)
-    return on_device.leaf_ids(ensemble, values, device, trees)
+        found = host.leaf_ids(trees)
+    else:
+        found = on_device.leaf_ids(ensemble, values, device, trees)
+    first = rounds[0] * ensemble.round_trees
+    for place, tree in enumerate(ensemble.trees[first : first + len(trees)]):
+        if tree.file_numbers is not None:
+            found[:, place] = tree.file_numbers[found[:, place]]
+    return found
 
 
 def _start(ensemble: Ensemble, values: Values, start: F32 | None) -> F32:

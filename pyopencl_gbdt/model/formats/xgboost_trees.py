@@ -94,7 +94,7 @@ def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
         sum_hessian=sum_hessian,
         sets=sets,
         set_begin=set_begin,
-    )
+    ).numbered_in_file(order)
 
 
 def _read_parameters(cursor: Cursor) -> tuple[int, int]:
