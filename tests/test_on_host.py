@@ -7,6 +7,7 @@ import sys
 import textwrap
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,7 @@ def rows_of(n, seed=3):
     return X
 
 
+@cache
 def trained(name):
     X = rows_of(400)
     given = CASES[name]
@@ -105,7 +107,12 @@ def test_margins_are_those_of_a_device(model, n_rows):
 def test_others_go_to_the_device(model, device, monkeypatch):
     values = model.tree_values(rows_of(N_ROWS))
     assert on_a_host(model, values, device) is None
-    for name, few in (("MOST_WALKS", N_ROWS), ("MOST_NODES", 2), ("_MOST_KEPT", 2)):
+    for name, few in (
+        ("MOST_WALKS", N_ROWS),
+        ("MOST_NODES", 2),
+        ("_MOST_KEPT", 2),
+        ("_MOST_VALUES", 8),
+    ):
         monkeypatch.setattr(on_host, name, few)
         assert on_a_host(model, values) is None
         assert on_a_host(model, values, "auto") is None

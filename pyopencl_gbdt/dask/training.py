@@ -264,10 +264,10 @@ def predict(model: Model, X: Any, **options: Any) -> Any:
         Float32, shape (n_rows,) or (n_rows, n_outputs); with ``pred_leaf`` int32, shape
         (n_rows, n_trees); lazy.
     """
-    if options.get("pred_leaf"):
-        width, dtype = model.n_trees_used(options.get("iteration_range")), np.dtype(np.int32)
-    else:
-        width, dtype = width_of(model.ensemble.n_outputs), np.dtype(np.float32)
+    of_leaves = bool(options.get("pred_leaf"))
+    used = model.n_trees_used(options.get("iteration_range"))
+    width = used if of_leaves else width_of(model.ensemble.n_outputs)
+    dtype = np.int32 if of_leaves else np.float32
     return mapped(_predict, X, width, dtype, model=model, options=options)
 
 

@@ -25,8 +25,8 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 #: Keys of a threshold that all rows are below, and of missing values; see `value_decision.h`.
 _ABOVE_ALL, _MISSING_RIGHT, _MISSING_LEFT = (np.uint32(k) for k in (0xFFFFFFFF, 0xFFFFFFFE, 0))
-#: Keys of a block of rows, its rows, and rows times trees that walk together, so that a core's
-#: cache holds them.
+#: Keys of a block of rows, its rows, and rows times trees that walk together: a core's cache holds
+#: them. 28 columns, one core: a step of a row takes 4 to 5 ns so, 9 with 256 rows, 13 with 4096.
 _KEYS, _ROWS, _WALKS = 2**17, 2048, 2**14
 
 

@@ -29,6 +29,8 @@ I64 = npt.NDArray[np.int64]
 MOST_WALKS, MOST_NODES = 16_384, 40
 #: Most nodes of all trees; the walk on the host keeps 24 bytes of each.
 _MOST_KEPT = 1_000_000
+#: Most rows times columns that trees ask for: the key of a value takes 15 ns.
+_MOST_VALUES = 65_536
 #: What ``device`` was, with the environment variable that decides too, and whether one was there.
 _found: dict[tuple[str, str], bool] = {}
 
@@ -100,7 +102,8 @@ def _are_few(values: Values, trees: PackedTrees, n_walks: int) -> bool:
     """Tell whether rows walk sooner on the host; those of a matrix on a device do not."""
     copied = isinstance(values, DeviceMatrix) and not isinstance(values, RowsWithStatistics)
     large = trees.longest > MOST_NODES or trees.nodes.size > _MOST_KEPT
-    return n_walks <= MOST_WALKS and not copied and not large
+    wide = values.shape[0] * trees.used.size > _MOST_VALUES
+    return n_walks <= MOST_WALKS and not (copied or large or wide)
 
 
 def trees_of(ensemble: Ensemble, rounds: tuple[int, int]) -> I64:
