@@ -15,7 +15,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.data.check_sparse import check_sparse
-from pyopencl_gbdt.device import discovery, open_device
+from pyopencl_gbdt.device import discovery, forked, open_device
 from pyopencl_gbdt.errors import DataError, DeviceError, NoDeviceError
 from pyopencl_gbdt.prediction import host_walk, on_host
 from pyopencl_gbdt.prediction.margins import predict_margins
@@ -189,6 +189,17 @@ def test_only_auto_and_only_predictions_do_without(model, no_device, monkeypatch
     monkeypatch.setenv(discovery.ENVIRONMENT, "gpu")
     with pytest.raises(NoDeviceError, match="device='gpu' \\(PYOPENCL_GBDT_DEVICE\\)"):
         model.predict(X)
+
+
+@pytest.mark.parametrize("model", ["binary"], indirect=True)
+def test_a_forked_process_predicts_as_its_parent_did(model, no_device, monkeypatch):
+    """Without a driver there are no threads that a fork would lose."""
+    X = rows_of(50)
+    wanted = model.predict(X)
+    monkeypatch.setattr(forked, "_is_child", True)
+    assert_same_bits(model.predict(X), wanted)
+    with pytest.raises(DeviceError, match="was forked"):
+        model.predict(X, device=TEST_DEVICE)
 
 
 @pytest.mark.parametrize("model", ["forests of classes"], indirect=True)
