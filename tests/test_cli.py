@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pyopencl_gbdt.training.train
 from pyopencl_gbdt import __version__
 from pyopencl_gbdt.cli import COMMANDS, build_parser, main
 from pyopencl_gbdt.cli.fitting import chosen_variants
-from pyopencl_gbdt.cli.output import WIDTH, Progress, group_variants
+from pyopencl_gbdt.cli.output import WIDTH, Progress, group_variants, kernel_lines
 from pyopencl_gbdt.device import find
+from pyopencl_gbdt.device.variants import summary
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.training.train import Model
@@ -59,7 +61,8 @@ def test_train_then_predict(
     assert main(["train", data, "--model", saved, *options, *SMALL, *LOGISTIC]) == 0
     said = " ".join(capsys.readouterr().out.split())  # lines are wrapped
     assert all(word in said for word in ("Data", "120 rows, 4 features", "Device", "Saved"))
-    assert "histogram" in said
+    assert "Kernels all kernels: " in said
+    assert "histogram" not in said
     assert "ms a round" in said
     model = Model.load_model(saved)
     assert len(model.ensemble.trees) == 3
@@ -259,3 +262,37 @@ def test_variants_that_are_shown() -> None:
     many = chosen_variants(gpu, replace(default, max_bin=60000))["histogram"]
     assert "by ranges of bins if" in many
     assert group_variants({"a": "x", "b": "y", "c": "x"}) == ["x: a, c", "y: b"]
+    for name in ("cpu", "gpu", "accelerator"):
+        word = name if name == "accelerator" else name.upper()
+        caps = replace(info.caps, kind=name)
+        own = replace(info, caps=caps).variants()
+        assert summary(own, caps) == f"all kernels: {word} variants"
+        with_words = {**own, "histogram": f"{own['histogram']} (one by ranges)"}
+        assert summary(with_words, caps) == f"all kernels: {word} variants"
+    mixed = {**gpu.variants(), "scan": "sequential", "reduce": "sequential"}
+    n = len(mixed)
+    assert summary(mixed, gpu.caps) == f"{n - 2} of {n} kernels: GPU variants, 2 others"
+    assert kernel_lines(mixed, gpu.caps, verbose=True) == group_variants(mixed)
+    assert kernel_lines(mixed, gpu.caps, verbose=False) == [
+        f"{summary(mixed, gpu.caps)} (--verbose lists them)"
+    ]
+
+
+def test_verbose_names_every_kernels_variant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, saved = str(write_rows(tmp_path / "a.csv")), str(tmp_path / "m.json")
+    conf = tmp_path / "a.conf"
+    conf.write_text(f"data = {data}\nmodel_out = {saved}\nnum_round = 1\nmax_depth = 2\n")
+    for words in (["train", data, "--model", saved, *SMALL], ["train", str(conf), *DEVICE]):
+        assert main(words) == 0
+        short = capsys.readouterr().out
+        assert main([*words, "--verbose"]) == 0
+        long = capsys.readouterr().out
+        line = next(line for line in short.splitlines() if line.startswith("Kernels"))
+        assert re.fullmatch(r"Kernels  all kernels: .PU variants \(--verbose lists them\)", line)
+        assert all(kernel in long and kernel not in short for kernel in ("radix_sort", "compact"))
+    assert main(["devices"]) == 0
+    assert "radix_sort" not in capsys.readouterr().out
+    assert main(["devices", "--verbose"]) == 0
+    assert "radix_sort" in capsys.readouterr().out

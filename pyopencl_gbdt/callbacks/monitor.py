@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 from pyopencl_gbdt.arguments import check_callables, check_switches
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
-
-
-def print_line(line: str) -> None:
-    """Print a line and flush."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+from pyopencl_gbdt.logger import tell_round
 
 
 def latest(evals_log: EvalsLog, *, deviation: bool = False) -> list[str]:
@@ -39,7 +33,7 @@ class EvaluationMonitor(TrainingCallback):
     show_stdv : bool, default False
         Print the standard deviation over folds too, in cross-validation.
     logger : callable or None
-        A function that takes each line; None prints it.
+        A function that takes each line; None takes the library's, see ``register_logger``.
     """
 
     def __init__(
@@ -49,7 +43,7 @@ class EvaluationMonitor(TrainingCallback):
         logger: Callable[[str], None] | None = None,
     ) -> None:
         self.period, self.show_stdv = period, show_stdv
-        self.logger = print_line if logger is None else logger
+        self.logger = tell_round if logger is None else logger
         self._waiting: str | None = None
 
     def check(self, plan: Plan) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, TextIO
 
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
 from pyopencl_gbdt.callbacks.monitor import latest
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 
 
@@ -64,7 +64,10 @@ class ProgressBar(TrainingCallback):
             self._bar.update(more)
         elif self._done == self._n_rounds or self._done % max(1, self._n_rounds // 10) == 0:
             line = f"{self.description}: round {self._done} of {self._n_rounds} {metrics}".rstrip()
-            print(line, file=self.file or sys.stderr, flush=True)
+            if self.file is None:
+                tell(line)
+            else:
+                print(line, file=self.file, flush=True)
         return False
 
     def close(self) -> None:

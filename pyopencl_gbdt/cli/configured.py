@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,8 @@ _STANDARD_OUTPUT = ("-", "stdout")
 def run(args: argparse.Namespace) -> int:
     """Read the configuration, then run its task."""
     configuration = read(args)
-    {"train": _train, "pred": _predict, "dump": _dump}[configuration.options["task"]](configuration)
+    tasks = {"train": partial(_train, verbose=args.verbose), "pred": _predict, "dump": _dump}
+    tasks[configuration.options["task"]](configuration)
     return 0
 
 
@@ -58,8 +60,9 @@ def _layout(configuration: Configuration) -> argparse.Namespace:
     return args
 
 
-def _train(configuration: Configuration) -> None:
+def _train(configuration: Configuration, *, verbose: bool) -> None:
     args = _layout(configuration)
+    args.verbose = verbose
     args.data = _needed(configuration, "data", "the training data")
     given = {name: value for name, value in configuration.params.items() if name != "device"}
     try:

@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--out", default=FOLDER, metavar="FOLDER", help=f"where to save; default {FOLDER}"
     )
+    parser.add_argument("--verbose", action="store_true", help="name every kernel's variant")
     parser.set_defaults(run=run)
 
 
@@ -35,5 +36,5 @@ def run(args: argparse.Namespace) -> int:
         open_device(args.device).warm_up()  # while Python imports the rest
     from pyopencl_gbdt.cli.demonstration import run_demo
 
-    run_demo(args.device, args.rounds, args.out)
+    run_demo(args.device, args.rounds, args.out, verbose=args.verbose)
     return 0

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.cli.output import Progress, group_variants, say, section
+from pyopencl_gbdt.cli.output import Progress, kernel_lines, say, section
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find, open_device
@@ -30,7 +30,13 @@ FEATURES = [
 DRAWN_DEPTH = 3
 
 
-def run_demo(device: str = "auto", n_rounds: int = 100, folder: str = "pyopencl_gbdt_demo") -> None:
+def run_demo(
+    device: str = "auto",
+    n_rounds: int = 100,
+    folder: str = "pyopencl_gbdt_demo",
+    *,
+    verbose: bool = False,
+) -> None:
     """Train on the data of the package; print what happens, save the model.
 
     Parameters
@@ -41,6 +47,8 @@ def run_demo(device: str = "auto", n_rounds: int = 100, folder: str = "pyopencl_
         Number of rounds, at least 1.
     folder : str
         Where to save the model and, with matplotlib, two pictures. Created if absent.
+    verbose : bool, default False
+        Name every kernel's variant.
 
     Raises
     ------
@@ -71,7 +79,7 @@ def run_demo(device: str = "auto", n_rounds: int = 100, folder: str = "pyopencl_
         "https://doi.org/10.24432/C5V312",
     )
     section("Device", info.caps.label)
-    section("Kernels", *group_variants(info.variants()))
+    section("Kernels", *kernel_lines(info.variants(), info.caps, verbose=verbose))
     section(
         "Model",
         f"{p.objective}, {n_rounds} trees of depth {p.max_depth} at most, "

@@ -21,6 +21,7 @@ def add(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="write JSON instead")
+    parser.add_argument("--verbose", action="store_true", help="name every kernel's variant")
     parser.set_defaults(run=run)
 
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         )
         return 0 if chosen else 1
     for info in found:
-        for line in info.describe().splitlines():
+        for line in info.describe(verbose=args.verbose).splitlines():
             text = line.lstrip()
             indent = " " * (len(line) - len(text))
             say(wrapped(text, indent, indent + "    "))

@@ -14,7 +14,7 @@ from pyopencl_gbdt.cli.output import (
     Progress,
     check_output,
     complain,
-    group_variants,
+    kernel_lines,
     say,
     section,
 )
@@ -140,7 +140,7 @@ def _fit(
     tell("Data", f"{args.data}: {data.n_rows} rows, {data.n_features} features")
     labels = [one.info.caps.label for one in several if one.info.caps is not None]
     tell("Devices" if several else "Device", *(labels or [info.caps.label]))
-    tell("Kernels", *group_variants(variants))
+    tell("Kernels", *kernel_lines(variants, info.caps, verbose=args.verbose))
 
     def show(number: int, metrics: list[str]) -> None:
         say("  ".join([f"  round {number:>5}", *metrics]))

@@ -9,10 +9,13 @@ import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import DataError, FileWriteError
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.device import Capabilities
 
 #: Width, in columns, of the narrowest supported terminal.
 WIDTH = 80
@@ -88,6 +91,15 @@ def section(title: str, *paragraphs: str) -> None:
     """Print a title with paragraphs to its right."""
     for number, paragraph in enumerate(paragraphs):
         say(wrapped(paragraph, (title if number == 0 else "").ljust(INDENT)))
+
+
+def kernel_lines(variants: Mapping[str, str], caps: Capabilities, *, verbose: bool) -> list[str]:
+    """Describe each kernel's variant: in one line, or in detail by ``group_variants``."""
+    from pyopencl_gbdt.device.variants import summary
+
+    if verbose:
+        return group_variants(variants)
+    return [f"{summary(variants, caps)} (--verbose lists them)"]
 
 
 def group_variants(variants: Mapping[str, str]) -> list[str]:

@@ -74,6 +74,7 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="sampling weights of the features for --colsample-..., one number per line",
     )
+    parser.add_argument("--verbose", action="store_true", help="name every kernel's variant")
     parser.add_argument(
         "--profile",
         action="store_true",

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+
+from pyopencl_gbdt.logger import tell
 
 #: Building for longer than this is reported.
 LONG_SECONDS = 1.0
 #: Fewest and most templates that the message names: every fit builds more than the fewest.
 _NAMES = (3, 5)
-
-
-def to_standard_error(text: str) -> None:
-    """Write a line to standard error at once; a program without one does without."""
-    if sys.stderr is not None:
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
 
 
 class BuildNotice:
@@ -28,19 +22,27 @@ class BuildNotice:
     share : float, default 1
         ``Device.build_share``.
     say : callable, optional
-        Receives the message; by default it goes to standard error.
+        Receives the message; by default the library's logger.
+    say_each : callable or None
+        Receives a line for each template that is built.
     """
 
     def __init__(
-        self, label: str, share: float = 1.0, say: Callable[[str], None] = to_standard_error
+        self,
+        label: str,
+        share: float = 1.0,
+        say: Callable[[str], None] = tell,
+        say_each: Callable[[str], None] | None = None,
     ) -> None:
-        self.label, self.share, self.say = label, share, say
+        self.label, self.share, self.say, self.say_each = label, share, say, say_each
         self._seconds, self._said = 0.0, False
         self._names: list[str] = []
 
     def took(self, template: str, seconds: float) -> None:
         """Take note of a build. One that the driver kept takes next to no time."""
         self._seconds += seconds / self.share
+        if self.say_each is not None:
+            self.say_each(f"built {template} for {self.label} in {seconds:.3f} s")
         if template not in self._names:
             self._names.append(template)
         enough = len(self._names) >= _NAMES[0]

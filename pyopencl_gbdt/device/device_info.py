@@ -7,7 +7,7 @@ from typing import Any
 
 from pyopencl_gbdt.device import tuning
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.variants import TABLE, choose, kernels
+from pyopencl_gbdt.device.variants import TABLE, choose, kernels, summary
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,14 @@ class DeviceInfo:
         stored = None if self.caps is None else tuning.load(self.caps)
         return {} if stored is None else dict(stored.choices)
 
-    def describe(self) -> str:
-        """Return the text that ``pyopencl-gbdt devices`` prints for the device."""
+    def describe(self, *, verbose: bool = False) -> str:
+        """Return the text that ``pyopencl-gbdt devices`` prints for the device.
+
+        Parameters
+        ----------
+        verbose : bool, default False
+            Name every kernel's variant, instead of a summary in one line.
+        """
         if self.caps is None:
             return f"{self.device_id}  not usable: {self.problem}"
         state = "usable" if self.usable else f"not usable: {self.problem}"
@@ -59,8 +65,11 @@ class DeviceInfo:
         lines = [f"{self.device_id}  {self.caps.name} ({self.caps.platform})  {state}"]
         lines += [f"    {line}" for line in self.caps.describe()]
         lines += [f"    note: {note}" for note in self.notes]
-        chosen = ", ".join(f"{k}: {v}" for k, v in self.variants().items())
-        lines.append(f"    kernels: {chosen}")
+        if verbose:
+            chosen = ", ".join(f"{k}: {v}" for k, v in self.variants().items())
+            lines.append(f"    kernels: {chosen}")
+        else:
+            lines.append(f"    {summary(self.variants(), self.caps)}")
         stored = tuning.load(self.caps)
         if stored is not None:
             said = stored.problem or ", ".join(tuning.describe(stored.choices, TABLE))

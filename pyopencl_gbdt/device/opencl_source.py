@@ -17,6 +17,9 @@ POCL = "Portable Computing Language"
 #: header's include guard. A PoCL whose header has another guard reads the header as before;
 #: ``dialect_opencl_builtins.h`` then repeats some of its declarations.
 NO_HEADER = "-D_OPENCL_H_"
+#: PoCL's compiler counts its warnings on the process's standard error; every message that we show
+#: is an error.
+NO_WARNINGS = "-w"
 
 
 def build_source(
@@ -51,6 +54,8 @@ def build_source(
     pyopencl.Error
         With the compiler's log.
     """
+    if platform == POCL:
+        options = [*options, NO_WARNINGS]
     if platform == POCL and not own_code:
         fast = header("dialect_opencl_fast_build.h") if alone else ""
         text = with_single_copies(source) if alone else source

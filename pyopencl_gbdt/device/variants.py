@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyopencl_gbdt.device import tuning
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.variant import NEEDS, Kernel, Variant
@@ -10,7 +12,7 @@ from pyopencl_gbdt.errors import ParameterError
 
 __all__ = [
     "KERNELS", "LOCAL_HEADROOM", "NEEDS", "REFUSED", "TABLE", "Variant", "choose", "fallbacks",
-    "kernels", "refusal", "runnable",
+    "kernels", "refusal", "runnable", "summary",
 ]  # fmt: skip
 
 
@@ -90,3 +92,26 @@ def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
     raise ParameterError(
         f"{kernel}={name!r}: expected 'auto' or one of {[variant.name for variant in variants]}"
     )
+
+
+def summary(variants: Mapping[str, str], caps: Capabilities) -> str:
+    """Describe the chosen variants in a line, such as ``all kernels: CPU variants``.
+
+    Parameters
+    ----------
+    variants : mapping of str to str
+        Each kernel's variant; what follows a name after a space is for people.
+    caps : Capabilities
+        The device. Variants that devices of its kind do not use by default are counted.
+    """
+    names = {kernel: name.split(" ")[0] for kernel, name in variants.items()}
+    own = sum(
+        variant.suits(caps)
+        for kernel, name in names.items()
+        for variant in KERNELS[kernel].variants
+        if variant.name == name
+    )
+    kind = caps.kind if caps.kind == "accelerator" else caps.kind.upper()
+    if own == len(names):
+        return f"all kernels: {kind} variants"
+    return f"{own} of {len(names)} kernels: {kind} variants, {len(names) - own} others"

@@ -163,7 +163,8 @@ TABLE: tuple[ParameterRow, ...] = (
                  paths=True),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
                  low=0, high=1024, power_of_two=True),
-    ParameterRow("verbosity", int, 1, "0 silent, 1 warnings, 2 information, 3 debugging.",
+    ParameterRow("verbosity", int, 1, "0 silent, 1 notes, 2 also the device and its kernels, "
+                 "3 also every build.",
                  low=0, high=3),
     ParameterRow("random_state", int, 0, "Seed of all random numbers.",
                  low=0, high=2**32 - 1, aliases=("seed",)),

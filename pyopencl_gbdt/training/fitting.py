@@ -21,6 +21,7 @@ from pyopencl_gbdt.evaluation.watched import Start, start_of
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth import ordered_leaves
+from pyopencl_gbdt.logger import tell, tell_detail
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
@@ -129,6 +130,14 @@ class Task:
         return found
 
 
+def _build_notice(device: Device, verbosity: int) -> BuildNotice | None:
+    """Return what tells of the builds of a fit's kernels; None for a silent fit."""
+    if verbosity == 0:
+        return None
+    say_each = tell_detail if verbosity > 2 else None
+    return BuildNotice(device.caps.label, device.build_share, say_each=say_each)
+
+
 class Fit:
     """A task that runs on an open device.
 
@@ -145,8 +154,7 @@ class Fit:
     def __init__(self, device: Device, task: Task, share: Share | None = None) -> None:
         self.task, self.device = task, device
         self.team = (share or Share()).team
-        told = BuildNotice(device.caps.label, device.build_share)
-        device.builds = told if task.params.verbosity else None
+        device.builds = _build_notice(device, task.params.verbosity)
         self._recorder = None if device.profiler is None else Recorder(device)
         data = task.data
         margins: Start | LateStart = self._start_at_mean
@@ -202,6 +210,10 @@ class Fit:
         if self._recorder is not None:
             self._recorder.begin_rounds()
         self._pace = Pace(device)
+        if task.params.verbosity > 1:
+            ran = self.boosting.ws.variants()
+            chosen = ", ".join(f"{kernel}: {name}" for kernel, name in ran.items())
+            tell(f"training on {device.caps.label}, kernels: {chosen}")
 
     def _keep_up_to_date(self, number: int) -> None:
         """Let combinations write their features into the evaluation set watched last."""

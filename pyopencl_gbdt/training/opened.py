@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.builds import to_standard_error
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.training.division import divided
 from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
@@ -51,7 +51,7 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
     if names_several(name):
         parts = divided(find_several(name), task)
         if parts.note and task.params.verbosity:
-            to_standard_error(parts.note)
+            tell(parts.note)
         if len(parts.devices) > 1:
             for one in parts.devices:
                 limit_memory(one, task.params.device_memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def test_a_fit_reports_long_builds_unless_it_is_to_be_silent(verbosity, monkeypa
 
 
 def test_a_program_without_standard_error_builds_too(monkeypatch):
-    monkeypatch.setattr(builds.sys, "stderr", None)
+    monkeypatch.setattr(sys, "stderr", None)
     notice = BuildNotice("a card")
     for template in ("split", "level", "finalize"):
         notice.took(template, 2.0)

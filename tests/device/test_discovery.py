@@ -494,7 +494,8 @@ def test_the_device_of_the_tests_opens_and_describes_itself():
     assert info.usable
     text = info.describe()
     assert text.startswith(info.device_id)
-    assert "kernels: histogram: " in text
+    assert "all kernels: " in text
+    assert "kernels: histogram: " in info.describe(verbose=True)
     device = open_device(info.device_id)
     assert isinstance(device, Device)
     assert device.caps == info.caps
