@@ -12,6 +12,45 @@
 <h3>${s["name"]} <small>${f'{s["n_rows"]:,} × {s["n_features"]:,}'}, depth ${s["max_depth"]}, \
 ${s["max_bin"]} bins, ${s["n_rounds"]} rounds${f', {s["n_models"]} models' if s["n_models"] > 1 else ""}</small></h3>\
 </%def>\
+<%def name="all_figures()">\
+<h2>All figures</h2>
+<div class="scroll" tabindex="0"><table>
+<thead><tr><th>shape</th>${"<th>device</th>" if view.compares else "" | n}<th class="n">set-up, s</th><th class="n">first fit, s</th>\
+<th class="n">round, ms</th>${'<th class="n">over the best</th>' if view.compares else "" | n}<th class="n">M rows/s</th>\
+<th class="n">memory</th><th class="n">% of copy</th>${"" if view.compares else "<th>model</th>" | n}</tr></thead>
+<tbody>
+% for compared in view.shapes:
+<% best = min((row.result["round_ms"] for row in compared.measured), default=1.0) %>\
+% if not compared.rows:
+<tr><td class="name">${compared.shape["name"]}</td><td colspan="8">not trained: ${compared.shape["problem"]}</td></tr>
+% endif
+% for row in compared.rows:
+<tr><td class="name">${compared.shape["name"]}</td>\
+% if view.compares:
+<td data-label="device">${swatch(view.colour(row))}${view.label(row.machine, row.device)}</td>\
+% endif
+% if row.failed:
+<td colspan="7" class="bad">failed: ${row.result["problem"]}</td></tr>
+% else:
+<% r = row.result %>\
+<td class="n" data-label="set-up, s">${view.short(r["setup_seconds"])}</td>\
+<td class="n" data-label="first fit, s">${view.short(r["first_fit_seconds"])}</td>\
+<td class="n" data-label="round, ms">${view.short(r["round_ms"])}</td>\
+% if view.compares:
+<td class="n" data-label="over the best">${view.short(r["round_ms"] / best, 2)} ×</td>\
+% endif
+<td class="n" data-label="M rows/s">${view.short(r["predicted_rows_per_second"] / 1e6)}</td>\
+<td class="n" data-label="memory">${view.size(r["peak_bytes"])}</td>\
+<td class="n" data-label="% of copy">${view.short(100 * r["share_of_copy"])}</td>\
+% if not view.compares:
+<td data-label="model"><code>${r["model_digest"][:10]}</code>${"" if r["repeats_agree"] else " differs from run to run"}</td>\
+% endif
+</tr>
+% endif
+% endfor
+% endfor
+</tbody></table></div>
+</%def>\
 <%def name="swatch(colour)"><i class="swatch c${colour % 8}"></i>&#8288;</%def>\
 <!DOCTYPE html>
 <html lang="en">
@@ -64,11 +103,13 @@ summary { cursor: pointer; color: var(--soft); font-size: .88rem; }
   h1 { font-size: 1.45rem; }
   figure { padding: .7rem .6rem .8rem; }
   svg text { font-size: 13px; }
-  table { width: max-content; min-width: 100%; }
-  th, td { padding: .4rem .5rem; max-width: 11rem; overflow-wrap: normal; }
-  th.n { white-space: normal; }
-  th:first-child, td:first-child { position: sticky; left: 0; min-width: 6.5rem; max-width: 9rem;
-    white-space: normal; overflow-wrap: break-word; background: var(--card); } }
+  table, tbody, tr, td { display: block; }
+  thead { display: none; }
+  tr { padding: .5rem .7rem; border-top: 1px solid var(--line); }
+  td, td.n, td.name { overflow: hidden; padding: .1rem 0; border-top: 0; text-align: right; white-space: normal; }
+  td:first-child { text-align: left; font-weight: 600; }
+  td[data-label]::before { content: attr(data-label); float: left; max-width: 60%; margin-right: 1rem;
+    color: var(--soft); text-align: left; } }
 @media print { .cards { display: block; } figure { break-inside: avoid; margin-bottom: 14px; } }
 </style>
 </head>
@@ -96,12 +137,13 @@ ${machine["options"]["seed"]}${", quick" if machine["options"]["quick"] else ""}
 % for number, (machine, device) in enumerate(view.devices):
 <% caps, rate = device["capabilities"], device["copy_bytes_per_second"] %>\
 <tr><td class="name">${swatch(number)}${view.label(machine, device)}</td>\
-<td>${caps["platform"]}</td><td>${caps["driver"]}</td><td>${caps["kind"].upper()}</td>\
-<td class="n">${caps["compute_units"]}</td><td class="n">${view.size(caps["global_bytes"])}</td>\
-<td class="n">${view.short(rate / 1e9) if rate else "failed: " + device["problem"]}</td></tr>
+<td data-label="through">${caps["platform"]}</td><td data-label="driver">${caps["driver"]}</td>\
+<td data-label="kind">${caps["kind"].upper()}</td><td class="n" data-label="units">${caps["compute_units"]}</td>\
+<td class="n" data-label="memory">${view.size(caps["global_bytes"])}</td><td class="n" data-label="copy, GB/s">${view.short(rate / 1e9) if rate else "failed: " + device["problem"]}</td></tr>
 % endfor
 </tbody></table></div>
 
+% if view.compares:
 <h2>The same bytes</h2>
 <p class="soft">The first digits of the SHA-256 of every model in XGBoost's JSON format. Equal digits, equal files; \
 the predicted margins are compared as well.</p>
@@ -115,18 +157,18 @@ the predicted margins are compared as well.</p>
 % for compared in view.shapes:
 <tr><td class="name">${compared.shape["name"]}</td>\
 % for machine, device in view.devices:
-<% row = view.find(compared, machine, device) %>\
+<% row, label = view.find(compared, machine, device), view.label(machine, device) %>\
 % if row is None:
-<td>–</td>\
+<td data-label="${label}">–</td>\
 % elif row.failed:
-<td>failed</td>\
+<td data-label="${label}">failed</td>\
 % else:
-<td><code class="${'good' if compared.state == 'same' else 'bad' if compared.state == 'differ' and \
+<td data-label="${label}"><code class="${'good' if compared.state == 'same' else 'bad' if compared.state == 'differ' and \
 (row.digests != compared.kinds[0] or not row.result['repeats_agree']) else ''}">${row.result["model_digest"][:10]}</code>\
 ${"" if row.result["repeats_agree"] else " differs from run to run"}</td>\
 % endif
 % endfor
-<td class="${'bad' if compared.state == 'differ' else ''}">${compared.shape["problem"] or compared.verdict}</td></tr>
+<td class="${'bad' if compared.state == 'differ' else ''}" data-label="verdict">${compared.shape["problem"] or compared.verdict}</td></tr>
 % endfor
 </tbody></table></div>
 
@@ -157,6 +199,12 @@ device's time; gaps between kernels and the host's work are not in it.</p>
 % endif
 % endfor
 </div>
+% else:
+${all_figures()}
+<h2>Time of every kernel</h2>
+<p class="soft">Milliseconds a round by the device's own clock, from a fit of its own; gaps between kernels and the \
+host's work are not in it.</p>
+% endif
 % for compared in view.shapes:
 <% tables = view.kernel_tables(compared) %>\
 % if tables:
@@ -170,12 +218,13 @@ device's time; gaps between kernels and the host's work are not in it.</p>
 % for name in view.kernels:
 % if any(name in table for table in tables.values()):
 <tr><td class="name">${name | n,h,breakable}</td>\
-% for table in tables.values():
-<% kernel = table.get(name) %>\
+% for row, table in tables.items():
+<% kernel, label = table.get(name), "launches · ms · share of a copy" %>\
+<% label = f"{view.label(row.machine, row.device)}: {label}" if view.compares else label %>\
 % if kernel is None:
-<td class="n">–</td>\
+<td class="n" data-label="${label}">–</td>\
 % else:
-<td class="n">${f'{kernel["launches"]:.3g}'} · ${view.short(kernel["ms"])} · \
+<td class="n" data-label="${label}">${f'{kernel["launches"]:.3g}'} · ${view.short(kernel["ms"])} · \
 ${"–" if kernel["share_of_copy"] is None else f'{kernel["share_of_copy"]:.0%}'}</td>\
 % endif
 % endfor
@@ -186,28 +235,9 @@ ${"–" if kernel["share_of_copy"] is None else f'{kernel["share_of_copy"]:.0%}'
 % endif
 % endfor
 
-<h2>All figures</h2>
-<div class="scroll" tabindex="0"><table>
-<thead><tr><th>shape</th><th>device</th><th class="n">set-up, s</th><th class="n">first fit, s</th>\
-<th class="n">round, ms</th><th class="n">over the best</th><th class="n">M rows/s</th>\
-<th class="n">memory</th><th class="n">% of copy</th></tr></thead>
-<tbody>
-% for compared in view.shapes:
-<% best = min((row.result["round_ms"] for row in compared.measured), default=1.0) %>\
-% for row in compared.rows:
-<tr><td class="name">${compared.shape["name"]}</td><td>${swatch(view.colour(row))}${view.label(row.machine, row.device)}</td>\
-% if row.failed:
-<td colspan="7" class="bad">failed: ${row.result["problem"]}</td></tr>
-% else:
-<% r = row.result %>\
-<td class="n">${view.short(r["setup_seconds"])}</td><td class="n">${view.short(r["first_fit_seconds"])}</td>\
-<td class="n">${view.short(r["round_ms"])}</td><td class="n">${view.short(r["round_ms"] / best, 2)} ×</td>\
-<td class="n">${view.short(r["predicted_rows_per_second"] / 1e6)}</td><td class="n">${view.size(r["peak_bytes"])}</td>\
-<td class="n">${view.short(100 * r["share_of_copy"])}</td></tr>
+% if view.compares:
+${all_figures()}
 % endif
-% endfor
-% endfor
-</tbody></table></div>
 
 <h2>How it was measured</h2>
 <p>Data are synthetic and seeded, the same bytes on every machine. Figures are medians of the repeats, after a fit to \

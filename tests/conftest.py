@@ -161,6 +161,14 @@ def silent_builds() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def eighty_columns() -> Iterator[None]:
+    """Lay out output as on a terminal of 80 columns, whatever the one of the tests has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        yield
+
+
 @pytest.fixture(scope="session")
 def device() -> Device:
     return open_device(TEST_DEVICE)

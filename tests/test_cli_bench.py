@@ -57,10 +57,14 @@ def test_a_real_device(tmp_path, capsys):
     assert main([*ARGUMENTS, "--json", str(saved), "--html", str(page)]) == 0
     said = capsys.readouterr()
     for words in (
-        "Machine  ", "copies", "roughly", "Memory", "tiny: 200 x 20, depth 2", "one model, nothing",
+        "Machine  ", "copies", "roughly", "Memory", "tiny: 200 x 20, depth 2",
+        "shape          set-up s",
         f"Saved    {saved}", "Verdict  nothing to compare",
     ):  # fmt: skip
         assert words in said.out
+    assert said.out.count("othing to compare") == 1
+    rows = [line.split() for line in said.out.splitlines() if line.startswith("  ")]
+    assert [row[0] for row in rows if len(row) == 8] == ["tiny", "small"]
     assert max(map(len, said.out.splitlines())) <= WIDTH
     device_id = find(TEST_DEVICE).device_id
     assert f"tiny on {device_id} (0% done)" in said.err.splitlines()
@@ -226,12 +230,28 @@ def test_shapes_are_listed(capsys, monkeypatch):
     monkeypatch.undo()
     assert main(["bench", "--list-shapes"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(SHAPES) + 1
+    said = " ".join(" ".join(lines).split())
+    assert all(f"{shape.name}: " in said and shape.title in said for shape in SHAPES.values())
     assert max(map(len, lines)) <= WIDTH
-    starred = [line.split()[1] for line in lines[:-1] if line.startswith("*")]
+    starred = [line.split()[1].rstrip(":") for line in lines[:-1] if line.startswith("*")]
     assert sorted(starred) == sorted(plan.DEFAULT)
     assert main(["bench", "--list-shapes", "--quick"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(plan.QUICK) + 1
+    assert capsys.readouterr().out.count("* ") == len(plan.QUICK) + 1
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_no_line_is_wider_than_the_terminal(columns, fake, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    fake(lambda device, shape: measured("a"))
+    assert main([*ARGUMENTS]) == 0
+    assert main(["bench", "--list-shapes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    text = " ".join(" ".join(lines).split())
+    if columns == 80:
+        assert text.count("device set-up s ms/round % of copy Mrows/s MB first s model") == 2
+    else:
+        assert text.count("opencl:0:0 set-up s: 0.250, ms/round: 1.50, % of copy: 12.5,") == 2
 
 
 def test_the_bar_on_a_terminal(monkeypatch, capsys):

@@ -237,6 +237,11 @@ def test_command_line(capsys, clock, monkeypatch, tmp_path):
     said = capsys.readouterr().out
     assert "Nothing was stored." in said
     assert "2.00x" in said
+    lines = [line.split() for line in said.splitlines()]
+    assert lines.count(["kernel", "tried", "table", "ms", "tuned", "ms", "gain", "chosen"]) == 1
+    heads = "fit table ms tuned ms gain kernels with other choices"
+    at = lines.index(heads.split())
+    assert lines[at + 1][:5] == ["a", "fit", "1000.000", "500.000", "2.00x"]
     assert list(tmp_path.glob("tuning*")) == []
 
     _, _, expected = result({})

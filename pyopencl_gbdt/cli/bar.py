@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from pyopencl_gbdt.cli.output import WIDTH, escaped
+from pyopencl_gbdt.cli.output import escaped, width
 
 _CELLS = 20
 #: Share of the work after which the remaining time is shown.
@@ -49,7 +49,8 @@ class Bar:
         else:
             self.part += 1
         if self.live:
-            self._write("\r" + escaped(self.line(part))[: WIDTH - 1].ljust(WIDTH - 1))
+            cells = width() - 1
+            self._write("\r" + escaped(self.line(part))[:cells].ljust(cells))
 
     def line(self, part: str) -> str:
         """Return the bar with its text."""
@@ -64,7 +65,7 @@ class Bar:
     def clear(self) -> None:
         """Clear the line, before other lines are written."""
         if self.live:
-            self._write("\r" + " " * (WIDTH - 1) + "\r")
+            self._write("\r" + " " * (width() - 1) + "\r")
 
     def _write(self, text: str) -> None:
         sys.stderr.write(text)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli.bar import Bar
 from pyopencl_gbdt.cli.output import (
-    WIDTH,
     check_output,
     complain,
     say,
@@ -109,7 +108,8 @@ def _list_shapes(*, quick: bool) -> int:
 
     for shape in plan.choose_shapes("all", quick=quick):
         mark = "*" if quick or shape.name in plan.DEFAULT else " "
-        say(f"{mark} {shape.name:<13}{_numbers(shape):<34}{shape.title}"[:WIDTH].rstrip())
+        text = f"{shape.name}: {_numbers(shape)}; {shape.title}"
+        say(wrapped(text, f"{mark} ", "      "))
     say("* is trained if --shapes is left out.")
     return 0
 
@@ -119,7 +119,7 @@ def _numbers(shape: Shape) -> str:
 
 
 def _merge(args: argparse.Namespace) -> int:
-    from pyopencl_gbdt.cli import bench_table as table
+    from pyopencl_gbdt.cli.bench_table import BenchTable
     from pyopencl_gbdt.comparison import agreement
     from pyopencl_gbdt.comparison.merge import merge
 
@@ -128,13 +128,14 @@ def _merge(args: argparse.Namespace) -> int:
     for number, machine in enumerate(machines, 1):
         unfinished = "" if machine["finished"] else ", interrupted"
         say(wrapped(f"machine {number}: {machine['name']}, {machine['date']}{unfinished}"))
+    table = BenchTable(sum(len(machine["devices"]) for machine in machines), len(machines))
     for compared in agreement.compare(document):
-        say("\n".join(["", *table.lines(compared, machines=len(machines))]))
+        say("\n".join(table.lines(compared)))
     return _finish(document, args)
 
 
 def _train(args: argparse.Namespace) -> int:
-    from pyopencl_gbdt.cli import bench_table as table
+    from pyopencl_gbdt.cli.bench_table import BenchTable
     from pyopencl_gbdt.comparison import agreement, plan
     from pyopencl_gbdt.comparison.merge import document
     from pyopencl_gbdt.comparison.run import describe_device, describe_machine, run
@@ -149,6 +150,7 @@ def _train(args: argparse.Namespace) -> int:
         device = describe_device(info)
         machine["devices"].append(device)
         section("Devices" if number == 0 else "", _device_line(device))
+    table = BenchTable(len(infos))
     bar = Bar(_announce(machine, shapes), parts=3 + options.repeats)
     try:
         for last in run(machine, shapes, bar.begin):
@@ -157,7 +159,7 @@ def _train(args: argparse.Namespace) -> int:
                 _save_json(args.json, document([machine]))
             if last:
                 compared = agreement.compare(document([machine]))[-1]
-                say("\n".join(["", *table.lines(compared)]))
+                say("\n".join(table.lines(compared)))
     except KeyboardInterrupt:
         bar.clear()
         if args.json and machine["results"]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.cli.output import Progress, kernel_lines, say, section
+from pyopencl_gbdt.cli.output import Progress, kernel_lines, say, section, width
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find, open_device
@@ -28,6 +28,8 @@ FEATURES = [
 ]
 #: Levels of the first tree that are drawn; more would not fit on a screen.
 DRAWN_DEPTH = 3
+#: Columns before a feature's bar, of which a terminal of 80 columns shows 40 cells.
+_BAR_AT = 40
 
 
 def run_demo(
@@ -136,10 +138,10 @@ def _show_result(y_train: F32, y_test: F32, on_train: F32, on_test: F32) -> None
         ("this model, training rows", y_train, on_train),
         (f"always the mean ({mean:.3f}), test rows", y_test, constant),
     ]
-    say(f"{'Result':<{44}}{'accuracy':>10}{'AUC':>10}")
+    say(f"{'Result':<36}{'accuracy':>11}{'AUC':>9}")
     for name, label, prediction in rows:
         accuracy = np.mean((prediction > 0.5) == (label == 1))
-        say(f"  {name:<42}{accuracy:>10.3f}{auc(label, prediction):>10.4f}")
+        say(f"  {name:<34}{accuracy:>11.3f}{auc(label, prediction):>9.4f}")
     say(f"  ({y_test.mean(dtype=np.float64):.1%} of the test rows are 1)")
     say()
 
@@ -147,8 +149,9 @@ def _show_result(y_train: F32, y_test: F32, on_train: F32, on_test: F32) -> None
 def _show_features(model: Model) -> None:
     gain = model.feature_importances("gain")
     say("Top features by gain (mean over their splits, as a share of all features')")
+    cells = max(0, width() - _BAR_AT)
     for feature in np.argsort(-gain, kind="stable")[:5]:
-        bar = "#" * round(40 * gain[feature] / max(float(gain.max()), 1e-30))
+        bar = "#" * round(cells * gain[feature] / max(float(gain.max()), 1e-30))
         say(f"  {FEATURES[feature]:<26}{gain[feature]:>7.1%}  {bar}")
     say()
 

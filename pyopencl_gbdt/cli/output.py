@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import textwrap
 import time
@@ -17,8 +18,8 @@ from pyopencl_gbdt.errors import DataError, FileWriteError
 if TYPE_CHECKING:
     from pyopencl_gbdt.device import Capabilities
 
-#: Width, in columns, of the narrowest supported terminal.
-WIDTH = 80
+#: Most columns of a line, and fewest: narrower terminals break lines themselves.
+WIDTH, _NARROWEST = 80, 30
 #: Columns to the left of a `section`'s text.
 INDENT = 9
 #: Characters that control a terminal, except line ends and tabs: control characters, also those
@@ -67,8 +68,13 @@ def _unwritten(name: str, error: OSError) -> FileWriteError:
     )
 
 
+def width() -> int:
+    """Return how many columns a line may have: those of the terminal, `WIDTH` at most."""
+    return max(_NARROWEST, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
+
+
 def wrapped(text: str, first: str = "", later: str | None = None) -> str:
-    """Wrap text to `WIDTH` columns at spaces.
+    """Wrap text to `width()` columns at spaces.
 
     Parameters
     ----------
@@ -79,7 +85,7 @@ def wrapped(text: str, first: str = "", later: str | None = None) -> str:
     """
     return textwrap.fill(
         text,
-        WIDTH,
+        width(),
         initial_indent=first,
         subsequent_indent=" " * len(first) if later is None else later,
         break_long_words=False,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli.output import complain, say, section, wrapped
+from pyopencl_gbdt.cli.text_table import TextTable
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _LIMIT = (10.0, 3.0)
 _CHECK = 0.3
 _MOST_MINUTES = 24 * 60
+#: Headings and widths of the tables' figures.
+_FIGURES = (("tried", 6), ("table ms", 10), ("tuned ms", 10), ("gain", 7))
 
 
 def add(commands: Any) -> None:
@@ -74,10 +77,11 @@ def run(args: argparse.Namespace) -> int:
     section("Device", info.caps.label)
     section("Limit", f"{minutes:g} minutes; Ctrl-C ends it and stores nothing")
     say()
-    say(f"{'kernel':<18}{'tried':>6}{'ms, table':>11}{'ms, tuned':>11}{'gain':>7}  chosen")
+    table = TextTable(("kernel", 20), _FIGURES, "chosen")
+    say("\n".join(["Each kernel alone, by the device's clock:", *table.head()]))
     measured_by = start + 60 * minutes * (1 - _CHECK)
     outcomes = tune(
-        info.device_id, quick=args.quick, report=_show,
+        info.device_id, quick=args.quick, report=lambda outcome: say(_line(table, outcome)),
         ended=lambda: time.monotonic() > measured_by,
     )  # fmt: skip
     say()
@@ -116,12 +120,14 @@ def _checked(
     from pyopencl_gbdt.cli.tuning_check import keep_winners
     from pyopencl_gbdt.cli.tuning_ways import TuningData
 
-    say("Whole fits and predictions, in turns with the table's choices:")
+    table = TextTable(("fit", 20), _FIGURES[1:], "kernels with other choices")
+    said = "Whole fits and predictions, by the host's clock, in turns with the table's choices:"
+    say("\n".join([wrapped(said), *table.head()]))
     found = tuning_contests.contests(caps, TuningData.of_device(caps, quick=quick))
     kept, verdicts = keep_winners(chosen, found, ended=ended)
     for verdict in verdicts:
-        figures = f"{1e3 * verdict.table_seconds:>10.2f}{1e3 * verdict.tuned_seconds:>10.2f}  "
-        say(wrapped(f"{verdict.contest}: {', '.join(verdict.kernels)}", figures))
+        figures = _figures(verdict.table_seconds, verdict.tuned_seconds)
+        say(table.row(verdict.contest, figures, ", ".join(verdict.kernels)))
     timed = {kernel for verdict in verdicts for kernel in verdict.kernels}
     dropped = [kernel for kernel in chosen if kernel not in kept and kernel in timed]
     if dropped:
@@ -134,15 +140,19 @@ def _checked(
     return kept
 
 
-def _show(outcome: Tuned) -> None:
-    """Print a line of the table: the result for a kernel."""
-    gain = outcome.table_seconds / outcome.chosen_seconds if outcome.chosen_seconds else 1.0
-    same = outcome.chosen == outcome.table
-    figures = (
-        f"{outcome.kernel:<18}{outcome.tried:>6}{1e3 * outcome.table_seconds:>11.3f}"
-        f"{1e3 * outcome.chosen_seconds:>11.3f}{'' if same else f'{gain:.2f}x':>7}  "
-    )
-    say(wrapped("as in the table" if same else _words(outcome.table, outcome.chosen), figures))
+def _figures(table_seconds: float, tuned_seconds: float) -> list[str]:
+    """Return milliseconds by the variant table and tuned, and their ratio."""
+    gain = f"{table_seconds / tuned_seconds:.2f}x" if tuned_seconds else ""
+    return [f"{1e3 * table_seconds:.3f}", f"{1e3 * tuned_seconds:.3f}", gain]
+
+
+def _line(table: TextTable, outcome: Tuned) -> str:
+    """Return the result for a kernel."""
+    times = _figures(outcome.table_seconds, outcome.chosen_seconds)
+    if outcome.chosen == outcome.table:
+        return table.row(outcome.kernel, [str(outcome.tried), *times[:2], ""], "as in the table")
+    words = _words(outcome.table, outcome.chosen)
+    return table.row(outcome.kernel, [str(outcome.tried), *times], words)
 
 
 def _words(table: Choice, chosen: Choice) -> str:

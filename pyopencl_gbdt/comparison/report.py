@@ -65,6 +65,8 @@ class View:
     shapes : list of Compared
     devices : list of (int, dict)
         Every device with its machine's number, in order of colour.
+    compares : bool
+        Whether there are several devices; figures of one stand in a table without bars.
     kernels : list of str
         In order of colour.
     """
@@ -77,6 +79,7 @@ class View:
             for number, machine in enumerate(self.machines)
             for device in machine["devices"]
         ]
+        self.compares = len(self.devices) > 1
         self.kernels = self._order_kernels()
         self._colours = {(m, d["device"]): i for i, (m, d) in enumerate(self.devices)}
         self.good, self.verdict = overall(self.shapes)

@@ -67,17 +67,36 @@ def test_one_machine():
     assert "1 · opencl" not in text
 
 
+def test_one_device_gets_plain_tables_and_hears_once_that_nothing_is_compared():
+    shapes = [make_result("opencl:0:0", name) for name in ("small", "large", "wide")]
+    shapes[1]["repeats_agree"] = False
+    shapes.append(make_failure("opencl:0:0", "huge", problem="lost it"))
+    text, seen = parse(document([make_machine(shapes)]))
+    assert "svg" not in seen
+    assert "figure" not in seen
+    assert "differs from run to run" in text
+    assert "failed: lost it" in text
+    assert "MODELS DIFFER: large" in text  # as its repeats do
+    shapes[1]["repeats_agree"] = True
+    text, seen = parse(document([make_machine(shapes)]))
+    assert text.lower().count("nothing to compare") == 1
+    assert text.count("aaaaaaaaaa") == 3
+    assert seen.count("table") == 2 + 3  # devices, figures, kernels of each shape
+
+
 class Boxes(HTMLParser):
     """Tells for each table whether it stands in a box that scrolls by itself."""
 
     def __init__(self):
         super().__init__()
-        self.open, self.boxed, self.metas = [], [], {}
+        self.open, self.boxed, self.metas, self.cells = [], [], {}, []
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         if tag == "meta":
             self.metas[given.get("name")] = given.get("content")
+        if tag == "td":
+            self.cells.append(given)
         if tag == "table":
             self.boxed.append("scroll" in self.open)
         if tag == "svg":
@@ -107,8 +126,12 @@ def test_a_phone_of_360_pixels_shows_it_without_scrolling_sideways():
     assert int(size) * (360 - 24 - 22) / plot._WIDTH >= 12
     # 0.6 of the letters' size is their mean width in a wide font: label and figure do not meet
     assert plot._LETTERS * int(size) * 0.6 < plot._WIDTH
-    # a column is as wide as a word at least, the first one too, which stays where it is
-    assert re.search(r"td:first-child \{[^}]*min-width: 6.5rem;[^}]*break-word", style)
+    # a table's row is a card there: each cell is a line that begins with its column's name
+    narrow = style[style.index("@media (max-width: 480px)") :]
+    assert "table, tbody, tr, td { display: block; }" in narrow
+    assert "content: attr(data-label)" in narrow
+    for cell in page.cells:
+        assert bool(cell.get("data-label")) == (cell.get("class") != "name"), cell
 
 
 def test_names_of_kernels_end_lines_behind_their_dots_and_stay_escaped():
