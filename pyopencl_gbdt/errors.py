@@ -15,12 +15,20 @@ class ParameterError(GBDTError, ValueError):
     """A parameter is unknown, has the wrong type or is out of range."""
 
 
+class ArgumentError(ParameterError, TypeError):
+    """A method was given an argument that it does not have."""
+
+
 class DataError(GBDTError, ValueError):
     """An input array or file cannot be used: shape, dtype, NaN, infinity, labels."""
 
 
 class DataTypeError(DataError, TypeError):
     """An input holds objects that are not numbers."""
+
+
+class MissingFileError(DataError, FileNotFoundError):
+    """A file to be read does not exist."""
 
 
 class ModelFormatError(GBDTError, ValueError):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
 from pyopencl_gbdt._version import PIP_SOURCE, PIP_WHERE
+
+#: How many names of a folder are compared with one that is not there, and how many are shown.
+_MOST_NAMES, _MOST_SHOWN = 10_000, 3
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,25 @@ def show(value: object) -> str:
     else:
         text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def no_such_file(path: str | os.PathLike[str]) -> str:
+    """Return the message for a file that does not exist: where it was looked for, and what is near.
+
+    Names are near if they differ in a few characters, or only in their endings.
+    """
+    file, text = Path(path), os.fspath(path)
+    folder = Path(os.path.abspath(file.parent))  # noqa: PTH100 - resolve() would follow links
+    try:
+        with os.scandir(folder) as found:
+            names = [one.name for one in islice(found, _MOST_NAMES)]
+    except OSError:
+        return f"{text}: no such file, as there is no folder {folder}; check the path"
+    near = [name for name in sorted(names) if Path(name).stem == file.stem]
+    near += difflib.get_close_matches(file.name, sorted(names), n=_MOST_SHOWN)
+    shown = " or ".join(map(show, list(dict.fromkeys(near))[:_MOST_SHOWN]))
+    move = f"did you mean {shown}?" if shown else "check the path"
+    return f"{text}: no such file in the folder {folder}; {move}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -63,7 +63,7 @@ def test_errors_of_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     file = tmp_path / "file"
     file.touch()
     for options, words in (
-        (["--rounds", "0"], "rounds=0: expected 1 or more"),
+        (["--rounds", "0"], "--rounds 0: expected 1 or more"),
         (["--device", "no such device"], "no usable device fits"),
         (["--out", str(file)], "this is a file"),
     ):

@@ -84,8 +84,8 @@ def test_in_a_grid_search():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     again = classifier(**search.best_params_).fit(X, LABEL)
     np.testing.assert_array_equal(search.predict_proba(X), again.predict_proba(X))
-    broken = GridSearchCV(regressor(), {"max_depth": [-1]}, cv=2, error_score="raise")
-    with pytest.raises(ValueError, match="max_depth=-1"):
+    broken = GridSearchCV(regressor(), {"max_depth": [-2]}, cv=2, error_score="raise")
+    with pytest.raises(ValueError, match="max_depth=-2"):
         broken.fit(X, Y)
 
 

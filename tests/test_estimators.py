@@ -75,7 +75,7 @@ def test_verbose_prints_rounds(capsys):
 
 BAD_FITS = [
     ({"max_bin": 1}, {}, ParameterError, "max_bin=1: expected 2..65535"),
-    ({"max_depth": -1}, {}, ParameterError, "max_depth=-1"),
+    ({"max_depth": -2}, {}, ParameterError, "max_depth=-2"),
     ({"learning_rate": -1}, {}, ParameterError, "learning_rate=-1"),
     ({"reg_lambda": float("nan")}, {}, ParameterError, "reg_lambda=nan"),
     ({"histogram": "fast"}, {}, ParameterError, "local_atomic_partials"),

@@ -142,6 +142,8 @@ EDGES += [(row, row.high, +1) for row in TABLE if row.high is not None]
     ("row", "bound", "outwards"), EDGES, ids=[f"{r.name}{o:+}" for r, _, o in EDGES]
 )
 def test_bounds(row, bound, outwards):
+    if row.unlimited and outwards < 0:
+        outwards = -2  # -1 is no limit
     outside = bound + outwards if row.kind is int else math.nextafter(bound, outwards * math.inf)
     inside = math.nextafter(bound, math.inf) if row.low_open and outwards < 0 else bound
     if row.high_open and outwards > 0:
@@ -165,7 +167,10 @@ def test_open_bound():
     ("given", "message"),
     [
         ({"max_bin": 70000}, "max_bin=70000: expected 2..65535; lower max_bin"),
-        ({"max_depth": 6.5}, "max_depth=6.5: expected 0..32; give a whole number"),
+        (
+            {"max_depth": 6.5},
+            "max_depth=6.5: expected 0..32, or -1 for no limit; give a whole number",
+        ),
         ({"max_depth": 10**5000}, "max_depth=<integer of 16610 bits>: expected 0..32"),
         ({"gamma": 10**400}, "gamma=<integer of 1329 bits>: expected .*float32"),
         ({"gamma": 3.5e38}, "float32 can hold"),

@@ -20,6 +20,8 @@ from typing import Any
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
+from pyopencl_gbdt.cli.configuration import is_configuration
+from pyopencl_gbdt.cli.option_names import options_of, with_keys, with_options
 from pyopencl_gbdt.cli.output import complain, escaped, say
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.messages import show
@@ -131,7 +133,24 @@ def _run(argv: Sequence[str] | None) -> int:
     if args.run is None:
         say(parser.format_help().rstrip())
         return 0
-    return int(args.run(args))
+    try:
+        return int(args.run(args))
+    except GBDTError as error:
+        raise GBDTError(_worded(str(error), parser, args)) from error
+
+
+def _worded(message: str, parser: argparse.ArgumentParser, args: argparse.Namespace) -> str:
+    """Return an error's message with the names of options, or of keys of a configuration file."""
+    if args.command == "train" and is_configuration(args.data, args.pairs):
+        return with_keys(message)
+    return with_options(message, options_of(_command(parser, args.command)))
+
+
+def _command(parser: argparse.ArgumentParser, name: str | None) -> argparse.ArgumentParser:
+    """Return the parser of a command; without a name, the whole one."""
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    chosen: argparse.ArgumentParser = commands.choices.get(name or "", parser)
+    return chosen
 
 
 def _is_pair(word: str) -> bool:
@@ -140,8 +159,7 @@ def _is_pair(word: str) -> bool:
 
 def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) -> ParameterError:
     """Return the error for an unknown argument, with the most similar options."""
-    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    chosen = commands.choices.get(command or "", parser)
+    chosen = _command(parser, command)
     option = word.partition("=")[0]
     if not option.startswith("-"):
         return ParameterError(f"{chosen.prog}: unexpected {show(word)}; see {chosen.prog} --help")

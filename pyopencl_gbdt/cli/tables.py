@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 from pyopencl_gbdt.cli import side_files
 from pyopencl_gbdt.cli.batched import batched_table
 from pyopencl_gbdt.cli.data_path import DataPath
+from pyopencl_gbdt.cli.label_column import ways_to_read
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
 from pyopencl_gbdt.data.names import check_columns
@@ -157,7 +159,8 @@ def read_labelled(
 def read_unlabelled(path: str, args: argparse.Namespace, like: Ensemble) -> TableData:
     """Read rows to predict by a model, with or without a label; a label is ignored.
 
-    Unless an option tells, a file that cannot be read with a label is read without one. Since the
+    Unless an option tells, the columns that the model does not have are those of label and queries.
+    If columns have no names, a file that cannot be read with a label is read without one. Since the
     number of features is known, only one of the two can succeed for delimited text. Indices of
     libsvm text beyond the features are left out, with a warning.
     """
@@ -165,10 +168,14 @@ def read_unlabelled(path: str, args: argparse.Namespace, like: Ensemble) -> Tabl
     same["levels"] = like.categories
     if args.no_label:
         return _read(path, args, **same, with_label=False)
+    *earlier, last = ways_to_read(path, args, HEADER[args.header or "auto"], like.feature_names)
+    for options in earlier:
+        with contextlib.suppress(DataError):
+            return _read(path, options, **same)
     try:
-        return _read(path, args, **same)
+        return _read(path, last, **same)
     except DataError as error:
-        if args.label_column is not None:
+        if last.label_column is not None:
             raise
         try:
             table = _read(path, args, **same, with_label=False)

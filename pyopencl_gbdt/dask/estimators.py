@@ -16,7 +16,9 @@ from pyopencl_gbdt.dask.training import mapped, train, width_of
 from pyopencl_gbdt.data import encode_labels
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base
+from pyopencl_gbdt.estimators.evaluation_sets import pairs_of
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
+from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.ranking import GBDTRanker
 from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
 
@@ -29,6 +31,7 @@ class OnDask(Base):
     Rows in memory are predicted here, as by the estimators without Dask.
     """
 
+    @explains_arguments
     def fit(  # type: ignore[override]
         self: _Own,
         X: Any,
@@ -37,7 +40,7 @@ class OnDask(Base):
         *,
         base_margin: Any = None,
         qid: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | None = None,
+        eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
         sample_weight_eval_set: Sequence[Any] | None = None,
         eval_qid: Sequence[Any] | None = None,
         client: distributed.Client | None = None,
@@ -54,7 +57,7 @@ class OnDask(Base):
             A classifier takes labels that NumPy can sort.
         sample_weight, base_margin, qid : Dask collection or None
             With the partitions of X. A ranker needs ``qid``.
-        eval_set : list of (X, y) or None
+        eval_set : list of (X, y), one (X, y), or None
             Sets whose metrics are computed after every round, on one worker.
         sample_weight_eval_set, eval_qid : list of Dask collection, or None
             The same for every set.
@@ -78,7 +81,7 @@ class OnDask(Base):
         try:
             label = self._encoded(y, first=True)
             own: list[dict[str, Any]] = []
-            for number, (rows, labels) in enumerate(eval_set or ()):
+            for number, (rows, labels) in enumerate(pairs_of(eval_set)):
                 same = rows is X and labels is y
                 own.append(
                     {

@@ -16,8 +16,8 @@ from pyopencl_gbdt.data import batch_arrow, batch_text
 from pyopencl_gbdt.data.batch_parts import Batch
 from pyopencl_gbdt.data.npz import ERRORS, NAMES, StreamedArray, broken
 from pyopencl_gbdt.data.reading import Reading
-from pyopencl_gbdt.errors import DataError
-from pyopencl_gbdt.messages import plural, show
+from pyopencl_gbdt.errors import DataError, MissingFileError
+from pyopencl_gbdt.messages import no_such_file, plural, show
 
 ARRAYS = (".npy", ".npz")
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows")
@@ -58,7 +58,7 @@ def paths_of(given: Any) -> list[str]:
         elif Path(path).exists():
             found.append(path)
         else:
-            raise DataError(f"{path}: no such file; check the path")
+            raise MissingFileError(no_such_file(path))
     return found
 
 

@@ -95,6 +95,21 @@ def read(file: str, reading: Reading, state: TextState) -> Iterator[Batch]:
         raise DataError(f"{file}: {_EMPTY}")
 
 
+def column_names(file: str, reading: Reading) -> list[str] | None:
+    """Return the names in the header of delimited text, or None if there is no header.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    with contextlib.closing(_texts(file)) as texts:
+        block = to_text(next(texts), file, 1)
+    if is_blank(block) or _is_libsvm(file, block, reading):
+        return None
+    return _layout(block, file, reading).names
+
+
 def _is_libsvm(file: str, block: Data, reading: Reading) -> bool:
     looks = reading.file_format == "auto" and looks_like_libsvm(file, block)
     return looks or reading.file_format == "libsvm"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from pyopencl_gbdt.data.targets import (
 )
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
@@ -132,6 +134,13 @@ class Dataset(MadeOfBatches):
         feature_types: Any = None,
         enable_categorical: bool | None = None,
     ) -> None:
+        if isinstance(X, (str, os.PathLike)):
+            path = show(os.fspath(X))
+            raise DataError(
+                f"X is the path {path}: expected rows in memory; read a file by "
+                f"Dataset.from_batches({path}), which takes the first column of text as the label "
+                "(label_column= names another)"
+            )
         n_rows = np.shape(X)[0] if hasattr(X, "shape") and np.shape(X) else 0
         if n_rows > MOST_ROWS:
             raise DataError(

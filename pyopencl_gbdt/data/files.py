@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pyopencl_gbdt.data.budget import Budget
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, MissingFileError
+from pyopencl_gbdt.messages import no_such_file
 
 Data = bytes | bytearray
 
@@ -45,7 +46,7 @@ def read_bytes(
         with file.open("rb") as stream:
             data = _read(stream, path, max_bytes)
     except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; check the path") from error
+        raise MissingFileError(no_such_file(path)) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"{path}: cannot be read ({reason}); give a readable file") from error

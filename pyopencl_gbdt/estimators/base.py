@@ -24,6 +24,7 @@ from pyopencl_gbdt.estimators.batches import rows_in_batches
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
 from pyopencl_gbdt.estimators.fitted import FittedModel
+from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.estimators.warm_start import joined_history, missing_rounds
@@ -61,6 +62,7 @@ class Base(FittedModel, Parametrised):
     def _labels(self, y: Any, n_rows: int) -> F32:
         raise NotImplementedError
 
+    @explains_arguments
     def fit(
         self: _Own,
         X: Any,
@@ -68,7 +70,7 @@ class Base(FittedModel, Parametrised):
         sample_weight: Any = None,
         *,
         base_margin: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | None = None,
+        eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
         sample_weight_eval_set: Sequence[Any] | None = None,
         base_margin_eval_set: Sequence[Any] | None = None,
         xgb_model: Any = None,
@@ -95,7 +97,7 @@ class Base(FittedModel, Parametrised):
             Weights >= 0; a row of weight k counts as k equal rows.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
             The margin that each row starts from, instead of ``base_score``.
-        eval_set : list of (X, y) or None
+        eval_set : list of (X, y), one (X, y), or None
             Sets whose metrics are computed after every round; see ``evals_result``.
         sample_weight_eval_set, base_margin_eval_set : list of array-like or None
             The same for every set; None for sets without them.

@@ -37,7 +37,7 @@ class GivenRows:
 
 
 def evaluation_sets(
-    eval_set: Sequence[tuple[Any, Any]] | None,
+    eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None,
     weights: Sequence[Any] | None,
     base_margins: Sequence[Any] | None,
     given: GivenRows,
@@ -49,7 +49,7 @@ def evaluation_sets(
 
     Parameters
     ----------
-    eval_set : sequence of (X, y) or None
+    eval_set : sequence of (X, y), one (X, y), or None
     weights, base_margins : sequence of array-like, or None
         One entry per set.
     given : GivenRows
@@ -93,12 +93,22 @@ def evaluation_sets(
     return evals
 
 
-def pairs_of(eval_set: Sequence[tuple[Any, Any]] | None) -> list[tuple[Any, Any]]:
-    """Return the pairs of ``eval_set``; raise ``ParameterError`` for anything else."""
+def pairs_of(
+    eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None,
+) -> list[tuple[Any, Any]]:
+    """Return the pairs of ``eval_set``, or the one pair that it is.
+
+    Raises
+    ------
+    ParameterError
+        If it is anything else.
+    """
     if eval_set is not None and not isinstance(eval_set, (list, tuple)):
         raise ParameterError(
             f"eval_set is of type {type(eval_set).__name__}: expected a list of (X, y); give one"
         )
+    if isinstance(eval_set, tuple) and len(eval_set) == 2 and not all(map(_is_pair, eval_set)):
+        return [eval_set]
     pairs = list(eval_set or ())
     for i, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -106,6 +116,11 @@ def pairs_of(eval_set: Sequence[tuple[Any, Any]] | None) -> list[tuple[Any, Any]
                 f"eval_set[{i}]={type(pair).__name__}: expected (X, y); give a list of such pairs"
             )
     return pairs
+
+
+def _is_pair(given: Any) -> bool:
+    """Tell a pair (X, y) from rows and from labels in a list, whose elements are numbers."""
+    return isinstance(given, (list, tuple)) and len(given) == 2 and not np.isscalar(given[1])
 
 
 def one_each(name: str, values: Sequence[Any] | None, n_sets: int) -> list[Any]:

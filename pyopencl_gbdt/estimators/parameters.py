@@ -35,7 +35,7 @@ class Parametrised(Spelled):
     num_parallel_tree : int, default 1
         Trees per round and output.
     max_depth : int, default 6
-        Most splits between root and leaf, 0..32; 0 is no limit (64 for ``"depthwise"``).
+        Most splits between root and leaf, 0..32; 0 or -1 is no limit (64 for ``"depthwise"``).
     max_leaves : int, default 0
         Most leaves per tree; 0 is no limit.
     grow_policy : str, default "depthwise"

@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.evaluation_sets import one_each, pairs_of
+from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.metrics import get_metric, metric_name, takes_queries
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -46,6 +47,7 @@ class GBDTRanker(Base):
                 f"{type(self).__name__}; use GBDTRegressor for other losses"
             )
 
+    @explains_arguments
     def fit(
         self: _Own,
         X: Any,
@@ -55,7 +57,7 @@ class GBDTRanker(Base):
         group: Any = None,
         qid: Any = None,
         base_margin: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | None = None,
+        eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
         eval_group: Sequence[Any] | None = None,
         eval_qid: Sequence[Any] | None = None,
         sample_weight_eval_set: Sequence[Any] | None = None,
@@ -81,7 +83,7 @@ class GBDTRanker(Base):
             Number of rows of each query, instead of ``qid``.
         qid : (n_rows,) array-like of integers, or None
             The query of each row, in ascending order.
-        eval_set : list of (X, y) or None
+        eval_set : list of (X, y), one (X, y), or None
         eval_group, eval_qid : list of array-like, or None
             The queries of every set.
         base_margin, sample_weight_eval_set, base_margin_eval_set
@@ -105,9 +107,8 @@ class GBDTRanker(Base):
             for name, given in (("eval_qid", eval_qid), ("eval_group", eval_group))
         )
         for i, pair in enumerate(pairs):
-            if isinstance(pair, (tuple, list)) and len(pair) == 2:  # others raise an error later
-                rows, ids[i] = split_qid(pair[0], ids[i])
-                pairs[i] = (rows, pair[1])
+            rows, ids[i] = split_qid(pair[0], ids[i])
+            pairs[i] = (rows, pair[1])
         self._queries = [{"qid": qid, "group": group}]
         self._queries += [{"qid": q, "group": g} for q, g in zip(ids, groups, strict=True)]
         try:

@@ -137,8 +137,9 @@ class Parameters:
             )
         if not 1 <= self.max_depth <= DEEPEST_TABLE:
             raise ParameterError(
-                f"max_depth={self.max_depth}: expected 1..{DEEPEST_TABLE} for "
-                f"grow_policy='symmetric', whose trees have 2^max_depth leaves; give another depth"
+                f"max_depth={self.max_depth}{'' if self.max_depth else ' (no limit)'}: expected "
+                f"1..{DEEPEST_TABLE} for grow_policy='symmetric', whose trees have 2^max_depth "
+                "leaves; give another depth"
             )
         if self.search != "hist":
             raise ParameterError(

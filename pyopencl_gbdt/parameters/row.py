@@ -53,6 +53,8 @@ class ParameterRow:
         The allowed strings; empty allows any string but "".
     power_of_two : bool
         Whether the number must be 0 or a power of two.
+    unlimited : bool
+        Whether 0 is no limit, and -1 is another way to say so, as in LightGBM.
     structured : bool
         Whether a list, tuple or dict is allowed too; it is stored as JSON, and "" means none.
     several : bool
@@ -72,6 +74,7 @@ class ParameterRow:
     high_open: bool = False
     allowed: tuple[str, ...] = ()
     power_of_two: bool = False
+    unlimited: bool = False
     structured: bool = False
     several: bool = False
     in_bytes: bool = False
@@ -108,6 +111,8 @@ class ParameterRow:
     def _checked(self, value: object, name: str) -> int | float:
         """Return `value` as a number within the bounds, or raise."""
         number = _number(value, name, self, integral=self.kind is int)
+        if self.unlimited and number == -1:
+            return 0
         below = self.low is not None and (
             number < self.low or (self.low_open and number == self.low)
         )
@@ -144,7 +149,7 @@ class ParameterRow:
         if self.low_open or self.high_open:
             signs = ["<" if is_open else "<=" for is_open in (self.low_open, self.high_open)]
             return f"a number, {self.low} {signs[0]} number {signs[1]} {self.high}"
-        return f"{self.low}..{self.high}"
+        return f"{self.low}..{self.high}{', or -1 for no limit' if self.unlimited else ''}"
 
     def _string(self, value: object, name: str) -> str:
         if isinstance(value, str) and value and (not self.allowed or value in self.allowed):

@@ -32,8 +32,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("num_parallel_tree", int, 1, "Trees per round and output, each scaled by "
                  "learning_rate / num_parallel_tree; more than 1 gives a random forest.",
                  low=1, high=2**16),
-    ParameterRow("max_depth", int, 6, "Most splits between root and leaf; 0 is no limit, except "
-                 f"{DEEPEST_LEVEL} with grow_policy=depthwise.", low=0, high=32),
+    ParameterRow("max_depth", int, 6, "Most splits between root and leaf; 0 or -1 is no limit, "
+                 f"except {DEEPEST_LEVEL} with grow_policy=depthwise.",
+                 low=0, high=32, unlimited=True),
     ParameterRow("max_leaves", int, 0, "Most leaves of a tree; 0 is no limit.",
                  low=0, high=2**16),
     ParameterRow("grow_policy", str, "depthwise", "Which nodes split first: those closest to the "

@@ -64,12 +64,12 @@ def test_some_lines(tmp_path, capsys):
 
 @pytest.mark.thorough
 def test_a_line_that_fails_leaves_the_others(monkeypatch, capsys):
-    broken = Line("broken", "way", {"max_depth": -1})
+    broken = Line("broken", "way", {"max_depth": -2})
     monkeypatch.setattr("bench.losses.lines", lambda n: [broken, Line(BASE, "loss")])
     arguments = ["--rows", "200", "--features", "2", "--rounds", "1", "--device", TEST_DEVICE]
     assert main(arguments) == 1
     text = capsys.readouterr().out
-    assert "failed: max_depth=-1" in text
+    assert "failed: max_depth=-2" in text
     assert text.splitlines()[-1].startswith(BASE)
 
 

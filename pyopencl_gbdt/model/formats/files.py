@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 from pyopencl_gbdt.data.whole_file import write_whole
+from pyopencl_gbdt.errors import MissingFileError
+from pyopencl_gbdt.messages import no_such_file
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.file_formats import check_beginning, check_ending
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
@@ -58,10 +60,15 @@ def read_model(path: str | os.PathLike[str]) -> Ensemble:
     ------
     ModelFormatError
         If the file does not hold a supported model; the message names the file.
+    MissingFileError
+        If there is no such file; also a ``FileNotFoundError``.
     OSError
         If the file cannot be read.
     """
-    data, source = Path(path).read_bytes(), os.fspath(path)
+    try:
+        data, source = Path(path).read_bytes(), os.fspath(path)
+    except FileNotFoundError as error:
+        raise MissingFileError(no_such_file(path)) from error
     check_beginning(data, source)
     document = Cursor(parse(data, source), "", source)
     return read_own(document) if is_own(document) else read_document(document)

@@ -1,0 +1,49 @@
+"""Find the label's column of a file to predict: the model knows the names of its features."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from pyopencl_gbdt.cli.data_path import DataPath
+from pyopencl_gbdt.data.file_columns import columns_in_file
+
+
+def ways_to_read(
+    path: str, args: argparse.Namespace, header: bool | str, features: Sequence[str] | None
+) -> list[argparse.Namespace]:
+    """Return the options to read a file with, in the order to try.
+
+    One column that is no feature is the label. Of two, one is the label and one holds query ids;
+    which is which makes no difference to predictions, but ids are whole numbers.
+
+    Parameters
+    ----------
+    path : str
+    args : argparse.Namespace
+        The options that were given; they alone count if they name the label's column, if the file
+        or the model has no names, or if the file has more other columns.
+    header : bool or "auto"
+    features : sequence of str or None
+        The model's features.
+    """
+    where = DataPath.parse(path)
+    told = args.label_column is not None or "label_column" in where.options
+    if features is None or told:
+        return [args]
+    layout = where.options.get("file_format", args.format or "auto")
+    names = columns_in_file(where.file, header, layout) or []
+    qid = args.qid_column
+    if isinstance(qid, int) and -len(names) <= qid < len(names):
+        qid = names[qid]
+    others = [name for name in names if name not in features and name != qid]
+    if len(others) == 1:
+        return [_with(args, label_column=others[0])]
+    if len(others) == 2 and qid is None:
+        orders = (others, others[::-1])
+        return [_with(args, label_column=label, qid_column=ids) for label, ids in orders]
+    return [args]
+
+
+def _with(args: argparse.Namespace, **given: str) -> argparse.Namespace:
+    return argparse.Namespace(**{**vars(args), **given})

@@ -1,0 +1,93 @@
+"""Let errors of the library name the command line's options, or a configuration file's keys."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+
+#: Arguments of Python functions that the command line calls otherwise.
+_CALLED = {"file_format": "format", "n_rounds": "n_estimators"}
+#: Arguments with a value that are switches there.
+_SWITCHES = {"with_label=False": "no_label", "label_column=None": "no_label"}
+#: Values that the command line calls otherwise, by the option's name.
+_VALUES = {"header": {"True": "yes", "False": "no"}}
+#: Moves that only a Python program can make; what options do instead, and what keys do.
+HINTS = (
+    (
+        "give evals= to train, or eval_set= to fit",
+        "add --eval FILE",
+        "add a line eval[NAME] = FILE",
+    ),
+    (
+        "expected qid= or group= in Dataset; group=[n_rows] makes all rows one query",
+        "expected query ids; name their column by --qid-column",
+        "expected query ids; name their column by qid_column",
+    ),
+    (", or use GBDTClassifier", "", ""),
+)
+#: A value: a text in quotes or brackets, or all up to a space or a mark of the sentence.
+_VALUE = r"""('[^']*'|"[^"]*"|\[[^\]]*\]|\([^)]*\)|[^\s,;:)]*[^\s,;:).])"""
+#: What precedes a name that is part of something else: a path, a text in quotes, a power.
+_NOT_AFTER = r"(?<![\w\-'\"`./=^])"
+_NOT_BEFORE = r"(?![\w='\"(.])"
+
+
+def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Return a command's options by the names that parameters have in Python."""
+    return {
+        text.removeprefix("--").replace("-", "_"): action
+        for text, action in parser._option_string_actions.items()
+        if text.startswith("--")
+    }
+
+
+def with_options(message: str, options: Mapping[str, argparse.Action]) -> str:
+    """Write ``max_depth=40: ...; lower max_depth`` as ``--max-depth 40: ...; lower --max-depth``.
+
+    Parameters
+    ----------
+    message : str
+        What begins with an option is left as it is.
+    options : mapping of str to argparse.Action
+        The command's, by their names in Python.
+    """
+    if message.startswith("--"):
+        return message
+    for python, option, _ in HINTS:
+        message = message.replace(python, option)
+    for argument, switch in _SWITCHES.items():
+        if switch in options:
+            message = message.replace(argument, _dashed(switch))
+    known = {own: name for own, name in _CALLED.items() if name in options}
+    known |= {name: name for name in options}
+
+    def with_value(found: re.Match[str]) -> str:
+        name, value = known[found[1]], found[2].strip("'\"")
+        if options[name].nargs == 0:
+            return _dashed(name)
+        return f"{_dashed(name)} {_VALUES.get(name, {}).get(value, value)}"
+
+    def alone(found: re.Match[str]) -> str:
+        return _dashed(known[found[1]])
+
+    names = sorted(known, key=len, reverse=True)
+    text = re.sub(rf"{_NOT_AFTER}({'|'.join(names)})={_VALUE}", with_value, message)
+    text = re.sub(rf"(?<=\b(?:raise|lower)\s)({'|'.join(names)}){_NOT_BEFORE}", alone, text)
+    for name in names:
+        if "_" in name:  # others are words of sentences too
+            text = re.sub(rf"{_NOT_AFTER}({name}){_NOT_BEFORE}", alone, text)
+    return text
+
+
+def with_keys(message: str) -> str:
+    """Write arguments of Python functions as the keys of configuration files."""
+    for python, _, key in HINTS:
+        message = message.replace(python, key)
+    for argument, switch in _SWITCHES.items():
+        message = message.replace(argument, f"{switch}=1")
+    return re.sub(rf"{_NOT_AFTER}file_format=", "format=", message)
+
+
+def _dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,46 @@
+"""Explain arguments that ``fit`` does not have: most are parameters of the estimator."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from pyopencl_gbdt.errors import ArgumentError, ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.names import unknown
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def explains_arguments(method: _Method) -> _Method:
+    """Let a method of an estimator refuse unknown arguments with an error that helps.
+
+    The signature stays as written, without ``**``, since scikit-learn's metadata routing and
+    editors read it.
+    """
+    own = set(inspect.signature(method).parameters)
+
+    @functools.wraps(method)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        for name in kwargs.keys() - own:
+            raise _refused(self, method.__name__, name, kwargs[name], own)
+        return method(self, *args, **kwargs)
+
+    return cast("_Method", checked)
+
+
+def _refused(
+    estimator: Any, method: str, name: str, value: Any, own: set[str]
+) -> ArgumentError | ParameterError:
+    kind = type(estimator).__name__
+    try:
+        estimator._known(name)
+    except ParameterError:
+        names = sorted(own - {"self"})
+        return ArgumentError(str(unknown(name, names, f"argument of {kind}.{method}")))
+    return ArgumentError(
+        f"{name}={show(value)}: expected no such argument of {method}, as it is a parameter of the "
+        f"estimator; give it to {kind}({name}=...), or to set_params"
+    )
