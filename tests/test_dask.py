@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import signal
 import time
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, train
 from pyopencl_gbdt.callbacks import TrainingCallback
@@ -94,6 +97,49 @@ def test_estimators_on_tables(on_dask, client):
     ranker = on_dask.DaskGBDTRanker(n_estimators=2, device=TEST_DEVICE)
     ranker.fit(array(X, 80), array(grades, 80), qid=array(query, 80))  # queries cross partitions
     assert to_json(ranker.model_.ensemble) == to_json(ranked.model_.ensemble)
+
+
+def test_the_client_is_an_attribute_as_in_xgboost(on_dask, client):
+    """It trains although it is not the current client, and stays out of copies and parameters."""
+    import distributed
+
+    rows, labels = array(X), array(Y)
+    ours = on_dask.DaskGBDTClassifier(n_estimators=2, device=TEST_DEVICE)
+    assert ours.client is None
+    before = ours.get_params()
+    with distributed.Client(client.cluster, set_as_default=False) as other:
+        ours.client = other
+        assert ours.client is other
+        assert ours.get_params() == before
+        for copied in (clone(ours), copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+            assert copied.client is None
+        ours.fit(rows, labels, eval_set=(rows, labels))
+        alone = GBDTClassifier(n_estimators=2, device=TEST_DEVICE).fit(X, Y, eval_set=[(X, Y)])
+        np.testing.assert_array_equal(ours.predict(rows).compute(), alone.predict(X))
+        found = ours.predict_proba(rows).compute()
+        np.testing.assert_array_equal(found, alone.predict_proba(X))
+    assert to_json(ours.model_.ensemble) == to_json(alone.model_.ensemble)
+    assert ours.evals_result() == alone.evals_result()
+    ours.client = None
+    with pytest.raises(ParameterError, match=r"^client is of type str: expected a distributed.Cl"):
+        ours.client = "tcp://127.0.0.1:1"
+
+
+def test_evaluation_sets_are_pairs(on_dask, client):
+    rows, label, other = array(X), array(Y), (array(X[:90], 30), array(Y[:90], 30))
+    history = {}
+    pairs = [((rows, label), "train"), (list(other), "test")]
+    on_dask.train(client, PARAMS, rows, label, 2, evals=pairs, evals_result=history)
+    mappings = [({"X": x, "label": y}, name) for (x, y), name in pairs]
+    again = on_dask.train(client, PARAMS, rows, label, 2, evals=mappings)
+    assert history == again.history
+    assert list(history) == ["train", "test"]
+    for wrong in ((rows, "t"), ((rows, label, label), "t"), ((rows, label), 1), {"X": rows}, "t"):
+        with pytest.raises(
+            ParameterError, match=r"^evals\[0\] is of type .*: expected \(\(X, label"
+        ):
+            on_dask.train(client, PARAMS, rows, label, 2, evals=[wrong])
+    assert on_dask.train(client, PARAMS, rows, label, 0, evals=None).history == {}
 
 
 @pytest.mark.thorough

@@ -31,6 +31,30 @@ class OnDask(Base):
     Rows in memory are predicted here, as by the estimators without Dask.
     """
 
+    _client: distributed.Client | None = None
+
+    @property
+    def client(self) -> distributed.Client | None:
+        """The client of the cluster that trains; None is the current one.
+
+        It is no parameter: copies, clones and pickles of the estimator have none.
+        """
+        return self._client
+
+    @client.setter
+    def client(self, client: distributed.Client | None) -> None:
+        if client is not None and not isinstance(client, distributed.Client):
+            raise ParameterError(
+                f"client is of type {type(client).__name__}: expected a distributed.Client, or "
+                "None for the current one; give one"
+            )
+        self._client = client
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the client, which belongs to this process."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_client"}
+
     @explains_arguments
     def fit(  # type: ignore[override]
         self: _Own,
@@ -61,7 +85,9 @@ class OnDask(Base):
             Sets whose metrics are computed after every round, on one worker.
         sample_weight_eval_set, eval_qid : list of Dask collection, or None
             The same for every set.
-        client, workers, timeout
+        client : distributed.Client or None
+            None is the attribute ``client``.
+        workers, timeout
             As for ``pyopencl_gbdt.dask.train``.
         verbose : bool, int or None, default False
             Print metrics, on the first worker.
@@ -78,15 +104,16 @@ class OnDask(Base):
         self._check_own()
         if self.warm_start:
             raise ParameterError("warm_start=True: expected False on Dask; train a new model")
+        client = self.client if client is None else client
         try:
-            label = self._encoded(y, first=True)
+            label = self._encoded(y, client, first=True)
             own: list[dict[str, Any]] = []
             for number, (rows, labels) in enumerate(pairs_of(eval_set)):
                 same = rows is X and labels is y
                 own.append(
                     {
                         "X": rows,
-                        "label": label if same else self._encoded(labels),
+                        "label": label if same else self._encoded(labels, client),
                         "weight": _one_of(sample_weight_eval_set, number),
                         "qid": _one_of(eval_qid, number),
                     }
@@ -115,7 +142,7 @@ class OnDask(Base):
             self._forget_labels()
         return self
 
-    def _encoded(self, y: Any, *, first: bool = False) -> Any:
+    def _encoded(self, y: Any, client: distributed.Client | None, *, first: bool = False) -> Any:
         """Return labels as numbers; ``first`` are those of the training rows."""
         return y
 
@@ -166,7 +193,7 @@ class DaskGBDTClassifier(OnDask, GBDTClassifier):
                 "to fit"
             )
 
-    def _encoded(self, y: Any, *, first: bool = False) -> Any:
+    def _encoded(self, y: Any, client: distributed.Client | None, *, first: bool = False) -> Any:
         if not dask.is_dask_collection(y) or y.ndim != 1:
             raise DataError(
                 f"y is of type {type(y).__name__}: expected a Dask array or Series with a label a "
@@ -174,7 +201,9 @@ class DaskGBDTClassifier(OnDask, GBDTClassifier):
             )
         if first:
             parts = [dask.delayed(_distinct)(part) for part in np.ravel(y.to_delayed())]
-            self._new_classes, _ = encode_labels(np.concatenate(dask.compute(*parts)))
+            client = distributed.default_client() if client is None else client
+            found = client.gather(client.compute(parts))
+            self._new_classes, _ = encode_labels(np.concatenate(found))
             self._new_multilabel = False
         options = {"classes": self._new_classes, "meta": np.zeros(0, np.float32)}
         if isinstance(y, array.Array):

@@ -45,7 +45,7 @@ def train(
     qid: Any = None,
     label_lower_bound: Any = None,
     label_upper_bound: Any = None,
-    evals: Sequence[tuple[Mapping[str, Any], str]] = (),
+    evals: Sequence[tuple[Any, str]] | None = (),
     feature_names: Any = None,
     feature_weights: Any = None,
     missing: float | None = None,
@@ -72,9 +72,9 @@ def train(
     n_rounds : int or None
     weight, base_margin, qid, label_lower_bound, label_upper_bound : Dask collection or None
         As in ``Dataset``, with the partitions of X. ``qid`` ascends over all partitions.
-    evals : sequence of (mapping, str)
-        Sets to evaluate, and their names. A mapping has ``X``, ``label`` and so on; where these
-        are X and label themselves, the training rows are evaluated.
+    evals : sequence of ((X, label), str) or (mapping, str), or None
+        Sets to evaluate, and their names. A mapping has ``X``, ``label``, and perhaps ``weight``
+        and so on; where these are X and label themselves, the training rows are evaluated.
     feature_names, feature_weights, missing, categorical_features
         As in ``Dataset``.
     workers : sequence of str or None
@@ -101,6 +101,7 @@ def train(
     if timeout is not None:
         limits = replace(limits, silence=seconds(timeout, "timeout", limits.silence))
     client = distributed.default_client() if client is None else client
+    named = _named_sets(evals)
     evals_result = options.pop("evals_result", None)
     check_history(evals_result)
     given = {
@@ -121,7 +122,7 @@ def train(
     distributed.wait(futures)
     runs, placed = _placed(client, futures, chosen)
     sets: list[list[list[Any]] | None] = []
-    for rows, _ in evals:
+    for rows, _ in named:
         same = rows.get("X") is X and rows.get("label") is label
         sets.append(None if same else _shares(client, partitions(client, rows), len(placed)))
     name, key = f"pyopencl_gbdt-{uuid.uuid4().hex}", secrets.token_bytes(32)
@@ -129,7 +130,7 @@ def train(
         opened = _opened(client, (name, key, dict(params)), placed, limits)
         job = Job(
             name, key, [address for worker in placed for address in opened[worker]], params,
-            options, columns, [name for _, name in evals], limits,
+            options, columns, [name for _, name in named], limits,
         )  # fmt: skip
         ranks = np.cumsum([0, *(len(opened[worker]) for worker in placed)]).tolist()
         running = [
@@ -146,6 +147,28 @@ def train(
             client.run(close_doors, name, workers=placed, on_error="ignore", callback_timeout=5)
         raise
     return with_history(model, evals_result)
+
+
+def _named_sets(evals: Sequence[tuple[Any, str]] | None) -> list[tuple[Mapping[str, Any], str]]:
+    """Return evaluation sets as mappings, with their names.
+
+    Raises
+    ------
+    ParameterError
+        If an entry is neither ((X, label), name) nor (mapping, name).
+    """
+    found: list[tuple[Mapping[str, Any], str]] = []
+    for number, entry in enumerate(() if evals is None else evals):
+        rows, name = entry if isinstance(entry, (list, tuple)) and len(entry) == 2 else (None, None)
+        if isinstance(rows, (list, tuple)) and len(rows) == 2:
+            rows = {"X": rows[0], "label": rows[1]}
+        if not isinstance(rows, Mapping) or "X" not in rows or not isinstance(name, str):
+            raise ParameterError(
+                f"evals[{number}] is of type {type(entry).__name__}: expected ((X, label), name), "
+                "or (mapping, name) where the mapping has X, label, weight and so on; give one"
+            )
+        found.append((rows, name))
+    return found
 
 
 def _placed(
