@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,9 @@ _STANDARD_OUTPUT = ("-", "stdout")
 def run(args: argparse.Namespace) -> int:
     """Read the configuration, then run its task."""
     configuration = read(args)
-    tasks = {"train": partial(_train, verbose=args.verbose), "pred": _predict, "dump": _dump}
+    tasks: dict[str, Callable[[Configuration], None]] = {
+        "train": partial(_train, verbose=args.verbose), "pred": _predict, "dump": _dump,
+    }  # fmt: skip
     tasks[configuration.options["task"]](configuration)
     return 0
 

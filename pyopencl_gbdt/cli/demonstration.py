@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.cli.output import Progress, kernel_lines, say, section, width
+from pyopencl_gbdt.cli.output import Progress, kernel_lines, say, section, width, wrapped
 from pyopencl_gbdt.data import load_higgs7k
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find, open_device
@@ -148,11 +148,12 @@ def _show_result(y_train: F32, y_test: F32, on_train: F32, on_test: F32) -> None
 
 def _show_features(model: Model) -> None:
     gain = model.feature_importances("gain")
-    say("Top features by gain (mean over their splits, as a share of all features')")
+    said = "Top features by gain (mean over their splits, as a share of all features')"
+    say(wrapped(said, "", "  "))
     cells = max(0, width() - _BAR_AT)
     for feature in np.argsort(-gain, kind="stable")[:5]:
         bar = "#" * round(cells * gain[feature] / max(float(gain.max()), 1e-30))
-        say(f"  {FEATURES[feature]:<26}{gain[feature]:>7.1%}  {bar}")
+        say(f"  {FEATURES[feature]:<26}{gain[feature]:>7.1%}  {bar}".rstrip())
     say()
 
 

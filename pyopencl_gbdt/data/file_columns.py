@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from pyopencl_gbdt.data import batch_arrow, batch_text
 from pyopencl_gbdt.data.batch_files import ARRAYS, ARROW, paths_of, suffix_of
 from pyopencl_gbdt.data.reading import Reading
@@ -28,17 +26,14 @@ def columns_in_file(path: str, header: bool | str, file_format: str = "auto") ->
         None if the columns have no names, or the file cannot be read: reading the rows says why.
     """
     try:
-        first, suffix = paths_of(path)[0], suffix_of(paths_of(path)[0])
+        first = paths_of(path)[0]
+        suffix = suffix_of(first)
         if suffix in ARROW:
-            with contextlib.closing(batch_arrow.read(first, suffix, None, None, _one)) as batches:
-                return list(next(batches).X.column_names)
+            batches = batch_arrow.read(first, suffix, None, None, lambda n_columns: 1)
+            return list(next(batches).X.column_names)
         if suffix in ARRAYS or file_format == "npz":
             return None
         reading = Reading(label_column=None, header=header, file_format=file_format)
         return batch_text.column_names(first, reading)
     except (DataError, StopIteration):
         return None
-
-
-def _one(n_columns: int) -> int:
-    return 1
