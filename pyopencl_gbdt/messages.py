@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 from collections.abc import Sequence
@@ -67,13 +68,13 @@ def no_such_file(path: str | os.PathLike[str]) -> str:
     """
     file, text = Path(path), os.fspath(path)
     folder = Path(os.path.abspath(file.parent))  # noqa: PTH100 - resolve() would follow links
-    try:
-        with os.scandir(folder) as found:
-            names = [one.name for one in islice(found, _MOST_NAMES)]
-    except OSError:
+    if not folder.is_dir():
         return f"{text}: no such file, as there is no folder {folder}; check the path"
-    near = [name for name in sorted(names) if Path(name).stem == file.stem]
-    near += difflib.get_close_matches(file.name, sorted(names), n=_MOST_SHOWN)
+    names: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as found:  # it may not be readable
+        names = sorted(one.name for one in islice(found, _MOST_NAMES))
+    near = [name for name in names if Path(name).stem == file.stem]
+    near += difflib.get_close_matches(file.name, names, n=_MOST_SHOWN)
     shown = " or ".join(map(show, list(dict.fromkeys(near))[:_MOST_SHOWN]))
     move = f"did you mean {shown}?" if shown else "check the path"
     return f"{text}: no such file in the folder {folder}; {move}"

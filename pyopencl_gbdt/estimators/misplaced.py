@@ -31,9 +31,7 @@ def explains_arguments(method: _Method) -> _Method:
     return cast("_Method", checked)
 
 
-def _refused(
-    estimator: Any, method: str, name: str, value: Any, own: set[str]
-) -> ArgumentError | ParameterError:
+def _refused(estimator: Any, method: str, name: str, value: Any, own: set[str]) -> ArgumentError:
     kind = type(estimator).__name__
     try:
         estimator._known(name)

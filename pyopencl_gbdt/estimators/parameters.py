@@ -153,6 +153,7 @@ class Parametrised(Spelled):
     n_jobs : int or None
         Accepted for scikit-learn and ignored; the device decides how much runs in parallel.
     verbosity : int, default 1
+        0 silent, 1 notes, 2 also the device and its kernels, 3 also every build.
     **others
         Other spellings of these parameters in XGBoost (``eta``, ``seed``, ...); they set the
         parameter itself. XGBoost's other parameters are accepted with values that have no
