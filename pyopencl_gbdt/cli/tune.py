@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     section("Limit", f"{minutes:g} minutes; Ctrl-C ends it and stores nothing")
     say()
     table = TextTable(("kernel", 20), _FIGURES, "chosen")
-    say("\n".join(["Each kernel alone, by the device's clock:", *table.head()]))
+    say("\n".join(["Each kernel alone:", *table.head()]))
     measured_by = start + 60 * minutes * (1 - _CHECK)
     outcomes = tune(
         info.device_id, quick=args.quick, report=lambda outcome: say(_line(table, outcome)),
