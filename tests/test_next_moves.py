@@ -84,6 +84,19 @@ def test_what_is_no_parameter_gets_the_nearest_argument():
         GBDTClassifier(**SMALL).fit(X, Y, sample_weigth=Y)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("metric", r"give it to GBDTClassifier\(metric=\.\.\.\)"),
+        ("min_child_samples", "min_child_samples=3: leaves have no least number of rows yet"),
+        ("num_class", "num_class: no parameter of GBDTClassifier; leave it out, y has the classes"),
+    ],
+)
+def test_a_name_of_another_library_gets_its_answer_at_once(name, words):
+    with pytest.raises(ArgumentError, match=words):
+        GBDTClassifier(**SMALL).fit(X, Y, **{name: 3})
+
+
 # -- a path as rows ------------------------------------------------------------------------------
 @pytest.mark.parametrize("given", ["a.csv", Path("a.csv")])
 def test_a_path_is_no_array(given):

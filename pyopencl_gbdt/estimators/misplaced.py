@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from pyopencl_gbdt.errors import ArgumentError, ParameterError
+from pyopencl_gbdt.estimators.spellings import INSTEAD
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.foreign import ANSWERS
 from pyopencl_gbdt.parameters.names import unknown
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -34,10 +36,13 @@ def explains_arguments(method: _Method) -> _Method:
 def _refused(estimator: Any, method: str, name: str, value: Any, own: set[str]) -> ArgumentError:
     kind = type(estimator).__name__
     try:
-        estimator._known(name)
-    except ParameterError:
+        parameter = estimator._known(name)
+    except ParameterError as error:
         names = sorted(own - {"self"})
-        return ArgumentError(str(unknown(name, names, f"argument of {kind}.{method}")))
+        other = unknown(name, names, f"argument of {kind}.{method}")
+        return ArgumentError(str(error if name in INSTEAD else other))
+    if parameter in ANSWERS:  # the constructor refuses most of its values, too
+        return ArgumentError(f"{name}={show(value)}: {ANSWERS[parameter].text}")
     return ArgumentError(
         f"{name}={show(value)}: expected no such argument of {method}, as it is a parameter of the "
         f"estimator; give it to {kind}({name}=...), or to set_params"

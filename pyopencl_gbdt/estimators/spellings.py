@@ -23,7 +23,7 @@ from pyopencl_gbdt.parameters.names import check_answered, renamed, unknown
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 
 #: Parameters that some estimators lack, and what to use instead.
-_INSTEAD = {
+INSTEAD = {
     "num_class": "leave it out, y has the classes",
     "num_parallel_tree": "give n_estimators",
 }
@@ -78,8 +78,8 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
         own, names = own_name(name), every_parameter(cls, Spelled).keys() - {*cls._absent}
         if own in names or own in XGBOOST_ONLY or own in ANSWERS:
             return own
-        if name in _INSTEAD:
-            raise ParameterError(f"{name}: no parameter of {cls.__name__}; {_INSTEAD[name]}")
+        if name in INSTEAD:
+            raise ParameterError(f"{name}: no parameter of {cls.__name__}; {INSTEAD[name]}")
         known = [*names, *(other for other, one in SPELLINGS.items() if one in names)]
         raise unknown(name, known, f"parameter of {cls.__name__}")
 
