@@ -255,7 +255,7 @@ def test_others_are_told_why_a_member_fails(error, said):
 
 
 @pytest.mark.parametrize(
-    "half", [None, _HEAD.pack(VALUE, 1 << 20) + bytes(1000)], ids=["between", "within"]
+    "half", [None, _HEAD.pack(VALUE, 1 << 20, b"") + bytes(1000)], ids=["between", "within"]
 )
 @pytest.mark.parametrize("sent", [b"", bytes(1 << 25)], ids=["sends", "takes"])
 def test_a_stopped_member_is_given_up(sent, half):

@@ -1,6 +1,12 @@
 """A connection between two members of a team: whole messages, signs of life, and limits of time.
 
-    | kind: 1 byte | size: 8 bytes | so many bytes |        a sign of life has no bytes
+    | kind: 1 byte | size: 8 bytes | signature: 16 bytes | so many bytes |   a sign of life: none
+
+A signature is a BLAKE2b of kind, size, the message's number and its bytes, under a key of this
+connection and direction. A message that somebody on the network has made, changed, repeated or left
+out ends the connection and is not handed on. The bytes of ``NUMBERS``, which are added up and never
+unpickled, are not signed: signed, sums of 64 KiB to 8 MiB took 1.5 to 4 times as long (2 processes,
+2 cores of an AMD EPYC, loopback).
 
 Nothing blocks in here: a member that waits for the other one, to take or to send bytes, looks every
 second how long it has heard nothing, also in the middle of a message.
@@ -8,6 +14,8 @@ second how long it has heard nothing, also in the middle of a message.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import select
 import socket
 import struct
@@ -16,15 +24,16 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import Any
 
+from pyopencl_gbdt.device.handshake import Keys
 from pyopencl_gbdt.device.limits import Limits
 
 #: What a message is.
-VALUE, FAILURE, _BEAT = b"V", b"F", b"B"
-_HEAD = struct.Struct("<cQ")
-_SIGN_OF_LIFE = _HEAD.pack(_BEAT, 0)
+VALUE, NUMBERS, FAILURE, _BEAT = b"V", b"N", b"F", b"B"
+_SIGNATURE_BYTES = 16
+_HEAD = struct.Struct(f"<cQ{_SIGNATURE_BYTES}s")
+HEAD_BYTES = _HEAD.size
 #: Bytes of a message up to which its head is copied in front of it, to be sent at once.
 _SMALL = 1 << 16
 
@@ -37,13 +46,30 @@ class SaidError(Exception):
     """The other member failed, and said why: the text."""
 
 
+class _Signatures:
+    """Signatures of the messages of one direction, in their order."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._number = key, 0
+
+    def next(self, kind: bytes, view: memoryview | bytearray) -> bytes:
+        """Return the signature of the next message."""
+        begins = struct.pack("<cQQ", kind, len(view), self._number)
+        found = hashlib.blake2b(begins, key=self._key, digest_size=_SIGNATURE_BYTES)
+        if kind != NUMBERS:
+            found.update(view)
+        self._number += 1
+        return found.digest()
+
+
 class Channel:
     """One end of a connection. One thread sends and receives; another may send signs of life.
 
     Parameters
     ----------
-    connection : multiprocessing.connection.Connection
+    link : socket.socket
         Both ends know each other already.
+    keys : Keys
 
     Attributes
     ----------
@@ -54,9 +80,9 @@ class Channel:
         be sent.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection  # it owns the descriptor
-        self._socket = socket.socket(fileno=connection.fileno())
+    def __init__(self, link: socket.socket, keys: Keys) -> None:
+        self._socket = link
+        self._sent, self._received = _Signatures(keys.sends), _Signatures(keys.receives)
         with suppress(OSError):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setblocking(False)
@@ -87,11 +113,12 @@ class Channel:
         """
         view = memoryview(data)
         view = view.cast("B") if view.nbytes else memoryview(b"")
-        head, clock = _HEAD.pack(kind, view.nbytes), _Clock(limits)
+        clock = _Clock(limits)
         with self._sending:
             if not self.is_whole:
                 raise LostError("gets no more messages, as one was cut")
             self.is_whole = False
+            head = self._head_of(kind, view)
             if view.nbytes <= _SMALL:
                 self._put(memoryview(self._rest + head + view), clock, look)
             else:
@@ -99,8 +126,10 @@ class Channel:
                 self._put(view, clock, look)
             self._rest, self.is_whole = b"", True
 
-    def receive(self, limits: Limits, look: Callable[[], None] = lambda: None) -> bytearray:
-        """Return the next value; ``limits`` and ``look`` are as for ``send``, and so are errors."""
+    def receive(
+        self, expected: bytes, limits: Limits, look: Callable[[], None] = lambda: None
+    ) -> bytearray:
+        """Return the next message, of the expected kind; the rest is as for ``send``."""
         clock = _Clock(limits)
         while not self._came:
             if self._take_in(clock):
@@ -111,6 +140,8 @@ class Channel:
         kind, data = self._came.popleft()
         if kind == FAILURE:
             raise SaidError(data.decode())
+        if kind != expected:
+            raise LostError("takes another step of the training: give all ranks the same arguments")
         return data
 
     def beat(self) -> None:
@@ -119,7 +150,7 @@ class Channel:
             return
         try:
             if self.is_whole:
-                self._rest = self._rest or _SIGN_OF_LIFE
+                self._rest = self._rest or self._head_of(_BEAT, memoryview(b""))
                 self._rest = self._rest[self._socket.send(self._rest) :]
         except BlockingIOError:
             pass  # the other member has not read the last ones
@@ -145,10 +176,13 @@ class Channel:
             self._socket.shutdown(socket.SHUT_WR)
             while self._socket.recv(_SMALL):  # what is unread would take back what was sent
                 pass
-        self._socket.detach()
-        self._connection.close()
+        self._socket.close()
 
     # -- bytes -----------------------------------------------------------------------------
+    def _head_of(self, kind: bytes, view: memoryview) -> bytes:
+        """Return the head of the next message to send."""
+        return _HEAD.pack(kind, view.nbytes, self._sent.next(kind, view))
+
     def _put(self, view: memoryview, clock: _Clock, look: Callable[[], None]) -> None:
         while view.nbytes:
             try:
@@ -187,11 +221,17 @@ class Channel:
                 clock.moved()
             if self._filled < into.nbytes:
                 continue
-            kind, size = _HEAD.unpack(self._head)
+            kind, size, signature = _HEAD.unpack(self._head)
             if self._body is None and kind != _BEAT:
                 self._body, self._filled = bytearray(size), 0
                 continue
             body, self._body, self._filled = self._body, None, 0
+            expected = self._received.next(kind, bytearray() if body is None else body)
+            if not hmac.compare_digest(signature, expected):
+                raise LostError(
+                    "sent a message with a wrong signature (somebody on the network changes "
+                    "messages: use a network that you trust)"
+                )
             if body is not None:
                 self._came.append((kind, body))
                 return True

@@ -2,7 +2,7 @@
 
 Each member opens a door, an address of its own. Whoever starts the processes, such as Dask, tells
 all members the addresses and a secret key. Then each connects to the members before it, and waits
-for those behind it.
+for those behind it. ``handshake`` says how both sides of a connection prove that they know the key.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
-from typing import Any
 
+from pyopencl_gbdt.device.arrivals import Arrivals
+from pyopencl_gbdt.device.channel import Channel
+from pyopencl_gbdt.device.handshake import Listening, StrangerError, connect
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.socket_team import SocketTeam
 from pyopencl_gbdt.errors import ParameterError, TeamError
@@ -25,6 +25,8 @@ from pyopencl_gbdt.errors import ParameterError, TeamError
 Address = tuple[str, int]
 #: Seconds between two looks whether a member that is waited for still has its door open.
 _LOOK = 1.0
+#: Seconds for the thread that lets members in to read a proof that has come.
+_PROOF = 0.25
 #: Members that may wait at a door.
 _BACKLOG = 1024
 
@@ -37,7 +39,8 @@ class Door:
     host : str
         The name of this host, or its address, IPv4 or IPv6, as other hosts know it.
     key : bytes
-        A secret that all members know: what arrives is unpickled.
+        A secret that all members know, such as ``secrets.token_bytes(32)``: who knows it can run
+        code in the members, as what arrives is unpickled.
 
     Attributes
     ----------
@@ -47,10 +50,15 @@ class Door:
     Raises
     ------
     ParameterError
-        If this host has no such name or address.
+        If this host has no such name or address, or the key is empty.
     """
 
     def __init__(self, host: str, key: bytes) -> None:
+        if not isinstance(key, bytes) or not key:
+            raise ParameterError(
+                f"key of type {type(key).__name__}: expected bytes, one at least; give all members "
+                "the same secrets.token_bytes(32)"
+            )
         host = host.removeprefix("[").removesuffix("]")  # as IPv6 stands in addresses with a port
         self._listener, self._key = _listening(host), key
         self._is_open = True
@@ -73,31 +81,35 @@ class Door:
         Raises
         ------
         TeamError
-            If a member's door is closed, or it does not connect in time.
+            If a member's door is closed, it does not connect in time, or it has another key.
         """
         limits = limits or Limits.of_environment()
-        arrived: queue.Queue[tuple[int, Connection]] = queue.Queue()
-        threading.Thread(target=self._accept, args=(arrived,), daemon=True).start()
-        found: dict[int, Connection] = {}
+        arrivals = Arrivals(
+            self._listener,
+            lambda: self._is_open,
+            lambda: Listening(self._key, rank, len(addresses)),
+        )
+        threading.Thread(target=arrivals.run, daemon=True, name="arriving members").start()
+        found: dict[int, Channel] = {}
         until = time.monotonic() + limits.patience
         try:
             for other, address in enumerate(addresses[:rank]):
-                found[other] = _connected(address, self._key, until, other)
-                found[other].send(rank)
+                found[other] = _connected(address, self._key, until, rank, other)
             while len(found) < len(addresses) - 1:
-                with suppress(queue.Empty):
-                    other, connection = arrived.get(timeout=_LOOK)
-                    found[other] = connection
+                if _take_in(arrivals, found, _LOOK):
                     continue
                 late = [i for i in range(len(addresses)) if i not in found and i != rank]
                 closed = [other for other in late if not _is_open(addresses[other])]
-                while not arrived.empty():  # it connected, and closed its door
-                    other, connection = arrived.get()
-                    found[other] = connection
+                while _take_in(arrivals, found, _PROOF if closed else 0.0):
+                    pass  # it had connected before it closed its door
                 gone = [other for other in closed if other not in found]
                 if gone or time.monotonic() > until:
                     why = "ended" if gone else f"did not connect within {limits.patience:g} s"
                     raise TeamError(f"rank {(gone or late)[0]} {why}, so rank {rank} ended too")
+        except BaseException:
+            for channel in found.values():
+                channel.close(None, limits)
+            raise
         finally:
             self.close()
         return SocketTeam(rank, found, limits)
@@ -109,20 +121,18 @@ class Door:
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for members
         self._listener.close()
 
-    def _accept(self, arrived: queue.Queue[tuple[int, Connection]]) -> None:
-        while self._is_open:
-            with suppress(OSError):
-                come, _ = self._listener.accept()
-                threading.Thread(target=self._admit, args=(come, arrived), daemon=True).start()
 
-    def _admit(self, come: socket.socket, arrived: queue.Queue[tuple[int, Connection]]) -> None:
-        """Take in a member; a stranger has no key, and may say nothing at all."""
-        come.settimeout(None)  # whatever socket.setdefaulttimeout says
-        with suppress(AuthenticationError, OSError, EOFError):
-            connection: Connection = Connection(come.detach())
-            deliver_challenge(connection, self._key)
-            answer_challenge(connection, self._key)
-            arrived.put((connection.recv(), connection))
+def _take_in(arrivals: Arrivals, found: dict[int, Channel], seconds: float) -> bool:
+    """Add the next member that arrives within so many seconds; tell whether one did."""
+    try:
+        one = arrivals.members.get(timeout=seconds)
+    except queue.Empty:
+        return False
+    if one.rank in found:
+        one.link.close()
+    else:
+        found[one.rank] = Channel(one.link, one.keys)
+    return True
 
 
 def _listening(host: str) -> socket.socket:
@@ -147,44 +157,27 @@ def _listening(host: str) -> socket.socket:
     )
 
 
-def _connected(address: Address, key: bytes, until: float, rank: int) -> Connection:
-    """Return a connection to a member, as soon as it joins."""
+def _connected(address: Address, key: bytes, until: float, rank: int, other: int) -> Channel:
+    """Return a channel to a member, as soon as it joins."""
+    link: socket.socket | None = None
     try:
-        made: Connection = _within(until, lambda: _known(address, key))
+        link = socket.create_connection(address, timeout=max(0.1, until - time.monotonic()))
+        channel = Channel(link, connect(link, key, rank, other, until))
+    except TimeoutError:
+        why = f"rank {other} at {address} does not join"
     except (OSError, EOFError) as error:
-        raise TeamError(f"rank {rank} ended before it joined ({error})") from None
-    except AuthenticationError:
-        raise TeamError(f"rank {rank} at {address} has another key: give all the same") from None
-    except queue.Empty:
-        raise TeamError(f"rank {rank} at {address} does not join") from None
-    return made
-
-
-def _known(address: Address, key: bytes) -> Connection:
-    """Return a connection to a door, once both sides have proved that they know the key."""
-    made = socket.create_connection(address)
-    made.settimeout(None)
-    connection: Connection = Connection(made.detach())
-    answer_challenge(connection, key)
-    deliver_challenge(connection, key)
-    return connection
-
-
-def _within(until: float, work: Callable[[], Any]) -> Any:
-    """Return what a function returns; raise ``queue.Empty`` if it takes longer."""
-    results: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue()
-
-    def run() -> None:
-        try:
-            results.put((work(), None))
-        except BaseException as error:
-            results.put((None, error))
-
-    threading.Thread(target=run, daemon=True).start()
-    result, error = results.get(timeout=max(0.1, until - time.monotonic()))
-    if error is not None:
-        raise error
-    return result
+        why = f"rank {other} ended before it joined ({error})"
+    except StrangerError:
+        why = (
+            f"what answers at {address}, the address of rank {other}, does not know the key: give "
+            "all members the same key; if they have it, that rank has ended and a stranger took "
+            "its address"
+        )
+    else:
+        return channel
+    if link is not None:
+        link.close()
+    raise TeamError(why)
 
 
 def _is_open(address: Address) -> bool:

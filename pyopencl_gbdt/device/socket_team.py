@@ -1,7 +1,6 @@
 """A team whose members are processes, on one or several hosts, that talk over sockets.
 
-Every member has a connection to every other, of the standard library's
-``multiprocessing.connection``; ``doors`` makes them.
+Every member has a connection to every other; ``doors`` makes them.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from typing import Any
 
-from pyopencl_gbdt.device.channel import VALUE, Channel, LostError, SaidError
+from pyopencl_gbdt.device.channel import HEAD_BYTES, NUMBERS, VALUE, Channel, LostError, SaidError
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.sliced_sums import SlicedSums
 from pyopencl_gbdt.device.team import Alone, Integers, Team
@@ -37,10 +35,10 @@ class SocketTeam(SlicedSums):
         What this member has sent so far, without signs of life.
     """
 
-    def __init__(self, rank: int, connections: Mapping[int, Connection], limits: Limits) -> None:
+    def __init__(self, rank: int, channels: Mapping[int, Channel], limits: Limits) -> None:
         self._rank, self._limits = rank, limits
-        self._channels = {other: Channel(one) for other, one in connections.items()}
-        self._called = list(range(len(connections) + 1))  # ranks, as errors name them
+        self._channels = dict(channels)
+        self._called = list(range(len(channels) + 1))  # ranks, as errors name them
         self._apart: dict[int, Channel] = {}  # members of another team that this one is a part of
         self._ended = threading.Event()
         self.sent_bytes = self.n_messages = 0
@@ -61,7 +59,7 @@ class SocketTeam(SlicedSums):
         message = pickle.dumps(value, protocol=5)
         found: list[Any] = [None] * self.size
         found[self._rank] = value
-        for other, received in self._with_every(lambda _: message):
+        for other, received in self._with_every(lambda _: message, VALUE):
             found[other] = pickle.loads(received)
         return found
 
@@ -71,7 +69,9 @@ class SocketTeam(SlicedSums):
             return super().add_up(part)
         return self.add_up_slices(part)
 
-    def _with_every(self, message: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:
+    def _with_every(
+        self, message: Callable[[int], Any], kind: bytes = NUMBERS
+    ) -> Iterator[tuple[int, Any]]:
         """Exchange messages with the others, one after the other; yield rank and what came.
 
         In step s, members whose ranks add up to s (modulo their number) are partners, and the lower
@@ -83,25 +83,25 @@ class SocketTeam(SlicedSums):
                 continue
             data = message(other)
             if self._rank < other:
-                self._send(other, data)
-                yield other, self._receive(other)
+                self._send(other, kind, data)
+                yield other, self._receive(other, kind)
             else:
-                received = self._receive(other)
-                self._send(other, data)
+                received = self._receive(other, kind)
+                self._send(other, kind, data)
                 yield other, received
 
     # -- messages --------------------------------------------------------------------------
-    def _send(self, other: int, data: Any) -> None:
+    def _send(self, other: int, kind: bytes, data: Any) -> None:
         try:
-            self._channels[other].send(VALUE, data, self._limits, self._look)
+            self._channels[other].send(kind, data, self._limits, self._look)
         except (LostError, SaidError) as error:
             raise self._ended_by(other, error) from None
         self.n_messages += 1
-        self.sent_bytes += memoryview(data).nbytes + 9
+        self.sent_bytes += memoryview(data).nbytes + HEAD_BYTES
 
-    def _receive(self, other: int) -> bytearray:
+    def _receive(self, other: int, kind: bytes) -> bytearray:
         try:
-            return self._channels[other].receive(self._limits, self._look)
+            return self._channels[other].receive(kind, self._limits, self._look)
         except (LostError, SaidError) as error:
             raise self._ended_by(other, error) from None
 
