@@ -1,4 +1,8 @@
-"""Checkpoints that are damaged, planted, shared between trainings, or that cannot be written."""
+"""Checkpoints that are damaged, planted, shared between trainings, or that cannot be written.
+
+An edited one gets the digest that fits it: what lies behind the digest does not trust a file
+either.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import EarlyStopping, TrainingCallback, TrainingCheckPoint
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.callbacks.checkpoint_files import read_checkpoint, sealed
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from tests.device import strangers
 from tests.full_disk import fill, small_disk
 from tests.test_checkpoint import DATA, PARAMS, TEST, X, Y, crash, names, text_of
 
@@ -49,7 +55,7 @@ def resume(folder, saved, **edited):
             edited.get("facts", lambda facts: None)(facts)
             learner["attributes"][KEY] = edited.get("text", json.dumps(facts))
             edited.get("learner", lambda learner: None)(learner)
-        (folder / name).write_text(json.dumps(document))
+        (folder / name).write_bytes(sealed(json.dumps(document).encode()))
     return train(PARAMS, DATA, 8, evals=EVALS, callbacks=callbacks(folder))
 
 
@@ -146,6 +152,76 @@ def test_the_model_of_another_training(saved, whole, tmp_path):
 def test_a_whole_one_is_used(saved, whole, tmp_path):
     """Test the helper."""
     assert text_of(resume(tmp_path, saved)) == whole
+
+
+def other_digit(data, place):
+    """Return the bytes with another digit at a place."""
+    return data[:place] + b"%d" % ((int(data[place : place + 1]) + 1) % 10) + data[place + 1 :]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("first", range(30))
+def test_every_changed_digit_is_noticed(first, saved, tmp_path):
+    data, path = saved["model_4.json"].encode(), tmp_path / "model_4.json"
+    places = [place for place, byte in enumerate(data) if chr(byte).isdigit()]
+    assert len(places) > 1500
+    path.write_bytes(data)
+    read_checkpoint(path, 4, {})
+    for place in places[first::30]:
+        path.write_bytes(other_digit(data, place))
+        with pytest.raises((ModelFormatError, ParameterError), match=r"model_4\.json"):
+            read_checkpoint(path, 4, {})
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        b'"split_conditions":', b'"base_weights":', b'"base_score":', b"checkpoint_digest",
+        rb"learning_rate\": ", rb"rmse\": ", rb"progress\": ", rb"fingerprint\": ",
+    ],
+)  # fmt: skip
+def test_a_changed_digit_resumes_to_the_same_bytes(behind, saved, whole, tmp_path):
+    """The checkpoint before it is used."""
+    data = saved["model_6.json"].encode()
+    place = next(i for i in range(data.index(behind), len(data)) if chr(data[i]).isdigit())
+    (tmp_path / "model_4.json").write_text(saved["model_4.json"])
+    (tmp_path / "model_6.json").write_bytes(other_digit(data, place))
+    with pytest.warns(UserWarning, match=r"model_6\.json is damaged: using the previous"):
+        model = train(PARAMS, DATA, 8, evals=EVALS, callbacks=callbacks(tmp_path))
+    assert text_of(model) == whole
+
+
+def test_one_without_a_digest_is_refused(saved, tmp_path):
+    """As version 0.1 wrote them."""
+    document = json.loads(saved["model_6.json"])
+    del document["learner"]["attributes"][f"{KEY}_digest"]
+    (tmp_path / "model_6.json").write_text(json.dumps(document))
+    with pytest.raises(ParameterError, match=r"model_6\.json has no digest, .*resume=False"):
+        train(PARAMS, DATA, 8, evals=EVALS, callbacks=callbacks(tmp_path))
+    assert names(tmp_path) == ["model_6.json"]
+
+
+@strangers.only_root_gives_away
+def test_one_that_another_user_has_planted_is_refused(saved, whole, tmp_path):
+    tmp_path.chmod(0o1777)
+    planted = tmp_path / "model_6.json"
+    planted.write_text(saved["model_6.json"])
+    os.chown(planted, strangers.STRANGER, strangers.STRANGER)
+    words = rf"model_6\.json belongs to user {strangers.STRANGER}: expected .*copy it into a folder"
+    with pytest.raises(ParameterError, match=words):
+        train(PARAMS, DATA, 8, evals=EVALS, callbacks=callbacks(tmp_path))
+    os.chown(planted, 0, 0)
+    assert text_of(train(PARAMS, DATA, 8, evals=EVALS, callbacks=callbacks(tmp_path))) == whole
+
+
+@strangers.only_root_gives_away
+def test_the_folder_is_not_another_users_link(tmp_path):
+    shared = strangers.shared_folder(tmp_path / "shared")
+    (tmp_path / "mine").mkdir()
+    strangers.link(shared / "checkpoints", tmp_path / "mine")
+    with pytest.raises(ParameterError, match=r"checkpoints is a link that belongs to user"):
+        train(PARAMS, DATA, 2, callbacks=[TrainingCheckPoint(shared / "checkpoints", interval=1)])
+    assert names(tmp_path / "mine") == []
 
 
 def test_errors_of_a_users_own_callback_are_the_users(saved, tmp_path):
@@ -269,7 +345,7 @@ def test_another_models_rounds_come_first(tmp_path):
     document = json.loads(newest.read_text())
     trees = document["learner"]["gradient_booster"]["model"]["trees"]
     trees[0] = json.loads(text_of(other))["learner"]["gradient_booster"]["model"]["trees"][0]
-    newest.write_text(json.dumps(document))
+    newest.write_bytes(sealed(json.dumps(document).encode()))
     with pytest.warns(UserWarning, match="begin with those of the model to continue"):
         model = train(
             PARAMS, DATA, 8, model=first, callbacks=[TrainingCheckPoint(tmp_path, interval=2)]

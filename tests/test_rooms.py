@@ -106,7 +106,7 @@ def test_numerics_import_numpy_alone(imported):
 
 #: The rooms from the ground up: a room imports from itself and from those above it in this list.
 ROOMS = (
-    ("_version", "errors", "messages", "logger", "dtypes", "arguments"),
+    ("_version", "errors", "messages", "logger", "dtypes", "arguments", "owners"),
     ("numerics",),
     ("device",),
     ("primitives",),

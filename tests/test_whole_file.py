@@ -15,6 +15,8 @@ from pyopencl_gbdt.cli.output import write_text
 from pyopencl_gbdt.data.whole_file import remove_partial_files, write_whole
 from pyopencl_gbdt.errors import FileWriteError, GBDTError, MissingFolderError, ParameterError
 from pyopencl_gbdt.model import write_model
+from pyopencl_gbdt.owners import resolved
+from tests.device import strangers
 from tests.full_disk import fill, small_disk
 from tests.model.samples import make_ensemble
 
@@ -81,6 +83,68 @@ def test_links(tmp_path: Path) -> None:
     write_whole(link, b"newer", follow_link=False)
     assert not link.is_symlink()
     assert (real.read_text(), link.read_text()) == ("new", "newer")
+
+
+@strangers.only_root_gives_away
+@pytest.mark.parametrize("write", [write_model, write_whole])
+def test_a_link_of_another_user_is_not_followed(write, tmp_path: Path) -> None:
+    """Neither in the file's place nor on the way to it, nor at the end of the user's own."""
+    shared, mine = strangers.shared_folder(tmp_path / "shared"), tmp_path / "mine"
+    mine.mkdir()
+    (mine / "secret").write_text("mine")
+    strangers.link(shared / "m.json", mine / "secret")
+    strangers.link(shared / "folder", mine)
+    (mine / "own.json").symlink_to(shared / "m.json")
+    what = make_ensemble([1]) if write is write_model else b""
+    for path in (shared / "m.json", shared / "folder" / "m.json", mine / "own.json"):
+        arguments = (what, path) if write is write_model else (path, what)
+        with pytest.raises(FileWriteError, match=r"is a link that belongs to user 54321") as caught:
+            write(*arguments)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert "give another name, or a folder that no other user can write" in str(caught.value)
+    assert (names(mine), names(shared)) == (["own.json", "secret"], ["folder", "m.json"])
+    assert (mine / "secret").read_text() == "mine"
+
+
+@strangers.only_root_gives_away
+def test_links_that_are_followed(tmp_path: Path) -> None:
+    """Those of a folder's owner, and those where no other user can write."""
+    shared, closed, real = tmp_path / "shared", tmp_path / "closed", tmp_path / "real"
+    strangers.shared_folder(shared)
+    closed.mkdir(mode=0o755)
+    for number, folder in enumerate((shared, closed)):
+        strangers.link(folder / "m.json", real)
+        if folder is shared:
+            os.chown(folder, strangers.STRANGER, strangers.STRANGER)
+        write_whole(folder / "m.json", b"%d" % number)
+        assert real.read_bytes() == b"%d" % number
+    (closed / "loop").symlink_to("loop")
+    with pytest.raises(FileWriteError, match=r"cannot be written .*symbolic links"):
+        write_whole(closed / "loop", b"")
+
+
+@strangers.only_root_gives_away
+def test_a_file_of_another_user_is_not_replaced(tmp_path: Path) -> None:
+    """In a sticky folder; elsewhere the folder's mode lets users replace each other's."""
+    shared = strangers.shared_folder(tmp_path / "shared")
+    (shared / "m.json").write_text("theirs")
+    os.chown(shared / "m.json", strangers.STRANGER, strangers.STRANGER)
+    for follow in (True, False):
+        with pytest.raises(FileWriteError, match=r"m\.json belongs to user 54321, in a folder"):
+            write_whole(shared / "m.json", b"", follow_link=follow)
+    assert (shared / "m.json").read_text() == "theirs"
+    shared.chmod(0o777)
+    write_whole(shared / "m.json", b"mine")
+    assert (shared / "m.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("path", ["a/../b/m", "a/link/../m", "a/link/m", "a/chain", "none/../m"])
+def test_links_lead_where_the_system_says(path: str, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b" / "c").mkdir(parents=True)
+    (tmp_path / "a" / "link").symlink_to("../b/c")
+    (tmp_path / "a" / "chain").symlink_to(tmp_path / "a" / "link" / "m")
+    assert resolved(tmp_path / path) == Path(os.path.realpath(tmp_path / path))
 
 
 def test_a_full_disk(tmp_path: Path) -> None:

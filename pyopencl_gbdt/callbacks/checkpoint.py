@@ -22,6 +22,7 @@ from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.whole_file import remove_partial_files, write_whole
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.owners import resolved
 
 #: The end of a file name with the largest number of rounds.
 _LONGEST = "_9999999999.json"
@@ -51,8 +52,8 @@ class TrainingCheckPoint(TrainingCallback):
     Raises
     ------
     ParameterError
-        When training begins, if a checkpoint was made with other data or parameters; the
-        message lists the differences.
+        When training begins, if a checkpoint was made with other data or parameters (the message
+        lists the differences), belongs to another user, or has no digest, as those of version 0.1.
 
     Notes
     -----
@@ -104,6 +105,7 @@ class TrainingCheckPoint(TrainingCallback):
     def _make_directory(self) -> None:
         """Create the directory; raise if it is read-only or the name is too long."""
         try:
+            resolved(self.directory)  # or a link on the way may be another user's
             self.directory.mkdir(parents=True, exist_ok=True)
             if not os.access(self.directory, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, "it cannot be written")
@@ -164,7 +166,7 @@ class TrainingCheckPoint(TrainingCallback):
         Raises
         ------
         ParameterError
-            If it was made with other data or parameters.
+            If it was made with other data or parameters, belongs to another user, or has no digest.
         """
         return next(self._readable(), None) if self.resume else None
 

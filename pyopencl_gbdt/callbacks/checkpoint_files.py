@@ -1,12 +1,16 @@
-"""Checkpoint files: a model whose attribute holds the other state of the training.
+"""Checkpoint files: a model whose attributes hold the other state of the training, and a digest.
 
-The content of a file is not trusted: any mistake becomes a ``ModelFormatError``.
+The digest is the SHA-256 of the whole file, with zeros in the digest's place. It finds damage; it
+does not tell who has written the file. So a file of another user is refused, and the content is not
+trusted: any mistake becomes a ``ModelFormatError``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +19,26 @@ from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt.callbacks.training_state import State, as_text, from_text
-from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.model import Ensemble, read_model, to_json
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.model import Ensemble, to_json
 from pyopencl_gbdt.model.best_round import check_best_round
+from pyopencl_gbdt.model.formats.files import model_of
+from pyopencl_gbdt.owners import other_owner
 from pyopencl_gbdt.prediction.model import History
 
-_KEY = "pyopencl_gbdt.checkpoint"
+_KEY, _DIGEST = "pyopencl_gbdt.checkpoint", "pyopencl_gbdt.checkpoint_digest"
+_NO_DIGEST = "0" * 64
+#: Where the digest stands; within a string of JSON the quotation marks would be escaped.
+_PLACE = re.compile(rb'"%b": ?"([0-9a-f]{64})"' % re.escape(_DIGEST).encode())
+#: Neither follow a link that took the file's place nor wait for the writer of a pipe.
+_FLAGS = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)  # fmt: skip
+
+
+#: What else can be done about a checkpoint that is refused.
+_OTHERWISE = "give another directory=, or resume=False"
 
 
 @dataclass(frozen=True)
@@ -70,7 +88,18 @@ class CheckPoint:
                 **({"state": as_text(self.state)} if self.state else {}),
             }
         )
-        return to_json(ensemble).encode("utf-8")
+        ensemble.attributes[_DIGEST] = _NO_DIGEST
+        return sealed(to_json(ensemble).encode("utf-8"))
+
+
+def sealed(data: bytes) -> bytes:
+    """Return a file's content with its digest in the digest's place, if it has one."""
+    place = _PLACE.search(data)
+    if place is None:
+        return data
+    before, after = data[: place.start(1)], data[place.end(1) :]
+    digest = hashlib.sha256(before + _NO_DIGEST.encode() + after).hexdigest()
+    return before + digest.encode() + after
 
 
 def read_checkpoint(path: Path, n_rounds: int, state_sizes: Mapping[str, int]) -> CheckPoint:
@@ -87,13 +116,25 @@ def read_checkpoint(path: Path, n_rounds: int, state_sizes: Mapping[str, int]) -
     ------
     ModelFormatError
         If it is damaged; the message names the file and the position.
+    ParameterError
+        If it belongs to another user, or has no digest.
     OSError
         If the file cannot be read.
     """
-    ensemble = read_model(path)
+    data = _read(path)
+    ensemble = model_of(data, str(path))
     text = ensemble.attributes.pop(_KEY, None)
     if text is None:
         raise ModelFormatError(f"{path}: attribute {_KEY} is missing: this is a model alone")
+    ensemble.attributes.pop(_DIGEST, None)
+    if _PLACE.search(data) is None:
+        raise ParameterError(
+            f"checkpoint {path} has no digest, so nothing tells whether it is damaged: expected "
+            f"one that this version wrote; end this training with the version that began it, or "
+            f"{_OTHERWISE}"
+        )
+    if sealed(data) != data:
+        raise ModelFormatError(f"{path}: its content does not match its digest")
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -113,6 +154,19 @@ def read_checkpoint(path: Path, n_rounds: int, state_sizes: Mapping[str, int]) -
     known = {name: facts[name] for name in _CHECKS}
     known["state"] = from_text(known["state"], state_sizes, f"{path}: {_KEY}: state")
     return CheckPoint(ensemble=ensemble, **known)
+
+
+def _read(path: Path) -> bytes:
+    """Return a file's content; what another user has written is not read."""
+    with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+        owner = other_owner(path, os.fstat(file.fileno()))
+        if owner:
+            raise ParameterError(
+                f"checkpoint {path} belongs to {owner}: expected a file of yours or of root, as "
+                "its content decides what is trained; if you trust it, copy it into a folder of "
+                f"yours and give that as directory=, or {_OTHERWISE}"
+            )
+        return file.read()
 
 
 def check_checkpoint(

@@ -19,6 +19,7 @@ import stat
 from pathlib import Path
 
 from pyopencl_gbdt.errors import FileWriteError, MissingFolderError, ParameterError
+from pyopencl_gbdt.owners import PlantedError, check_replaced, resolved
 
 try:
     import fcntl
@@ -57,7 +58,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool 
     Raises
     ------
     FileWriteError
-        If the file cannot be written: names ``path`` and what to do. No partial file remains.
+        If the file cannot be written: names ``path`` and what to do. No partial file remains. Also
+        if another user may have planted a link on the way or, in a sticky folder, owns the file.
     MissingFolderError
         If the folder does not exist.
     ParameterError
@@ -69,7 +71,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool 
         name = "\0"
     if "\0" in name:
         raise ParameterError(f"path={path!r}: expected the path of a file; give a string or a Path")
-    target = Path(os.path.realpath(name) if follow_link else name)
+    target = _target(name, follow_link)
     folder = target.parent
     _refuse(name, target)
     for attempt in range(_ATTEMPTS):
@@ -82,6 +84,26 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool 
             _refuse(name, target)
         else:
             return
+
+
+def _target(name: str, follow_link: bool) -> Path:
+    """Return the file to replace, whose path goes through no link.
+
+    Raises
+    ------
+    FileWriteError
+        If another user may have planted a link on the way, or owns the file.
+    """
+    path = Path(name)
+    try:
+        target = resolved(path) if follow_link else resolved(path.parent) / path.name
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # of the folder: told next
+            check_replaced(target)
+    except PlantedError as error:
+        raise FileWriteError(f"{name}: {error}") from None
+    except OSError as error:
+        raise _problem(name, error) from error
+    return target
 
 
 def _refuse(name: str, target: Path) -> None:

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+from pyopencl_gbdt.owners import OTHERS_WRITE
+
 _BY_HANDLE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
 _CLOSED_BY_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 #: Refuse a symbolic link in a file's place, and do not wait for the writer of a pipe.

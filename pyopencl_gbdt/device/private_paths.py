@@ -8,29 +8,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import os
 import shutil
 import stat
 import tempfile
 from pathlib import Path
 
-from pyopencl_gbdt.device.private import OTHERS_WRITE
+from pyopencl_gbdt.owners import OTHERS_WRITE, keepers
 
 _PROBE_BYTES = 1 << 16
-
-
-@functools.cache
-def _keepers() -> tuple[int, ...]:
-    """Return the user ids that may own the folders above ours.
-
-    In a user namespace, such as Apptainer's, root may appear as the overflow user.
-    """
-    owners = [os.geteuid(), 0]
-    with contextlib.suppress(OSError, ValueError):
-        if Path("/proc/self/uid_map").read_text().split()[:3] != ["0", "0", "4294967295"]:
-            owners.append(int(Path("/proc/sys/kernel/overflowuid").read_text()))
-    return tuple(owners)
 
 
 def why_replaceable(path: Path) -> str:
@@ -39,11 +25,11 @@ def why_replaceable(path: Path) -> str:
         return ""
     folders, links = _on_the_way(path)
     for link in links:
-        if link.lstat().st_uid not in _keepers():
+        if link.lstat().st_uid not in keepers():
             return f"{link} is a link of another user's"
     for folder in folders:
         status = folder.stat()
-        if status.st_uid not in _keepers():
+        if status.st_uid not in keepers():
             return f"{folder} belongs to another user"
         if status.st_mode & stat.S_ISVTX:  # sticky, as /tmp: users can rename only their own files
             continue

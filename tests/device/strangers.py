@@ -25,6 +25,24 @@ _PLACES = ("HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "PYOPENCL_GBDT_CACHE", "
            "POCL_KERNEL_CACHE", "PYOPENCL_NO_CACHE", "TMPDIR", "OCL_ICD_VENDORS")  # fmt: skip
 
 
+only_root_gives_away = pytest.mark.skipif(
+    getattr(os, "geteuid", lambda: 1)() != 0, reason="only root can give files to another user"
+)
+
+
+def shared_folder(path: Path) -> Path:
+    """Make a folder like /tmp: root's, all can write, and it is sticky."""
+    path.mkdir()
+    path.chmod(0o1777)
+    return path
+
+
+def link(path: Path, target: Path, owner: int = STRANGER) -> None:
+    """Make a symbolic link of another user's."""
+    path.symlink_to(target)
+    os.lchown(path, owner, owner)
+
+
 @cache
 def why_no_stranger() -> str:
     """Return why no process of another user can be started here; empty if one can."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.callbacks import EarlyStopping, LearningRateScheduler, TrainingCheckPoint
+from pyopencl_gbdt.callbacks.checkpoint_files import sealed
 from pyopencl_gbdt.errors import GBDTError, ModelFormatError
 from tests.conftest import TEST_DEVICE
 from tests.fuzz.formats import Format
@@ -86,7 +87,7 @@ class CheckPoints(Format):
             attributes[self._attribute] = json.dumps(facts)
         else:
             edit(document, rng)
-        return json.dumps(document).encode()
+        return sealed(json.dumps(document).encode())
 
 
 class StatisticsCheckPoints(CheckPoints):

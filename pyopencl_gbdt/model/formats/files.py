@@ -15,7 +15,14 @@ from pyopencl_gbdt.model.formats.own_json import is_own, read_own, to_own_json
 from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json, parse, read_document
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 
-__all__ = ["from_xgboost_json", "read_model", "to_json", "to_xgboost_json", "write_model"]
+__all__ = [
+    "from_xgboost_json",
+    "model_of",
+    "read_model",
+    "to_json",
+    "to_xgboost_json",
+    "write_model",
+]
 
 
 def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
@@ -27,7 +34,8 @@ def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
     path : path-like
         Should end in ``.json``; endings of other formats, such as ``.ubj``, are refused. An
         existing file is replaced in one step: a reader, also after a crash, sees the old file or
-        the whole new one. If it is a symbolic link, the link's target is replaced.
+        the whole new one. If it is a symbolic link, the link's target is replaced, unless another
+        user may have planted the link.
 
     Raises
     ------
@@ -37,7 +45,8 @@ def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
         If the name has an ending that other formats use.
     FileWriteError
         If the folder is absent or read-only, the disk is full, or the name is that of a folder
-        or device; also an ``OSError``. The file is untouched.
+        or device, or another user may have planted a link there; also an ``OSError``. The file is
+        untouched.
     """
     check_ending(path)
     write_whole(path, to_json(ensemble).encode("utf-8"))
@@ -66,9 +75,19 @@ def read_model(path: str | os.PathLike[str]) -> Ensemble:
         If the file cannot be read.
     """
     try:
-        data, source = Path(path).read_bytes(), os.fspath(path)
+        data = Path(path).read_bytes()
     except FileNotFoundError as error:
         raise MissingFileError(no_such_file(path)) from error
+    return model_of(data, os.fspath(path))
+
+
+def model_of(data: bytes, source: str) -> Ensemble:
+    """Return the model that a file holds; errors name ``source``.
+
+    Raises
+    ------
+    ModelFormatError
+    """
     check_beginning(data, source)
     document = Cursor(parse(data, source), "", source)
     return read_own(document) if is_own(document) else read_document(document)
