@@ -197,14 +197,20 @@ class Ensemble:
                 f"statistics begin behind column {self.statistics.n_columns - 1}: expected "
                 f"n_features={self.n_features} columns; correct the file"
             )
-        for index, tree in enumerate(self.trees):
-            highest = int(tree.feature.max())
-            if highest >= self.n_tree_features or tree.n_outputs != 1:
-                raise ModelFormatError(
-                    f"trees[{index}] uses feature {highest} and has {tree.n_outputs} outputs: "
-                    f"expected features 0..{self.n_tree_features - 1} and 1 output; "
-                    f"keep trees of one training only"
-                )
+        features = [tree.feature for tree in self.trees]
+        highest = np.concatenate(features).max() if features else 0
+        if highest >= self.n_tree_features or any(t.value.shape[1] != 1 for t in self.trees):
+            for index, tree in enumerate(self.trees):
+                self._check_tree(index, tree)
+
+    def _check_tree(self, index: int, tree: Tree) -> None:
+        highest = int(tree.feature.max())
+        if highest >= self.n_tree_features or tree.n_outputs != 1:
+            raise ModelFormatError(
+                f"trees[{index}] uses feature {highest} and has {tree.n_outputs} outputs: "
+                f"expected features 0..{self.n_tree_features - 1} and 1 output; "
+                f"keep trees of one training only"
+            )
 
     def feature_name(self, feature: int) -> str:
         """Return a feature's name; ``f0``, ``f1``, ... as in XGBoost if columns have no names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -237,6 +238,43 @@ class Tree:
                 f"tree.feature min {self.feature.min()}, tree.split_kind max "
                 f"{self.split_kind.max()}: expected features >= 0 and kinds 0..1; correct them"
             )
+
+
+def trees_of(
+    begin: npt.NDArray[np.int64], sets: list[npt.NDArray[np.uint32]], **arrays: npt.NDArray[Any]
+) -> list[Tree]:
+    """Return the trees whose nodes lie one after the other in arrays that are known to be valid.
+
+    Parameters
+    ----------
+    begin : int64 array, shape (n_trees + 1,)
+        First node of every tree, then the number of nodes.
+    sets : list of uint32 array
+        Words of the nodes of ``CATEGORY_SPLIT``, in order.
+    **arrays : array, shape (n_nodes, ...)
+        Those of `Tree` but the sets, by name. Trees hold views of them; they become read-only.
+    """
+    size = np.zeros(begin[-1] + 1, np.int64)
+    size[1:][arrays["split_kind"] == CATEGORY_SPLIT] = [words.size for words in sets]
+    first_word = np.cumsum(size)  # of every node, then the number of words
+    words = np.concatenate([_NO_SETS, *sets])
+    no_words = np.zeros(int(np.diff(begin).max(initial=0)) + 1, np.int32)
+    for array in (*arrays.values(), words, no_words):
+        array.setflags(write=False)
+    bounds = list(pairwise(begin.tolist()))
+    columns = [[array[first:end] for first, end in bounds] for array in arrays.values()]
+    columns += [[_NO_SETS] * len(bounds), [no_words[: end - first + 1] for first, end in bounds]]
+    trees, names = [], (*arrays, "sets", "set_begin")
+    for values in zip(*columns, strict=True):
+        tree = object.__new__(Tree)
+        object.__setattr__(tree, "__dict__", dict(zip(names, values, strict=True)))
+        trees.append(tree)
+    for index in np.flatnonzero(np.diff(first_word[begin])).tolist():
+        own = first_word[begin[index] : begin[index + 1] + 1]
+        set_begin = (own - own[0]).astype(np.int32)
+        set_begin.setflags(write=False)
+        trees[index].__dict__.update(sets=words[own[0] : own[-1]], set_begin=set_begin)
+    return trees
 
 
 def check_sets(tree: Tree) -> None:

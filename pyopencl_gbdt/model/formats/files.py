@@ -12,7 +12,12 @@ from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.file_formats import check_beginning, check_ending
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.own_json import is_own, read_own, to_own_json
-from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json, parse, read_document
+from pyopencl_gbdt.model.formats.xgboost_reader import (
+    from_xgboost_json,
+    parse,
+    read_document,
+    without_collector,
+)
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 
 __all__ = [
@@ -62,6 +67,7 @@ def to_json(ensemble: Ensemble) -> str:
     return to_own_json(ensemble) if own else to_xgboost_json(ensemble)
 
 
+@without_collector()
 def read_model(path: str | os.PathLike[str]) -> Ensemble:
     """Read a model written by this library or by XGBoost; see ``from_xgboost_json``.
 

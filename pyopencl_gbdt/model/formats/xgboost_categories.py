@@ -96,6 +96,8 @@ def read_categories(
 
 def _renumbered(tree: Tree, new_codes: Mapping[int, npt.NDArray[np.int64]], place: Cursor) -> Tree:
     """Return a tree whose sets hold the places of levels in `Levels`."""
+    if not tree.sets.size:
+        return tree
     sets, changed = [], False
     for node in range(tree.n_nodes):
         words = tree.sets[tree.set_begin[node] : tree.set_begin[node + 1]]

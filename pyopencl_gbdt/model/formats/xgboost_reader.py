@@ -6,9 +6,12 @@ the text becomes a ``ModelFormatError``.
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -25,7 +28,7 @@ from pyopencl_gbdt.model.formats.xgboost_links import (
     scores_agree,
 )
 from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parameters
-from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_tree
+from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_trees
 from pyopencl_gbdt.model.tree import Tree
 
 #: Prefix of this library's keys in XGBoost's ``attributes``. Only the reader and the writer of
@@ -48,6 +51,22 @@ _MOST_WITHOUT_TREES = 2**12
 _NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,9})?")
 
 
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Keep Python's garbage collector from looking for cycles: a parsed document has none.
+
+    With the millions of lists of a large model, it takes as long as parsing.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@without_collector()
 def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensemble:
     """Read a model in XGBoost's JSON format, written by this library or by XGBoost 1.0 or later.
 
@@ -281,7 +300,7 @@ def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[
         n_parallel = max(1, place.parameter(0, XGBOOST_NONE))
         if n_parallel * n_outputs > max(n_trees, _MOST_WITHOUT_TREES):
             place.fail(f"rounds of no more trees than the file has, {n_trees}")
-    trees = [read_tree(entries.entry(index), n_features, index) for index in range(n_trees)]
+    trees = read_trees(entries, n_features)
     if n_trees % (n_parallel * n_outputs):
         parameters.member("num_trees").fail(
             f"a multiple of {n_outputs} outputs times num_parallel_tree={n_parallel}"

@@ -10,16 +10,22 @@ categories             0 3  1 2 7
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
+from pyopencl_gbdt.model.formats.node_arrays import NodeArrays
 from pyopencl_gbdt.model.sets import U32, packed
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 
 #: Categories are whole numbers in float32.
 MOST_CATEGORY = 2**24 - 1
+_MEMBERS_OF = itemgetter(
+    "categories", "categories_nodes", "categories_segments", "categories_sizes"
+)
+_NO_SETS, _INTEGERS = ([], [], [], []), {int}
 #: Words of all sets of a tree: a short file must not take much memory.
 MOST_WORDS = 2**26
 
@@ -35,6 +41,35 @@ def written_sets(tree: Tree) -> dict[str, Any]:
         "categories_segments": np.cumsum(sizes) - sizes,
         "categories_sizes": sizes,
     }
+
+
+def read_all_sets(nodes: NodeArrays) -> dict[int, U32]:
+    """Return the words of every node that splits by a set, by its place among all trees' nodes.
+
+    Raises
+    ------
+    ModelFormatError
+        See `read_sets`.
+    """
+    found: dict[int, U32] = {}
+    entries: list[Any] = nodes.trees.array()
+    no_kinds = {size: [0] * size for size in set(nodes.sizes.tolist())}
+    facts = zip(entries, nodes.sizes.tolist(), nodes.begin.tolist(), strict=False)
+    for index, (entry, size, first) in enumerate(facts):
+        if not _plainly_without(entry, no_kinds[size]):
+            tree = nodes.trees.entry(index)
+            sets = read_sets(tree, size, f"tree_param.num_nodes of {tree.place}")
+            found |= {first + node: words for node, words in sets.items()}
+    return found
+
+
+def _plainly_without(tree: dict[str, Any], no_kinds: list[int]) -> bool:
+    """Tell whether a tree has all members of sets and no set; False if it has to be read."""
+    try:
+        kinds, sets = tree["split_type"], _MEMBERS_OF(tree)
+    except KeyError:
+        return False
+    return sets == _NO_SETS and kinds == no_kinds and _INTEGERS.issuperset(map(type, kinds))
 
 
 def read_sets(cursor: Cursor, n_nodes: int, why: str) -> dict[int, U32]:

@@ -1,4 +1,4 @@
-"""Read one tree of XGBoost's JSON as a ``Tree``; the JSON is not trusted.
+"""Read the trees of XGBoost's JSON; the JSON is not trusted.
 
 XGBoost numbers nodes in order of creation and keeps the nodes that pruning cut off::
 
@@ -6,95 +6,123 @@ XGBoost numbers nodes in order of creation and keeps the nodes that pruning cut 
              (1 became a leaf)          left_children  1 -1 -1 -1 -1
     Tree     0: inner, children 1 2     1: leaf (1 in the file)    2: leaf (4 in the file)
 
-``_breadth_first`` walks from the root and reaches every kept node once. The walk both checks that
-this is a tree and gives the new numbers.
+Most trees of a file are numbered breadth-first already, without deleted nodes, which
+``_other_numbering`` finds out for all trees at once. In the others ``_breadth_first`` walks from
+the root and reaches every kept node once. The walk both checks that this is a tree and gives the
+new numbers.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
-from pyopencl_gbdt.model.formats.xgboost_sets import read_sets
-from pyopencl_gbdt.model.sets import joined
+from pyopencl_gbdt.model.formats.node_arrays import I64, NodeArrays
+from pyopencl_gbdt.model.formats.xgboost_sets import read_all_sets
 from pyopencl_gbdt.model.tables import table_of
-from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.model.tree import NO_NODE, Tree, trees_of
 
 #: In XGBoost's files, ``parents`` of the root and ``split_indices`` of deleted nodes.
 XGBOOST_NONE = 2**31 - 1
+Bools = npt.NDArray[np.bool_]
 
 
-def read_tree(cursor: Cursor, n_features: int, index: int) -> Tree:
-    """Check one entry of ``trees``; renumber it breadth-first, without deleted nodes.
+def read_trees(trees: Cursor, n_features: int) -> list[Tree]:
+    """Check the array ``trees``; renumber each tree breadth-first, without deleted nodes.
 
     Parameters
     ----------
-    cursor : Cursor
-        The entry of ``trees``.
+    trees : Cursor
     n_features : int
         Number of columns of the model.
-    index : int
-        Position among the trees. XGBoost orders trees by their ``id``.
 
     Returns
     -------
-    Tree
+    list of Tree
 
     Raises
     ------
     ModelFormatError
-        If it is not a tree of splits on these columns, with one value per leaf.
+        If an entry is not a tree of splits on these columns, with one value per leaf, or has an
+        ``id`` that is not its place: XGBoost orders trees by their ``id``.
     """
-    if cursor.has("id"):
-        place = cursor.member("id")
-        if type(place.value) is not int or place.value != index:
-            place.fail(f"{index}, the tree's place in the file", "put the trees in order")
-    n_nodes, n_deleted = _read_parameters(cursor)
-    why = f"tree_param.num_nodes of {cursor.place}"
-    of_nodes = read_sets(cursor, n_nodes, why)
-    left = cursor.member("left_children").integers(NO_NODE, n_nodes - 1, n_nodes, why)
-    right = cursor.member("right_children").integers(NO_NODE, n_nodes - 1, n_nodes, why)
-    parents = cursor.member("parents").integers(NO_NODE, XGBOOST_NONE, n_nodes, why)
-    features = cursor.member("split_indices").integers(-(2**31), 2**32 - 1, n_nodes, why)
-    default_left = cursor.member("default_left").flags(n_nodes, why)
-    order = _breadth_first(cursor, left, right, parents)
-    _check_deleted(cursor, order, features, n_nodes, n_deleted)
-    for node in order:
-        if left[node] != NO_NODE and not 0 <= features[node] < n_features:
-            cursor.member("split_indices").entry(node).fail(
-                f"a feature 0..{n_features - 1} (learner_model_param.num_feature={n_features})"
-            )
+    if not trees.array():
+        return []
+    sizes, deleted = _read_sizes(trees)
+    nodes = NodeArrays(trees, sizes)
+    of_nodes = read_all_sets(nodes)
+    left = nodes.integers("left_children", NO_NODE, nodes.last)
+    right = nodes.integers("right_children", NO_NODE, nodes.last)
+    parents = nodes.integers("parents", NO_NODE, XGBOOST_NONE)
+    features = nodes.integers("split_indices", -(2**31), 2**32 - 1)
+    order = _kept_nodes(nodes, left, right, parents, features, deleted)
 
-    leaf = np.array([left[node] == NO_NODE for node in order])
-    by_set = np.array([node in of_nodes for node in order]) & ~leaf
-    none = np.zeros(0, np.uint32)
-    sets, set_begin = joined(
-        [of_nodes[node] if own else none for node, own in zip(order, by_set, strict=True)]
-    )
-    split_or_value = _living_floats(cursor, "split_conditions", order, n_nodes, why, ~leaf, by_set)
-    gain = _living_floats(cursor, "loss_changes", order, n_nodes, why)
-    weight = _living_floats(cursor, "base_weights", order, n_nodes, why)
-    sum_hessian = _living_floats(cursor, "sum_hessian", order, n_nodes, why)
+    leaf = left[order] == NO_NODE
+    feature = np.where(leaf, 0, features[order])
+    wrong = (feature < 0) | (feature >= n_features)
+    if wrong.any():
+        nodes.fail(
+            "split_indices",
+            int(order[np.argmax(wrong)]),
+            f"a feature 0..{n_features - 1} (learner_model_param.num_feature={n_features})",
+        )
+    by_set = np.isin(order, list(of_nodes)) & ~leaf
+    split_or_value = _living_floats(nodes, "split_conditions", order, ~leaf, by_set)
+    gain = _living_floats(nodes, "loss_changes", order)
+    begin: I64 = np.concatenate([[0], np.cumsum(sizes - deleted)])
+    children, parent = _breadth_first_links(leaf, begin)
     zero = np.float32(0.0)
-    children, parent = _breadth_first_links(leaf)
-    return Tree(
+    found = trees_of(
+        begin,
+        [of_nodes[node] for node in order[by_set].tolist()],
         left=children,
         right=np.where(leaf, np.int32(NO_NODE), children + np.int32(1)),
         parent=parent,
-        feature=np.array([0 if left[node] == NO_NODE else features[node] for node in order], "i4"),
+        feature=feature.astype(np.int32),
         threshold=np.where(leaf | by_set, zero, split_or_value),
-        default_left=np.array([default_left[node] for node in order], np.bool_),
+        default_left=nodes.flags("default_left")[order],
         split_kind=by_set.astype(np.uint8),
         value=np.where(leaf, split_or_value, zero)[:, None],
-        weight=weight[:, None],
+        weight=_living_floats(nodes, "base_weights", order)[:, None],
         gain=np.where(leaf, zero, gain),
-        sum_hessian=sum_hessian,
-        sets=sets,
-        set_begin=set_begin,
-    ).numbered_in_file(order)
+        sum_hessian=_living_floats(nodes, "sum_hessian", order),
+    )
+    numbers = order - np.repeat(nodes.begin[:-1], sizes - deleted)  # of each node in its file
+    others = np.diff(numbers, prepend=-1) != 1
+    others[begin[:-1]] = False  # roots are always 0
+    for index in np.flatnonzero(np.logical_or.reduceat(others, begin[:-1])).tolist():
+        found[index].numbered_in_file(numbers[begin[index] : begin[index + 1]])
+    return found
+
+
+def _read_sizes(trees: Cursor) -> tuple[I64, I64]:
+    """Return the number of nodes of every tree and how many of them are deleted; check ids."""
+    known: dict[tuple[str, ...] | None, tuple[int, int]] = {}  # many trees spell the same sizes
+    found = []
+    for index, tree in enumerate(trees.array()):
+        spelled = _spelled_sizes(tree)
+        if spelled is None or spelled not in known:
+            known[spelled] = _read_parameters(trees.entry(index))
+        found.append(known[spelled])
+        number = tree.get("id", index)  # type: ignore[attr-defined]  # _read_parameters checked it
+        if type(number) is not int or number != index:
+            place = trees.entry(index).member("id")
+            place.fail(f"{index}, the tree's place in the file", "put the trees in order")
+    sizes, deleted = np.array(found, np.int64).T
+    return sizes, deleted
+
+
+def _spelled_sizes(tree: object) -> tuple[str, str, str] | None:
+    """Return the strings that ``_read_parameters`` reads; None if one is missing or no string."""
+    parameters = tree.get("tree_param") if isinstance(tree, dict) else None
+    if not isinstance(parameters, dict):
+        return None
+    nodes = parameters.get("num_nodes")
+    deleted = parameters.get("num_deleted", "0")
+    outputs = parameters.get("size_leaf_vector", "1")
+    known = type(nodes) is str and type(deleted) is str and type(outputs) is str
+    return (nodes, deleted, outputs) if known else None
 
 
 def _read_parameters(cursor: Cursor) -> tuple[int, int]:
@@ -109,6 +137,49 @@ def _read_parameters(cursor: Cursor) -> tuple[int, int]:
         if size.parameter(0, XGBOOST_NONE) > 1:
             size.fail('"1", one value per leaf', "train with multi_strategy='one_output_per_tree'")
     return n_nodes, n_deleted
+
+
+def _kept_nodes(
+    nodes: NodeArrays, left: I64, right: I64, parents: I64, features: I64, deleted: I64
+) -> I64:
+    """Return the places of the nodes that roots reach, tree by tree, in breadth-first order."""
+    places = np.arange(left.size)
+    kept = np.ones(left.size, np.bool_)
+    others = _other_numbering(nodes, left, right, parents) | (deleted > 0)
+    for index in np.flatnonzero(others).tolist():
+        tree, (first, end) = nodes.trees.entry(index), nodes.begin[index : index + 2].tolist()
+        own = [array[first:end].tolist() for array in (left, right, parents)]
+        order = _breadth_first(tree, *own)
+        _check_deleted(tree, order, features[first:end].tolist(), int(deleted[index]))
+        places[first : first + len(order)] = np.array(order) + first
+        kept[first + len(order) : end] = False
+    return places[kept]
+
+
+def _other_numbering(nodes: NodeArrays, left: I64, right: I64, parents: I64) -> Bools:
+    """Return which trees are not numbered breadth-first, without gaps, or are no trees at all.
+
+    In the others the k-th inner node has the children ``1 + 2 k`` and ``2 + 2 k``, which come
+    after it and name it as their parent; so every node but the root has one parent.
+    """
+    base, inner = nodes.base, left != NO_NODE
+    own = np.arange(left.size) - base
+    children = 1 + 2 * _counts_before(inner, nodes.begin)
+    wrong = np.where(inner, (left != children) | (left <= own), right != NO_NODE)
+    wrong |= inner & (right != left + 1)
+    good = np.flatnonzero(inner & ~wrong)
+    for child in (left, right):
+        wrong[good] |= parents[base[good] + child[good]] != own[good]
+    first = nodes.begin[:-1]
+    wrong[first] |= (parents[first] != XGBOOST_NONE) & (parents[first] != NO_NODE)
+    n_inner = np.add.reduceat(inner.astype(np.int64), first)
+    return np.logical_or.reduceat(wrong, first) | (nodes.sizes != 2 * n_inner + 1)
+
+
+def _counts_before(marked: Bools, begin: I64) -> I64:
+    """Return how many nodes of the same tree before each node are marked."""
+    before: I64 = np.cumsum(marked) - marked
+    return before - np.repeat(before[begin[:-1]], np.diff(begin))
 
 
 def _breadth_first(
@@ -140,30 +211,27 @@ def _breadth_first(
     return order
 
 
-def _check_deleted(
-    cursor: Cursor, order: list[int], features: list[int], n_nodes: int, n_deleted: int
-) -> None:
+def _check_deleted(cursor: Cursor, order: list[int], features: list[int], n_deleted: int) -> None:
     """Raise unless the nodes that the root cannot reach are those marked as deleted."""
     reached = set(order)
-    for node in range(n_nodes):
-        if node not in reached and features[node] != XGBOOST_NONE:
+    for node, feature in enumerate(features):
+        if node not in reached and feature != XGBOOST_NONE:
             cursor.member("split_indices").entry(node).fail(
                 f"{XGBOOST_NONE}, the mark of a deleted node, as no path from the root leads here"
             )
-    if n_nodes - len(order) != n_deleted:
+    lost = len(features) - len(order)
+    if lost != n_deleted:
         cursor.member("tree_param").fail(
-            f'num_deleted "{n_nodes - len(order)}", the number of nodes that the root cannot reach'
+            f'num_deleted "{lost}", the number of nodes that the root cannot reach'
         )
 
 
 def _living_floats(
-    cursor: Cursor,
+    nodes: NodeArrays,
     name: str,
-    order: list[int],
-    n_nodes: int,
-    why: str,
-    threshold: npt.NDArray[np.bool_] | None = None,
-    ignored: npt.NDArray[np.bool_] | None = None,
+    order: I64,
+    threshold: Bools | None = None,
+    ignored: Bools | None = None,
 ) -> npt.NDArray[np.float32]:
     """Return an array of floats in the new node order; raise for NaN or infinity.
 
@@ -171,28 +239,33 @@ def _living_floats(
     -infinity if only missing values go left; no finite value is below either number. Where
     ``ignored`` is True, the number has no meaning and becomes 0.
     """
-    member = cursor.member(name)
-    values = member.floats(n_nodes, why)[order]
+    values = nodes.floats(name)[order]
     if ignored is not None:
         values[ignored] = 0
     if threshold is not None:
         values[threshold & (values == -np.inf)] = np.finfo(np.float32).min
     if not np.isfinite(values).all():
-        node = order[int(np.argmin(np.isfinite(values)))]
-        member.entry(node).fail("a finite float32")
+        nodes.fail(name, int(order[np.argmin(np.isfinite(values))]), "a finite float32")
     return values
 
 
 def _breadth_first_links(
-    leaf: npt.NDArray[Any],
+    leaf: Bools, begin: I64
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the left children and the parents, as breadth-first numbering implies them."""
-    inner = np.flatnonzero(~leaf)
-    left = np.full(leaf.size, NO_NODE, np.int32)
-    left[inner] = 1 + 2 * np.arange(inner.size)
+    """Return the left children and the parents, as breadth-first numbering implies them.
+
+    Parameters
+    ----------
+    leaf : bool array, shape (n_nodes,)
+        Of the nodes of all trees.
+    begin : int64 array, shape (n_trees + 1,)
+        First node of every tree.
+    """
+    left = np.where(leaf, NO_NODE, 1 + 2 * _counts_before(~leaf, begin))
+    own = np.arange(leaf.size) - np.repeat(begin[:-1], np.diff(begin))
     parent = np.full(leaf.size, NO_NODE, np.int32)
-    parent[1:] = np.repeat(inner, 2)
-    return left, parent
+    parent[own > 0] = np.repeat(own[~leaf], 2)
+    return left.astype(np.int32), parent
 
 
 def check_symmetric(claim: Cursor, trees: list[Tree]) -> None:

@@ -1,0 +1,94 @@
+"""Files of many small trees: read at once, each as if it were alone, with a fault that is named."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
+from tests.model.samples import document, make_ensemble, saved, train
+
+Model = dict[str, Any]
+
+
+def trees_of(model: Model) -> list[Model]:
+    found: list[Model] = model["learner"]["gradient_booster"]["model"]["trees"]
+    return found
+
+
+def with_trees(model: Model, trees: list[Model]) -> str:
+    """Return a document with these trees in place of the model's."""
+    count = len(trees)
+    inner = model["learner"]["gradient_booster"]["model"]
+    inner |= {"trees": [tree | {"id": index} for index, tree in enumerate(trees)]}
+    inner |= {"tree_info": [0] * count, "iteration_indptr": list(range(count + 1))}
+    inner["gbtree_model_param"]["num_trees"] = str(count)
+    return json.dumps(model)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Return the least processor time of three runs."""
+    found = []
+    for _ in range(3):
+        began = time.process_time()
+        action()
+        found.append(time.process_time() - began)
+    return min(found)
+
+
+def test_small_trees_take_little_longer_than_their_json() -> None:
+    """Python code for each node of each tree took fourteen times as long."""
+    model = document(saved(train(20, max_depth=2)))
+    text = with_trees(model, trees_of(model) * 100)
+    ratio = seconds(lambda: from_xgboost_json(text)) / seconds(lambda: json.loads(text))
+    assert ratio < 6
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_depth": 3},
+        {"grow_policy": "lossguide", "max_leaves": 9, "max_depth": 0},
+        {"tree_method": "exact", "gamma": 1.0, "max_depth": 5},
+    ],
+    ids=["levels", "best first", "pruned"],
+)
+def test_trees_read_together_are_those_read_alone(parameters: dict[str, Any]) -> None:
+    model = document(saved(train(6, **parameters)))
+    trees = trees_of(model)
+    alone = [from_xgboost_json(with_trees(model, [tree])).trees[0] for tree in trees]
+    assert from_xgboost_json(with_trees(model, trees)).trees == alone
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "value", "words"),
+    [
+        ("left_children", 0, 3, "expected a child|expected an integer"),
+        ("parents", 1, 2, "expected 0, whose child this node is"),
+        ("default_left", 0, 2, "expected 0 or 1"),
+        ("split_indices", 0, 4, r"expected a feature 0\.\.3"),
+        ("sum_hessian", 2, float("inf"), "expected a finite float32"),
+        ("base_weights", 2, True, "expected a number that float32 can hold"),
+        ("left_children", 1, False, "expected an integer"),
+    ],
+)
+def test_the_tree_and_the_node_of_a_fault_are_named(
+    name: str, entry: int, value: object, words: str
+) -> None:
+    model = document(to_xgboost_json(make_ensemble([1] * 9)))
+    trees_of(model)[7][name][entry] = value
+    place = rf"trees\[7\]\.{name}\[{entry}\]={value}: "
+    with pytest.raises(ModelFormatError, match=place + f"({words})"):
+        from_xgboost_json(json.dumps(model))
+
+
+def test_a_claim_of_billions_of_nodes_is_refused_at_once() -> None:
+    model = document(to_xgboost_json(make_ensemble([1, 1])))
+    trees_of(model)[1]["tree_param"]["num_nodes"] = str(2**31 - 1)
+    with pytest.raises(ModelFormatError, match=r"trees\[1\].* has 3 entries: expected 2147483647"):
+        from_xgboost_json(json.dumps(model))
