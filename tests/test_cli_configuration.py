@@ -211,6 +211,8 @@ def test_every_parameter_and_alias_is_a_key() -> None:
         ("task=pred", "a.conf: test:data is missing: expected the rows to predict for task=pred;"),
         ("task=pred test:data=a.csv", "model_in is missing: expected a model for task=pred; add"),
         ("task=dump", "model_in is missing: expected a model for task=dump; add model_in = FILE"),
+        ("line=model_out = a\0b.json", "a.conf, line 6: 'model_out = a\\x00b.json': a NUL"),
+        ("line=eval[a] = a\0.csv", "a.conf, line 6: 'eval[a] = a\\x00.csv': a NUL character"),
         ("stray", "unexpected 'stray'; see pyopencl-gbdt train --help"),
         ("--param max_depth=3 max_depth=4", "max_depth is given twice"),
     ],

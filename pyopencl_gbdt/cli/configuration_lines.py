@@ -47,6 +47,11 @@ def read_file(path: str) -> list[Setting]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         place = f"{path}, line {number}"
+        if "\0" in line:
+            raise ParameterError(
+                f"{place}: {show(line.strip())}: a NUL character: expected text, as no path may "
+                "hold one; remove it"
+            )
         found = _LINE.fullmatch(line)
         if found is None:
             hint = "" if settings else "; to train on a data file, give --model and other options"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import pip_install, show
 
@@ -43,6 +44,7 @@ def read(
     try:
         tables = _parquet(file, rows_of) if suffix in PARQUET else _ipc(file, rows_of)
         for first, table in tables:
+            table.validate(full=True)  # pyarrow ends the process where offsets are damaged
             yield _batch(table, file, first, label_column, qid_column)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{file}: cannot be read ({error}); write it anew with pyarrow") from error
@@ -102,6 +104,7 @@ def _batch(
     kept = [number for number in range(len(names)) if number not in own]
     if not kept:
         raise DataError(f"{file} has no column of features: expected one or more; add them")
+    check_feature_names([names[number] for number in kept], len(kept), f"{file}: feature_names")
     return Batch(table.select(kept), y, qid=ids, where=f"{file}, rows from {first}")
 
 

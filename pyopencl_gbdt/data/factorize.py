@@ -82,6 +82,7 @@ def _plain(index: Any) -> NDArray[Any]:
 
 
 def _of_arrow(column: Any, arrow: Any) -> Column:
+    column.validate(full=True)  # what follows ends the process where offsets are damaged
     if not arrow.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     if isinstance(column, arrow.ChunkedArray):

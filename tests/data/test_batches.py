@@ -195,6 +195,22 @@ def test_columns_of_arrow(folder, suffix):
     same(data, Dataset(table.drop_columns("y"), Y))
 
 
+def test_damaged_offsets_of_an_arrow_file(folder):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"y": Y, "word": ["ab", "c"] * 5})
+    path = folder / "t.arrow"
+    with pyarrow.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    offsets = np.arange(11, dtype="<i4") * 3 // 2 + np.arange(11, dtype="<i4") % 2
+    data = path.read_bytes()
+    assert data.count(offsets.tobytes()) == 1
+    offsets[5] = 2**30
+    at = data.index(offsets[:5].tobytes())
+    path.write_bytes(data[:at] + offsets.tobytes() + data[at + 44 :])
+    with pytest.raises(DataError, match=r"t\.arrow: cannot be read \(.*offset.*; write it anew"):
+        Dataset.from_batches(path)
+
+
 def test_without_pyarrow(folder, monkeypatch):
     (folder / "t.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -122,6 +122,15 @@ def test_a_table_that_fails():
         check_matrix(pl.DataFrame({"a": [1]}).lazy().with_columns(b=pl.col("a").str.len_chars()))
 
 
+def test_damaged_offsets_of_arrow():
+    """pyarrow itself ends the process when it encodes such strings."""
+    pa = pytest.importorskip("pyarrow")
+    offsets = pa.py_buffer(np.array([0, 2, 2**30, 3], np.int32))
+    damaged = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"abc")])
+    with pytest.raises(DataError, match=r"columns cannot be read: .*[Oo]ffset"):
+        check_matrix(pa.table({"a": damaged}))
+
+
 def test_targets_and_weights():
     pa = pytest.importorskip("pyarrow")
     for y in (

@@ -57,13 +57,10 @@ class Models(Format):
 
     def read(self, path: Path) -> None:
         ensemble = Model.load_model(path).ensemble
-        refused = ""
         try:
             self.check_round_trip(ensemble, path)
         except ModelFormatError as error:
-            refused = str(error)
-        # XGBoost's own reader would change these
-        assert not refused or "without control characters" in refused
+            raise AssertionError("a model that was read cannot be written") from error
         use(ensemble)
         fits = [_loaded(kind, path, ensemble) for kind in (GBDTRegressor, GBDTClassifier)]
         fits.append(_loaded(GBDTRanker, path, ensemble))

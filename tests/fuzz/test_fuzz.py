@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz import comparisons, tables
+from tests.fuzz import arrow_files, comparisons, tables
 from tests.fuzz.broken import BAD
 from tests.fuzz.formats import Format, all_formats
 from tests.fuzz.harness import run
@@ -12,7 +12,7 @@ from tests.fuzz.harness import run
 
 @pytest.mark.thorough
 def test_tables() -> None:
-    judge([*tables.FORMATS, *comparisons.FORMATS])
+    judge([*tables.FORMATS, *arrow_files.FORMATS, *comparisons.FORMATS])
 
 
 def judge(formats: list[Format]) -> None:

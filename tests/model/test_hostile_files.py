@@ -152,6 +152,25 @@ def test_names_of_members_are_shown_safely() -> None:
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.parametrize("wrong", ["a\x01", "\x1b[2J", "\ud800"])
+@pytest.mark.parametrize("place", ["name", "value", "feature", "target"])
+def test_text_that_could_not_be_written_again(place: str, wrong: str) -> None:
+    found = sample()
+    learner = found["learner"]
+    if place == "name":
+        learner["attributes"][wrong] = "1"
+    elif place == "value":
+        learner["attributes"]["note"] = wrong
+    elif place == "feature":
+        learner["feature_names"] = ["b", "c", "d", wrong]
+    else:
+        learner["objective"]["name"] = wrong
+    words = r"^m\.json: learner\..*expected a (name|string) without control characters"
+    with pytest.raises(ModelFormatError, match=words) as caught:
+        read(found)
+    assert wrong not in str(caught.value)
+
+
 def test_links_of_losses_of_a_users_own() -> None:
     given = {"custom_name": "mine", "custom_link": "logit"}
     found = document(

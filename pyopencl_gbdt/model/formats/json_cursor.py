@@ -10,6 +10,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 
 _NAME = re.compile(r"[A-Za-z0-9_.+-]{1,80}")
@@ -78,10 +79,20 @@ class Cursor:
         return self.value
 
     def text(self) -> str:
-        """Return this value as a string, or raise."""
+        """Return this value as a string that can be written again, or raise."""
         if not isinstance(self.value, str):
             self.fail("a string")
+        self.check_characters(self.value, "string")
         return self.value
+
+    def check_characters(self, text: str, what: str) -> None:
+        """Raise about this value if ``text`` has characters that XGBoost's reader changes."""
+        if UNSAFE.search(text):
+            self.fail(
+                f"a {what} without control characters and lone surrogates, which no model can be "
+                "written with",
+                "change it, or remove it",
+            )
 
     def texts(self) -> list[str]:
         """Return this value as a list of strings, or raise."""

@@ -198,6 +198,8 @@ def _read_attributes(learner: Cursor) -> dict[str, str]:
         return {}
     attributes = learner.member("attributes")
     texts = {key: attributes.member(key).text() for key in attributes.fields()}
+    for key in texts:
+        attributes.member(key).check_characters(key, "name")
     version = texts.get(FORMAT_VERSION_KEY, FORMAT_VERSION)
     if version != FORMAT_VERSION:
         attributes.member(FORMAT_VERSION_KEY).fail(
