@@ -14,6 +14,8 @@ from pyopencl_gbdt.messages import show
 
 #: Take the columns of a table whose dtype is that of strings or categories.
 FROM_DTYPE = "from_dtype"
+#: The same, but no column of text files, where a field that is no number may be a slip.
+AUTO = "auto"
 _FEATURE_TYPES = {"c": True, **dict.fromkeys(("q", "float", "int", "i"), False)}
 
 
@@ -38,7 +40,8 @@ def categorical_argument(
     ParameterError
         If two of them are given, or a type is unknown.
     """
-    asked = not (isinstance(categorical_features, str) and categorical_features == FROM_DTYPE)
+    default = isinstance(categorical_features, str) and categorical_features in (FROM_DTYPE, AUTO)
+    asked = not default
     if feature_types is not None:
         if asked and categorical_features is not None:
             raise ParameterError(
@@ -58,7 +61,7 @@ def categorical_argument(
         raise ParameterError(
             f"enable_categorical={show(enable_categorical)}: expected True or False; give one"
         )
-    return FROM_DTYPE if enable_categorical else None
+    return categorical_features if enable_categorical else None
 
 
 def check_categorical(
@@ -72,13 +75,13 @@ def check_categorical(
     Parameters
     ----------
     given : sequence of int or str, bool array of shape (n_features,), str or None
-        Column numbers or names, a mask, or ``"from_dtype"``. Text may also list several with
-        commas, as for LightGBM: ``"0,3"``, ``"name:city,shop"``.
+        Column numbers or names, a mask, ``"from_dtype"`` or ``"auto"``. Text may also list several
+        with commas, as for LightGBM: ``"0,3"``, ``"name:city,shop"``.
     n_features : int
     names : sequence of str or None
         The columns' names.
     by_dtype : sequence of int
-        The columns that ``"from_dtype"`` stands for.
+        The columns that ``"from_dtype"`` and ``"auto"`` stand for.
 
     Raises
     ------
@@ -92,7 +95,7 @@ def check_categorical(
             f"({n_features},), an entry for each column of X; correct it"
         )
     if isinstance(given, str):
-        if given in (FROM_DTYPE, "auto"):
+        if given in (FROM_DTYPE, AUTO):
             return sorted(by_dtype)
         listed = [part.strip() for part in given.removeprefix("name:").split(",")]
         numbered = not given.startswith("name:")

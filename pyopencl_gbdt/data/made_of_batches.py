@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
+from pyopencl_gbdt.data.categorical_features import AUTO, categorical_argument
 from pyopencl_gbdt.data.dataset_columns import DatasetColumns
 from pyopencl_gbdt.data.from_batches import read_batches
 from pyopencl_gbdt.data.narrow import check_missing
@@ -29,7 +29,7 @@ class MadeOfBatches(DatasetColumns):
         *,
         qid: Any = None,
         missing: float | None = None,
-        categorical_features: Any = FROM_DTYPE,
+        categorical_features: Any = AUTO,
         feature_types: Any = None,
         enable_categorical: bool | None = None,
         **files: Any,
@@ -53,7 +53,9 @@ class MadeOfBatches(DatasetColumns):
         feature_names, feature_weights, missing
             As in ``Dataset``.
         categorical_features, feature_types, enable_categorical
-            As in ``Dataset``. Levels are those of all batches.
+            As in ``Dataset``. Levels are those of all batches. ``"auto"`` is ``"from_dtype"``, but
+            takes no column of CSV and TSV: there ``"from_dtype"`` takes columns with text in one
+            of the first 1000 lines, and text in another column is an error.
         **files : object
             ``label_column`` (default 0, or None if ``label`` is given), ``qid_column``, ``header``,
             ``one_based`` and ``file_format`` as in ``read_table``; ``batch_rows``, the rows that

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.categorical_features import check_categorical
+from pyopencl_gbdt.data.categorical_features import AUTO, check_categorical
 from pyopencl_gbdt.data.categories import MOST_FLOAT_CODES, Categories
 from pyopencl_gbdt.data.category_columns import Column, as_objects
 from pyopencl_gbdt.data.csv_header import MISSING, Layout, kind_of, split
@@ -80,7 +80,7 @@ def text_columns(layout: Layout, categorical: Any, levels: Categories | None) ->
     layout : Layout
     categorical : object
         As for `check_categorical`; ``"from_dtype"`` stands for columns with text in one of the
-        first lines.
+        first lines, ``"auto"`` for none.
     levels : mapping of int to Levels, or None
         The levels of training: exactly these features are categorical.
     """
@@ -89,7 +89,8 @@ def text_columns(layout: Layout, categorical: Any, levels: Categories | None) ->
         chosen = [feature for feature in levels if feature < len(columns)]
         return TextColumns(columns[feature] for feature in chosen) if chosen else None
     names = None if layout.names is None else [layout.names[column] for column in columns]
-    by_text = _with_text(layout, columns) if isinstance(categorical, str) else []
+    searched = isinstance(categorical, str) and categorical != AUTO
+    by_text = _with_text(layout, columns) if searched else []
     chosen = check_categorical(categorical, len(columns), names, by_text)
     return TextColumns(columns[feature] for feature in chosen) if chosen else None
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
+from pyopencl_gbdt.data.categorical_features import AUTO, FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.signatures import alike
 from pyopencl_gbdt.estimators.spellings import Spelled
@@ -74,7 +74,8 @@ class Parametrised(Spelled):
         Sampling weight of each column; above 0.
     categorical_features : sequence of int or str, bool array, str or None, default "from_dtype"
         The columns whose strings or whole numbers are levels without an order: numbers, names, a
-        mask, or ``"from_dtype"``, the columns of a table that have categories or strings. None: no
+        mask, or ``"from_dtype"``, the columns of a table that have categories or strings; a CSV
+        file's columns have to be named, or ``fit`` given ``categorical_feature``. None: no
         column. Other names: ``categorical_feature``, ``cat_features``; XGBoost's ``feature_types``
         and ``enable_categorical`` are accepted too.
     cat_method, permutation_count, max_ctr_complexity, has_time : str, int, int, bool or None
@@ -350,6 +351,8 @@ class Parametrised(Spelled):
                     "the estimator was made with; give one"
                 )
             own = asked[0]
+        elif alike(own, FROM_DTYPE):
+            own = AUTO  # the default: text in a column of a CSV file may be a slip
         return categorical_argument(
             own, given.get("feature_types"), given.get("enable_categorical")
         )

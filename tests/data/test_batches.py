@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from pyopencl_gbdt import Dataset
+from pyopencl_gbdt import Dataset, GBDTRegressor
 from pyopencl_gbdt.data.readers import read_table
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import pip_install
+from tests.conftest import TEST_DEVICE
 
 X = np.arange(40, dtype=np.float32).reshape(10, 4) / 3
 X[2, 1] = np.nan
@@ -209,6 +210,27 @@ def test_damaged_offsets_of_an_arrow_file(folder):
     path.write_bytes(data[:at] + offsets.tobytes() + data[at + 44 :])
     with pytest.raises(DataError, match=r"t\.arrow: cannot be read \(.*offset.*; write it anew"):
         Dataset.from_batches(path)
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_a_slip_in_text_is_an_error(folder, header):
+    """One ``5O`` made the column of numbers categorical."""
+    lines = [f"{i % 2},{i},{i % 7}" for i in range(40)]
+    lines[20] = "1,5O,3"
+    (folder / "t.csv").write_text("\n".join(["y,a,b"] * header + lines) + "\n")
+    slip = rf"t\.csv, line {21 + header}, column 1 .*: found '5O': expected a number"
+    for more in ({}, {"enable_categorical": True}, {"categorical_features": [1]}):
+        with pytest.raises(DataError, match=slip):
+            Dataset.from_batches(folder / "t.csv", **more)
+    for more in ({}, {"categorical_features": "from_dtype"}):
+        with pytest.raises(DataError, match=slip):
+            GBDTRegressor(n_estimators=1, device=TEST_DEVICE, **more).fit(folder / "t.csv")
+    for more in ({"categorical_features": [0]}, {"categorical_features": "from_dtype"},
+                 {"feature_types": ["c", "q"]}):  # fmt: skip
+        assert list(Dataset.from_batches(folder / "t.csv", **more).categories) == [0]
+    one = GBDTRegressor(n_estimators=1, cat_method="sets", device=TEST_DEVICE)
+    one.fit(folder / "t.csv", categorical_feature="from_dtype")
+    assert list(one.model_.ensemble.categories) == [0]
 
 
 def test_without_pyarrow(folder, monkeypatch):
