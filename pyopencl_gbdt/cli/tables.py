@@ -16,6 +16,7 @@ from pyopencl_gbdt.cli.data_path import DataPath
 from pyopencl_gbdt.cli.label_column import ways_to_read
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
+from pyopencl_gbdt.data.label_column import FIRST
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.readers import FORMATS
 from pyopencl_gbdt.errors import DataError
@@ -86,15 +87,20 @@ def column(text: str) -> int | str:
 
 
 def _read(
-    path: str, args: argparse.Namespace, share: tuple[int, int] | None = None, **options: Any
+    path: str,
+    args: argparse.Namespace,
+    share: tuple[int, int] | None = None,
+    label_column: int = 0,
+    **options: Any,
 ) -> TableData:
     """Read a file; options that are None were not given, and suffixes of the path replace them.
 
     ``share`` deals the files of a folder or a pattern to processes; see ``Reading``.
+    ``label_column`` is the column of the label if no option names one.
     """
     where = DataPath.parse(path)
     layout = {
-        "label_column": 0 if args.label_column is None else args.label_column,
+        "label_column": label_column if args.label_column is None else args.label_column,
         "file_format": args.format or "auto",
         "one_based": bool(args.one_based),
     }
@@ -146,7 +152,7 @@ def read_labelled(
     drop_beyond = like is not None
     levels = None if like is None else like.categories
     options: dict[str, Any] = {"n_features": n_features, "drop_beyond": drop_beyond}
-    table = _read(path, args, share, levels=levels, **options)
+    table = _read(path, args, share, FIRST, levels=levels, **options)
     try:
         check_target(table.y, len(table.X), objective=objective)
     except DataError as error:

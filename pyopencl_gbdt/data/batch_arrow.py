@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.label_column import check_unnamed, described
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import pip_install, show
@@ -105,7 +106,9 @@ def _batch(
     if not kept:
         raise DataError(f"{file} has no column of features: expected one or more; add them")
     check_feature_names([names[number] for number in kept], len(kept), f"{file}: feature_names")
-    return Batch(table.select(kept), y, qid=ids, where=f"{file}, rows from {first}")
+    check_unnamed(label, own[0], names, file)
+    where, of_label = f"{file}, rows from {first}", described(own[0], names, file)
+    return Batch(table.select(kept), y, qid=ids, where=where, label_column=of_label)
 
 
 def _place(file: str, option: str, column: int | str | None, names: list[str]) -> int | None:

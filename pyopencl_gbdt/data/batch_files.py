@@ -14,6 +14,7 @@ import numpy as np
 
 from pyopencl_gbdt.data import batch_arrow, batch_text
 from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.label_column import described
 from pyopencl_gbdt.data.npz import ERRORS, NAMES, StreamedArray, broken
 from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.errors import DataError, MissingFileError
@@ -186,7 +187,7 @@ def _npy(file: str, reading: Reading) -> Iterator[Batch]:
             else:
                 parts = array.rows(rows)
             for first, part in parts:
-                batch = _without(part, label, qid, f"{file}, rows from {first}")
+                batch = _without(part, label, qid, file, first)
                 del part
                 yield batch
                 del batch  # before the next one is read
@@ -205,14 +206,15 @@ def _as_npy(file: str) -> Iterator[None]:
         ) from error
 
 
-def _without(part: Any, label: int | None, qid: int | None, where: str) -> Batch:
+def _without(part: Any, label: int | None, qid: int | None, file: str, first: int) -> Batch:
     gone = [column for column in (label, qid) if column is not None]
     X = np.delete(part, gone, axis=1) if gone else part
     return Batch(
         X,
         None if label is None else part[:, label].copy(),  # a view would keep the part
         qid=None if qid is None else part[:, qid].astype(np.int64),
-        where=where,
+        where=f"{file}, rows from {first}",
+        label_column=described(label, None, file),
     )
 
 

@@ -22,6 +22,8 @@ class Batch:
         As for ``Dataset``.
     where : str
         The batch's name in error messages.
+    label_column : str
+        The column of the file that is the label, in words; empty if it is none.
     ragged : bool
         Whether the batch may have fewer columns than others, such as lines of libsvm text. The
         other columns have no values.
@@ -38,4 +40,5 @@ class Batch:
     feature_names: Any = None
     feature_types: Any = None
     where: str = "X"
+    label_column: str = ""
     ragged: bool = False

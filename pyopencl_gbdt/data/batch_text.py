@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.batch_parts import Batch
 from pyopencl_gbdt.data.csv_header import Layout, find_layout
 from pyopencl_gbdt.data.delimited import feature_names, parse_rows
 from pyopencl_gbdt.data.files import GZIP_MAGIC, Data, is_blank, to_text
+from pyopencl_gbdt.data.label_column import described
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.readers import looks_like_libsvm
 from pyopencl_gbdt.data.reading import Reading
@@ -134,15 +135,16 @@ def _delimited(layout: Layout, features: list[int], where: str) -> Batch:
     texts = TextColumns(columns[feature] for feature in inside) if inside else None
     layout = replace(layout, texts=texts)
     X, y, qid = parse_rows(layout, _BLOCK_BYTES)
-    names = feature_names(layout)
+    names, of_label = feature_names(layout), described(layout.label, layout.names, layout.path)
+    own = {"qid": qid, "where": where, "label_column": of_label}
     if texts is None:
-        return Batch(X, y, qid=qid, feature_names=names, where=where)
+        return Batch(X, y, feature_names=names, **own)
     parts = [
         texts.column(column, X[:, feature]) if column in texts else X[:, feature]
         for feature, column in enumerate(columns)
     ]
     texts.check(layout)
-    return Batch(Table(names, parts), y, qid=qid, where=where)
+    return Batch(Table(names, parts), y, **own)
 
 
 def _texts(file: str) -> Generator[bytes, None, None]:

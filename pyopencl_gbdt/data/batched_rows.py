@@ -28,6 +28,8 @@ class BatchedRows(ABC):
         Missing values of all rows.
     first_batch : str
         The name of the first batch in error messages, such as a file's; empty if it is not known.
+    label_column : str
+        The column of the first file that is the label, in words; empty if there is none.
     is_ragged : bool
         Whether rows may have further columns, which hold no values, as libsvm text has.
     text_columns : frozenset of int
@@ -38,6 +40,7 @@ class BatchedRows(ABC):
     most_rows: int
     n_missing: int
     first_batch: str = ""
+    label_column: str = ""
     is_ragged: bool = False
     text_columns: frozenset[int] = frozenset()
 

@@ -25,7 +25,8 @@ from pyopencl_gbdt.messages import plural, show
 
 #: A function that reads all batches from the start.
 Source = Callable[[], Iterator[Batch]]
-_PARTS = tuple(field.name for field in fields(Batch) if field.name not in ("where", "ragged"))
+_NOT_GIVEN = ("where", "label_column", "ragged")
+_PARTS = tuple(field.name for field in fields(Batch) if field.name not in _NOT_GIVEN)
 _EXPECTED = (
     "expected a function that returns an iterator of batches, a list of them, an object with "
     "__iter__, XGBoost's DataIter, an array, a path, a pattern or a list of paths"

@@ -15,6 +15,7 @@ from os import PathLike
 from typing import Protocol
 
 from pyopencl_gbdt.data.files import Data, lines_of
+from pyopencl_gbdt.data.label_column import check_unnamed
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 
@@ -90,6 +91,7 @@ def find_layout(
                 f"distinct names; rename them, or pass header=False if this is not a header"
             )
     label = _column_index("label_column", label_column, names, n_columns, path)
+    check_unnamed(label_column, label, names or (), path)
     qid = _column_index("qid_column", qid_column, names, n_columns, path)
     if qid is not None and qid == label:
         raise DataError(

@@ -22,6 +22,7 @@ from pyopencl_gbdt.data.batches import Source, is_parsed, names_files, no_rows, 
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
 from pyopencl_gbdt.data.kept_batches import KeptBatches
+from pyopencl_gbdt.data.label_column import FIRST
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.reading import reading_of
 from pyopencl_gbdt.data.targets import check_base_margin, check_target, check_vector
@@ -162,6 +163,7 @@ def first_pass(
         source, look.reader, shape, look.rows, look.numbers, sums, levels, n_missing
     )
     rows.first_batch, rows.is_ragged = look.first, look.is_ragged
+    rows.label_column = look.label_column
     rows.text_columns = frozenset(feature for feature in levels if look.unions[feature].is_text)
     return Features(rows, look.names, rows.categories), look.sides.whole()
 
@@ -177,6 +179,7 @@ class _Look:
         self.names: list[str] | None = None
         self.unions: dict[int, LevelUnion] = {}
         self.sides, self.first, self._n_rows = Sides(), "", 0
+        self.label_column = ""
         self.is_ragged = True
 
     def add(self, number: int, batch: Batch) -> Features:
@@ -185,6 +188,7 @@ class _Look:
         n_rows, width = (int(size) for size in features.values.shape)
         if number == 0:
             self.first, self.names = batch.where, features.names
+            self.label_column = batch.label_column
             self.unions = {feature: LevelUnion() for feature in features.categories}
             # the columns of the first batch are those of all
             self.reader = replace(self.reader, categorical=sorted(self.unions) or None)
@@ -244,7 +248,7 @@ def read_batches(
         As for ``first_pass``.
     """
     labelled = names_files(batches) and given["label"] is None
-    options = {"label_column": 0 if labelled else None, **files}
+    options = {"label_column": FIRST if labelled else None, **files}
     reading = reading_of({"categorical_features": categorical, **options})
     source = source_of(batches, reading)
     features, sides = first_pass(source, missing=missing, categorical=categorical, names=names)

@@ -57,7 +57,8 @@ class MadeOfBatches(DatasetColumns):
             takes no column of CSV and TSV: there ``"from_dtype"`` takes columns with text in one
             of the first 1000 lines, and text in another column is an error.
         **files : object
-            ``label_column`` (default 0, or None if ``label`` is given), ``qid_column``, ``header``,
+            ``label_column`` (default 0, or None if ``label`` is given; without it, an error where
+            another column is called label, target, y or class), ``qid_column``, ``header``,
             ``one_based`` and ``file_format`` as in ``read_table``; ``batch_rows``, the rows that
             are read at a time; ``share=(rank, size)``, which deals the files to processes: each
             gets neighbours in their order, of about as many bytes.

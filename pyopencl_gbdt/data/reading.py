@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.data.batch_parts import BATCH_BYTES
+from pyopencl_gbdt.data.label_column import FIRST
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 
@@ -21,7 +22,8 @@ class Reading:
     ----------
     label_column : int, str or None
         In tables and ``.npy``: the column of the label; None if there is none. In libsvm text and
-        npz, None ignores the labels.
+        npz, None ignores the labels. ``FIRST`` is refused where another column of a table is
+        called as labels are.
     qid_column : int, str or None
         In tables: the column of query ids.
     header : bool or "auto"
@@ -37,7 +39,7 @@ class Reading:
         ``batch_files.dealt``. None: all files.
     """
 
-    label_column: int | str | None = 0
+    label_column: int | str | None = FIRST
     qid_column: int | str | None = None
     header: bool | str = "auto"
     one_based: bool = False

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.data import check_target
-from pyopencl_gbdt.data.batches import has_batches
+from pyopencl_gbdt.data.batches import has_batches, names_files
 from pyopencl_gbdt.data.check import column_names, has_text_names
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
@@ -28,6 +28,8 @@ from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.estimators.warm_start import joined_history, missing_rounds
+from pyopencl_gbdt.logger import tell
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble, write_model
 from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.objectives.custom import custom_objective
@@ -70,6 +72,7 @@ class Base(FittedModel, Parametrised):
         sample_weight: Any = None,
         *,
         base_margin: Any = None,
+        label_column: int | str | None = None,
         eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
         sample_weight_eval_set: Sequence[Any] | None = None,
         base_margin_eval_set: Sequence[Any] | None = None,
@@ -92,11 +95,14 @@ class Base(FittedModel, Parametrised):
         y : (n_rows,) array-like, or (n_rows, n_targets)
             A regressor takes numbers. A classifier takes distinct labels of any type, or an array
             of shape (n_rows, n_labels) that is 1 if the row has the label, else 0. None: batches
-            have the labels, in files the first column.
+            have the labels, files by ``label_column``.
         sample_weight : (n_rows,) array-like or None
             Weights >= 0; a row of weight k counts as k equal rows.
         base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
             The margin that each row starts from, instead of ``base_score``.
+        label_column : int, str or None
+            Where X is files: the number or name of the label's column. None: the first one, which
+            a message names; an error where another is called label, target, y or class.
         eval_set : list of (X, y), one (X, y), or None
             Sets whose metrics are computed after every round; see ``evals_result``.
         sample_weight_eval_set, base_margin_eval_set : list of array-like or None
@@ -125,6 +131,11 @@ class Base(FittedModel, Parametrised):
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; give one"
             )
+        if label_column is not None and not names_files(X):
+            raise ParameterError(
+                f"label_column={show(label_column)}: expected None, as X is of type "
+                f"{type(X).__name__} and names no file; give the labels as y"
+            )
         shape: tuple[int, ...] = getattr(y, "shape", ())
         if len(shape) == 2 and shape[1] == 1:
             warnings.warn(
@@ -138,7 +149,7 @@ class Base(FittedModel, Parametrised):
         sets = (eval_set, sample_weight_eval_set, base_margin_eval_set)
         before = self._before(xgb_model, init_model)
         try:
-            data, evals, names = self._data(given, sets, asked)
+            data, evals, names = self._data(given, sets, asked, label_column)
             if before is not None:
                 self._check_before(before)
             params, former = self._training_parameters(), self._former()
@@ -167,7 +178,11 @@ class Base(FittedModel, Parametrised):
         return self
 
     def _data(
-        self, given: tuple[Any, Any, Any, Any], sets: tuple[Any, Any, Any], asked: Any
+        self,
+        given: tuple[Any, Any, Any, Any],
+        sets: tuple[Any, Any, Any],
+        asked: Any,
+        label_column: int | str | None,
     ) -> tuple[Dataset, list[tuple[Dataset, str]], list[str] | None]:
         """Return the checked training rows, evaluation sets and column names.
 
@@ -176,8 +191,13 @@ class Base(FittedModel, Parametrised):
         X, y, sample_weight, base_margin = given
         own = self._extra(None)
         same = GivenRows(X, y, sample_weight, base_margin, tuple(own.values()))
-        rows = rows_in_batches(given, own, missing=self.missing, categorical=asked)
+        rows = rows_in_batches(
+            given, own, missing=self.missing, categorical=asked, label_column=label_column
+        )
         if rows is not None:
+            if rows.label_column and self.verbosity != 0:
+                hint = "" if label_column is not None else "; label_column= of fit names another"
+                tell(f"the label is {rows.label_column}{hint}")
             y, sample_weight, base_margin = rows.y, rows.weight, rows.base_margin
             features, own = rows.features, rows.more
         else:
@@ -189,7 +209,7 @@ class Base(FittedModel, Parametrised):
             features, labels, weight, None, base_margin, columns, missing=self.missing, **own
         )
         same = replace(same, weight=weight)
-        evals = evaluation_sets(*sets, same, data, self._known_labels, self._extra)
+        evals = evaluation_sets(*sets, same, data, self._known_labels, self._extra, label_column)
         return data, evals, features.names if has_text_names(X) else None
 
     def _forget_labels(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batches import names_files
 from pyopencl_gbdt.data.check import column_names
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
@@ -44,6 +45,7 @@ def evaluation_sets(
     data: Dataset,
     to_labels: Callable[[Any, int, int], F32],
     extra: Callable[[int], dict[str, Any]],
+    label_column: int | str | None = None,
 ) -> list[tuple[Dataset, str]]:
     """Return the checked evaluation sets, with names ``validation_0``, ``validation_1``, ...
 
@@ -60,6 +62,8 @@ def evaluation_sets(
         Checks labels; its arguments are labels, number of rows and index of the set.
     extra : callable
         Returns further arguments of ``Dataset`` for the set with this index.
+    label_column : int, str or None
+        That of ``fit``: sets that are files without labels of their own have it too.
 
     Raises
     ------
@@ -76,9 +80,11 @@ def evaluation_sets(
             n_features = data.n_features
             name, missing = f"eval_set[{i}]", data.missing
             given_rows = (X, y, own_weights[i], own_margins[i])
+            in_files = label_column if y is None and names_files(X) else None
             found = rows_in_batches(
-                given_rows, more, missing=missing, levels=data.categories, name=name
-            )
+                given_rows, more, missing=missing, levels=data.categories, name=name,
+                label_column=in_files,
+            )  # fmt: skip
             if found is None:
                 check_columns(column_names(X, name), data.feature_names, name)
                 features = check_features(

@@ -57,6 +57,7 @@ class GBDTRanker(Base):
         group: Any = None,
         qid: Any = None,
         base_margin: Any = None,
+        label_column: int | str | None = None,
         eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
         eval_group: Sequence[Any] | None = None,
         eval_qid: Sequence[Any] | None = None,
@@ -86,7 +87,7 @@ class GBDTRanker(Base):
         eval_set : list of (X, y), one (X, y), or None
         eval_group, eval_qid : list of array-like, or None
             The queries of every set.
-        base_margin, sample_weight_eval_set, base_margin_eval_set
+        base_margin, label_column, sample_weight_eval_set, base_margin_eval_set
             As in ``GBDTRegressor.fit``.
         xgb_model, init_model, categorical_feature, cat_features, verbose, profile
             As in ``GBDTRegressor.fit``.
@@ -113,7 +114,8 @@ class GBDTRanker(Base):
         self._queries += [{"qid": q, "group": g} for q, g in zip(ids, groups, strict=True)]
         try:
             return super().fit(
-                X, y, sample_weight, base_margin=base_margin, eval_set=pairs or None,
+                X, y, sample_weight, base_margin=base_margin,
+                label_column=label_column, eval_set=pairs or None,
                 sample_weight_eval_set=sample_weight_eval_set,
                 base_margin_eval_set=base_margin_eval_set, xgb_model=xgb_model,
                 init_model=init_model, categorical_feature=categorical_feature,
