@@ -31,6 +31,10 @@ class MissingFileError(DataError, FileNotFoundError):
     """A file to be read does not exist."""
 
 
+class DataWarning(UserWarning):
+    """Data can be used, but perhaps not as they were meant."""
+
+
 class ModelFormatError(GBDTError, ValueError):
     """A model file is truncated, malformed or inconsistent."""
 

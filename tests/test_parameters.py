@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from pyopencl_gbdt import GBDTRegressor
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import IGNORED, TABLE, XGBOOST_ONLY
@@ -278,7 +279,9 @@ def test_other_values_of_xgboost_are_refused(name):
         {"interaction_constraints": []},
         {"feature_types": np.array([])},
         {"n_jobs": -1},
-        {"nthread": "all"},
+        {"nthread": "4"},
+        {"n_jobs": np.int64(2)},
+        {"n_jobs": None},
         {"enable_categorical": np.False_},
     ],
 )
@@ -297,6 +300,15 @@ def test_neutral_values_in_other_types(given):
 def test_values_that_would_matter(given):
     with pytest.raises(ParameterError, match="known from XGBoost, not supported yet"):
         Parameters.from_dict(given)
+
+
+@pytest.mark.parametrize("value", ["all", 2.5, True, [1]])
+def test_what_is_no_number_of_threads(value):
+    words = r"expected a number of threads, -1 for all, or None; it has no effect"
+    with pytest.raises(ParameterError, match=words):
+        Parameters.from_dict({"nthread": value})
+    with pytest.raises(ParameterError, match=f"^n_jobs=.*{words}"):
+        GBDTRegressor(n_jobs=value).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_parameters_are_frozen_and_replace_checks():

@@ -64,4 +64,5 @@ def batched_table(
         sides.get("qid"),
         features.categories,
         features.codes_apart,
+        features.remarks,
     )

@@ -220,7 +220,10 @@ class _Taker:
 
     def __call__(self, *positional: Any, **parts: Any) -> None:
         if positional:
-            parts = {"data": positional[0], **parts}
+            raise DataTypeError(
+                f"next(input_data) of batches gave input_data {plural(len(positional), 'argument')}"
+                " by position: expected names, as XGBoost does; write input_data(data=X, label=y)"
+            )
         self._taken.append(parts)
 
 

@@ -54,6 +54,7 @@ def check_matrix(
     allow_missing: bool = True,
     missing: float | None = None,
     coded: Mapping[int, NDArray[np.float32]] | None = None,
+    blurred: dict[int, str] | None = None,
 ) -> tuple[NDArray[np.float32], list[str] | None]:
     """Check a feature matrix and convert it to float32.
 
@@ -74,6 +75,8 @@ def check_matrix(
         A number that also means "missing".
     coded : mapping of int to float32 array, shape (n_rows,), or None
         Columns that are taken from here instead of X: codes of categories.
+    blurred : dict of int to str, or None
+        Written: columns with whole numbers that float32 cannot tell apart, and two of these.
 
     Returns
     -------
@@ -91,21 +94,25 @@ def check_matrix(
     if is_frame(X):
         names = frame_names(X, Source(name))
         check_shape(X.shape, name, n_features)
-        return _frame_to_float32(X, Source(name, names), allow_missing, absent, coded), names
+        scan = Scan(Source(name, names), allow_missing=allow_missing, blurred=blurred)
+        return _frame_to_float32(X, scan, absent, coded), names
     if is_table(X):
         table = open_table(X, Source(name))
         check_shape(table.shape, name, n_features)
-        return _table_to_float32(
-            table, Source(name, table.names), allow_missing, absent, coded
-        ), table.names
+        scan = Scan(Source(name, table.names), allow_missing=allow_missing, blurred=blurred)
+        return _table_to_float32(table, scan, absent, coded), table.names
     source = Source(name)
     array = as_array(X, source)
     check_shape(array.shape, name, n_features)
     if coded:
         table = Table([], [plain_column(array, column) for column in range(array.shape[1])])
-        return _table_to_float32(table, source, allow_missing, absent, coded), None
+        scan = Scan(source, allow_missing=allow_missing, blurred=blurred)
+        return _table_to_float32(table, scan, absent, coded), None
     numeric = as_numeric(array, source)
-    return to_float32(numeric, source, allow_missing=allow_missing, missing=absent), None
+    found = to_float32(
+        numeric, source, allow_missing=allow_missing, missing=absent, blurred=blurred
+    )
+    return found, None
 
 
 def column_names(X: Any, name: str = "X") -> list[str] | None:
@@ -161,8 +168,7 @@ def check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> No
 
 def _frame_to_float32(
     frame: Any,
-    source: Source,
-    allow_missing: bool,
+    scan: Scan,
     missing: float,
     coded: Mapping[int, NDArray[np.float32]],
 ) -> NDArray[np.float32]:
@@ -171,25 +177,30 @@ def _frame_to_float32(
     first = dtypes[0]
     alike = isinstance(first, np.dtype) and first.kind in NUMERIC_KINDS and len(set(dtypes)) == 1
     if alike and not coded:
-        return to_float32(frame.to_numpy(), source, allow_missing=allow_missing, missing=missing)
+        return to_float32(
+            frame.to_numpy(),
+            scan.source,
+            allow_missing=scan.allow_missing,
+            missing=missing,
+            blurred=scan.blurred,
+        )
     matrix = np.empty(frame.shape, np.float32)
-    scan = Scan(source, allow_missing=allow_missing)
     for column in range(frame.shape[1]):
         if column in coded:
             matrix[:, column] = coded[column]
             continue
-        given = series_to_numeric(frame.iloc[:, column], source, column)
+        given = series_to_numeric(frame.iloc[:, column], scan.source, column)
         narrow = matrix[:, column : column + 1]
         fill(narrow, given, missing)
         scan.add(given, narrow, column=column)
+        scan.compare(given, narrow, column, whole=getattr(dtypes[column], "kind", "O") in "iu")
     scan.finish()
     return matrix
 
 
 def _table_to_float32(
     table: Table,
-    source: Source,
-    allow_missing: bool,
+    scan: Scan,
     missing: float,
     coded: Mapping[int, NDArray[np.float32]],
 ) -> NDArray[np.float32]:
@@ -197,12 +208,11 @@ def _table_to_float32(
     columns = [
         coded[number].reshape(-1, 1)
         if number in coded
-        else column_to_numeric(column, source, number)
+        else column_to_numeric(column, scan.source, number)
         for number, column in enumerate(table.columns)
     ]
     n_rows, n_columns = len(columns[0]), len(columns)
     matrix = np.empty((n_rows, n_columns), np.float32)
-    scan = Scan(source, allow_missing=allow_missing)
     step = max(1, CHUNK // n_columns)
     for start in range(0, n_rows, step):
         for number, column in enumerate(columns):
@@ -210,5 +220,7 @@ def _table_to_float32(
             narrow = matrix[start : start + step, number : number + 1]
             fill(narrow, given, np.nan if number in coded else missing)
             scan.add(given, narrow, start, number)
+            if number not in coded:
+                scan.compare(given, narrow, number, whole=number in table.whole)
     scan.finish()
     return matrix

@@ -18,6 +18,7 @@ from pyopencl_gbdt.data.categories import (
     recode,
 )
 from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.remarks import unknown_levels
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import Source
 
@@ -65,15 +66,24 @@ def recoded(features: Features, categories: Categories, what: str) -> Features |
         return replace(features, values=rows, categories=dict(categories))
     assert isinstance(features.values, np.ndarray)
     values, apart = features.values.copy(), dict(features.codes_apart)
-    source = Source(what, features.names)
+    source, unknown = Source(what, features.names), dict(features.remarks.unknown)
     for column in changed:
         levels, where = categories[column], f"{what}: {source.column(column)}"
-        codes = recode(level_codes(features, column), own[column], levels, where)
+        given = level_codes(features, column)
+        codes = recode(given, own[column], levels, where)
         values[:, column] = as_float(codes, levels.n_levels)
         apart.pop(column, None)
         if has_to_stay(codes, levels.n_levels):
             apart[column] = codes
-    return replace(features, values=values, categories=dict(categories), codes_apart=apart)
+            pair = unknown_levels(codes, levels.n_levels, own[column].values, given)
+            unknown |= {column: pair} if pair else {}
+    return replace(
+        features,
+        values=values,
+        categories=dict(categories),
+        codes_apart=apart,
+        remarks=replace(features.remarks, unknown=unknown),
+    )
 
 
 def taken(codes: Mapping[int, I32], rows: npt.NDArray[np.int64]) -> dict[int, I32]:

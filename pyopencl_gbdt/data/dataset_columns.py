@@ -35,13 +35,15 @@ class DatasetColumns:
     def _take(self, given: Features) -> None:
         self._features, self.feature_names = given.values, given.names
         self.categories: Categories = given.categories
-        self._codes_apart = given.codes_apart
+        self._codes_apart, self._remarks = given.codes_apart, given.remarks
         self._values = given.values if isinstance(given.values, np.ndarray) else None
 
     @property
     def checked(self) -> Features:
         """The values, the names of the columns, and the levels of those that are categorical."""
-        return Features(self._features, self._feature_names, self.categories, self._codes_apart)
+        return Features(
+            self._features, self._feature_names, self.categories, self._codes_apart, self._remarks
+        )
 
     def level_codes(self, feature: int) -> I32:
         """Return the codes of a categorical column, int32 (n_rows,).

@@ -28,6 +28,7 @@ from pyopencl_gbdt.data.factorize import factorize
 from pyopencl_gbdt.data.foreign import is_on_device, to_host
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.data.narrow import check_missing
+from pyopencl_gbdt.data.remarks import Remarks, unknown_levels
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
 from pyopencl_gbdt.errors import DataError
@@ -56,12 +57,15 @@ class Features:
     codes_apart : mapping of int to int32 array, shape (n_rows,)
         All codes of columns that have levels unknown to training, or more levels than float32 has
         numbers; see `level_codes`.
+    remarks : Remarks
+        What to warn of: unknown levels where rows are predicted, blurred numbers in a training.
     """
 
     values: Values
     names: list[str] | None = None
     categories: Categories = field(default_factory=dict)
     codes_apart: Mapping[int, I32] = field(default_factory=dict)
+    remarks: Remarks = field(default_factory=Remarks)
 
 
 def check_features(
@@ -124,8 +128,11 @@ def check_features(
     given = raw.names if names is None else check_feature_names(names, raw.n_columns)
     columns = _chosen(categorical, levels, raw.n_columns, given, raw)
     if not columns:
-        values, own = check_matrix(raw.X, name=name, n_features=n_features, missing=missing)
-        return Features(values, own)
+        blurred: dict[int, str] = {}
+        values, own = check_matrix(
+            raw.X, name=name, n_features=n_features, missing=missing, blurred=blurred
+        )
+        return Features(values, own, remarks=Remarks(blurred=blurred))
     return _encoded(raw, Source(name, given), columns, levels, missing)
 
 
@@ -165,9 +172,12 @@ def _encoded(
         "give fewer rows or columns",
     )
     given = ((column, factorize(raw.column(column))) for column in columns)
-    categories, coded, apart = encoded(given, source, levels, check_missing(missing))
-    values, names = check_matrix(raw.X, name=source.name, missing=missing, coded=coded)
-    return Features(values, names, categories, apart)
+    categories, coded, apart, unknown = encoded(given, source, levels, check_missing(missing))
+    blurred: dict[int, str] = {}
+    values, names = check_matrix(
+        raw.X, name=source.name, missing=missing, coded=coded, blurred=blurred
+    )
+    return Features(values, names, categories, apart, Remarks(unknown, blurred))
 
 
 def encoded(
@@ -175,7 +185,7 @@ def encoded(
     source: Source,
     levels: Categories | None,
     missing: float = float("nan"),
-) -> tuple[dict[int, Levels], dict[int, F32], dict[int, I32]]:
+) -> tuple[dict[int, Levels], dict[int, F32], dict[int, I32], dict[int, str]]:
     """Encode categorical columns, given with their numbers.
 
     Returns
@@ -185,10 +195,13 @@ def encoded(
         What each column is in ``Features.values``.
     codes_apart : dict of int to int32 array
         As in ``Features``.
+    unknown : dict of int to str
+        As in ``Remarks``.
     """
     categories: dict[int, Levels] = {}
     coded: dict[int, F32] = {}
     apart: dict[int, I32] = {}
+    unknown: dict[int, str] = {}
     for number, column in columns:
         where = f"{source.name}: {source.column(number)}"
         known = None if levels is None else levels[number]
@@ -197,4 +210,6 @@ def encoded(
         coded[number] = as_float(codes, own.n_levels)
         if has_to_stay(codes, own.n_levels):
             apart[number] = codes
-    return categories, coded, apart
+            pair = unknown_levels(codes, own.n_levels, column.distinct, column.places)
+            unknown |= {number: pair} if pair else {}
+    return categories, coded, apart, unknown

@@ -25,6 +25,7 @@ from pyopencl_gbdt.data.kept_batches import KeptBatches
 from pyopencl_gbdt.data.label_column import FIRST
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.reading import reading_of
+from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.data.targets import check_base_margin, check_target, check_vector
 from pyopencl_gbdt.data.threads import n_missing
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -165,7 +166,8 @@ def first_pass(
     rows.first_batch, rows.is_ragged = look.first, look.is_ragged
     rows.label_column = look.label_column
     rows.text_columns = frozenset(feature for feature in levels if look.unions[feature].is_text)
-    return Features(rows, look.names, rows.categories), look.sides.whole()
+    remarks = Remarks(blurred=look.blurred)
+    return Features(rows, look.names, rows.categories, remarks=remarks), look.sides.whole()
 
 
 class _Look:
@@ -180,6 +182,7 @@ class _Look:
         self.unions: dict[int, LevelUnion] = {}
         self.sides, self.first, self._n_rows = Sides(), "", 0
         self.label_column = ""
+        self.blurred: dict[int, str] = {}
         self.is_ragged = True
 
     def add(self, number: int, batch: Batch) -> Features:
@@ -208,6 +211,7 @@ class _Look:
                 f"{batch.where} has categories in columns {sorted(features.categories)}: expected "
                 f"{sorted(self.unions)}, as in {self.first}; convert the columns"
             )
+        self.blurred = {**features.remarks.blurred, **self.blurred}
         values = values_of(features, width)
         self.rows.append(n_rows)
         self.widths.append(width)

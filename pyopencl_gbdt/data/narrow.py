@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.containers import CHUNK
+from pyopencl_gbdt.data.remarks import MOST_WHOLE, equal_in_float32
 from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import Source, plural, show
@@ -30,11 +31,17 @@ class Scan:
         Describes the input in error messages.
     allow_missing : bool
         Whether NaN is allowed.
+    blurred : dict of int to str, or None
+        Written: columns with two whole numbers that are equal in float32, and these. None: they
+        are not searched for.
     """
 
-    def __init__(self, source: Source, *, allow_missing: bool) -> None:
+    def __init__(
+        self, source: Source, *, allow_missing: bool, blurred: dict[int, str] | None = None
+    ) -> None:
         self.source = source
         self.allow_missing = allow_missing
+        self.blurred = blurred
         self.count = dict.fromkeys(_TROUBLES, 0)
         self.first: dict[str, tuple[int, int, object]] = {}
 
@@ -59,6 +66,26 @@ class Scan:
             place = (row + block_row, column + block_column, given[block_row, block_column])
             self.first[trouble] = min(self.first.get(trouble, place), place, key=lambda p: p[:2])
 
+    def compare(
+        self,
+        given: NDArray[Any],
+        narrow: NDArray[np.float32],
+        column: int = 0,
+        *,
+        whole: bool = False,
+    ) -> None:
+        """Search a block of integers, or of floats that are ``whole``, for blurred numbers."""
+        long = given.dtype.kind in "iu" and given.dtype.itemsize >= 4
+        if self.blurred is None or not (long or whole) or not given.size:
+            return
+        if long and given.max() <= MOST_WHOLE and given.min() >= -MOST_WHOLE:
+            return
+        for number in range(given.shape[1]):
+            if column + number not in self.blurred:
+                pair = equal_in_float32(given[:, number], narrow[:, number])
+                if pair:
+                    self.blurred[column + number] = pair
+
     def finish(self) -> None:
         """Raise `DataError` if anything was found: how many values, the first, and what to do."""
         for trouble, (expected, move) in _TROUBLES.items():
@@ -80,6 +107,7 @@ def to_float32(
     *,
     allow_missing: bool = True,
     missing: float = float("nan"),
+    blurred: dict[int, str] | None = None,
 ) -> NDArray[np.float32]:
     """Convert to native float32 in C order and check that every value is finite.
 
@@ -92,6 +120,8 @@ def to_float32(
         Whether NaN is allowed.
     missing : float
         A number that also means "missing"; it becomes NaN.
+    blurred : dict of int to str, or None
+        Written, see `Scan`.
 
     Returns
     -------
@@ -107,7 +137,7 @@ def to_float32(
     flags = numeric.flags
     ready = numeric.dtype == np.float32 and flags.c_contiguous and flags.aligned
     narrow = numeric if ready else np.empty(numeric.shape, np.float32)
-    scan = Scan(source, allow_missing=allow_missing)
+    scan = Scan(source, allow_missing=allow_missing, blurred=blurred)
     step = max(1, CHUNK // max(1, n_columns))
     if ready and not np.isnan(missing):
         blocks = (numeric[start : start + step] for start in range(0, n_rows, step))
@@ -118,6 +148,7 @@ def to_float32(
         block = narrow[start : start + step]
         if not ready:
             fill(block, numeric[start : start + step], missing)
+            scan.compare(numeric[start : start + step], block)
         return not (np.isfinite(block).all() or (allow_missing and not np.isinf(block).any()))
 
     starts = range(0, n_rows, step)

@@ -21,6 +21,7 @@ from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.files import ZIP_MAGIC, Data, lines_of, read_bytes, to_text
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.npz import read_npz
+from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError
 
@@ -50,6 +51,7 @@ class TableData:
     categories : mapping of int to Levels
         The levels of each categorical column, whose codes `X` holds.
     codes_apart : mapping of int to int32 array
+    remarks : Remarks
         As in ``Features``.
     """
 
@@ -60,11 +62,12 @@ class TableData:
     qid: NDArray[np.int64] | None = None
     categories: Categories = field(default_factory=dict)
     codes_apart: Mapping[int, NDArray[np.int32]] = field(default_factory=dict)
+    remarks: Remarks = field(default_factory=Remarks)
 
     @property
     def features(self) -> Features:
         """The features, as ``Dataset`` takes them."""
-        return Features(self.X, self.feature_names, self.categories, self.codes_apart)
+        return Features(self.X, self.feature_names, self.categories, self.codes_apart, self.remarks)
 
 
 def read_table(
@@ -203,7 +206,14 @@ def _of_features(
 ) -> TableData:
     assert isinstance(features.values, (np.ndarray, SparseMatrix))
     return TableData(
-        features.values, y, weight, features.names, qid, features.categories, features.codes_apart
+        features.values,
+        y,
+        weight,
+        features.names,
+        qid,
+        features.categories,
+        features.codes_apart,
+        features.remarks,
     )
 
 

@@ -17,6 +17,7 @@ from pyopencl_gbdt.data.category_columns import Column, as_objects
 from pyopencl_gbdt.data.csv_header import MISSING, Layout, kind_of, split
 from pyopencl_gbdt.data.features import Features, encoded
 from pyopencl_gbdt.data.files import lines_of
+from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source
 
@@ -123,7 +124,7 @@ def with_levels(
         if column in texts
     )
     texts.check(layout)
-    categories, coded, apart = encoded(columns, Source(str(layout.path), names), levels)
+    categories, coded, apart, unknown = encoded(columns, Source(str(layout.path), names), levels)
     for feature, codes in coded.items():
         X[:, feature] = codes
-    return Features(X, names, categories, apart)
+    return Features(X, names, categories, apart, Remarks(unknown))

@@ -35,7 +35,7 @@ from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
 from pyopencl_gbdt.parameters.foreign import answer_to
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.names import ROWS, check_n_jobs
 from pyopencl_gbdt.training.continuing import as_ensemble
 from pyopencl_gbdt.training.train import Model, train
 
@@ -56,6 +56,7 @@ class Base(FittedModel, Parametrised):
         """Raise an error for parameters that do not suit the estimator."""
         check_importance_kind(self.importance_type, "importance_type")
         check_switches(warm_start=self.warm_start)
+        check_n_jobs(self.n_jobs)
         named = self.objective is None or isinstance(self.objective, str)
         own = not named and custom_objective(self.objective) is not None
         if not own and (not named or answer_to("objective", self.objective)):

@@ -152,7 +152,7 @@ class Parametrised(Spelled):
     missing : float, default NaN
         A number in ``X`` that means "missing", besides NaN.
     n_jobs : int or None
-        Accepted for scikit-learn and ignored; the device decides how much runs in parallel.
+        Accepted for scikit-learn, without effect; the device decides how much runs in parallel.
     verbosity : int, default 1
         0 silent, 1 notes, 2 also the device and its kernels, 3 also every build.
     **others

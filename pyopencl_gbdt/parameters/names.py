@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import numbers
+import re
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -27,6 +29,7 @@ ROWS: dict[str, ParameterRow] = {
     for row in TABLE
     for spelling in (row.name, *row.aliases, *ALIASES.get(row.name, ()))
 }
+_WHOLE = re.compile(r"[-+]?[0-9]{1,9}")
 #: How many names an error message suggests.
 _SUGGESTIONS = 3
 #: What no table of parameters has, but ``train`` takes.
@@ -55,12 +58,24 @@ def unknown(name: object, known: Iterable[str], what: str = "parameter") -> Para
     return ParameterError(f"unknown {what} {show(name)}; did you mean {choice}?")
 
 
+def check_n_jobs(value: object, name: str = "n_jobs") -> None:
+    """Raise ``ParameterError`` unless this is a number of threads, which has no effect, or None."""
+    whole = isinstance(value, (numbers.Integral, str)) and not isinstance(value, bool)
+    if value is not None and not (whole and _WHOLE.fullmatch(str(value).strip())):
+        raise ParameterError(
+            f"{name}={show(value)}: expected a number of threads, -1 for all, or None; it has no "
+            "effect, as the device decides how much runs in parallel, so leave it out"
+        )
+
+
 def check_foreign(name: object, value: object) -> None:
     """Accept parameters that have no effect; raise ``ParameterError`` for others not in `TABLE`."""
     if not isinstance(name, str) or name not in (*IGNORED, *XGBOOST_ONLY, *ANSWERS):
         raise unknown(name, [*ROWS, *_BESIDES])
     if name in ANSWERS:
         check_answered(name, value)
+    if name in IGNORED:
+        check_n_jobs(value, name)
     if name not in XGBOOST_ONLY or value is None:
         return
     if not any(same(value, neutral) for neutral in XGBOOST_ONLY[name]):

@@ -172,7 +172,7 @@ TABLE: tuple[ParameterRow, ...] = (
 )  # fmt: skip
 
 IGNORED = frozenset({"n_jobs", "nthread"})
-"""Accepted and ignored, whatever their value: the device decides how much runs in parallel."""
+"""Numbers of threads, without effect: the device decides how much runs in parallel."""
 
 _EMPTY = ()
 XGBOOST_ONLY: dict[str, tuple[object, ...]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.reading import Reading
+from pyopencl_gbdt.data.remarks import Remarks, warn_of_unknown
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import plural
@@ -53,7 +54,10 @@ def rows_to_predict(
         batches: Iterator[tuple[Features, Any]] = ((part, None) for _, part in rows.parts())
     else:
         batches = _read(ensemble, X, missing)
+    unknown: Mapping[int, str] | None = None
     for features, own in batches:
+        here = features.remarks.unknown
+        unknown = here if unknown is None else {c: two for c, two in unknown.items() if c in here}
         first, end = end, end + features.values.shape[0]
         if own is not None and margins is not None:
             raise ParameterError(
@@ -62,7 +66,7 @@ def rows_to_predict(
             )
         if margins is not None and len(margins) < end:
             break
-        yield features, own if margins is None else margins[first:end]
+        yield replace(features, remarks=Remarks()), own if margins is None else margins[first:end]
     if not end:
         raise DataError("X: there is no batch: expected one or more; give rows")
     if margins is not None and len(margins) != end:
@@ -71,6 +75,7 @@ def rows_to_predict(
             f"base_margin has {plural(len(margins), 'value')}, X has {plural(end, 'row')}{more}: "
             "expected one value per row; pass the base_margin that belongs to X"
         )
+    warn_of_unknown(unknown or {}, ensemble.categories, ensemble.feature_names)
 
 
 def _read(ensemble: Ensemble, X: Any, missing: float | None) -> Iterator[tuple[Features, Any]]:

@@ -19,6 +19,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features, Values, check_features
 from pyopencl_gbdt.data.names import check_columns, check_feature_names
 from pyopencl_gbdt.data.narrow import check_missing
+from pyopencl_gbdt.data.remarks import warn_of_unknown
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -273,7 +274,13 @@ class Model:
         return features.values if statistics is None else RowsWithStatistics(statistics, features)
 
     def _checked(self, X: Any, missing: float | None) -> Features:
-        """Return checked rows; their categories have the codes of training."""
+        """Return checked rows, whose categories have the codes of training; may warn."""
+        features = self._coded(X, missing)
+        categories = self.ensemble.categories
+        warn_of_unknown(features.remarks.unknown, categories, self.ensemble.feature_names)
+        return features
+
+    def _coded(self, X: Any, missing: float | None) -> Features:
         n_features, levels = self.ensemble.n_features, self.ensemble.categories
         if isinstance(X, Dataset):
             check_shape((X.n_rows, X.n_features), "X", n_features)

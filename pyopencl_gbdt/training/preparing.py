@@ -13,6 +13,7 @@ import numpy as np
 from pyopencl_gbdt.arguments import check_callables
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.remarks import warn_of_blurred
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
@@ -70,6 +71,21 @@ _OF_DATA: dict[str, Any] = {
 }
 
 
+def _check_arguments(given: Mapping[str, Any]) -> None:
+    """Refuse arguments of other functions among the parameters."""
+    for name in ("early_stopping_rounds", "callbacks"):
+        value = given.get(name)
+        if not (value is None or value is False or same(value, ())):
+            raise ParameterError(
+                f"{name}: expected as an argument of train or an estimator; take it out of params"
+            )
+    for name, neutral in _OF_DATA.items():
+        if given.get(name) is not None and not same(given[name], neutral):
+            raise ParameterError(
+                f"{name}: expected as an argument of Dataset or an estimator; take it out of params"
+            )
+
+
 def prepare(
     params: Given,
     data: Dataset,
@@ -106,17 +122,7 @@ def prepare(
     check_callables(custom_metric=custom_metric)
     in_params = given.pop("eval_metric", None)
     eval_metric = in_params if eval_metric is None else eval_metric
-    for name in ("early_stopping_rounds", "callbacks"):
-        value = given.get(name)
-        if not (value is None or value is False or same(value, ())):
-            raise ParameterError(
-                f"{name}: expected as an argument of train or an estimator; take it out of params"
-            )
-    for name, neutral in _OF_DATA.items():
-        if given.get(name) is not None and not same(given[name], neutral):
-            raise ParameterError(
-                f"{name}: expected as an argument of Dataset or an estimator; take it out of params"
-            )
+    _check_arguments(given)
     for name in ("categorical_features", "categorical_feature", "cat_features"):
         given.pop(name, None)
     own = custom_objective(given.get("objective"))
@@ -131,6 +137,7 @@ def prepare(
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
     check_statistics(p, data, continued=before is not None)
     check_ordered(p, objective, data, continued=before is not None)
+    warn_of_blurred(data.checked.remarks.blurred, data.feature_names)
     p = resolved(p, data)
     check_batches(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")

@@ -68,6 +68,19 @@ def test_a_dataiter_of_xgboost(given):
     same(Dataset.from_batches(given), Dataset(X, Y, Y + 1))
 
 
+@pytest.mark.parametrize("n_parts", [1, 2, 3])
+def test_input_data_takes_names_alone(n_parts):
+    """XGBoost raises TypeError, too; the label was dropped."""
+
+    class ByPosition(AsIter):
+        def next(self, input_data):
+            return super().next(lambda **parts: input_data(*list(parts.values())[:n_parts]))
+
+    with pytest.raises(TypeError, match=r"by position: expected names.*label=y") as caught:
+        Dataset.from_batches(ByPosition())
+    assert isinstance(caught.value, DataError)
+
+
 @pytest.mark.thorough
 def test_an_iterator_that_xgboost_takes_too():
     xgboost = pytest.importorskip("xgboost")

@@ -1,0 +1,128 @@
+"""What a user may not have meant, though the data can be used: found while data are converted."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.categories import Categories
+from pyopencl_gbdt.errors import DataWarning
+from pyopencl_gbdt.messages import Source, plural, show
+
+#: float32 has every whole number up to this one.
+MOST_WHOLE = 2**24
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Remarks about columns, by their numbers.
+
+    Attributes
+    ----------
+    unknown : mapping of int to str
+        Columns none of whose levels are those of training: two of them.
+    blurred : mapping of int to str
+        Columns of whole numbers that float32 cannot tell apart: two of them.
+    """
+
+    unknown: Mapping[int, str] = field(default_factory=dict)
+    blurred: Mapping[int, str] = field(default_factory=dict)
+
+
+def unknown_levels(
+    codes: npt.NDArray[np.int32],
+    n_levels: int,
+    values: npt.NDArray[Any],
+    places: npt.NDArray[np.integer[Any]],
+) -> str:
+    """Return two levels of a column, none of whose levels is known; empty if one is.
+
+    Parameters
+    ----------
+    codes : int32 array, shape (n_rows,)
+        By the levels of training, as of `encode_column`.
+    n_levels : int
+        Number of these levels.
+    values : array
+        The column's own values.
+    places : int array, shape (n_rows,)
+        The index of each row's value in ``values``.
+    """
+    unknown = codes == n_levels
+    if not unknown.any() or ((codes >= 0) & ~unknown).any():
+        return ""
+    rows = np.flatnonzero(unknown)
+    rows = rows[places[rows] < len(values)]  # an unknown level of levels before these has no value
+    if not rows.size:
+        return ""
+    others = rows[places[rows] != places[rows[0]]]
+    return " and ".join(show(values[places[row]]) for row in (rows[0], *others[:1]))
+
+
+def equal_in_float32(whole: npt.NDArray[Any], narrow: npt.NDArray[np.float32]) -> str:
+    """Return two different whole numbers that are equal in float32; empty if there are none.
+
+    Parameters
+    ----------
+    whole : integer array, or float array of whole numbers and NaN, shape (n_rows,)
+    narrow : float32 array, shape (n_rows,)
+        The same in float32.
+    """
+    large = np.abs(narrow) >= MOST_WHOLE
+    if not large.any():
+        return ""
+    whole, narrow = whole[large], narrow[large]
+    if (whole == narrow).all():  # none is rounded
+        return ""
+    order = np.argsort(narrow, kind="stable")
+    whole, narrow = whole[order], narrow[order]
+    same = np.flatnonzero((narrow[1:] == narrow[:-1]) & (whole[1:] != whole[:-1]))
+    return "" if not same.size else " and ".join(str(int(v)) for v in whole[same[0] :][:2])
+
+
+def warn_of_unknown(
+    unknown: Mapping[int, str], categories: Categories, names: Sequence[str] | None
+) -> None:
+    """Warn of columns none of whose levels the model knows; at most once."""
+    if unknown:
+        column = min(unknown)
+        known = " and ".join(map(show, categories[column].values[:2].tolist()))
+        _warn(
+            f"X: {Source('X', names).column(column)}{_others(unknown)}: no level is one of "
+            f"training, such as {unknown[column]}: expected levels such as {known}; the "
+            "column tells the model nothing about these rows; correct the spelling"
+        )
+
+
+def warn_of_blurred(blurred: Mapping[int, str], names: Sequence[str] | None) -> None:
+    """Warn of columns whose numbers float32 cannot tell apart; at most once."""
+    if blurred:
+        column = min(blurred)
+        _warn(
+            f"X: {Source('X', names).column(column)}{_others(blurred)}: {blurred[column]} are one "
+            f"number in float32: expected whole numbers up to {MOST_WHOLE}, as trees compare in "
+            "float32; subtract the smallest, name the column in categorical_features, or leave "
+            "it out"
+        )
+
+
+def _others(columns: Mapping[int, str]) -> str:
+    return f" and {plural(len(columns) - 1, 'other column')}" if len(columns) > 1 else ""
+
+
+def _warn(text: str) -> None:
+    """Warn at the line of the caller that is not of this library."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, DataWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]

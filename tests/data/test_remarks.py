@@ -1,0 +1,159 @@
+"""Warnings about data that can be used, but perhaps not as they were meant."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, GBDTRegressor, Model, train
+from pyopencl_gbdt.cli import main
+from pyopencl_gbdt.data.remarks import equal_in_float32
+from pyopencl_gbdt.errors import DataWarning
+from tests.conftest import TEST_DEVICE
+
+pd = pytest.importorskip("pandas")
+RNG = np.random.default_rng(3)
+FRAME = pd.DataFrame({"age": RNG.normal(size=60), "sex": ["male", "female"] * 30})
+Y = np.arange(60.0) % 7
+SMALL = {"n_estimators": 1, "max_depth": 2, "device": TEST_DEVICE}
+LARGE = 2**24
+
+
+def said(action: Callable[[], object]) -> list[warnings.WarningMessage]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        action()
+    return [one for one in caught if one.category is DataWarning]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return train(SMALL, Dataset(FRAME, Y))
+
+
+def polars(frame: Any) -> Any:
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+def arrow(frame: Any) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+GIVEN: dict[str, Callable[[Any], Any]] = {
+    "pandas": lambda frame: frame,
+    "categories": lambda frame: frame.astype({"sex": "category"}),
+    "polars": polars,
+    "arrow": arrow,
+    "objects": lambda frame: frame.to_numpy(object),
+    "dataset": Dataset,
+    "batches": lambda frame: lambda: iter([frame[:20], frame[20:]]),
+    "dataset of batches": lambda frame: Dataset.from_batches([frame[:20], frame[20:]]),
+}
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_unknown_levels_are_told_once_at_predict(model: Model, kind: str) -> None:
+    wrong = FRAME.assign(sex=FRAME["sex"] + " ")
+    (one,) = said(lambda: model.predict(GIVEN[kind](wrong), device=TEST_DEVICE))
+    assert "column 1 ('sex'): no level is one of training" in str(one.message)
+    both = {"'male '", "'female '"}
+    assert all(level in str(one.message) for level in both)
+    assert one.filename == __file__
+    for fine in (FRAME, FRAME.assign(sex=["male", "male "] * 30)):
+        assert not said(lambda rows=fine: model.predict(GIVEN[kind](rows), device=TEST_DEVICE))
+
+
+def test_what_is_missing_is_not_unknown(model: Model) -> None:
+    missing = FRAME.assign(sex=pd.Series([None] * 60, dtype=object))
+    assert not said(lambda: model.predict(missing, device=TEST_DEVICE))
+    parts = [FRAME[:20].assign(sex="m"), FRAME[20:]]
+    assert not said(lambda: model.predict(lambda: iter(parts), device=TEST_DEVICE))
+
+
+def test_unknown_levels_of_a_file(
+    model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    FRAME.assign(sex="man").to_csv(tmp_path / "rows.csv", index=False)
+    model.save_model(tmp_path / "m.json")
+    words = ["predict", str(tmp_path / "rows.csv"), "--model", str(tmp_path / "m.json")]
+    words += ["--no-label", "--device", TEST_DEVICE, "--out", str(tmp_path / "out.txt")]
+    assert main(words) == 0
+    assert "warning: X: column 1 ('sex'): no level is one of training, such as 'man': " in (
+        capsys.readouterr().err
+    )
+    path = tmp_path / "rows.csv"
+    assert len(said(lambda: model.predict(str(path), device=TEST_DEVICE))) == 1
+
+
+def ids(frame: Any) -> Any:
+    return frame.drop(columns="sex").assign(id=LARGE + np.arange(60))
+
+
+BLURRED: dict[str, Callable[[], Any]] = {
+    "int64": ids(FRAME)[["id", "id"]].to_numpy,
+    "uint32": lambda: ids(FRAME)[["id", "id"]].to_numpy().astype(np.uint32),
+    "pandas": lambda: ids(FRAME),
+    "pandas of one dtype": lambda: ids(FRAME)[["id"]],
+    "pandas with NA": lambda: ids(FRAME).astype({"id": "Int64"}).mask(RNG.random((60, 2)) < 0.1),
+    "pandas with categories": lambda: ids(FRAME).assign(sex=FRAME["sex"]),
+    "polars": lambda: polars(ids(FRAME)),
+    "polars with nulls": lambda: polars(ids(FRAME).astype({"id": "Int64"}).replace(LARGE, pd.NA)),
+    "arrow with nulls": lambda: arrow(ids(FRAME).astype({"id": "Int64"}).replace(LARGE, pd.NA)),
+}
+
+
+@pytest.mark.parametrize("kind", BLURRED)
+def test_integers_that_float32_cannot_tell_apart(kind: str) -> None:
+    X = BLURRED[kind]()
+    (one,) = said(lambda: GBDTRegressor(**SMALL).fit(X, Y))
+    assert "are one number in float32" in str(one.message)
+    assert str(LARGE)[:5] in str(one.message)
+    assert one.filename == __file__
+    assert not said(lambda: Dataset(X))
+
+
+def test_integers_without_narwhals(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = arrow(ids(FRAME).astype({"id": "Int64"}).replace(LARGE, pd.NA))
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    assert len(said(lambda: GBDTRegressor(**SMALL).fit(table, Y))) == 1
+
+
+def test_integers_in_batches_are_told_once() -> None:
+    X = LARGE + np.arange(60).reshape(-1, 1)
+    data = Dataset.from_batches([(X[:20], Y[:20]), (X[20:], Y[20:])])
+    assert len(said(lambda: train(SMALL, data))) == 1
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        LARGE + 2 * np.arange(60).reshape(-1, 1),
+        LARGE - np.arange(60).reshape(-1, 1),
+        np.full((60, 1), LARGE + 1),
+        (LARGE + np.arange(60.0)).reshape(-1, 1),
+    ],
+    ids=["even", "small", "equal", "floats"],
+)
+def test_numbers_that_stay_apart(X: np.ndarray) -> None:
+    assert not said(lambda: train(SMALL, Dataset(X, Y)))
+
+
+def test_levels_are_no_numbers() -> None:
+    own = {"categorical_features": ["id"]}
+    assert not said(lambda: train(SMALL, Dataset(ids(FRAME), Y, **own)))
+
+
+def test_equal_in_float32() -> None:
+    whole = np.array([5, LARGE + 1, -LARGE - 1, LARGE + 4, -LARGE, 7])
+    assert equal_in_float32(whole, whole.astype(np.float32)) in (
+        f"{-LARGE - 1} and {-LARGE}", f"{-LARGE} and {-LARGE - 1}"
+    )  # fmt: skip
+    with_nan = np.array([np.nan, LARGE + 1, LARGE, np.nan])
+    assert equal_in_float32(with_nan, with_nan.astype(np.float32)) == f"{LARGE + 1} and {LARGE}"
+    assert equal_in_float32(whole[:2], whole[:2].astype(np.float32)) == ""
