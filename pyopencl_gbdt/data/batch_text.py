@@ -136,15 +136,14 @@ def _delimited(layout: Layout, features: list[int], where: str) -> Batch:
     layout = replace(layout, texts=texts)
     X, y, qid = parse_rows(layout, _BLOCK_BYTES)
     names, of_label = feature_names(layout), described(layout.label, layout.names, layout.path)
-    own = {"qid": qid, "where": where, "label_column": of_label}
     if texts is None:
-        return Batch(X, y, feature_names=names, **own)
+        return Batch(X, y, qid=qid, feature_names=names, where=where, label_column=of_label)
     parts = [
         texts.column(column, X[:, feature]) if column in texts else X[:, feature]
         for feature, column in enumerate(columns)
     ]
     texts.check(layout)
-    return Batch(Table(names, parts), y, **own)
+    return Batch(Table(names, parts), y, qid=qid, where=where, label_column=of_label)
 
 
 def _texts(file: str) -> Generator[bytes, None, None]:

@@ -88,7 +88,7 @@ class NodeArrays:
         """Return a member of 0 and 1, or of booleans (XGBoost 1.x), as booleans; else raise."""
         numbers = self._numbers(name, int, np.int64)
         if numbers is not None and numbers.min() >= 0 and numbers.max() <= 1:
-            return numbers.astype(np.bool_)
+            return np.asarray(numbers, np.bool_)
         values = list(self._values(name))
         for node, value in enumerate(values):
             if type(value) not in (int, bool) or value not in (0, 1):

@@ -98,24 +98,27 @@ def _renumbered(tree: Tree, new_codes: Mapping[int, npt.NDArray[np.int64]], plac
     """Return a tree whose sets hold the places of levels in `Levels`."""
     if not tree.sets.size:
         return tree
-    sets, changed = [], False
-    for node in range(tree.n_nodes):
-        words = tree.sets[tree.set_begin[node] : tree.set_begin[node + 1]]
-        codes = new_codes.get(int(tree.feature[node])) if words.size else None
-        if codes is not None:
-            right = np.flatnonzero(unpacked(words))
-            if right[-1:].size and right[-1] >= codes.size:
-                place.entry(int(tree.feature[node])).fail(
-                    f"{right[-1] + 1} levels at least, as a tree has the code {right[-1]}"
-                )
-            bits = np.zeros(codes.size, np.bool_)
-            bits[codes[right]] = True
-            words, changed = packed(bits), True
-        sets.append(words)
+    begin, features = tree.set_begin.tolist(), tree.feature.tolist()
+    sets, changed = [tree.sets[a:b] for a, b in pairwise(begin)], False
+    for node in np.flatnonzero(np.diff(tree.set_begin)).tolist():
+        codes = new_codes.get(features[node])
+        if codes is None:
+            continue
+        words = sets[node]
+        highest = 32 * (words.size - 1) + int(words[-1]).bit_length() - 1
+        if highest >= codes.size:
+            place.entry(features[node]).fail(
+                f"{highest + 1} levels at least, as a tree has the code {highest}"
+            )
+        if (codes[1:] > codes[:-1]).all():  # the codes ascend: they are those of `Levels`
+            continue
+        bits = np.zeros(codes.size, np.bool_)
+        bits[codes[np.flatnonzero(unpacked(words))]] = True
+        sets[node], changed = packed(bits), True
     if not changed:
         return tree
-    words, begin = joined(sets)
-    return replace(tree, sets=words, set_begin=begin)
+    found, first = joined(sets)
+    return replace(tree, sets=found, set_begin=first)
 
 
 def _read_levels(entry: Cursor) -> npt.NDArray[Any] | None:

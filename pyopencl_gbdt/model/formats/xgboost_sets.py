@@ -17,17 +17,15 @@ import numpy as np
 
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.node_arrays import NodeArrays
+from pyopencl_gbdt.model.formats.set_arrays import MOST_CATEGORY, MOST_WORDS, SetArrays
 from pyopencl_gbdt.model.sets import U32, packed
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 
-#: Categories are whole numbers in float32.
-MOST_CATEGORY = 2**24 - 1
 _MEMBERS_OF = itemgetter(
     "categories", "categories_nodes", "categories_segments", "categories_sizes"
 )
-_NO_SETS, _INTEGERS = ([], [], [], []), {int}
-#: Words of all sets of a tree: a short file must not take much memory.
-MOST_WORDS = 2**26
+_NO_SETS: tuple[list[int], ...] = ([], [], [], [])
+_INTEGERS = {int}
 
 
 def written_sets(tree: Tree) -> dict[str, Any]:
@@ -51,15 +49,20 @@ def read_all_sets(nodes: NodeArrays) -> dict[int, U32]:
     ModelFormatError
         See `read_sets`.
     """
-    found: dict[int, U32] = {}
     entries: list[Any] = nodes.trees.array()
-    no_kinds = {size: [0] * size for size in set(nodes.sizes.tolist())}
-    facts = zip(entries, nodes.sizes.tolist(), nodes.begin.tolist(), strict=False)
-    for index, (entry, size, first) in enumerate(facts):
-        if not _plainly_without(entry, no_kinds[size]):
-            tree = nodes.trees.entry(index)
-            sets = read_sets(tree, size, f"tree_param.num_nodes of {tree.place}")
-            found |= {first + node: words for node, words in sets.items()}
+    lengths = nodes.sizes.tolist()
+    no_kinds = {size: [0] * size for size in set(lengths)}
+    some = [i for i, one in enumerate(entries) if not _plainly_without(one, no_kinds[lengths[i]])]
+    if not some:
+        return {}
+    sets = SetArrays.of(entries, some)
+    if sets is not None and sets.is_plain(nodes.sizes[some]):
+        return sets.words(nodes.begin[some])
+    found: dict[int, U32] = {}
+    for index in some:
+        tree, first = nodes.trees.entry(index), int(nodes.begin[index])
+        own = read_sets(tree, lengths[index], f"tree_param.num_nodes of {tree.place}")
+        found |= {first + node: words for node, words in own.items()}
     return found
 
 

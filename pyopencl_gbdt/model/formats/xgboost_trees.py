@@ -121,8 +121,9 @@ def _spelled_sizes(tree: object) -> tuple[str, str, str] | None:
     nodes = parameters.get("num_nodes")
     deleted = parameters.get("num_deleted", "0")
     outputs = parameters.get("size_leaf_vector", "1")
-    known = type(nodes) is str and type(deleted) is str and type(outputs) is str
-    return (nodes, deleted, outputs) if known else None
+    if isinstance(nodes, str) and isinstance(deleted, str) and isinstance(outputs, str):
+        return nodes, deleted, outputs
+    return None
 
 
 def _read_parameters(cursor: Cursor) -> tuple[int, int]:
@@ -173,7 +174,8 @@ def _other_numbering(nodes: NodeArrays, left: I64, right: I64, parents: I64) -> 
     first = nodes.begin[:-1]
     wrong[first] |= (parents[first] != XGBOOST_NONE) & (parents[first] != NO_NODE)
     n_inner = np.add.reduceat(inner.astype(np.int64), first)
-    return np.logical_or.reduceat(wrong, first) | (nodes.sizes != 2 * n_inner + 1)
+    found: Bools = np.logical_or.reduceat(wrong, first) | (nodes.sizes != 2 * n_inner + 1)
+    return found
 
 
 def _counts_before(marked: Bools, begin: I64) -> I64:
