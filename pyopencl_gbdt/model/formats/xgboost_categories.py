@@ -91,11 +91,17 @@ def read_categories(
             if found[feature].wrong():
                 entries[feature].member("values").fail("distinct levels")
             new_codes[feature] = np.argsort(places)
-    return found, [_renumbered(tree, new_codes, place) for tree in trees]
+    same = {feature for feature, codes in new_codes.items() if (np.diff(codes) == 1).all()}
+    return found, [_renumbered(tree, new_codes, same, place) for tree in trees]
 
 
-def _renumbered(tree: Tree, new_codes: Mapping[int, npt.NDArray[np.int64]], place: Cursor) -> Tree:
-    """Return a tree whose sets hold the places of levels in `Levels`."""
+def _renumbered(
+    tree: Tree, new_codes: Mapping[int, npt.NDArray[np.int64]], same: set[int], place: Cursor
+) -> Tree:
+    """Return a tree whose sets hold the places of levels in `Levels`.
+
+    ``same`` are the features whose codes stay.
+    """
     if not tree.sets.size:
         return tree
     begin, features = tree.set_begin.tolist(), tree.feature.tolist()
@@ -111,6 +117,8 @@ def _renumbered(tree: Tree, new_codes: Mapping[int, npt.NDArray[np.int64]], plac
                 f"{highest + 1} levels at least, as a tree has the code {highest}"
             )
         if (codes[1:] > codes[:-1]).all():  # the codes ascend: they are those of `Levels`
+            continue
+        if features[node] in same:
             continue
         bits = np.zeros(codes.size, np.bool_)
         bits[codes[np.flatnonzero(unpacked(words))]] = True
