@@ -7,21 +7,25 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+import xgboost
 
+from pyopencl_gbdt import Model
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
+from tests.conftest import TEST_DEVICE
 from tests.model.samples import document, make_ensemble, saved, train
 
-Model = dict[str, Any]
+Document = dict[str, Any]
 
 
-def trees_of(model: Model) -> list[Model]:
-    found: list[Model] = model["learner"]["gradient_booster"]["model"]["trees"]
+def trees_of(model: Document) -> list[Document]:
+    found: list[Document] = model["learner"]["gradient_booster"]["model"]["trees"]
     return found
 
 
-def with_trees(model: Model, trees: list[Model]) -> str:
+def with_trees(model: Document, trees: list[Document]) -> str:
     """Return a document with these trees in place of the model's."""
     count = len(trees)
     inner = model["learner"]["gradient_booster"]["model"]
@@ -62,7 +66,25 @@ def test_trees_read_together_are_those_read_alone(parameters: dict[str, Any]) ->
     model = document(saved(train(6, **parameters)))
     trees = trees_of(model)
     alone = [from_xgboost_json(with_trees(model, [tree])).trees[0] for tree in trees]
-    assert from_xgboost_json(with_trees(model, trees)).trees == alone
+    together = from_xgboost_json(with_trees(model, trees)).trees
+    assert together == alone
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(one.file_numbers, other.file_numbers)
+
+
+def test_leaves_keep_the_numbers_of_the_file_where_levels_are_sorted() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    town = pd.Categorical.from_codes(rng.integers(0, 6, 300), list("fdbeca"))
+    frame = pd.DataFrame({"town": town, "age": rng.normal(size=300)})
+    rows = xgboost.DMatrix(frame, town.codes + frame["age"], enable_categorical=True)
+    own = {"grow_policy": "lossguide", "max_leaves": 9, "max_depth": 0, "max_cat_to_onehot": 1}
+    text = saved(xgboost.train(own, rows, 3))
+    model = Model(from_xgboost_json(text))
+    assert any(tree.file_numbers is not None for tree in model.ensemble.trees)
+    theirs = xgboost.Booster(model_file=bytearray(text)).predict(rows, pred_leaf=True)
+    found = model.predict(frame, pred_leaf=True, device=TEST_DEVICE)
+    np.testing.assert_array_equal(found, theirs)
 
 
 @pytest.mark.parametrize(

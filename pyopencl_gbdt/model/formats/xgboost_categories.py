@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.category_columns import as_objects
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
-from pyopencl_gbdt.model.sets import joined, packed, unpacked
+from pyopencl_gbdt.model.sets import U32, joined, packed, unpacked
 from pyopencl_gbdt.model.tree import Tree
 
 #: XGBoost's codes of int8, uint8, int16, int32 and int64; the last is written.
@@ -105,28 +105,27 @@ def _renumbered(
     if not tree.sets.size:
         return tree
     begin, features = tree.set_begin.tolist(), tree.feature.tolist()
-    sets, changed = [tree.sets[a:b] for a, b in pairwise(begin)], False
-    for node in np.flatnonzero(np.diff(tree.set_begin)).tolist():
+    changed: dict[int, U32] = {}
+    for node in np.flatnonzero(tree.split_kind).tolist():
         codes = new_codes.get(features[node])
         if codes is None:
             continue
-        words = sets[node]
+        words = tree.sets[begin[node] : begin[node + 1]]
         highest = 32 * (words.size - 1) + int(words[-1]).bit_length() - 1
         if highest >= codes.size:
             place.entry(features[node]).fail(
                 f"{highest + 1} levels at least, as a tree has the code {highest}"
             )
-        if (codes[1:] > codes[:-1]).all():  # the codes ascend: they are those of `Levels`
-            continue
-        if features[node] in same:
-            continue
-        bits = np.zeros(codes.size, np.bool_)
-        bits[codes[np.flatnonzero(unpacked(words))]] = True
-        sets[node], changed = packed(bits), True
+        if features[node] not in same:
+            bits = np.zeros(codes.size, np.bool_)
+            bits[codes[np.flatnonzero(unpacked(words))]] = True
+            changed[node] = packed(bits)
     if not changed:
         return tree
-    found, first = joined(sets)
-    return replace(tree, sets=found, set_begin=first)
+    sets = [changed.get(node, tree.sets[a:b]) for node, (a, b) in enumerate(pairwise(begin))]
+    words, first = joined(sets)
+    found = replace(tree, sets=words, set_begin=first)
+    return found if tree.file_numbers is None else found.numbered_in_file(tree.file_numbers)
 
 
 def _read_levels(entry: Cursor) -> npt.NDArray[Any] | None:
