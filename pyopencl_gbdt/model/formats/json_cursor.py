@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import reprlib
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -107,12 +107,14 @@ class Cursor:
 
     def integers(self, low: int, high: int, length: int | None = None, why: str = "") -> list[int]:
         """Return this value as a list of integers low..high, or raise."""
-        numbers: list[int] = []
-        for index, number in enumerate(self.array(length, why)):
-            if type(number) is not int or not low <= number <= high:
-                self.entry(index).fail(f"an integer {low}..{high}")
-            numbers.append(number)
-        return numbers
+        numbers: list[Any] = self.array(length, why)
+        if not {int}.issuperset(map(type, numbers)) or (
+            numbers and not low <= min(numbers) <= max(numbers) <= high
+        ):
+            for index, number in enumerate(numbers):
+                if type(number) is not int or not low <= number <= high:
+                    self.entry(index).fail(f"an integer {low}..{high}")
+        return list(numbers)
 
     def flags(self, length: int, why: str) -> list[bool]:
         """Return this array of 0 and 1, or of booleans (XGBoost 1.x), as a list; else raise."""

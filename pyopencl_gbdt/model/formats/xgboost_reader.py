@@ -308,10 +308,11 @@ def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[
             f"a multiple of {n_outputs} outputs times num_parallel_tree={n_parallel}"
         )
     groups = model.member("tree_info")
-    for index, group in enumerate(groups.integers(0, XGBOOST_NONE, n_trees, why)):
-        output = index // n_parallel % n_outputs
-        if group != output:
-            groups.entry(index).fail(f"{output}, the outputs' numbers in order")
+    given = np.array(groups.integers(0, XGBOOST_NONE, n_trees, why), np.int64)
+    outputs = np.arange(n_trees) // n_parallel % n_outputs
+    if (given != outputs).any():
+        index = int(np.argmax(given != outputs))
+        groups.entry(index).fail(f"{outputs[index]}, the outputs' numbers in order")
     if model.has("iteration_indptr"):
         _check_iterations(model.member("iteration_indptr"), n_trees)
     return trees, n_parallel
