@@ -128,11 +128,13 @@ def check_features(
     given = raw.names if names is None else check_feature_names(names, raw.n_columns)
     columns = _chosen(categorical, levels, raw.n_columns, given, raw)
     if not columns:
-        blurred: dict[int, str] = {}
+        blurred: dict[int, str] | None = (
+            {} if levels is None else None
+        )  # rows to predict are not searched
         values, own = check_matrix(
             raw.X, name=name, n_features=n_features, missing=missing, blurred=blurred
         )
-        return Features(values, own, remarks=Remarks(blurred=blurred))
+        return Features(values, own, remarks=Remarks(blurred=blurred or {}))
     return _encoded(raw, Source(name, given), columns, levels, missing)
 
 
@@ -173,11 +175,11 @@ def _encoded(
     )
     given = ((column, factorize(raw.column(column))) for column in columns)
     categories, coded, apart, unknown = encoded(given, source, levels, check_missing(missing))
-    blurred: dict[int, str] = {}
+    blurred: dict[int, str] | None = {} if levels is None else None
     values, names = check_matrix(
         raw.X, name=source.name, missing=missing, coded=coded, blurred=blurred
     )
-    return Features(values, names, categories, apart, Remarks(unknown, blurred))
+    return Features(values, names, categories, apart, Remarks(unknown, blurred or {}))
 
 
 def encoded(

@@ -92,11 +92,11 @@ def warn_of_unknown(
     """Warn of columns none of whose levels the model knows; at most once."""
     if unknown:
         column = min(unknown)
-        known = " and ".join(map(show, categories[column].values[:2].tolist()))
+        known = " and ".join(map(show, categories[column].values[:2].tolist())) or "none"
         _warn(
-            f"X: {Source('X', names).column(column)}{_others(unknown)}: no level is one of "
-            f"training, such as {unknown[column]}: expected levels such as {known}; the "
-            "column tells the model nothing about these rows; correct the spelling"
+            f"X: {Source('X', names).column(column)}{_others(unknown)}: the model knows no level "
+            f"of these rows, {unknown[column]} for example: expected levels of training, {known} "
+            "for example; correct the spelling, as the column tells the model nothing now"
         )
 
 

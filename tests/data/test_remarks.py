@@ -61,7 +61,7 @@ GIVEN: dict[str, Callable[[Any], Any]] = {
 def test_unknown_levels_are_told_once_at_predict(model: Model, kind: str) -> None:
     wrong = FRAME.assign(sex=FRAME["sex"] + " ")
     (one,) = said(lambda: model.predict(GIVEN[kind](wrong), device=TEST_DEVICE))
-    assert "column 1 ('sex'): no level is one of training" in str(one.message)
+    assert "column 1 ('sex'): the model knows no level of these rows" in str(one.message)
     both = {"'male '", "'female '"}
     assert all(level in str(one.message) for level in both)
     assert one.filename == __file__
@@ -84,7 +84,7 @@ def test_unknown_levels_of_a_file(
     words = ["predict", str(tmp_path / "rows.csv"), "--model", str(tmp_path / "m.json")]
     words += ["--no-label", "--device", TEST_DEVICE, "--out", str(tmp_path / "out.txt")]
     assert main(words) == 0
-    assert "warning: X: column 1 ('sex'): no level is one of training, such as 'man': " in (
+    assert "warning: X: column 1 ('sex'): the model knows no level of these rows, 'man' for" in (
         capsys.readouterr().err
     )
     path = tmp_path / "rows.csv"
