@@ -29,6 +29,8 @@ EXPECTED = {
     "squared": "0f429d4a72bd692bca4a3064268c703a7a5391c3a12687850a02a49c97d135ba",
     "heavy": "aca20b3266eaff2c43c651284dd2259e6c1e5e53bbd524c3820ba58d35d6d36c",
 }
+#: Of gradient-based sampling on data with heavy tails; the same on PoCL and Intel's CPU runtime.
+HEAVY_TAILS = "f1c7eb1e2b1ac890055bb1245a6d1a77d1325a89258745ab7e6425f8f3bc8d9d"
 #: Of every loss of ``objectives``; the same on PoCL and Intel's CPU runtime so far. ``OWN`` has
 #: parameters of its own.
 LOSSES = {
@@ -254,6 +256,28 @@ def test_intel_runtime_of_every_setting(name):
     for size in (0, 64):
         more = {"device": "intel(r) opencl", "work_group_size": size}
         assert digest(name, **more) == GROWN[name]
+
+
+def heavy_tails(seed, device):
+    """Return the model's JSON where sums of importances need more bits than a float has."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(1.5, (2000, 4)).astype(np.float32)
+    y = (X[:, 0] * np.sign(X[:, 1]) + rng.standard_t(1.2, 2000) > 0).astype(np.float32)
+    params = {"objective": "binary:logistic", "sampling_method": "gradient_based"}
+    more = {"subsample": 0.2, "random_state": seed, "device": device}
+    return to_xgboost_json(train({**params, **more}, Dataset(X, y), 60).ensemble)
+
+
+def test_known_bytes_of_heavy_tails():
+    assert hashlib.sha256(heavy_tails(0, TEST_DEVICE).encode()).hexdigest() == HEAVY_TAILS
+
+
+@pytest.mark.intel
+def test_intel_runtime_draws_the_same_rows_of_heavy_tails():
+    if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
+        pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
+    for seed in range(5):
+        assert heavy_tails(seed, "intel(r) opencl") == heavy_tails(seed, TEST_DEVICE)
 
 
 def test_training_margins_are_predictions():

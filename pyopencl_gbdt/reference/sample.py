@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_log import portable_rsqrt
-from pyopencl_gbdt.numerics.portable_math import reciprocal, scale_by
+from pyopencl_gbdt.numerics.portable_math import df_from_i64, reciprocal, scale_by
 from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -68,32 +68,30 @@ def importance(params: Parameters, g: F32, h: F32) -> F32:
 
 
 def _border(counts: I64, rate: np.float32) -> tuple[np.float32, int]:
+    """Return the importance above which rows are always drawn, in units of 2^power, and the power.
+
+    A row counts as the middle of its class, in integers: 2^29 for each power of two below it, which
+    is rounded down to half of them at each higher power.
+    """
     top = int(np.flatnonzero(counts)[-1]) if counts.any() else 0
     power = (top >> 3) - 127
     wanted = rate * _f(counts.sum())
     lowest = top - 640 if top > 640 else 1
-
-    def part(c: int) -> np.float32:
-        middle = np.array([(c << 20) | 0x80000], np.uint32).view(np.float32)
-        mass: np.float32 = _f(counts[c]) * scale_by(middle, -power)[0]
-        return mass
-
-    total = _f(0)
+    above, total, m, found = int(counts[lowest:].sum()), 0, _f(4), False
     for c in range(lowest, top + 1):
-        total = total + part(c)
-    above, m = 0, _f(4)
-    for c in range(top, lowest - 1, -1):
+        if c % 8 == 0:
+            total >>= 1
+        if not counts[c]:
+            continue
+        above -= int(counts[c])
+        total += int(counts[c]) * (17 + 2 * (c % 8)) << 25
         rest = wanted - _f(above)
         if rest <= 0:
-            break
-        need = total * reciprocal(np.array([rest]))[0]
-        if need < _NEAR:
-            break
-        m = need
-        if need >= scale_by(np.array([c << 20], np.uint32).view(np.float32), -power)[0]:
-            break
-        above += int(counts[c])
-        total = max(total - part(c), _f(0))
+            continue
+        need = df_from_i64(np.array([total]))[0] * reciprocal(np.array([rest]))
+        if found and need[0] < (8 + c % 8) << 26:
+            continue
+        m, found = scale_by(need, (c >> 3) - (top >> 3) - 29)[0], True
     return m, power
 
 

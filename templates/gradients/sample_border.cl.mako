@@ -39,7 +39,14 @@ FN u32 class_of(const f32 s) { return as_u32(s) >> 20; }
 
 % if method == "gradient_based":
 /* The importance m above which rows are always drawn, in units of 2^power. It is chosen so that about
-   `rate` of the rows are drawn. */
+   `rate` of the rows are drawn: if the rows of class c and above are always drawn and the others by chance,
+   then m = (sum of the importances of the others) / (rate n - number of rows above class c). The border lies
+   in the highest class whose lower edge is below that m, or else in the lowest class with rows.
+
+   Sums are integers, as compilers reorder sums of floats. A row counts as the middle of its class, which is
+   2^octave (17 + 2 (c mod 8)) / 16. `sum` has units of 2^octave / 2^29, so a row adds less than 2^30 of them.
+   Each higher octave halves it; all that is cut off is less than 2 units, where a row has 2^29 and more.
+   With less than 2^32 rows, sum < 2^62. */
 FN f32 border(GLOBAL const u32* counts, const f32 rate, i32* power) {
     u32 n = 0, top = 0;
     for (u32 c = 0; c < CLASSES; c++) {
@@ -50,28 +57,23 @@ FN f32 border(GLOBAL const u32* counts, const f32 rate, i32* power) {
     const f32 wanted = rate * (f32)n;
     /* a class far below the top counts as 0 */
     const u32 lowest = top > 640 ? top - 640 : 1;
-    f32 sum = 0.0f;
-    for (u32 c = lowest; c <= top; c++) {
-        const f32 middle = scale_by(as_f32((c << 20) | 0x80000u), -*power);
-        const f32 part = (f32)counts[c] * middle;
-        sum = sum + part;
-    }
-    u32 above = 0;
+    u32 above = n;
+    for (u32 c = 0; c < lowest; c++) above -= counts[c];
+    i64 sum = 0;
     f32 m = 4.0f;
-    for (u32 c = top; c >= lowest; c--) {
-        /* suppose that rows of this class and above are always drawn, those below by chance */
-        const f32 middle = scale_by(as_f32((c << 20) | 0x80000u), -*power);
-        const f32 part = (f32)counts[c] * middle;
+    u32 found = 0;
+    for (u32 c = lowest; c <= top; c++) {
+        const u32 eighth = c & 7;
+        if (eighth == 0) sum >>= 1;
+        if (counts[c] == 0) continue;
+        above -= counts[c];
+        sum += ((i64)counts[c] * (i64)(17 + 2 * eighth)) << 25;
         const f32 rest = wanted - (f32)above;
-        if (rest <= 0.0f) break;
-        const f32 need = sum * reciprocal(rest);
-        if (need < 7.8886091e-31f) break;
-        m = need;
-        const f32 edge = scale_by(as_f32(c << 20), -*power);
-        if (need >= edge) break;
-        above += counts[c];
-        sum = sum - part;
-        if (sum < 0.0f) sum = 0.0f;
+        if (rest <= 0.0f) continue;
+        const f32 need = df_from_i64(sum).hi * reciprocal(rest);
+        if (found && need < (f32)((8 + eighth) << 26)) continue;
+        m = scale_by(need, (i32)(c >> 3) - (i32)(top >> 3) - 29);
+        found = 1;
     }
     return m;
 }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.reference import sample
 from tests.compare import assert_same_bits
 from tests.steps.builders import make_layout, make_workspace, random_codes
 
@@ -22,7 +26,17 @@ METHODS = {
 }
 
 
-def draw(device, rng, n_rows, trees, wg, params):
+def normal(rng, n_rows):
+    return rng.normal(size=n_rows).astype(np.float32)
+
+
+def heavy(rng, n_rows):
+    """Labels over 60 powers of ten, some of them 0."""
+    labels = rng.normal(size=n_rows) * 10.0 ** rng.integers(-30, 30, n_rows)
+    return np.where(rng.random(n_rows) < 0.1, 0, labels).astype(np.float32)
+
+
+def draw(device, rng, n_rows, trees, wg, params, labels=normal):
     """Return factors, lists and their lengths of trees of one output."""
     ws = make_workspace(
         device, LAYOUT, random_codes(rng, LAYOUT, n_rows), parallel=trees,
@@ -30,7 +44,7 @@ def draw(device, rng, n_rows, trees, wg, params):
     )  # fmt: skip
     assert ws.lists_drawn == (trees > 1 or ws.variant("update_margins").name == "walk")
     ws["margins"].set(np.zeros(n_rows, np.float32))
-    ws["labels"].set(rng.normal(size=n_rows).astype(np.float32))
+    ws["labels"].set(labels(rng, n_rows))
     for launch in Sample(ws, get_objective("reg:squarederror")).launches(Batch(0, trees)):
         launch()
     lists = ws["even_rows"].get().reshape(trees, n_rows)
@@ -53,3 +67,57 @@ def test_listing_changes_no_factor(device, rng, wg, method):
     beside, *_ = draw(device, np.random.default_rng(seed), 5000, 2, wg, params)
     assert_same_bits(beside[0], alone[0])
     assert alone.any()
+
+
+@pytest.mark.parametrize("labels", [normal, heavy])
+@pytest.mark.parametrize("n_rows", [1, 500])
+@pytest.mark.parametrize("method", ["gradients", "goss"])
+def test_factors_are_the_twins(device, wg, method, n_rows, labels):
+    rng = np.random.default_rng(n_rows)
+    found, *_ = draw(device, rng, n_rows, 2, wg, METHODS[method], labels)
+    params = Parameters.from_dict(METHODS[method])
+    again = np.random.default_rng(n_rows)
+    random_codes(again, LAYOUT, n_rows)
+    g = -labels(again, n_rows)
+    for tree in range(2):
+        wanted = sample.factors(params, g, np.ones_like(g), None, 0, tree)
+        assert_same_bits(found[tree], wanted)
+
+
+def exact_border(counts, rate):
+    """The border in exact numbers, from above; floats would lose small classes beside large ones."""
+    top = int(np.flatnonzero(counts)[-1])
+    rows = [(c, int(counts[c])) for c in range(max(1, top - 640), top + 1) if counts[c]]
+    wanted = Fraction(float(np.float32(rate) * np.float32(counts.sum())))
+
+    def size(c, part):
+        return Fraction(2) ** ((c >> 3) - (top >> 3)) * (8 + c % 8 + part) / 8
+
+    below = sum(n * size(c, Fraction(1, 2)) for c, n in rows)
+    above = 0
+    for c, n in reversed(rows):
+        m = below / (wanted - above)
+        if m >= size(c, 0):
+            break
+        above += n
+        below -= n * size(c, Fraction(1, 2))
+    return m
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.3, 0.01])
+@pytest.mark.parametrize("spread", [0, 30, 600])
+def test_the_border_is_that_of_exact_sums(rng, rate, spread):
+    for _ in range(50):
+        classes = np.clip(1000 + rng.normal(size=300) * spread, 0, 2047).astype(np.intp)
+        counts = np.bincount(classes, rng.integers(1, 1000, 300), 2048).astype(np.int64)
+        m, power = sample._border(counts, np.float32(rate))
+        assert power == (int(np.flatnonzero(counts)[-1]) >> 3) - 127
+        assert float(m) == pytest.approx(float(exact_border(counts, rate)), rel=1e-5, abs=0)
+
+
+def test_the_border_of_most_rows():
+    """The sum of 2^32 - 1 rows stays below 2^63."""
+    counts = np.zeros(2048, np.int64)
+    counts[1023] = 2**32 - 1
+    m, _ = sample._border(counts, np.float32(0.5))
+    assert float(m) == 2 * 31 / 16
