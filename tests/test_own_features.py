@@ -76,6 +76,17 @@ def test_more_members_than_features_from_a_level_on(monkeypatch, exchanged):
     assert len(exchanged) == 3 * 2 * 2
 
 
+@pytest.mark.parametrize("drawn", ["colsample_bylevel", "colsample_bynode"])
+@pytest.mark.parametrize("bounds", [[(0, N)], [(0, 0), (0, N), (N, N)]])
+def test_one_member_with_rows_exchanges_no_splits(monkeypatch, exchanged, bounds, drawn):
+    monkeypatch.setattr(own_features, "OWN_BYTES", 0)
+    params = {"device": TEST_DEVICE, "objective": "binary:logistic", "max_depth": 4, drawn: 0.5}
+    alone = train(params, rows(0, N), 2)
+    for model in together(bounds, params, 2):
+        assert bytes_of(model) == bytes_of(alone)
+    assert not exchanged
+
+
 def test_the_best_split_of_all_features():
     """The higher score in two floats; of equal ones the first member's; no split at all."""
     none = np.float32(-3.40282347e38)

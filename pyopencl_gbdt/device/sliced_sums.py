@@ -56,8 +56,8 @@ class SlicedSums(Member):
 
     @property
     def keeps_own(self) -> bool:
-        """Whether sums travel between processes."""
-        return True
+        """Whether sums travel between processes: not where one member has all rows."""
+        return self.size > 1
 
     def add_up_slices(self, part: Integers) -> Integers:
         """Return the sum of all members' arrays, for arrays of more than a few bytes."""
