@@ -24,6 +24,7 @@ typedef int2 i32x2;
 #define KERNEL(wg_size) extern "C" __global__ __launch_bounds__(wg_size, GROUPS_OF_A_UNIT) void
 #define FN static __device__ __forceinline__
 #define BRIEF
+#define IN_ORDER
 #define PLAIN
 #define WIDE
 #define GLOBAL

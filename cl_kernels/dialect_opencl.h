@@ -25,7 +25,11 @@ typedef int2 i32x2;
 /* BRIEF stands before a kernel that takes microseconds: building it fast matters more than running it fast.
    PLAIN stands before a loop that gains nothing from vectors or copies of its body, which take long to build.
    WIDE stands before a loop over floats that a compiler would make vectors of 4 of, because it also adds up 64 bits.
-   dialect_opencl_fast_build.h says what that means to a compiler; to others it means nothing. */
+   dialect_opencl_fast_build.h says what that means to a compiler; to others it means nothing.
+   IN_ORDER stands before a loop that adds floats. If work-groups have fewer than 16 work-items, Intel's CPU runtime
+   (driver 2026.22) vectorises such a loop and adds in another order, which the standard does not allow. Compilers
+   that do not know the pragma ignore it. */
+#define IN_ORDER _Pragma("clang loop vectorize(disable) interleave(disable)")
 #ifdef COMPILE_FAST
 #define BRIEF COMPILE_FAST
 #define PLAIN PLAIN_LOOP

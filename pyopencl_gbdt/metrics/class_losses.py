@@ -17,7 +17,7 @@ _EDGE = np.float32(1e-16)
 _SOFTMAX = (
     "f32 most = margin; for (u32 k = 1; k < n_outputs; k++) { "
     "const f32 m = margins[(u64)k * n_rows + row]; most = m > most ? m : most; } "
-    "f32 total = 0.0f; for (u32 k = 0; k < n_outputs; k++) "
+    "f32 total = 0.0f; IN_ORDER for (u32 k = 0; k < n_outputs; k++) "
     "total = total + portable_exp(margins[(u64)k * n_rows + row] - most); "
     "const f32 share = reciprocal(total); (void)p; "
 )

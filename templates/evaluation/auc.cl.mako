@@ -37,6 +37,7 @@ KERNEL(${wg_size}) class_shares(
             largest = margin > largest ? margin : largest;
         }
         f32 total = 0.0f;
+        IN_ORDER
         for (u32 k = 0; k < n_classes; k++)
             total = total + portable_exp(margins[(u64)k * n_rows + row] - largest);
         most[row] = largest;

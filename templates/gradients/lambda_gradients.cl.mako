@@ -17,7 +17,6 @@
 ##   partners are drawn; unbiased; spread, whether pairs with distant margins weigh less; normed, whether
 ##   a query's lambdas are divided by their sum
 <%page args="wg_size, metric, mean, unbiased, spread, normed"/>
-<%namespace name="tree" file="tree.cl.mako"/>
 <%
     FAR, TINY = "1099511627776.0f", "7.88860905e-31f"  # 2^40, 2^-100
 %>
@@ -52,7 +51,7 @@ KERNEL(${wg_size}) sum_precisions(
     for (u32 q = GROUP_ID * ${wg_size} + LOCAL_ID; q < n_queries; q += N_GROUPS * ${wg_size}) {
         const u32 begin = offsets[q], end = offsets[q + 1];
         f32 count = 0.0f, sum = 0.0f;
-${tree.in_order("f32", "sum")}
+        IN_ORDER
         for (u32 slot = begin; slot < end; slot++) {
             const f32 label = labels[order[slot]];
             const f32 share = label * discount[slot - begin];
@@ -171,15 +170,15 @@ ${each("slot")}
         sums.g = sums.h = sums.size = sums.better = sums.worse = 0.0f;
         const u32 label = ordered(labels[row]);
 % if mean:
-${tree.in_order("f32", "sum")}
+        IN_ORDER
         for (u32 pair = 0; pair < n_pairs; pair++) {
             const u32 partner = partners[(u64)pair * n_rows + row];
             if (partner != row) sums = add_pair(q, row, partner, sums);
         }
-${tree.in_order("f32", "sum")}
+        IN_ORDER
         for (u32 partner = begin; partner < end; partner++) {
             if (ordered(labels[partner]) == label) continue;
-${tree.in_order("f32", "sum")}
+        IN_ORDER
             for (u32 pair = 0; pair < n_pairs; pair++)
                 if (partners[(u64)pair * n_rows + partner] == row)
                     sums = add_pair(q, row, partner, sums);
@@ -187,7 +186,7 @@ ${tree.in_order("f32", "sum")}
 % else:
         const u32 best = begin + n_pairs < end ? begin + n_pairs : end;
         const u32 last = slot < best ? end : best;
-${tree.in_order("f32", "sum")}
+        IN_ORDER
         for (u32 other = begin; other < last; other++) {
             const u32 partner = order[other];
             if (ordered(labels[partner]) != label) sums = add_pair(q, row, partner, sums);
@@ -213,7 +212,7 @@ ${each("row")}
 % if normed:
         const u32 begin = offsets[query[row]], end = offsets[query[row] + 1];
         f32 total = 0.0f;
-${tree.in_order("f32", "sum")}
+        IN_ORDER
         for (u32 other = begin; other < end; other++) total = total + sizes[other];
         if (total > 0.0f) {
             const f32 logs = portable_log1p(total) * 1.44269502f;

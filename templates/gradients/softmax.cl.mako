@@ -21,6 +21,7 @@ KERNEL(${wg_size}) softmax(
             most = margin > most ? margin : most;
         }
         f32 total = 0.0f;
+        IN_ORDER
         for (u32 k = 0; k < n_classes; k++) {
             const f32 power = portable_exp(margins[(u64)k * n_rows + row] - most);
             hessians[(u64)k * n_rows + row] = power;

@@ -145,6 +145,7 @@ FN u64 first_cell(const level_borders_t* level, GLOBAL const node_t* node) {
 /* The sum over nodes, in their order, of what a border gains. */
 FN df exact_gain(const level_borders_t* level, const u32 bin, const u32 direction) {
     df sum = df_make(0.0f, 0.0f);
+    IN_ORDER
     for (u32 i = 0; i < level->n_nodes; i++) {
         GLOBAL const node_t* node = &level->nodes[i];
         if (node->sum_h <= 0) continue;

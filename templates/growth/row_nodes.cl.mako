@@ -97,6 +97,7 @@ KERNEL(${wg_size}) add_leaves(
     margins += (u64)output * n_rows;
     for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
         f32 margin = margins[row];
+        IN_ORDER
         for (u32 tree = begin; tree < end; tree++)
             margin += nodes[row_nodes[(u64)tree * n_rows + row]].value;
         margins[row] = margin;

@@ -32,6 +32,7 @@ KERNEL(${wg_size}) add_leaves(
     for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < page_rows; row += N_GROUPS * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, row);
         f32 margin = margins[row];
+        IN_ORDER
         for (u32 tree = begin; tree < end; tree++) {
             u32x4 step = steps[tree]; /* a step_t */
             while (step.x) {

@@ -25,6 +25,7 @@ KERNEL(${wg_size}) softmax(const u64 n, const u32 n_classes, GLOBAL f32* RESTRIC
             most = margin > most ? margin : most;
         }
         f32 total = 0.0f;
+        IN_ORDER
         for (u32 k = 0; k < n_classes; k++) {
             const f32 power = portable_exp(margins[k * n + row] - most);
             margins[k * n + row] = power;

@@ -72,6 +72,7 @@ KERNEL(${wg_size}) reduce_tiles(
             value_t a = IDENTITY, b = IDENTITY, c = IDENTITY, d = IDENTITY;
             if (count == 16384) {
                 GLOBAL const vector_t* from = (GLOBAL const vector_t*)(values + first) + q;
+                ${tree.in_order(type, op)}
                 for (u32 row = 0; row < 16; row += ${together}, from += ${together * 256 * vectors}) {
 % for k in range(together):
 % for v in range(vectors):

@@ -145,6 +145,7 @@ KERNEL(${wg_size}) segment_level(
         GLOBAL const stored_t* from = inputs + chunks[k].from;
         value_t total = IDENTITY;
         u32 i = lane;
+        ${tree.in_order(type, op)}
         for (; i + 224 < count; i += 256) {
 % for row in range(8):
             const stored_t x${row} = from[i + ${32 * row}];

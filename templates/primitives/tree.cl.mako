@@ -87,12 +87,10 @@ typedef u32x4 vector_t;
 % endif
 </%def>
 
-## Put this before every loop that adds floats. If work-groups have fewer than 16 work-items, Intel's CPU
-## runtime (driver 2026.22) vectorises such a loop and adds in another order, which the standard does not
-## allow. Compilers that do not know the pragma ignore it.
+## Put this before every loop that combines numbers one by one: sums of floats depend on their order.
 <%def name="in_order(type, op)">
 % if type == "f32" and op == "sum":
-#pragma clang loop vectorize(disable) interleave(disable)
+IN_ORDER
 % endif
 </%def>
 

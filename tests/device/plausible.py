@@ -222,6 +222,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return not (params["clipped"] and (params["monotone"] or params["shrunk"]))
     if params.get("metric") == ("pre" if template == "lambda_gradients" else "pairwise"):
         return False
+    if template.endswith("_lookback") and params["type"] == "f32":  # a sum's order would be free
+        return params["op"] != "sum"
     if template == "radix_onesweep":
         return params["wg_size"] > 1
     return not params.get("in_registers") or params["unroll"]

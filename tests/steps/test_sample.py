@@ -85,7 +85,7 @@ def test_factors_are_the_twins(device, wg, method, n_rows, labels):
 
 
 def exact_border(counts, rate):
-    """The border in exact numbers, from above; floats would lose small classes beside large ones."""
+    """The border in exact numbers, from above; floats lose small classes beside large ones."""
     top = int(np.flatnonzero(counts)[-1])
     rows = [(c, int(counts[c])) for c in range(max(1, top - 640), top + 1) if counts[c]]
     wanted = Fraction(float(np.float32(rate) * np.float32(counts.sum())))

@@ -17,6 +17,7 @@ KERNEL(256) predict(
         if (row >= n_rows) return;
         GLOBAL const f32* x = values + row * n_features;
         f32 margin = margins[row];
+        IN_ORDER
         for (u32 tree = begin; tree < begin + n_trees; tree++) {
             GLOBAL const walk_t* node = nodes + tree_begin[tree];
             GLOBAL const walk_t* at = node;

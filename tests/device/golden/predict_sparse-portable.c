@@ -31,6 +31,7 @@ KERNEL(64) predict_sparse(
         const u64 start = (u64)row_starts[row];
         const u64 end = (u64)row_starts[row + 1];
         f32 margin = margins[row];
+        IN_ORDER
         for (u32 tree = begin; tree < begin + n_trees; tree++) {
             GLOBAL const walk_t* node = nodes + tree_begin[tree];
             GLOBAL const walk_t* at = node;

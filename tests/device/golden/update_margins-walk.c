@@ -44,6 +44,7 @@ KERNEL(256) add_leaves(
     for (u32 row = GROUP_ID * 256 + LOCAL_ID; row < page_rows; row += N_GROUPS * 256) {
         const row_t mine = row_of(codes, row_stride, block_stride, paired, row);
         f32 margin = margins[row];
+        IN_ORDER
         for (u32 tree = begin; tree < end; tree++) {
             u32x4 step = steps[tree]; /* a step_t */
             while (step.x) {
