@@ -158,7 +158,7 @@ def _order_on_host(
         first = place * (n_means + 1)
         for launch in made.launches(own, total.shape[1], once=True):
             launch()
-        found[:, first : first + n_means] = made.means.get().reshape(n_means, -1).T
+        found[:, first : first + n_means] = made.means.get().reshape(n_means, made.n).T
         counts = np.append(total.get()[0].astype(np.float32), np.float32(np.nan))
         found[:, first + n_means] = counts[data.level_codes(column)]  # -1 is the last one
     return found

@@ -298,6 +298,15 @@ def test_statistics_that_memory_does_not_hold_are_refused(monkeypatch):
         fitted("binary", data=data)
 
 
+def test_constant_labels_train_the_same_from_values_on_the_host(monkeypatch):
+    """No level has a mean that tells rows apart; its number of rows remains."""
+    X, _ = columns_of("numbers")
+    data = Dataset(X, np.ones(len(X)), categorical_features=[1, 2])
+    there = fitted("numbers", data=data)
+    monkeypatch.setattr("pyopencl_gbdt.training.statistic_values.fits_on", lambda *_: False)
+    assert to_json(fitted("numbers", data=data).ensemble) == to_json(there.ensemble)
+
+
 def test_a_model_with_statistics_is_not_continued(models):
     with pytest.raises(ParameterError, match="model: the one to continue has statistics"):
         train(
