@@ -90,6 +90,17 @@ def test_several_leaves_a_step_grow_the_same_trees(case):
         assert grown(BestFirst(picks=picks), params, X, y) == wanted
 
 
+@pytest.mark.parametrize("n_rows", [1, 2, 5])
+def test_several_leaves_a_step_of_trees_with_few_leaves(n_rows):
+    """More leaves can be picked in a step than a level of these trees has nodes."""
+    few = {"n_estimators": 3, "max_depth": 0, "max_leaves": 31, "num_parallel_tree": 4}
+    missing = np.full((n_rows, 3), np.nan, np.float32)
+    for X in (missing, problem()[0][:n_rows]):
+        params = {**few, "grow_policy": "lossguide", "max_bin": 16}
+        wanted = grown(BestFirst(), params, X, np.arange(n_rows))
+        assert grown(BestFirst(picks=32), params, X, np.arange(n_rows)) == wanted
+
+
 def test_several_leaves_a_step_by_another_rank():
     X, y = problem()
     assert grown(Leftmost(picks=4), LEAVES, X, y) == grown(Leftmost(), LEAVES, X, y)

@@ -18,7 +18,8 @@ from pyopencl_gbdt.fit.workspace import Workspace
 def reserve(ws: Workspace) -> None:
     """Plan the nodes and levels, tasks, counts of children, and what the policy keeps of them."""
     ws.reserve_for_pages("hist_task_begin", ws.most_level_nodes + 2, np.uint32)
-    ws.reserve_for_pages("row_task_begin", ws.most_level_nodes + 1, np.uint32)
+    most_picked = ws.n_trees * ws.policy.picks  # a level of small trees has fewer nodes
+    ws.reserve_for_pages("row_task_begin", max(ws.most_level_nodes, most_picked) + 1, np.uint32)
     ws.reserve("child_rows", 2 * ws.search_capacity, np.uint32)
     ws.reserve_for_pages("drawn", ws.n_trees, np.uint32)
     ws.reserve_for_pages("levels", ws.n_levels + 1, LEVEL)
