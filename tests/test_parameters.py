@@ -176,7 +176,10 @@ def test_open_bound():
         ({"gamma": 10**400}, "gamma=<integer of 1329 bits>: expected .*float32"),
         ({"gamma": 3.5e38}, "float32 can hold"),
         ({"reg_lambda": np.float64(-1)}, "reg_lambda=-1.0: expected"),
-        ({"work_group_size": 48}, "expected 0 .* or a power of two up to 1024; try 32"),
+        ({"work_group_size": 48}, "expected one of 0, 1, 8, .*, 1024; try 32"),
+        ({"work_group_size": 2}, "work_group_size=2: expected one of 0, 1, 8, .*; try 1"),
+        ({"work_group_size": 4}, "work_group_size=4: expected one of 0, 1, 8, .*; try 1"),
+        ({"work_group_size": 7}, "work_group_size=7: expected one of 0, 1, 8, .*; try 8"),
         ({"work_group_size": 2048}, "lower work_group_size"),
         ({"objective": "reg:squarederorr"}, "did you mean 'reg:squarederror'"),
         ({"objective": "rank:nothing"}, "expected 'reg:squarederror' or 'reg:squaredlogerror' or"),
@@ -215,7 +218,7 @@ def test_messages(given, message):
         Parameters.from_dict(given)
 
 
-@pytest.mark.parametrize("size", [0, *(2**i for i in range(11))])
+@pytest.mark.parametrize("size", [0, 1, *(2**i for i in range(3, 11))])
 def test_work_group_sizes(size):
     assert Parameters.from_dict({"work_group_size": size}).work_group_size == size
 

@@ -146,7 +146,8 @@ class Parametrised(Spelled):
         Folders for the codes of rows that do not fit the device's memory; None is the host's
         memory. Does not change the model.
     work_group_size : int, default 0
-        Work-items per work-group; 0 is the variant's default; does not change the model.
+        Work-items per work-group: 1, or a power of two from 8 to 1024; 0 is the variant's default.
+        Does not change the model.
     random_state : int, RandomState, Generator or None
         Seed of all random numbers; a generator is asked for a seed at every ``fit``. None is 0.
     missing : float, default NaN

@@ -51,10 +51,10 @@ class ParameterRow:
         Whether the number must be above `low`, or below `high`.
     allowed : tuple of str
         The allowed strings; empty allows any string but "".
-    power_of_two : bool
-        Whether the number must be 0 or a power of two.
     unlimited : bool
         Whether 0 is no limit, and -1 is another way to say so, as in LightGBM.
+    one_of : tuple of int
+        The allowed numbers; empty allows any within the bounds.
     structured : bool
         Whether a list, tuple or dict is allowed too; it is stored as JSON, and "" means none.
     several : bool
@@ -73,8 +73,8 @@ class ParameterRow:
     low_open: bool = False
     high_open: bool = False
     allowed: tuple[str, ...] = ()
-    power_of_two: bool = False
     unlimited: bool = False
+    one_of: tuple[int, ...] = ()
     structured: bool = False
     several: bool = False
     in_bytes: bool = False
@@ -122,8 +122,8 @@ class ParameterRow:
         if below or above:
             move = "raise" if below else "lower"
             raise ParameterError(f"{name}={show(number)}: expected {self.expected}; {move} {name}")
-        if self.power_of_two and int(number) & (int(number) - 1):
-            near = 1 << (int(number).bit_length() - 1)
+        if self.one_of and number not in self.one_of:
+            near = min(self.one_of, key=lambda allowed: abs(allowed - number))
             raise ParameterError(f"{name}={number!r}: expected {self.expected}; try {near}")
         return number
 
@@ -140,8 +140,8 @@ class ParameterRow:
 
     def _bounds(self) -> str:
         noun = "an integer" if self.kind is int else "a finite number"
-        if self.power_of_two:
-            return f"0 (automatic) or a power of two up to {self.high}"
+        if self.one_of:
+            return f"one of {', '.join(map(str, self.one_of))}"
         if self.low is None:
             return noun
         if self.high is None:

@@ -14,6 +14,9 @@ OBJECTIVES = (
     "cross_entropy",
 )  # fmt: skip
 """XGBoost's names; huber, fair, mape and cross_entropy are LightGBM's losses."""
+#: 0 is automatic. PoCL 3.0 compiles groups of 2 and 4 to loops that run past their ends: `best` and
+#: `best_piece` then read far behind an array, which ends the process.
+WORK_GROUP_SIZES = (0, 1, 8, 16, 32, 64, 128, 256, 512, 1024)
 SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
 DEEPEST_LEVEL = 64
 """Largest depth of trees that grow level by level with max_depth=0."""
@@ -163,7 +166,7 @@ TABLE: tuple[ParameterRow, ...] = (
                  "device's memory, or a list of folders on several disks; None: the host's memory.",
                  paths=True),
     ParameterRow("work_group_size", int, 0, "Work-items per work-group; 0 is automatic.",
-                 low=0, high=1024, power_of_two=True),
+                 low=0, high=1024, one_of=WORK_GROUP_SIZES),
     ParameterRow("verbosity", int, 1, "0 silent, 1 notes, 2 also the device and its kernels, "
                  "3 also every build.",
                  low=0, high=3),
