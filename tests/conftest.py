@@ -22,9 +22,8 @@ from typing import Any
 import pytest
 
 from pyopencl_gbdt.device import Device, builds, find, open_device, opencl
-from pyopencl_gbdt.device.opencl import OpenCLDevice
-from pyopencl_gbdt.device.opencl_source import POCL
 from pyopencl_gbdt.fit import variants
+from tests.quick_builds import builds_quickly
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
 os.environ["PYOPENCL_GBDT_TUNING"] = "off"
@@ -128,20 +127,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Have PoCL leave kernels as they are written, as most of the run is spent in its compiler.
+    """Build kernels quickly; see ``tests/quick_builds.py``.
 
-    The bits are the same. Optimised are a CPU's kernels in modules that say ``OPTIMISED = True``,
-    and all that ``python -m tests.portability`` runs.
+    Optimised are a CPU's kernels in modules that say ``OPTIMISED = True``, and all that ``python -m
+    tests.portability`` runs.
     """
-    usual = OpenCLDevice._options
     optimised = getattr(request.module, "OPTIMISED", False)
-
-    def options(self: OpenCLDevice, wg_size: int) -> list[str]:
-        quick = self.caps.platform == POCL and (wg_size > 1 or not optimised)
-        return [*usual(self, wg_size), *(["-cl-opt-disable"] if quick else [])]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(OpenCLDevice, "_options", options)
+    with builds_quickly(optimised_for_cpus=optimised), pytest.MonkeyPatch.context() as patch:
         if optimised:  # not what another module built
             patch.setattr(opencl, "_programs", _optimised_programs)
         yield
