@@ -247,8 +247,9 @@ assert not any(sys.modules[name] for name in BLOCKED)
 """
 
 
-def test_numpy_alone_predicts(tmp_path, device):
+def test_numpy_alone_predicts(tmp_path, device, monkeypatch):
     """Without a driver, and where nothing but NumPy can be imported."""
+    monkeypatch.delenv("PYOPENCL_GBDT_DEVICE", raising=False)
     X = rows_of(120, seed=9)
     X[:3] = np.float32([[0, 1, -0.0, 3, 2], [1e-40, 2, 0, 0, 1], [np.nan] * 4 + [1]])
     wanted = {}

@@ -40,7 +40,10 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
         import pyopencl as cl
 
         from pyopencl_gbdt.device import opencl_facts, pocl_target
-    except ImportError as error:  # a pyopencl without a bundled loader, and no loader installed
+    except ImportError as error:
+        if error.name == "pyopencl":
+            return [], ["OpenCL: pyopencl is not installed; pip install pyopencl"]
+        # a pyopencl without a bundled loader, and no loader installed
         return [], [f"OpenCL: pyopencl does not load: {error} (install ocl-icd-libopencl1)"]
     found: list[DeviceInfo] = []
     notes: list[str] = []

@@ -489,6 +489,12 @@ def test_a_missing_cupy_is_a_note(monkeypatch):
 
 
 # -- this machine ------------------------------------------------------------------------------
+def test_a_missing_pyopencl_is_told_with_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyopencl", None)
+    _, notes = discovery.survey("opencl")
+    assert any("pip install pyopencl" in note for note in notes), notes
+
+
 def test_the_device_of_the_tests_opens_and_describes_itself():
     info = find(TEST_DEVICE)
     assert info.usable
