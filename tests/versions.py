@@ -84,6 +84,7 @@ def check(end: str, python: str, wanted: list[str], tests: list[str]) -> bool:
         print(f"\n=== {end}: Python {'.'.join(map(str, version(python)))} ===", flush=True)
         subprocess.run([own, "-m", "pip", "list", "--format=freeze"], check=True)
         env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        env["PYTHONWARNINGS"] = "ignore"  # old packages warn of newer ones that they need
         commands = [[own, str(ROOT / "tests/scripts")]]
         # Options of pytest-xdist in setup.cfg are none of this environment.
         commands += (

@@ -69,7 +69,7 @@ def _of_series(series: Any, pandas: Any) -> Column:
         return factorize(series.to_numpy())
     try:
         places, distinct = pandas.factorize(series)
-    except TypeError:  # a list or dict is no level
+    except (TypeError, NotImplementedError):  # a list is no level; old pandas, Arrow's dictionaries
         return _of_objects(np.asarray(series, dtype=object))
     return Column(_plain(distinct), places)
 

@@ -56,7 +56,9 @@ INPUTS = {
             ),
         }
     ),
-    "record batch": pa.record_batch({"n": NUMBERS, "shop": pa.array(SHOPS).dictionary_encode()}),
+    "record batch": pa.RecordBatch.from_pydict(
+        {"n": pa.array(NUMBERS), "shop": pa.array(SHOPS).dictionary_encode()}
+    ),
 }
 
 
