@@ -17,21 +17,17 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from typing import Any
 
-from pyopencl_gbdt.device import driver_folders
+from pyopencl_gbdt.device import driver_folders, helper_process
 
 ENVIRONMENT = "PYOPENCL_GBDT_BUILD_AHEAD"
 #: Says that the fit launches kernels, see ``build_helper``.
 TURN = "turn"
 #: Says that nothing more comes; a forked process may keep the pipe open.
 END = "end"
-_CODE = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from pyopencl_gbdt.device.build_helper import serve; serve(int(sys.argv[2]))"
-)
+_CODE = "from pyopencl_gbdt.device.build_helper import serve; serve(int(sys.argv[2]))"
 #: Seconds that a process waits at its end for the helper to finish the kernel that it compiles.
 _PATIENCE = 10
 #: The helper of this process, if it has one.
@@ -49,16 +45,15 @@ class Helper:
 
     def __init__(self, number: int) -> None:
         self.owner = os.getpid()
-        path = json.dumps([place for place in sys.path if place])
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _CODE, path, str(number)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={
-                **os.environ,
+        self.process = helper_process.start(
+            _CODE,
+            str(number),
+            stdin=subprocess.PIPE,
+            variables={
                 driver_folders.POCL: str(driver_folders.pocl_folder()),
                 "OPENBLAS_NUM_THREADS": "1",  # NumPy's threads would take time from the fit's
             },
-        )  # fmt: skip
+        )
         self._turned = False
         atexit.register(self.end)
 
@@ -121,13 +116,12 @@ class Helper:
 def start(number: int) -> None:
     """Start the helper of this process, where a second core is free for it; once a process."""
     global _helper  # noqa: PLW0603 - a fact of the process
-    name = os.path.basename(sys.executable or "").lower()  # noqa: PTH119 - may be None
-    if current() is not None or os.name != "posix" or not name.startswith(("python", "pypy")):
-        return  # a program that embeds Python must not be started a second time
+    if current() is not None or os.name != "posix" or not helper_process.possible():
+        return
     off = os.environ.get(ENVIRONMENT, "").strip().lower() == "off"
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    if off or cores < 2 or getattr(sys, "frozen", False):
+    if off or cores < 2:
         return
     with contextlib.suppress(OSError):  # no process is left
         _helper = Helper(number)

@@ -56,6 +56,9 @@ class Capabilities:
     prefetches: bool = False
     """Whether prefetch instructions compile and make kernels faster. Set only for CPU runtimes with
     which this was measured."""
+    tested_driver: bool = False
+    """Whether the library's tests run on the driver. Devices of others are measured before their
+    first use, see ``measured_facts``."""
     unit_local_bytes: int = 0
     """Local memory that the work-groups of a compute unit share, in bytes, where one that asks for
     it may have more than ``local_bytes`` (CUDA); 0 elsewhere."""

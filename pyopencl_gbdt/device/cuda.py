@@ -88,6 +88,7 @@ def list_capabilities() -> list[Capabilities]:
                 lookback=volta,
                 warp_words=volta,
                 fp64=True,
+                tested_driver=True,
                 unified_memory=bool(facts["integrated"]),
                 unit_local_bytes=facts.get("sharedMemPerMultiprocessor", 0),
             )

@@ -8,7 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pyopencl_gbdt.device import driver_folders, faults, forked, makers, not_found, pretend
+from pyopencl_gbdt.device import (
+    driver_folders,
+    faults,
+    first_use,
+    forked,
+    makers,
+    measured_facts,
+    not_found,
+    pretend,
+)
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.device_info import DeviceInfo
@@ -68,7 +77,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
                 found.append(DeviceInfo(device_id, None, opencl_facts.message(error)))
                 continue
             caps, fault, warnings = faults.apply(caps)
-            caps = pretend.applied(caps)
+            caps = pretend.applied(measured_facts.applied(caps))
             found.append(DeviceInfo(device_id, caps, problem or fault, device, tuple(warnings)))
     return found, notes
 
@@ -244,6 +253,9 @@ def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device
         return spec
     info = find(spec)
     assert info.caps is not None
+    if first_use.examine(info.caps):  # that may have corrected its capabilities
+        info = find(spec)
+        assert info.caps is not None
     caps = _opened.setdefault(info.caps, info.caps)
     if caps.api == "cuda":
         from pyopencl_gbdt.device.cuda import CudaDevice

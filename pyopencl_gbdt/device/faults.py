@@ -11,10 +11,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from pyopencl_gbdt.device import makers
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.messages import pip_install
 
 MEASURED = "measured for this library; see docs/portability.md"
+#: The part of a GPU's memory that is used, where displays and other programs may hold the rest.
+SHARE = 7 / 8
+_MIB = 1 << 20
 _GITHUB = "https://github.com"
 
 
@@ -90,6 +94,46 @@ def _rocm_multiplication(caps: Capabilities) -> bool:
     return "HSA" in caps.driver and 3137 <= _number(r"(\d+)\.", caps.driver) < 3241
 
 
+def _amd_in_pairs(caps: Capabilities) -> bool:
+    """Tell whether AMD's own driver counts compute units in pairs (its WGP mode)."""
+    own = caps.platform.startswith("AMD Accelerated") and caps.kind == "gpu"
+    found = re.match(r"gfx1[012]\d\d", caps.name)
+    return own and found is not None and os.environ.get("GPU_ENABLE_WGP_MODE", "").strip() != "0"
+
+
+def _gfx11(caps: Capabilities) -> bool:
+    return caps.kind == "gpu" and re.search(r"gfx11\d\d|navi3\d", caps.name.lower()) is not None
+
+
+def _amd_gpu(caps: Capabilities) -> bool:
+    return caps.kind == "gpu" and makers.maker(caps) == "AMD"
+
+
+def _zink(caps: Capabilities) -> bool:
+    return _platform("rusticl")(caps) and caps.name.lower().startswith("zink")
+
+
+def _untested_gpu(caps: Capabilities) -> bool:
+    return caps.kind == "gpu" and not caps.tested_driver
+
+
+def _small_window(caps: Capabilities) -> bool:
+    return _intel_gpu(caps) and not caps.unified_memory and caps.global_bytes < 512 * _MIB
+
+
+def _small_carve_out(caps: Capabilities) -> bool:
+    return _amd_gpu(caps) and caps.global_bytes <= 512 * _MIB
+
+
+def _with_share(caps: Capabilities) -> Capabilities:
+    most = int(SHARE * caps.global_bytes)
+    return replace(caps, global_bytes=most, max_alloc_bytes=min(caps.max_alloc_bytes, most))
+
+
+def _groups_of(most: int) -> Callable[[Capabilities], Capabilities]:
+    return lambda caps: replace(caps, max_work_group=min(most, caps.max_work_group))
+
+
 TABLE: tuple[Fault, ...] = (
     Fault(
         "Mesa rusticl before 23",
@@ -122,7 +166,7 @@ TABLE: tuple[Fault, ...] = (
         "work-groups of 1 are used",
         f"{_GITHUB}/bh107/bohrium/issues/511",
         _apple("cpu"),
-        limit=lambda caps: replace(caps, max_work_group=1),
+        limit=_groups_of(1),
     ),
     Fault(
         "Apple's OpenCL on GPUs",
@@ -155,6 +199,95 @@ TABLE: tuple[Fault, ...] = (
         f"{_GITHUB}/ROCm/legacy-rocm-build/issues/1383",
         _rocm_multiplication,
         warn=True,
+    ),
+    Fault(
+        "AMD's OpenCL on gfx10, gfx11 and gfx12",
+        "it counts two compute units as one, so a card would get half of its work-groups",
+        "the count is doubled, unless GPU_ENABLE_WGP_MODE=0 has made the driver count them all",
+        f"{_GITHUB}/ROCm/hip/issues/2687",
+        _amd_in_pairs,
+        limit=lambda caps: replace(caps, compute_units=2 * caps.compute_units),
+    ),
+    Fault(
+        "AMD's compiler for gfx11",
+        "local memory is read before a barrier instead of behind it in work-groups above 512",
+        "work-groups of at most 256 are used",
+        f"{_GITHUB}/llvm/llvm-project/issues/207883",
+        _gfx11,
+        limit=_groups_of(256),
+    ),
+    Fault(
+        "GPUs of AMD since gfx10",
+        "the compiler chooses waves of 32 or 64 work-items, and queries may name the other",
+        "no kernel depends on it; the doctor measures the width",
+        f"{_GITHUB}/ROCm/rocm-systems/issues/4445",
+        _amd_gpu,
+    ),
+    Fault(
+        "AMD's OpenCL",
+        "mem_fence orders accesses for the own work-group only",
+        "look-back over work-groups is used where the doctor's trial of it has passed",
+        f"{_GITHUB}/ROCm/legacy-rocm-build/issues/475",
+        _amd_gpu,
+    ),
+    Fault(
+        "AMD's OpenCL on processors with graphics",
+        "it may state only the memory that the firmware sets aside, such as 256 MiB",
+        "set a larger one in the firmware (UMA frame buffer size)",
+        f"{_GITHUB}/darktable-org/darktable/issues/11401",
+        _small_carve_out,
+        warn=True,
+    ),
+    Fault(
+        "Mesa's zink",
+        "it says 1 compute unit of every card",
+        "the number of work-groups that run at once is measured before the first use",
+        MEASURED,
+        _zink,
+    ),
+    Fault(
+        "Mesa's zink, and others",
+        "numbers below 2^-126 are flushed to zero, which OpenCL allows",
+        "no bit of a model depends on one; the doctor says whether the device does it",
+        f"{_GITHUB}/KhronosGroup/OpenCL-Docs/issues/276",
+        _zink,
+    ),
+    Fault(
+        "Intel's graphics compiler",
+        "64-bit atomic sums were compiled so that each was added four times",
+        "they are tested before the first use, and kernels without them are used where they fail",
+        f"{_GITHUB}/intel/intel-graphics-compiler/issues/397",
+        _intel_gpu,
+    ),
+    Fault(
+        "Intel's graphics compiler",
+        "a kernel whose registers spill takes fifty times as long to compile",
+        "no kernel spills on the chips of docs/portability.md",
+        f"{_GITHUB}/intel/intel-graphics-compiler/issues/420",
+        _intel_gpu,
+    ),
+    Fault(
+        "Intel compute-runtime on cards without a resizable BAR",
+        "it states the size of the window to the card's memory, such as 243 MiB, as its memory",
+        "switch Resizable BAR on in the firmware, and use a newer Linux kernel",
+        f"{_GITHUB}/intel/compute-runtime/issues/624",
+        _small_window,
+        warn=True,
+    ),
+    Fault(
+        "Intel compute-runtime",
+        "one allocation has 4 GiB at most, also on cards of 16 GiB",
+        "data are kept in pages that are smaller than one allocation",
+        f"{_GITHUB}/intel/compute-runtime/issues/627",
+        _intel_gpu,
+    ),
+    Fault(
+        "Drivers of GPUs with which the tests were not run",
+        "they may state more memory than they allocate, as displays and other programs hold some",
+        f"{SHARE:.1%} of it are used; device_memory= sets a lower limit",
+        f"{_GITHUB}/intel/compute-runtime/issues/617",
+        _untested_gpu,
+        limit=_with_share,
     ),
     Fault(
         "PoCL",

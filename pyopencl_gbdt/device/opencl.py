@@ -147,7 +147,8 @@ class OpenCLDevice(Device):
         except cl.Error as error:
             raise MemoryPlanError(
                 f"{self.caps.label} cannot allocate {nbytes} bytes beside {self.allocated_bytes} "
-                f"taken already: {message(error)}; use fewer rows or features"
+                f"taken already: {message(error)}; use fewer rows or features, or set a "
+                f"device_memory= below {self.allocated_bytes + nbytes}"
             ) from error
 
     def borrow(self, host: Array) -> DeviceArray:

@@ -15,7 +15,7 @@ def message(error: Exception) -> str:
     return str(error).strip() or type(error).__name__
 
 
-#: CPU runtimes with which decoupled look-back was tested and prefetching was measured: platforms.
+#: CPU runtimes with which the tests run and prefetching was measured: platforms.
 _TESTED_CPU_RUNTIMES = ("Portable Computing Language", "Intel(R)")
 #: What an embedded profile must have. A full profile has all of it.
 _INT64_EXTENSION = "cles_khr_int64"
@@ -86,6 +86,7 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         fp64="cl_khr_fp64" in extensions,
         unified_memory=kind == "cpu" or bool(device.host_unified_memory),
         prefetches=tested_cpu,
+        tested_driver=simulator or tested_cpu or platform.name.startswith("NVIDIA"),
     )
 
 

@@ -122,7 +122,7 @@ def tuned(kernel: str, variants: list[Variant], caps: Capabilities) -> list[Vari
 def _facts(caps: Capabilities) -> dict[str, Any]:
     """Return the facts that identify a tuning's device; equal cards share a tuning."""
     facts = asdict(caps)
-    for name in ("device_id", "global_bytes", "max_alloc_bytes"):
+    for name in ("device_id", "global_bytes", "max_alloc_bytes", "tested_driver"):
         del facts[name]
     return facts
 

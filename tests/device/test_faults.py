@@ -15,7 +15,7 @@ ROCM = {"platform": "AMD Accelerated Parallel Processing", "name": "gfx906"}
 
 
 def test_a_device_without_faults_stays_as_it_is():
-    caps = make_caps()
+    caps = make_caps(tested_driver=True)
     assert faults.apply(caps) == (caps, "", [])
 
 
@@ -42,7 +42,7 @@ def test_refused(facts, words):
     ],
 )
 def test_warned(facts, words):
-    caps = make_caps(**facts)
+    caps = make_caps(**facts, tested_driver=True)
     same, problem, notes = faults.apply(caps)
     assert same == caps
     assert problem == ""
@@ -58,13 +58,65 @@ def test_warned(facts, words):
         {**NEO, "driver": "24.48.31907.7"},
         {**ROCM, "driver": "3241.0 (HSA1.1,LC)"},
         {**ROCM, "driver": "3635.0 (HSA1.1,LC)"},
+        {**ROCM, "name": "gfx1030", "kind": "cpu"},
         {"platform": "NVIDIA CUDA", "driver": "580.82 (OpenCL 3.0 CUDA)"},
         {"platform": "Portable Computing Language", "driver": "3.0", "kind": "cpu"},
     ],
 )
 def test_neither_refused_nor_warned_nor_limited(facts):
-    caps = make_caps(**facts)
+    caps = make_caps(**facts, tested_driver=True)
     assert faults.apply(caps) == (caps, "", [])
+
+
+def test_compute_units_that_are_counted_in_pairs(monkeypatch):
+    def units(**facts):
+        return faults.apply(make_caps(**{**ROCM, "compute_units": 20, **facts}))[0].compute_units
+
+    monkeypatch.delenv("GPU_ENABLE_WGP_MODE", raising=False)
+    assert [units(name=name) for name in ("gfx1010", "gfx1030", "gfx1100", "gfx1201")] == [40] * 4
+    assert [units(name=name) for name in ("gfx906", "gfx90a", "gfx942", "gfx10")] == [20] * 4
+    assert units(platform="rusticl", name="AMD Radeon RX 6800 (radeonsi, navi21)") == 20
+    monkeypatch.setenv("GPU_ENABLE_WGP_MODE", "0")
+    assert units(name="gfx1030") == 20
+
+
+@pytest.mark.parametrize(
+    ("facts", "most"),
+    [
+        ({**ROCM, "name": "gfx1100"}, 256),
+        ({**ROCM, "name": "gfx1151"}, 256),
+        ({**RUSTICL, "name": "AMD Radeon RX 7900 XTX (radeonsi, navi31, LLVM 19.1.7)"}, 256),
+        ({**ROCM, "name": "gfx1030"}, 1024),
+        ({**ROCM, "name": "gfx1201"}, 1024),
+        (NEO, 1024),
+    ],
+)
+def test_groups_stay_small_where_loads_move_over_a_barrier(facts, most):
+    caps = make_caps(**facts, max_work_group=1024)
+    assert faults.apply(caps)[0].max_work_group == most
+
+
+def test_a_bounded_share_of_the_memory_is_used():
+    """A driver that was tested states what it has; others may state what a display holds."""
+    stated = {"global_bytes": 8 << 30, "max_alloc_bytes": 8 << 30}
+    used = faults.apply(make_caps(**stated))[0]
+    assert used.global_bytes == used.max_alloc_bytes == 7 << 30
+    quarter = faults.apply(make_caps(**{**stated, "max_alloc_bytes": 2 << 30}))[0]
+    assert quarter.max_alloc_bytes == 2 << 30
+    for other in ({"tested_driver": True}, {"kind": "cpu"}):
+        assert faults.apply(make_caps(**stated, **other))[0].global_bytes == 8 << 30
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({**NEO, "global_bytes": 255012864}, "Resizable BAR"),
+        ({**ROCM, "vendor": "Advanced Micro Devices", "global_bytes": 256 << 20}, "frame buffer"),
+    ],
+)
+def test_a_memory_that_is_stated_too_small_is_warned_of(facts, words):
+    assert any(words in note for note in faults.apply(make_caps(**facts))[2])
+    assert faults.apply(make_caps(**{**facts, "global_bytes": 8 << 30}))[2] == []
 
 
 def test_a_rusticl_without_devices_says_which_line_is_missing(monkeypatch):

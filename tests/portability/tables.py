@@ -51,7 +51,7 @@ def _by_kernel(compiled: Sequence[Compiled]) -> dict[tuple[str, str, int], list[
     found: dict[tuple[str, str, int], list[Usage]] = {}
     for one in compiled:
         variant = one.built.template
-        if variant in ("copy", "math_probe"):
+        if variant in ("copy", "device_facts", "math_probe"):
             continue
         if variant == "histogram":
             p = one.built.params

@@ -32,7 +32,7 @@ from tests.portability.prepared_fits import MAX_BINS
 from tests.portability.problems import present
 
 #: Templates that no step and no primitive builds: yardsticks and probes.
-TOOLS = frozenset({"copy", "math_probe"})
+TOOLS = frozenset({"copy", "device_facts", "math_probe"})
 
 Prepare = Callable[[NullDevice, Variant], None]
 

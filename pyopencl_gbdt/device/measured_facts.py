@@ -1,0 +1,264 @@
+"""Facts about a device that are measured, because drivers state them wrongly or not at all.
+
+A fact is a small kernel, the answer that is expected, and what a device loses if it gives another
+one. Each is measured once for a device and driver; ``fact_store`` keeps the answers beside the
+built kernels. Devices whose driver the library's tests run on (``Capabilities.tested_driver``) are
+measured only by the doctor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pyopencl_gbdt.device import fact_store
+from pyopencl_gbdt.device.base import Device
+from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.program import Program
+
+#: The answer of a fact whose kernel crashes the driver, or does not end.
+FAILED = -1
+_GROUP = 256
+#: Seconds that a timed kernel takes at least, and at most: drivers of displays end long kernels.
+_LEAST_SECONDS, _MOST_SECONDS = 0.003, 0.1
+_MOST_GROUPS = 4096
+#: More groups run faster if they gain so much; none do after so many doublings without a gain.
+_FASTER, _SAME = 1.1, 2
+_MOST_ROUNDS = 1 << 22
+
+
+def _always(caps: Capabilities) -> bool:
+    return True
+
+
+def _unchanged(caps: Capabilities, answer: int) -> Capabilities:
+    return caps
+
+
+@dataclass(frozen=True)
+class MeasuredFact:
+    """A fact that a kernel of ``device_facts`` measures.
+
+    Attributes
+    ----------
+    name : str
+        Key in the file of answers.
+    measure : callable
+        Returns the answer, an int; raises what the driver raises.
+    says : callable
+        The answer as text for people.
+    due : callable
+        Tells on which devices the fact is measured.
+    applied : callable
+        Returns the capabilities of a device that gave an answer.
+    first : bool
+        Whether it is measured before the first use of a device; else only the doctor does.
+    """
+
+    name: str
+    measure: Callable[[Device], int]
+    says: Callable[[int], str]
+    due: Callable[[Capabilities], bool] = _always
+    applied: Callable[[Capabilities, int], Capabilities] = _unchanged
+    first: bool = False
+
+
+def _program(device: Device, fact: str) -> Program:
+    return device.build("device_facts", wg_size=_GROUP, fact=fact)
+
+
+# -- subnormals ----------------------------------------------------------------------------------
+def subnormals(device: Device) -> int:
+    """Return 0 if a device keeps numbers below 2^-126, 1 if it flushes them to zero.
+
+    Returns
+    -------
+    int
+        ``FAILED`` if its results are neither: then it computes wrongly.
+    """
+    program = _program(device, "subnormals")
+    values = np.array([2.0**-126, 1.5 * 2.0**-126, 2.0**-130, 1.0, -(2.0**-128)], np.float32)
+    out = device.zeros((values.size, 4), np.float32)
+    groups = -(-values.size // program.wg_size)
+    program.launch(
+        "subnormals", groups, n=values.size, values=device.upload(values), out=out
+    )  # fmt: skip
+    got = out.get()
+    columns = (values / 4, values * 4, values - values[0], values > 0)
+    kept = np.stack(columns, axis=1).astype(np.float32)
+    if np.array_equal(got, kept):
+        return 0
+    # a device may flush what it reads, what it writes, or both
+    tiny = np.abs(kept) < np.float32(2.0**-126)
+    tiny |= np.abs(values)[:, None] < np.float32(2.0**-126)
+    return 1 if np.array_equal(got[~tiny], kept[~tiny]) else FAILED
+
+
+# -- atomics of 64 bits --------------------------------------------------------------------------
+def int64_atomics(device: Device) -> int:
+    """Return 1 if atomic sums of 64 bits are right, else 0."""
+    program = _program(device, "int64_atomics")
+    values = np.random.default_rng(11).integers(1, 1 << 20, 5000).astype(np.uint32)
+    sums = device.zeros(8, np.int64)
+    groups = -(-values.size // program.wg_size)
+    program.launch(
+        "int64_atomics", groups, n=values.size, values=device.upload(values), sums=sums
+    )  # fmt: skip
+    wide = values.astype(np.int64)
+    want = np.zeros(8, np.int64)
+    want[0] = (wide << 24).sum()
+    for turn in range(4):
+        adds = (turn <= (wide & 3)) & ((wide + turn) % 3 != 0)
+        np.add.at(want, 1 + wide[adds] % 7, -(wide[adds] << 8))
+    return int(np.array_equal(sums.get(), want))
+
+
+def _without_int64(caps: Capabilities, answer: int) -> Capabilities:
+    return caps if answer == 1 else replace(caps, int64_atomics=False)
+
+
+# -- timings -------------------------------------------------------------------------------------
+def units_of(seconds: Callable[[int], float]) -> int:
+    """Return how many work-groups run at once.
+
+    Parameters
+    ----------
+    seconds : callable
+        The time of so many equal work-groups, each of which keeps a compute unit busy.
+    """
+    one = time = seconds(1)
+    groups, best, same = 1, 1.0, 0
+    while groups < _MOST_GROUPS and time < _MOST_SECONDS and same < _SAME:
+        groups *= 2
+        time = seconds(groups)
+        speed = groups * one / max(time, 1e-9)  # groups that ran at once, in the mean
+        same = 0 if speed > _FASTER * best else same + 1
+        best = max(best, speed)
+    return round(best)
+
+
+def width_of(seconds: Callable[[int], float], most: int) -> int:
+    """Return how many work-items execute an instruction together.
+
+    Parameters
+    ----------
+    seconds : callable
+        The time of a work-group in which runs of so many work-items take one of two loops, in
+        turn. Work-items that execute together have to run both loops if they disagree.
+    most : int
+        Work-items in the group.
+    """
+    apart = seconds(most)  # all take the same loop
+    width = 1
+    while width < most and seconds(width) > 1.4 * apart:
+        width *= 2
+    return width
+
+
+def _rounds(device: Device, seconds: Callable[[int], float]) -> int:
+    """Return how many rounds of a kernel take long enough to be timed."""
+    rounds = 64
+    while rounds < _MOST_ROUNDS and seconds(rounds) < _LEAST_SECONDS:
+        rounds *= 2
+    return rounds
+
+
+def compute_units(device: Device) -> int:
+    """Return how many work-groups a device runs at once, from times."""
+    program = _program(device, "compute_units")
+    out = device.empty(_MOST_GROUPS * program.wg_size, np.uint32)
+
+    def seconds(groups: int, rounds: int) -> float:
+        launch = program.prepare("compute_units", groups, rounds=rounds, out=out)
+        return min(device.elapsed(launch) for _ in range(3))
+
+    seconds(1, 1)  # some drivers compile at the first launch
+    rounds = _rounds(device, lambda rounds: seconds(1, rounds))
+    empty = seconds(1, 1)
+    return units_of(lambda groups: max(1e-6, seconds(groups, rounds) - empty))
+
+
+def wave_width(device: Device) -> int:
+    """Return how many work-items of a device execute an instruction together, from times."""
+    program = _program(device, "wave_width")
+    out = device.empty(program.wg_size, np.uint32)
+
+    def seconds(width: int, rounds: int) -> float:
+        launch = program.prepare("wave_width", 1, rounds=rounds, width=width, out=out)
+        return min(device.elapsed(launch) for _ in range(3))
+
+    seconds(1, 1)
+    rounds = _rounds(device, lambda rounds: seconds(program.wg_size, rounds))
+    return width_of(lambda width: seconds(width, rounds), program.wg_size)
+
+
+def _counts_one(caps: Capabilities) -> bool:
+    """Tell whether a driver says one compute unit, which some say of every card."""
+    return caps.kind != "cpu" and caps.compute_units == 1
+
+
+def _with_units(caps: Capabilities, answer: int) -> Capabilities:
+    return replace(caps, compute_units=max(caps.compute_units, answer))
+
+
+def _with_lookback(caps: Capabilities, answer: int) -> Capabilities:
+    return replace(caps, lookback=caps.lookback or answer == 1)
+
+
+def _not_measured(device: Device) -> int:
+    raise NotImplementedError("the doctor runs the primitives themselves")
+
+
+#: The result of the doctor's trial of decoupled look-back, see ``doctor/lookback_trial.py``.
+LOOKBACK = MeasuredFact(
+    "lookback",
+    _not_measured,
+    lambda answer: f"decoupled look-back: {'safe' if answer == 1 else 'not safe'}",
+    due=lambda caps: not caps.tested_driver,
+    applied=_with_lookback,
+)
+#: Every fact, the smallest kernel first: if that one crashes, the device cannot be used.
+TABLE: tuple[MeasuredFact, ...] = (
+    MeasuredFact(
+        "subnormals",
+        subnormals,
+        lambda answer: f"numbers below 2^-126: {'flushed to zero' if answer == 1 else 'kept'}",
+        first=True,
+    ),
+    MeasuredFact(
+        "int64_atomics",
+        int64_atomics,
+        lambda answer: f"64-bit atomic sums: {'right' if answer == 1 else 'wrong, not used'}",
+        due=lambda caps: caps.int64_atomics,
+        applied=_without_int64,
+        first=True,
+    ),
+    MeasuredFact(
+        "compute_units",
+        compute_units,
+        lambda answer: f"work-groups at once: {answer}",
+        due=_counts_one,
+        applied=_with_units,
+        first=True,
+    ),
+    MeasuredFact(
+        "wave_width",
+        wave_width,
+        lambda answer: f"work-items that execute together: {answer}",
+        due=lambda caps: caps.kind != "cpu",
+    ),
+    LOOKBACK,
+)
+
+
+def applied(caps: Capabilities) -> Capabilities:
+    """Return a device's capabilities, corrected by what was measured on it earlier."""
+    if caps.tested_driver:
+        return caps
+    answers = fact_store.load(caps)
+    for fact in TABLE:
+        if fact.name in answers and fact.due(caps):
+            caps = fact.applied(caps, answers[fact.name])
+    return caps

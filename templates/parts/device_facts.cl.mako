@@ -1,0 +1,51 @@
+## device_facts: small kernels that show what a device and its compiler really do
+##
+## Each is a program of its own, so that one that a compiler crashes on does not hide the others.
+##
+##   subnormals      values near 2^-126 -> products, sums and comparisons of them
+##   int64_atomics   sums[0] += all values; sums[1 + value % 7] += the value, in a loop of varying length
+##   compute_units   arithmetic that keeps one compute unit busy, for a time that grows with `rounds`
+##   wave_width      two loops; work-items i with an odd i / width run the second one
+##
+## params: wg_size, fact (one of the above)
+<%page args="wg_size, fact"/>
+% if fact == "subnormals":
+KERNEL(${wg_size}) subnormals(const u32 n, GLOBAL const f32* RESTRICT values, GLOBAL f32* RESTRICT out) {
+    const u32 i = (u32)GLOBAL_ID;
+    if (i >= n) return;
+    const f32 x = values[i], least = values[0]; /* values[0] is 2^-126 */
+    out[4 * i] = x * 0.25f;
+    out[4 * i + 1] = x * 4.0f;
+    out[4 * i + 2] = x - least;
+    out[4 * i + 3] = x > 0.0f ? 1.0f : 0.0f;
+}
+% elif fact == "int64_atomics":
+KERNEL(${wg_size}) int64_atomics(const u32 n, GLOBAL const u32* RESTRICT values, GLOBAL i64* RESTRICT sums) {
+    const u32 i = (u32)GLOBAL_ID;
+    if (i >= n) return;
+    const u32 value = values[i];
+    atomic_add_global_i64(&sums[0], (i64)value << 24);
+    for (u32 turn = 0; turn <= (value & 3); turn++)
+        if ((value + turn) % 3 != 0) atomic_add_global_i64(&sums[1 + value % 7], -(i64)value << 8);
+}
+% elif fact == "compute_units":
+KERNEL(${wg_size}) compute_units(const u32 rounds, GLOBAL u32* RESTRICT out) {
+    u32 state[8];
+    for (u32 k = 0; k < 8; k++) state[k] = LOCAL_ID + k;
+    for (u32 turn = 0; turn < rounds; turn++)
+        for (u32 k = 0; k < 8; k++) state[k] = state[k] * 1664525u + 1013904223u;
+    u32 sum = 0;
+    for (u32 k = 0; k < 8; k++) sum ^= state[k];
+    out[GLOBAL_ID] = sum;
+}
+% else:
+KERNEL(${wg_size}) wave_width(const u32 rounds, const u32 width, GLOBAL u32* RESTRICT out) {
+    u32 state = LOCAL_ID;
+    if (LOCAL_ID / width & 1) {
+        for (u32 turn = 0; turn < rounds; turn++) state = (state ^ state << 7) * 22695477u + 1u;
+    } else {
+        for (u32 turn = 0; turn < rounds; turn++) state = (state ^ state >> 5) * 1664525u + 3u;
+    }
+    out[GLOBAL_ID] = state;
+}
+% endif
