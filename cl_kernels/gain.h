@@ -14,20 +14,25 @@
 typedef struct {
     f32 lambda; f32 alpha; f32 max_delta; f32 lower; f32 upper; i32 bounded;
     i32 weight_power; i32 gain_power;
+    f32 limit; /* max_delta_step in real units */
 } rule_t;
 
 #define UNBOUNDED 3.40282347e38f
+#define LEAST_LIMIT 2.3509887e-38f /* 2^-125: not subnormal */
+#define LEAST_STEP 8.6736174e-19f  /* 2^-60 units: products with it are not subnormal */
 
 FN rule_t make_rule(GLOBAL const scale_t* scale,
                     const f32 lambda, const f32 alpha, const f32 max_delta) {
     const i32 scale_g = scale->g - scale->weight_shift, scale_h = scale->h - scale->weight_shift;
     rule_t r;
-    r.lambda = scale_by(lambda, scale_h - 24);
+    r.lambda = not_tiny(scale_by(not_tiny(lambda), scale_h - 24));
     if (r.lambda > 1.2676506e30f) r.lambda = 1.2676506e30f; /* 2^100: weights are 0 far below it */
-    r.alpha = scale_by(alpha, scale_g - 24);
+    r.alpha = not_tiny(scale_by(not_tiny(alpha), scale_g - 24));
     r.weight_power = scale_h - scale_g;
     r.gain_power = 24 - 2 * scale_g + scale_h;
-    r.max_delta = scale_by(max_delta, -r.weight_power);
+    r.limit = max_delta < LEAST_LIMIT && as_u32(max_delta) ? LEAST_LIMIT : max_delta;
+    r.max_delta = scale_by(r.limit, -r.weight_power);
+    if (r.limit > 0.0f && r.max_delta < LEAST_STEP) r.max_delta = LEAST_STEP;
     r.lower = -UNBOUNDED;
     r.upper = UNBOUNDED;
     r.bounded = 0;
@@ -81,9 +86,12 @@ FN f32 weight_in_units(const i64 g, const i64 h, const rule_t rule) {
     return unit_weight(t, d, rule).hi;
 }
 
-/* The weight in real units. */
-FN f32 node_weight(const i64 g, const i64 h, const rule_t rule) {
-    return scale_by(weight_in_units(g, h, rule), rule.weight_power);
+/* A weight in real units. */
+FN f32 real_weight(const f32 units, const rule_t rule) {
+    const f32 weight = finite(scale_by(units, rule.weight_power));
+    if (rule.limit > 0.0f && weight > rule.limit) return rule.limit;
+    if (rule.limit > 0.0f && weight < -rule.limit) return -rule.limit;
+    return weight;
 }
 
 /* Whether a split satisfies a feature's constraint: 1 increasing, 2 decreasing, 0 none. A split with equal
@@ -135,9 +143,9 @@ FN f32 rough_scores(const i64 g, const i64 h, const i64 other_g, const i64 other
 FN void finish_node(GLOBAL node_t* node, GLOBAL const scale_t* scale, const rule_t rule,
                     const f32 learning_rate) {
     const i32 hessian_power = 24 + scale->weight_shift - scale->h;
-    const f32 weight = finite(node_weight(node->sum_g, node->sum_h, rule));
+    const f32 weight = real_weight(weight_in_units(node->sum_g, node->sum_h, rule), rule);
     node->weight = weight;
-    node->value = finite(weight * learning_rate);
+    node->value = as_margin(weight * learning_rate);
     node->hessian = finite(scale_by(in_units(node->sum_h).hi, hessian_power));
     node->gain = 0.0f;
     node->left = NO_NODE;

@@ -214,12 +214,26 @@ FN u32 ordered(const f32 x) {
     return (bits >> 31) ? ~bits : bits | 0x80000000u;
 }
 
-/* Targets near the limits of float32 make gradients, gains and leaf values overflow. An infinity becomes
-   the largest number of its sign. NaN becomes the largest number, so that all devices agree. */
+/* x, or the zero of its sign if |x| < 2^-125. Some devices flush numbers below 2^-126 to zero, and others round
+   some of them up to 2^-126, so all devices agree from here on. */
+FN f32 not_tiny(const f32 x) {
+    const u32 bits = as_u32(x);
+    return as_f32(bits & 0x7F000000u ? bits : bits & 0x80000000u);
+}
+
+/* Targets near the limits of float32 make gradients, gains and leaf values overflow or underflow. An infinity
+   becomes the largest number of its sign. NaN becomes the largest number, so that all devices agree. */
 FN f32 finite(const f32 x) {
     const f32 most = 3.40282347e38f;
     const f32 not_above = !(x <= most) ? most : x;
-    return not_above < -most ? -most : not_above;
+    return not_tiny(not_above < -most ? -most : not_above);
+}
+
+/* A number that is added to margins. It is 0 or a multiple of 2^-125, and so is a sum of such numbers: no sum is
+   subnormal, and a subnormal label is too small to change its difference from one that is not 0. */
+FN f32 as_margin(const f32 x) {
+    const u32 bits = as_u32(finite(x));
+    return as_f32((bits & 0x7FFFFFFFu) < 0x0D000000u ? bits & 0x80000000u : bits); /* 2^-101 */
 }
 
 FN int is_missing(const f32 x) { return (as_u32(x) & 0x7FFFFFFFu) > 0x7F800000u; }

@@ -40,7 +40,7 @@ FN void finish_table_node(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale
     GLOBAL const node_t* parent = &nodes[node->parent];
     if (!is_idle(parent->sum_h, node->sum_h, least)) return;
     node->weight = parent->weight;
-    node->value = finite(parent->weight * learning_rate);
+    node->value = as_margin(parent->weight * learning_rate);
 }
 
 /* The children of an idle split have one weight: it is the bound between all nodes below them. */

@@ -18,6 +18,7 @@ from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.data.narrow import to_float32
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source, plural, show
+from pyopencl_gbdt.numerics.portable_math import as_margin
 
 
 def check_target(
@@ -119,7 +120,8 @@ def check_base_margin(
 ) -> NDArray[np.float32] | None:
     """Check base margins: None, or a finite number for every row and output.
 
-    The shape is (n_rows,), or (n_rows, n_outputs) for several outputs.
+    The shape is (n_rows,), or (n_rows, n_outputs) for several outputs. Numbers nearer to 0 than
+    2^-101 become 0, see ``portable_math.as_margin``.
     """
     if margin is None:
         return None
@@ -131,7 +133,8 @@ def check_base_margin(
             f"{plural(n_outputs, 'output')}: expected a column for every output; give "
             f"(n_rows, {n_outputs}) numbers"
         )
-    return found
+    margins = as_margin(found)
+    return found if np.array_equal(margins, found) else margins
 
 
 def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:

@@ -267,9 +267,9 @@ class FitShape:
         return self.params.samples_columns or bool(self.interactions)
 
     def leaf_rate(self, learning_rate: float) -> np.float32:
-        """Return the factor on leaf values."""
+        """Return the factor on leaf values; 0 if devices would disagree on it."""
         factor: np.float32 = np.float32(learning_rate) / np.float32(self.n_parallel)
-        return factor
+        return np.float32(0) if factor < 2.0**-125 else factor
 
     @property
     def keeps_margins(self) -> bool:

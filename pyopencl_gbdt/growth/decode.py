@@ -13,6 +13,7 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.growth.category_sets import words_of
 from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.pages.page import Layout
 
 _ADVICE = "the device's driver is at fault: update it, or train on another device"
@@ -140,10 +141,8 @@ def shrink_leaf_weights(
     XGBoost's ``hist`` keeps the weight of a leaf times the learning rate, and that of an inner node
     without it. A root that never split counts as an inner node.
     """
-    most = np.finfo(np.float32).max
     with np.errstate(over="ignore", under="ignore"):
-        product = np.clip(weight * rate, -most, most)
-    return np.where(shrunk, product, weight)
+        return np.where(shrunk, as_margin(weight * rate), weight)
 
 
 def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:

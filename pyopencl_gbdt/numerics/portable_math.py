@@ -116,11 +116,28 @@ def df_from_i64(v: I) -> DF:
     return fast_two_sum(c[0], c[1] + b[1])
 
 
-def finite(x: F) -> F:
-    """Return x, with infinities replaced by the largest number of that sign, NaN by the largest."""
-    most = np.finfo(_f).max
-    kept: F = np.maximum(np.where(x <= most, x, most), -most).astype(_f)
+def not_tiny(x: F, least: float = 2.0**-125) -> F:
+    """Return x, with the zero of its sign instead of numbers nearer to 0 than ``least``."""
+    kept: F = np.where(np.abs(x) < _f(least), np.copysign(_f(0), x), x).astype(_f)
     return kept
+
+
+def finite(x: F) -> F:
+    """Return x, with infinities replaced by the largest number of that sign, NaN by the largest.
+
+    Numbers nearer to 0 than 2^-125 become 0, as devices disagree on them.
+    """
+    most = np.finfo(_f).max
+    return not_tiny(np.maximum(np.where(x <= most, x, most), -most))
+
+
+def as_margin(x: F) -> F:
+    """Return numbers that are added to margins: finite, and 0 if nearer to 0 than 2^-101.
+
+    All are multiples of 2^-125, and so are their sums: no sum is subnormal, and a subnormal label
+    is too small to change its difference from one that is not 0.
+    """
+    return not_tiny(finite(x), 2.0**-101)
 
 
 def portable_exp(x: F) -> F:

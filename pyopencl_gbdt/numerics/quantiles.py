@@ -11,14 +11,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.portable_math import finite
+
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-_LARGEST = np.finfo(np.float32).max
 
 
-def finite(x: np.float32) -> np.float32:
-    """Return the nearest finite number."""
-    clamped: np.float32 = min(max(x, -_LARGEST), _LARGEST)
+def _finite(x: np.float32) -> np.float32:
+    """Return the nearest finite number; 0 for one that devices disagree on."""
+    clamped: np.float32 = finite(np.array([x]))[0]
     return clamped
 
 
@@ -57,8 +58,8 @@ def quantile(values: F32, weights: I64 | None, alpha: float) -> np.float32 | Non
     if not 1 <= rank < n or not part:
         return low
     with np.errstate(over="ignore"):
-        between: np.float32 = low + part * (ranked[rank] - low)
-    return finite(between)
+        between: np.float32 = low + _finite(part * _finite(ranked[rank] - low))
+    return _finite(between)
 
 
 def _of_24_bits(x: int) -> tuple[int, int]:

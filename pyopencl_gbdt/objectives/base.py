@@ -14,7 +14,7 @@ from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
-from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid
+from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny, portable_exp, portable_sigmoid
 from pyopencl_gbdt.numerics.weights import whole
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Objective(ABC):
             Gradient and Hessian with respect to the margins, without row weights.
         """
         label = data.label if data.n_targets == 1 else data.label.T
-        g, h = self.gradient(margins, label)
+        g, h = self.gradient(margins, not_tiny(label, 2.0**-126))
         return g, h
 
     def check_data(self, data: Dataset) -> None:
@@ -215,7 +215,7 @@ class Objective(ABC):
         """
         if self.starts_at_mean:
             return self.score_of_mean(exact_mean(label, weight))
-        return float(self.to_prediction(self._stump(label, weight))[0])
+        return float(self.to_prediction(as_margin(self._stump(label, weight)))[0])
 
     @property
     def starts_at_mean(self) -> bool:
@@ -224,7 +224,7 @@ class Objective(ABC):
 
     def score_of_mean(self, mean: Fraction | float) -> float:
         """Return the base score for a mean label; only if ``starts_at_mean``."""
-        return float(np.float32(float(mean)))
+        return float(as_margin(np.array([float(mean)], np.float32))[0])
 
     def _stump(self, label: F32, weight: F32 | None) -> F32:
         with np.errstate(under="ignore"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.numerics.quantiles import quantile
 from pyopencl_gbdt.objectives.base import F32, Objective, literal
 
@@ -21,8 +22,11 @@ class QuantileLeaves(Objective):
     renews = True
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        found = quantile(label, self.leaf_weights(label, weight), self.leaf_alpha(0))
-        return 0.0 if found is None else float(found)
+        return _start(quantile(label, self.leaf_weights(label, weight), self.leaf_alpha(0)))
+
+
+def _start(found: np.float32 | None) -> float:
+    return 0.0 if found is None else float(as_margin(np.array([found]))[0])
 
 
 @dataclass(frozen=True)
@@ -93,5 +97,4 @@ class QuantileError(QuantileLeaves):
         if self.n_outputs == 1:
             return super().starting_scores(label, weight)
         weights = self.leaf_weights(label, weight)
-        found = [quantile(label, weights, float(alpha)) for alpha in self.alphas]
-        return tuple(0.0 if score is None else float(score) for score in found)
+        return tuple(_start(quantile(label, weights, float(alpha))) for alpha in self.alphas)

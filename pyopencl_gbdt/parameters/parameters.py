@@ -17,6 +17,7 @@ import numpy as np
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
+from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping, check_foreign
 from pyopencl_gbdt.parameters.table import DEEPEST_TABLE, POISSON_DELTA_STEP, TABLE
 
@@ -188,7 +189,8 @@ class Parameters:
         """
         if self.base_score is None:
             return None
-        given = tuple(float(np.float32(score)) for score in each(self.base_score))
+        scores = as_margin(np.array(each(self.base_score), np.float32))
+        given = tuple(float(score) for score in scores)
         if len(given) not in (1, n_outputs):
             many = f"1 or {n_outputs} numbers, one for each output" if n_outputs > 1 else "1 number"
             raise ParameterError(

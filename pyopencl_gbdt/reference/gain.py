@@ -20,6 +20,8 @@ from pyopencl_gbdt.numerics.portable_math import (
     df_less,
     df_mul,
     df_neg,
+    finite,
+    not_tiny,
     scale_by,
 )
 from pyopencl_gbdt.reference.gradients import Scale
@@ -27,6 +29,9 @@ from pyopencl_gbdt.reference.gradients import Scale
 _f = np.float32
 _UNIT = _f(2.0**-24)
 _UNBOUNDED = np.finfo(np.float32).max
+#: Least ``max_delta_step`` that is not 0, in real units and in units: products with it are not
+#: subnormal.
+_LEAST_LIMIT, _LEAST_STEP = _f(2.0**-125), _f(2.0**-60)
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Rule:
     reg_lambda, alpha, max_delta : float32 array, shape (1,)
     weight_power, gain_power : int
         The powers of 2 that convert a weight or a gain from units to real values.
+    limit : float32 array, shape (1,)
+        ``max_delta_step`` in real units.
     """
 
     reg_lambda: F
@@ -45,6 +52,7 @@ class Rule:
     max_delta: F
     weight_power: int
     gain_power: int
+    limit: F
     lower: np.float32 = -_UNBOUNDED
     upper: np.float32 = _UNBOUNDED
 
@@ -58,12 +66,21 @@ def make_rule(scale: Scale, reg_lambda: float, reg_alpha: float, max_delta_step:
     """Convert regularisation parameters to the units of a tree's scale."""
     scale_g, scale_h = scale.sum_g, scale.sum_h
     weight_power = scale_h - scale_g
+
+    def in_unit(parameter: float, scale: int) -> F:
+        return not_tiny(scale_by(not_tiny(np.array([parameter], _f)), scale - 24))
+
+    limit = np.array([max_delta_step], _f)
+    if limit[0]:
+        limit = np.maximum(limit, _LEAST_LIMIT)
+    max_delta = scale_by(limit, -weight_power)
     return Rule(
-        reg_lambda=np.minimum(scale_by(np.array([reg_lambda], _f), scale_h - 24), _f(2.0**100)),
-        alpha=scale_by(np.array([reg_alpha], _f), scale_g - 24),
-        max_delta=scale_by(np.array([max_delta_step], _f), -weight_power),
+        reg_lambda=np.minimum(in_unit(reg_lambda, scale_h), _f(2.0**100)),
+        alpha=in_unit(reg_alpha, scale_g),
+        max_delta=np.maximum(max_delta, _LEAST_STEP) if limit[0] else max_delta,
         weight_power=weight_power,
         gain_power=24 - 2 * scale_g + scale_h,
+        limit=limit,
     )
 
 
@@ -139,6 +156,12 @@ def weight_in_units(g: I, h: I, rule: Rule) -> F:
     return np.where(h == 0, _f(0.0), weight)
 
 
+def real_weight(units: F, rule: Rule) -> F:
+    """Return weights in real units, within ``limit`` unless that is 0."""
+    weight = finite(scale_by(units, rule.weight_power))
+    return np.clip(weight, -rule.limit, rule.limit) if rule.limit[0] else weight
+
+
 def node_weight(g: I, h: I, rule: Rule) -> F:
     """Return the optimal weight as a real value, float32, shape (n,)."""
-    return scale_by(weight_in_units(g, h, rule), rule.weight_power)
+    return real_weight(weight_in_units(g, h, rule), rule)

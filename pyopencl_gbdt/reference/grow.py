@@ -12,7 +12,15 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.model.sets import joined, packed
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
-from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, scale_by, to_quanta
+from pyopencl_gbdt.numerics.portable_math import (
+    as_margin,
+    df_add,
+    df_neg,
+    finite,
+    not_tiny,
+    scale_by,
+    to_quanta,
+)
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import RISING, Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -47,8 +55,14 @@ _LEAST_GAIN = np.float32(1e-6)
 
 def _finite(number: np.float32) -> np.float32:
     """Clamp a number to the finite float32 range."""
-    clamped: np.float32 = min(max(number, -_LARGEST), _LARGEST)
+    clamped: np.float32 = finite(np.array([number], np.float32))[0]
     return clamped
+
+
+def leaf_value(weight: np.float32, rate: np.float32) -> np.float32:
+    """Return the value of a leaf, which is added to margins."""
+    value: np.float32 = as_margin(not_tiny(np.array([rate])) * weight)[0]
+    return value
 
 
 @dataclass
@@ -189,9 +203,9 @@ class Grower:
     def _finish(self, node: Node) -> None:
         """Set a node's weight and value as a leaf."""
         g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
-        node.weight = _finite(node_weight(g, h, self._rule_of(node))[0])
+        node.weight = node_weight(g, h, self._rule_of(node))[0]
         rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
-        node.value = node.shrunk_weight = _finite(node.weight * rate)
+        node.value = node.shrunk_weight = leaf_value(node.weight, rate)
         node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.sum_h)[0])
 
     @cached_property

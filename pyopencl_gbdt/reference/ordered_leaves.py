@@ -14,8 +14,16 @@ from pyopencl_gbdt.numerics.portable_math import finite, scale_by
 from pyopencl_gbdt.numerics.row_orders import PrefixModels
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.gain import Rule, in_units, make_rule, unit_weight, weight_in_units
+from pyopencl_gbdt.reference.gain import (
+    Rule,
+    in_units,
+    make_rule,
+    real_weight,
+    unit_weight,
+    weight_in_units,
+)
 from pyopencl_gbdt.reference.gradients import Scale, choose_scale, quantize
+from pyopencl_gbdt.reference.grow import leaf_value
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -28,7 +36,7 @@ def leaf_weight(g: int, h: int, rule: Rule) -> np.float32:
         unit = weight_in_units(np.array([g]), np.array([h]), rule)
     else:
         unit = unit_weight(in_units(np.array([0])), in_units(np.array([1])), rule)[0]
-    weight: np.float32 = finite(scale_by(unit, rule.weight_power))[0]
+    weight: np.float32 = real_weight(unit, rule)[0]
     return weight
 
 
@@ -116,5 +124,4 @@ class OrderedLeaves:
             for bound in (leaf.lower, leaf.upper)
         )
         weight = leaf_weight(sums[0], sums[1], replace(rule, lower=lower, upper=upper))
-        value: np.float32 = finite(np.array([weight * np.float32(p.learning_rate)]))[0]
-        return value
+        return leaf_value(weight, np.float32(p.learning_rate))

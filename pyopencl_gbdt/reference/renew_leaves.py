@@ -11,20 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.quantiles import finite, quantile
+from pyopencl_gbdt.numerics.portable_math import as_margin, finite, not_tiny
+from pyopencl_gbdt.numerics.quantiles import quantile
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-_LARGEST = np.finfo(np.float32).max
-_SMALLEST_NORMAL = np.float32(2.0**-126)
 
 
 def residuals(label: F32, margins: F32) -> F32:
-    """Return label - margin, clamped to finite numbers; subnormal results become 0."""
+    """Return label - margin as finite numbers."""
     with np.errstate(over="ignore", under="ignore"):
-        difference = np.clip(label - margins, -_LARGEST, _LARGEST)
-    normal: F32 = np.where(np.abs(difference) < _SMALLEST_NORMAL, np.float32(0), difference)
-    return normal
+        return finite(label - margins)
 
 
 def renew_leaves(
@@ -48,4 +45,4 @@ def renew_leaves(
         own = None if weights is None else weights[leaf.rows]
         found = quantile(residual[leaf.rows], own, alpha)
         if found is not None:
-            leaf.value = finite(found * np.float32(learning_rate))
+            leaf.value = as_margin(not_tiny(np.array([learning_rate], np.float32)) * found)[0]

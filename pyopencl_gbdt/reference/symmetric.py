@@ -14,7 +14,7 @@ from pyopencl_gbdt.numerics.portable_math import DF, df_add, df_neg, scale_by, t
 from pyopencl_gbdt.parameters.constraints import RISING
 from pyopencl_gbdt.reference.category_split import level_cells
 from pyopencl_gbdt.reference.gain import Rule, make_rule, score, weight_in_units
-from pyopencl_gbdt.reference.grow import _LEAST_GAIN, Grower, Node, _finite
+from pyopencl_gbdt.reference.grow import _LEAST_GAIN, Grower, Node, _finite, leaf_value
 from pyopencl_gbdt.reference.split import Candidate
 from pyopencl_gbdt.reference.symmetric_sets import SetBorders, set_borders
 
@@ -227,4 +227,4 @@ class SymmetricGrower(Grower):
             return
         rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
         node.weight = node.kept_weight
-        node.value = node.shrunk_weight = _finite(node.weight * rate)
+        node.value = node.shrunk_weight = leaf_value(node.weight, rate)

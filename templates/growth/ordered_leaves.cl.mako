@@ -165,7 +165,7 @@ KERNEL(${wg_size}) value_leaves(
             make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step), tree_scale + tree,
             nodes[id].lower, nodes[id].upper);
         const i64 g = take_sum(&sums[4 * place]), h = take_sum(&sums[4 * place + 2]);
-        values[place] = finite(weight_of_sums(g, h, rule) * leaf_rate[0]);
+        values[place] = as_margin(weight_of_sums(g, h, rule) * leaf_rate[0]);
     }
 }
 

@@ -64,7 +64,7 @@ FN f32 weight_of_sums(const i64 g, const i64 h, const rule_t rule) {
     const df none = df_make(0.0f, 0.0f), one = in_units(1);
     const f32 empty = unit_weight(none, one, rule).hi;
     const f32 weight = h == 0 ? empty : weight_in_units(g, h, rule);
-    return finite(scale_by(weight, rule.weight_power));
+    return real_weight(weight, rule);
 }
 </%def>
 

@@ -60,10 +60,9 @@ FN void clear(GLOBAL u32* counts, const u32 digit) {
 % endfor
 }
 
-/* A subnormal residual counts as 0, as some devices flush subnormals. */
 FN u32 key_of(const f32 label, const f32 margin) {
     const f32 residual = finite(label - margin);
-    return (as_u32(residual) & 0x7F800000u) ? ordered(residual) : 0x80000000u;
+    return ordered(residual);
 }
 
 FN f32 residual_of(const u32 key) {
@@ -235,11 +234,11 @@ KERNEL(${wg_size}) renew(
         const f32 high = residual_of(prefixes[2 * (u64)id + 1]);
         f32 quantile = low;
         if (fractions[id] > 0.0f) {
-            const f32 gap = high - low;
-            const f32 part = fractions[id] * gap;
+            const f32 gap = finite(high - low);
+            const f32 part = not_tiny(fractions[id] * gap);
             quantile = finite(low + part);
         }
-        const f32 value = finite(quantile * leaf_rate[0]);
+        const f32 value = as_margin(quantile * leaf_rate[0]);
         nodes[id].value = value;
         walk[id].number = value;
         steps[id].value = value;

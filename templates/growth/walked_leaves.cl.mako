@@ -75,7 +75,7 @@ KERNEL(${wg_size}) value_leaves(
             nodes[id].lower, nodes[id].upper);
         GLOBAL u32* sum = sums + 4 * (u64)id;
         const i64 g = (i64)((u64)sum[1] << 32 | sum[0]), h = (i64)((u64)sum[3] << 32 | sum[2]);
-        const f32 weight = weight_of_sums(g, h, rule), value = finite(weight * leaf_rate[0]);
+        const f32 weight = weight_of_sums(g, h, rule), value = as_margin(weight * leaf_rate[0]);
         nodes[id].weight = weight;
         nodes[id].value = value;
         walk[id].number = value;
