@@ -108,7 +108,7 @@ def _show_findings(findings: list[Finding], family: str) -> None:
 
 def _test(listing: Listing, args: argparse.Namespace) -> list[SelfTest]:
     """Test the devices one after another; time that one leaves is available to the next."""
-    from pyopencl_gbdt.doctor.watch import run_self_test
+    from pyopencl_gbdt.doctor.watch import remember, run_self_test
 
     chosen = _to_test(listing, args.device)
     if not chosen:
@@ -124,7 +124,10 @@ def _test(listing: Listing, args: argparse.Namespace) -> list[SelfTest]:
         progress = Progress(title)
         runs.append(run_self_test(device, share, progress.show))
         progress.clear()
+        remember(runs[-1])
         say(wrapped(f"{device.device_id}  {device.name}  {runs[-1].verdict}", "  ", "    "))
+        if runs[-1].texts:
+            say(wrapped(f"measured: {'; '.join(runs[-1].texts)}", "    ", "      "))
         for case in runs[-1].failed:
             first = case["problem"].splitlines()[0]
             note = "" if case["chosen"] else " (not used unless asked for)"

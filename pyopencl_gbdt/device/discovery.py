@@ -77,8 +77,9 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
                 found.append(DeviceInfo(device_id, None, opencl_facts.message(error)))
                 continue
             caps, fault, warnings = faults.apply(caps)
+            problem = problem or fault or measured_facts.problem(caps)
             caps = pretend.applied(measured_facts.applied(caps))
-            found.append(DeviceInfo(device_id, caps, problem or fault, device, tuple(warnings)))
+            found.append(DeviceInfo(device_id, caps, problem, device, tuple(warnings)))
     return found, notes
 
 
@@ -253,10 +254,11 @@ def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device
         return spec
     info = find(spec)
     assert info.caps is not None
-    if first_use.examine(info.caps):  # that may have corrected its capabilities
-        info = find(spec)
-        assert info.caps is not None
-    caps = _opened.setdefault(info.caps, info.caps)
+    if first_use.examine(info.caps):
+        info = find(spec)  # its capabilities may be corrected now
+    found = info.caps
+    assert found is not None
+    caps = _opened.setdefault(found, found)
     if caps.api == "cuda":
         from pyopencl_gbdt.device.cuda import CudaDevice
 

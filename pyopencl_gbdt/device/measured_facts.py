@@ -8,6 +8,7 @@ measured only by the doctor.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -45,8 +46,9 @@ class MeasuredFact:
     ----------
     name : str
         Key in the file of answers.
-    measure : callable
-        Returns the answer, an int; raises what the driver raises.
+    measure : callable or None
+        Returns the answer, an int; raises what the driver raises. None: the doctor's self-test
+        finds the answer.
     says : callable
         The answer as text for people.
     due : callable
@@ -58,7 +60,7 @@ class MeasuredFact:
     """
 
     name: str
-    measure: Callable[[Device], int]
+    measure: Callable[[Device], int] | None
     says: Callable[[int], str]
     due: Callable[[Capabilities], bool] = _always
     applied: Callable[[Capabilities, int], Capabilities] = _unchanged
@@ -172,7 +174,7 @@ def compute_units(device: Device) -> int:
 
     def seconds(groups: int, rounds: int) -> float:
         launch = program.prepare("compute_units", groups, rounds=rounds, out=out)
-        return min(device.elapsed(launch) for _ in range(3))
+        return min(device.elapsed(launch) for _ in range(5))
 
     seconds(1, 1)  # some drivers compile at the first launch
     rounds = _rounds(device, lambda rounds: seconds(1, rounds))
@@ -187,7 +189,7 @@ def wave_width(device: Device) -> int:
 
     def seconds(width: int, rounds: int) -> float:
         launch = program.prepare("wave_width", 1, rounds=rounds, width=width, out=out)
-        return min(device.elapsed(launch) for _ in range(3))
+        return min(device.elapsed(launch) for _ in range(5))
 
     seconds(1, 1)
     rounds = _rounds(device, lambda rounds: seconds(program.wg_size, rounds))
@@ -207,17 +209,24 @@ def _with_lookback(caps: Capabilities, answer: int) -> Capabilities:
     return replace(caps, lookback=caps.lookback or answer == 1)
 
 
-def _not_measured(device: Device) -> int:
-    raise NotImplementedError("the doctor runs the primitives themselves")
+def _untested(caps: Capabilities) -> bool:
+    return not caps.tested_driver
 
 
 #: The result of the doctor's trial of decoupled look-back, see ``doctor/lookback_trial.py``.
 LOOKBACK = MeasuredFact(
     "lookback",
-    _not_measured,
+    None,
     lambda answer: f"decoupled look-back: {'safe' if answer == 1 else 'not safe'}",
-    due=lambda caps: not caps.tested_driver,
+    due=lambda caps: _untested(caps) and caps.kind != "cpu",
     applied=_with_lookback,
+)
+#: Whether the doctor's whole self-test gave the right bits.
+SELF_TEST = MeasuredFact(
+    "self_test",
+    None,
+    lambda answer: f"the last self-test {'passed' if answer == 1 else 'found wrong results'}",
+    due=_untested,
 )
 #: Every fact, the smallest kernel first: if that one crashes, the device cannot be used.
 TABLE: tuple[MeasuredFact, ...] = (
@@ -250,7 +259,10 @@ TABLE: tuple[MeasuredFact, ...] = (
         due=lambda caps: caps.kind != "cpu",
     ),
     LOOKBACK,
+    SELF_TEST,
 )
+#: Set in the doctor's processes, which also test devices that an earlier self-test found wrong.
+DOCTOR = "PYOPENCL_GBDT_DOCTOR"
 
 
 def applied(caps: Capabilities) -> Capabilities:
@@ -262,3 +274,15 @@ def applied(caps: Capabilities) -> Capabilities:
         if fact.name in answers and fact.due(caps):
             caps = fact.applied(caps, answers[fact.name])
     return caps
+
+
+def problem(caps: Capabilities) -> str:
+    """Return why a device cannot be used, from what was measured on it; empty if it can."""
+    if caps.tested_driver or os.environ.get(DOCTOR):
+        return ""
+    if fact_store.load(caps).get(SELF_TEST.name) != 0:
+        return ""
+    return (
+        "the last self-test with this driver found wrong results; install another driver for it, "
+        f"then run `pyopencl-gbdt doctor --device {caps.device_id}`"
+    )

@@ -110,7 +110,7 @@ def as_json(
     dict
         ``format_version``; ``versions``; ``cards``, the makers of cards on the bus; ``variables``;
         ``devices``, with all capabilities and variants; ``notes``; ``findings``; ``self_test``,
-        by device, with the result of every comparison.
+        by device, with the result of every comparison and the facts that were measured.
     """
     variables = {k: v for k, v in sorted(machine.environment.items()) if _VARIABLES.match(k)}
     report = {
@@ -130,6 +130,7 @@ def as_json(
                 "passed": run.passed,
                 "ended": run.ended,
                 "seconds": round(run.seconds, 1),
+                "facts": run.facts,
                 "cases": run.cases,
             }
             for run in runs
@@ -161,6 +162,7 @@ def as_text(report: Mapping[str, Any], runs: Sequence[SelfTest], scrubber: Scrub
     lines += [f"{f['severity']} {f['code']}: {f['text']}" for f in report["findings"]]
     for run in runs:
         lines.append(f"self-test {run.device.device_id} {scrubber.text(run.verdict)}")
+        lines += [f"  measured: {text}" for text in run.texts]
         for case in run.failed:
             problem = scrubber.text(case["problem"]).splitlines()[:_PROBLEM_LINES]
             lines.append(f"  {case['case']}: " + "\n    ".join(problem))

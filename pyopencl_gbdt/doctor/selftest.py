@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, Variant, choose, runnable
+from pyopencl_gbdt.device import Device, Variant, choose, fact_store, measured_facts, runnable
 from pyopencl_gbdt.device.variants import kernels
-from pyopencl_gbdt.doctor import arithmetic
+from pyopencl_gbdt.doctor import arithmetic, lookback_trial
 from pyopencl_gbdt.doctor.primitive_cases import RESULTS
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -60,6 +60,8 @@ class Case:
     """Whether the device uses this variant by default."""
     run: Callable[[], str]
     """Returns how the results differ; empty if they are equal."""
+    fact: str = ""
+    """The fact of ``measured_facts`` that holds if the results of all its cases are equal."""
 
     @property
     def name(self) -> str:
@@ -204,6 +206,9 @@ def cases(device: Device) -> list[Case]:
         for objective in TRAININGS if variant.name == chosen else ["binary:logistic"]:
             run = _call(trainings.run, objective, variant.name)
             found.append(Case(f"training {objective}", variant.name, variant.name == chosen, run))
+    for variant in lookback_trial.variants(device.caps):
+        run = _call(lookback_trial.run, device, variant)
+        found.append(Case(variant.kernel, variant.name, False, run, measured_facts.LOOKBACK.name))
     return sorted(found, key=lambda case: not case.chosen)
 
 
@@ -211,18 +216,46 @@ def _call(function: Callable[..., str], *arguments: Any) -> Callable[[], str]:
     return lambda: function(*arguments)
 
 
+def facts(device: Device) -> Iterator[dict[str, Any]]:
+    """Measure the device; yield each fact's answer."""
+    answers = dict(fact_store.load(device.caps))
+    for fact in measured_facts.TABLE:
+        if fact.measure is not None and fact.due(device.caps):
+            yield {"starting": f"measuring {fact.name}", "chosen": True}
+            try:
+                answers[fact.name] = fact.measure(device)
+            except Exception:  # the cases show what the driver raises
+                answers[fact.name] = measured_facts.FAILED
+        if fact.name in answers:
+            yield _answer(fact.name, answers[fact.name])
+
+
+def _answer(name: str, answer: int) -> dict[str, Any]:
+    fact = next(fact for fact in measured_facts.TABLE if fact.name == name)
+    return {"fact": name, "answer": answer, "text": fact.says(answer)}
+
+
 def results(device: Device) -> Iterator[dict[str, Any]]:
-    """Run the cases; yield the name (``starting``) before each case, and its result after it."""
+    """Measure facts and run the cases.
+
+    Before each, its name is yielded (``starting``); after it, the answer or the result.
+    """
+    yield from facts(device)
+    tried: dict[str, bool] = {}
     for case in cases(device):
         yield {"starting": case.name, "chosen": case.chosen}
-        begin = time.perf_counter()
+        begin, raised = time.perf_counter(), False
         try:
             problem = case.run()
         except Exception as error:  # a driver may raise anything; record it and go on
-            problem = f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL]
+            problem, raised = f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL], True
+        if case.fact:
+            tried[case.fact] = tried.get(case.fact, True) and not problem
         yield {
             "case": case.name,
             "chosen": case.chosen,
             "problem": problem,
+            "raised": raised,
             "seconds": round(time.perf_counter() - begin, 3),
         }
+    yield from (_answer(name, int(good)) for name, good in tried.items())

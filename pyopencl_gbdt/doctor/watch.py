@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyopencl_gbdt.device import driver_folders
+from pyopencl_gbdt.device import driver_folders, fact_store, measured_facts
+from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.doctor.listing import Listed, Listing
 
 LIST_SECONDS = 30.0
@@ -41,6 +42,10 @@ class SelfTest:
     cases: list[dict[str, Any]] = field(default_factory=list)
     ended: str = ""
     seconds: float = 0.0
+    facts: dict[str, int] = field(default_factory=dict)
+    """Answers of ``device.measured_facts`` by name."""
+    texts: list[str] = field(default_factory=list)
+    """The answers in words."""
     unfinished: bool = False
     """Whether a case with a default variant was running or still to come at the end."""
 
@@ -91,6 +96,7 @@ def run_worker(
         How the worker failed; empty if it ended well.
     """
     variables = dict(os.environ if environment is None else environment)
+    variables[measured_facts.DOCTOR] = "1"
     folder = str(Path(__file__).resolve().parents[2])  # so that a checkout is found too
     paths = [folder, *filter(None, [variables.get("PYTHONPATH")])]
     variables["PYTHONPATH"] = os.pathsep.join(paths)
@@ -162,6 +168,9 @@ def run_self_test(
             current.update(line)
             run.unfinished = line["chosen"]
             show(f"{len(run.cases) + 1}. {line['starting']}")
+        elif "fact" in line:
+            run.facts[line["fact"]] = line["answer"]
+            run.texts.append(line["text"])
         else:
             run.cases.append(line)
 
@@ -181,3 +190,13 @@ def run_self_test(
     else:
         run.unfinished = False
     return run
+
+
+def remember(run: SelfTest) -> None:
+    """Keep what a self-test found of a device with whose driver the tests were not run."""
+    caps = Capabilities(**run.device.capabilities)
+    if caps.tested_driver:
+        return
+    wrong = any(case["chosen"] and not case.get("raised") for case in run.failed)
+    verdict = {measured_facts.SELF_TEST.name: int(run.passed)} if run.passed or wrong else {}
+    fact_store.store(caps, {**run.facts, **verdict})

@@ -1,0 +1,127 @@
+"""What the doctor measures of a device, tries on it, and keeps."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import pytest
+
+from pyopencl_gbdt.device import discovery, fact_store, faults, measured_facts, open_device
+from pyopencl_gbdt.doctor import lookback_trial, selftest, watch
+from pyopencl_gbdt.doctor.listing import Listed
+from pyopencl_gbdt.errors import DeviceError
+from tests.conftest import TEST_DEVICE
+from tests.device.fakes import make_caps
+
+KERNELS = {"scan", "segmented_scan", "radix_sort"}
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
+
+
+@pytest.fixture
+def stranger(monkeypatch):
+    """The test device as a GPU of an untested driver, which runs nothing but the trial."""
+    monkeypatch.setattr(lookback_trial, "N_ELEMENTS", 6000)
+    monkeypatch.setattr(lookback_trial, "N_RUNS", 2)
+    usual = selftest.cases
+    monkeypatch.setattr(selftest, "cases", lambda device: [c for c in usual(device) if c.fact])
+    device = open_device(TEST_DEVICE)
+    device.caps = replace(device.caps, kind="gpu", lookback=False, tested_driver=False)
+    return device
+
+
+def answers_of(device):
+    return {line["fact"]: line["answer"] for line in selftest.results(device) if "fact" in line}
+
+
+def test_look_back_that_passes_its_trial_is_used_from_then_on(stranger):
+    assert {variant.kernel for variant in lookback_trial.variants(stranger.caps)} == KERNELS
+    answers = answers_of(stranger)
+    assert answers["lookback"] == 1
+    assert answers["wave_width"] >= 1
+    fact_store.store(stranger.caps, answers)
+    assert measured_facts.applied(stranger.caps).lookback
+    assert lookback_trial.variants(measured_facts.applied(stranger.caps)) == []
+
+
+def test_look_back_that_fails_its_trial_is_not_used(stranger, monkeypatch):
+    right = lookback_trial.scan
+
+    class Wrong:
+        def __init__(self, found):
+            self.found = found
+
+        def get(self):
+            out = self.found.get()
+            out[4000:] += 1  # a tile that read its predecessor's sum too early
+            return out
+
+    monkeypatch.setattr(lookback_trial, "scan", lambda *a, **k: Wrong(right(*a, **k)))
+    lines = list(selftest.results(stranger))
+    (failed,) = [line for line in lines if line.get("problem")]
+    assert failed["problem"] == "run 1 of 2: 2000 of 6000 differ"
+    assert not failed["chosen"]
+    answers = answers_of(stranger)
+    assert answers["lookback"] == 0
+    fact_store.store(stranger.caps, answers)
+    assert not measured_facts.applied(stranger.caps).lookback
+
+
+@pytest.mark.parametrize(
+    "facts", [{"tested_driver": True}, {"kind": "cpu"}, {"lookback": True}], ids=str
+)
+def test_where_there_is_nothing_to_try(facts):
+    assert lookback_trial.variants(make_caps(**facts)) == []
+
+
+# -- the verdict ---------------------------------------------------------------------------------
+def a_run(problem="", *, raised=False, **facts):
+    caps = make_caps(**facts)
+    case = {"case": "scan", "chosen": True, "problem": problem, "raised": raised, "seconds": 0.1}
+    listed = Listed(caps.device_id, "", asdict(caps), {})
+    return caps, watch.SelfTest(listed, [case], facts={"wave_width": 32})
+
+
+def test_a_device_with_wrong_results_is_refused_until_it_passes(monkeypatch):
+    caps, wrong = a_run("3 of 4 differ", platform="Apple", kind="cpu")
+    watch.remember(wrong)
+    assert "the last self-test with this driver found wrong" in measured_facts.problem(caps)
+    assert f"doctor --device {caps.device_id}`" in measured_facts.problem(caps)
+    monkeypatch.setenv(measured_facts.DOCTOR, "1")
+    assert measured_facts.problem(caps) == ""  # so the doctor can test it again
+    monkeypatch.delenv(measured_facts.DOCTOR)
+    watch.remember(a_run(platform="Apple", kind="cpu")[1])
+    assert measured_facts.problem(caps) == ""
+    assert fact_store.load(caps) == {"wave_width": 32, "self_test": 1}
+
+
+def test_an_error_is_no_wrong_result():
+    """It may be that the memory was full."""
+    caps, failed = a_run("MemoryError: full", raised=True)
+    watch.remember(failed)
+    assert measured_facts.problem(caps) == ""
+    assert "self_test" not in fact_store.load(caps)
+
+
+def test_tested_drivers_keep_nothing():
+    caps, wrong = a_run("3 of 4 differ", tested_driver=True)
+    watch.remember(wrong)
+    assert fact_store.load(caps) == {}
+    assert measured_facts.problem(caps) == ""
+
+
+def test_discovery_says_it(monkeypatch, device):
+    if device.caps.api != "opencl":
+        pytest.skip("only OpenCL's devices are measured")
+    usual = faults.apply
+
+    def untested(caps):
+        return replace(usual(caps)[0], tested_driver=False), "", []
+
+    monkeypatch.setattr(faults, "apply", untested)
+    fact_store.store(device.caps, {"self_test": 0, "subnormals": 0})
+    with pytest.raises(DeviceError, match="found wrong results"):
+        discovery.find(device.caps.device_id)
