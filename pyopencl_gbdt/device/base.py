@@ -139,6 +139,9 @@ class Device(ABC):
         """Times every launch; None unless the device was opened with ``profile=True``."""
         self.builds: BuildNotice | None = None
         """Is told how long every build took."""
+        self.builds_later = False
+        """Whether programs may be compiled while others are built, until one is launched first. Set
+        by a fit, which starts again if a kernel then does not compile or runs in smaller groups."""
         self.unsent: tuple[weakref.ref[DeviceArray], FirstContents] | None = None
         """An array whose first contents are still to be sent; see ``send``."""
         self.build_share = 1.0

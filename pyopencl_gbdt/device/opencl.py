@@ -7,18 +7,19 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from pyopencl_gbdt.device import build_ahead, cache, driver_folders, forked
+from pyopencl_gbdt.device import build_ahead, cache, compile_apart, driver_folders, forked
 from pyopencl_gbdt.device.base import FEW_BYTES, Array, Device, DeviceArray, Wait
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.opencl_facts import message
-from pyopencl_gbdt.device.opencl_program import OpenCLProgram
+from pyopencl_gbdt.device.opencl_program import LaterProgram, OpenCLProgram
 from pyopencl_gbdt.device.opencl_source import POCL, build_source
 from pyopencl_gbdt.device.opencl_transfers import OpenCLTransfers
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
@@ -348,6 +349,26 @@ class OpenCLDevice(Device):
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = render(template, "opencl", wg_size=wg_size, **params)
+        if self.builds_later and self._begins(template, source, wg_size):
+            finish = partial(self._build_now, template, source, wg_size, params)
+            return LaterProgram(self, source, wg_size, finish)
+        return self._build_now(template, source, wg_size, params)
+
+    def _begins(self, template: str, source: str, wg_size: int) -> bool:
+        """Tell whether another process compiles a program now; False if it is there or never is."""
+        known = (os.getpid(), self.context.int_ptr, source) in _programs
+        if known or not compile_apart.needed(self.caps):
+            return False
+        source, options = compile_apart.guarded(source), self._options(wg_size)
+        key = self._cache_key(source, options)
+        if cache.load(key) is not None:
+            return False
+        compile_apart.submit(self.caps, key, source, options, template)
+        return True
+
+    def _build_now(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> OpenCLProgram:
         key = (os.getpid(), self.context.int_ptr, source)
         with _lock:
             program = _programs.get(key)
@@ -387,19 +408,34 @@ class OpenCLDevice(Device):
         """Return the compiler's options for kernels with this work-group size."""
         return _SIMULATOR_OPTIONS if self.caps.is_simulator else _OPTIONS
 
-    def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
-        caps, options = self.caps, self._options(wg_size)
-        key = cache.cache_key(
+    def _cache_key(self, source: str, options: list[str]) -> str:
+        return cache.cache_key(
             source,
             *options,
-            caps.platform,
-            caps.name,
-            caps.driver,
+            self.caps.platform,
+            self.caps.name,
+            self.caps.driver,
             self.cl_device.version,  # only here PoCL names the processor that it compiles for
             cl.VERSION_TEXT,
             *cache.compiler_settings(),
         )
+
+    def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
+        caps, options = self.caps, self._options(wg_size)
+        apart = compile_apart.needed(caps)
+        if apart:
+            source = compile_apart.guarded(source)
+        key = self._cache_key(source, options)
         binary = cache.load(key)
+        if apart and binary is None:
+            try:
+                compile_apart.submit(caps, key, source, options, template).result()
+            except compile_apart.CompilerError as error:
+                raise KernelBuildError(
+                    f"kernel {template!r} does not compile on {caps.label}, driver {caps.driver}, "
+                    f"with wg_size={wg_size}, {params}: {error}"
+                ) from error
+            binary = cache.load(key)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)
             if binary is not None:

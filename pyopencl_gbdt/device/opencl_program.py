@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyopencl as cl
@@ -10,7 +11,7 @@ from pyopencl_gbdt.device import build_ahead, driver_folders, forked
 from pyopencl_gbdt.device.base import DeviceArray, array_bytes
 from pyopencl_gbdt.device.opencl_facts import message
 from pyopencl_gbdt.device.program import Groups, Launch, Program
-from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError, MemoryPlanError
 
 #: Drivers' errors for a kernel that needs more registers or local memory than there are.
 _TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE")
@@ -75,6 +76,43 @@ class OpenCLProgram(Program):
             )
         lost: Exception = self.device.lost(f"launching {name!r}", error)
         return lost
+
+
+class LaterProgram(OpenCLProgram):
+    """A program that other processes compile; the first kernel that is made waits for it.
+
+    Parameters
+    ----------
+    finish : callable
+        Waits, and returns the built program.
+    """
+
+    def __init__(
+        self, device: Any, source: str, wg_size: int, finish: Callable[[], OpenCLProgram]
+    ) -> None:
+        super().__init__(device, None, source, wg_size)
+        self._finish = finish
+
+    def make_kernel(self, name: str) -> Any:
+        if self.program is None:
+            self.program = self._built()
+        return super().make_kernel(name)
+
+    def _built(self) -> Any:
+        try:
+            built = self._finish()
+        except KernelBuildError as error:
+            if self.refuse is None:
+                raise
+            raise self.launch_error(str(error)) from error
+        if built.wg_size < self.wg_size:  # launches were planned for larger groups
+            raise KernelLaunchError(
+                f"{self.device.caps.label} runs it in work-groups of {built.wg_size} at most",
+                self.kernel,
+                f"work-groups of {self.wg_size}",
+                f"work-groups of {built.wg_size}",
+            )
+        return built.program
 
 
 class _Enqueue:

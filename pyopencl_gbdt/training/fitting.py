@@ -155,6 +155,7 @@ class Fit:
         self.task, self.device = task, device
         self.team = (share or Share()).team
         device.builds = _build_notice(device, task.params.verbosity)
+        device.builds_later = True
         self._recorder = None if device.profiler is None else Recorder(device)
         data = task.data
         margins: Start | LateStart = self._start_at_mean
