@@ -95,6 +95,14 @@ def test_few_kernels_are_built_that_nothing_launches(on_pocl, work):
     }  # fmt: skip
 
 
+def test_no_program_of_a_gpu_is_built_that_nothing_launches(on_pocl, work, monkeypatch):
+    """Some drivers compile a program for ten seconds."""
+    monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "baseline")
+    fit(max_depth=3)
+    built, launched = work
+    assert {built[text] for text in built.keys() - {text for text, _ in launched}} == set()
+
+
 def test_brief_kernels_are_not_optimised_where_a_group_has_one_item(on_pocl, device, monkeypatch):
     """Only those: PoCL handles barriers of several work-items while it optimises."""
     seen = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant
@@ -58,7 +60,12 @@ class Split:
         self.ws, self.sparse, self.sequential = ws, False, False
         self.program = ws.build("split", self._build)
         self.sets = CategorySplit(ws) if ws.has_categories else None
-        self.best = ws.build(
+
+    @cached_property
+    def best(self) -> Program:
+        """The program that compares many candidates; few are compared where nodes split."""
+        ws = self.ws
+        return ws.build(
             "plan", lambda variant: ws.device.build("best", wg_size=ws.wg_size(variant))
         )
 
