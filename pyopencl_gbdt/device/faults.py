@@ -282,6 +282,21 @@ TABLE: tuple[Fault, ...] = (
         _intel_gpu,
     ),
     Fault(
+        "Drivers of mobile chips, such as Adreno",
+        "the compiler may end the process by SIGSEGV",
+        "kernels are compiled in a helper process, so that a crash is a message and the next "
+        "variant is used",
+        f"{_GITHUB}/naibaf7/caffe/issues/69",
+        _untested_gpu,
+    ),
+    Fault(
+        "Drivers with which the tests were not run",
+        "a compiler may need minutes for a large kernel",
+        "a program is given up after 120 s (PYOPENCL_GBDT_BUILD_SECONDS), and the next variant used",
+        f"{_GITHUB}/cogciprocate/ocl/issues/129",
+        lambda caps: not caps.tested_driver,
+    ),
+    Fault(
         "Drivers of GPUs with which the tests were not run",
         "they may state more memory than they allocate, as displays and other programs hold some",
         f"{SHARE:.1%} of it are used; device_memory= sets a lower limit",
