@@ -20,11 +20,11 @@ import threading
 from concurrent.futures import Future
 
 from pyopencl_gbdt.device import cache, first_use, helper_process
-from pyopencl_gbdt.device.builds import to_standard_error
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.device.limits import seconds
 from pyopencl_gbdt.device.signature import argument_types
+from pyopencl_gbdt.logger import tell
 
 #: Environment variable: seconds after which a program's compilation is given up.
 ENVIRONMENT = "PYOPENCL_GBDT_BUILD_SECONDS"
@@ -168,7 +168,7 @@ class Helper:
         with contextlib.suppress(queue.Empty):
             return self._replies.get(timeout=first)
         if most > first:
-            to_standard_error(
+            tell(
                 f"compiling {template} for {self.label} takes longer than {first:.0f} s; it is "
                 f"given up after {most:.0f} ({ENVIRONMENT}), and another variant is used if there "
                 "is one"

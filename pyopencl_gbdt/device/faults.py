@@ -292,7 +292,8 @@ TABLE: tuple[Fault, ...] = (
     Fault(
         "Drivers with which the tests were not run",
         "a compiler may need minutes for a large kernel",
-        "a program is given up after 120 s (PYOPENCL_GBDT_BUILD_SECONDS), and the next variant used",
+        "a program is given up after 120 s (PYOPENCL_GBDT_BUILD_SECONDS), and the next variant is "
+        "used",
         f"{_GITHUB}/cogciprocate/ocl/issues/129",
         lambda caps: not caps.tested_driver,
     ),

@@ -13,10 +13,11 @@ import os
 import subprocess
 
 from pyopencl_gbdt.device import fact_store, helper_process, measured_facts
-from pyopencl_gbdt.device.builds import LONG_SECONDS, to_standard_error
+from pyopencl_gbdt.device.builds import LONG_SECONDS
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.measured_facts import FAILED, MeasuredFact
 from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.logger import tell
 
 #: Set in the helper process: it measures, so it must not start another one.
 INSIDE = "PYOPENCL_GBDT_MEASURES"
@@ -65,7 +66,7 @@ def _measure(caps: Capabilities, facts: list[MeasuredFact]) -> None:
     fact_store.store(caps, answers)
     if left:
         fact_store.remember(caps, dict.fromkeys(left, FAILED))
-        to_standard_error(
+        tell(
             f"{caps.label}: its driver {ended or 'fails'} while {left[0]} is measured; kernels "
             "that do not need it are used, which give the same results"
         )
@@ -80,7 +81,7 @@ def _ask(caps: Capabilities, names: list[str]) -> tuple[dict[str, int], dict[str
     try:
         said, _ = process.communicate(timeout=LONG_SECONDS)
     except subprocess.TimeoutExpired:
-        to_standard_error(f"testing {caps.label} before its first use; the results are kept")
+        tell(f"testing {caps.label} before its first use; the results are kept")
         try:
             said, _ = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:

@@ -196,6 +196,22 @@ def wave_width(device: Device) -> int:
     return width_of(lambda width: seconds(width, rounds), program.wg_size)
 
 
+def int64_cost(device: Device) -> int:
+    """Return the time of sums and comparisons of 64 bits, in percent of those of 32 bits."""
+    program = _program(device, "int64_cost")
+    out = device.empty(program.wg_size, np.uint32)
+
+    def seconds(kernel: str, rounds: int) -> float:
+        launch = program.prepare(kernel, 1, rounds=rounds, out=out)
+        return min(device.elapsed(launch) for _ in range(5))
+
+    seconds("wide", 1)
+    rounds = _rounds(device, lambda rounds: seconds("narrow", rounds))
+    empty = seconds("narrow", 1)
+    narrow = max(1e-6, seconds("narrow", rounds) - empty)
+    return round(100 * max(0.0, seconds("wide", rounds) - empty) / narrow)
+
+
 def _counts_one(caps: Capabilities) -> bool:
     """Tell whether a driver says one compute unit, which some say of every card."""
     return caps.kind != "cpu" and caps.compute_units == 1
@@ -256,6 +272,12 @@ TABLE: tuple[MeasuredFact, ...] = (
         "wave_width",
         wave_width,
         lambda answer: f"work-items that execute together: {answer}",
+        due=lambda caps: caps.kind != "cpu",
+    ),
+    MeasuredFact(
+        "int64_cost",
+        int64_cost,
+        lambda answer: f"64-bit integers take {answer / 100:.1f} times as long as 32-bit ones",
         due=lambda caps: caps.kind != "cpu",
     ),
     LOOKBACK,

@@ -356,8 +356,9 @@ class OpenCLDevice(Device):
 
     def _begins(self, template: str, source: str, wg_size: int) -> bool:
         """Tell whether another process compiles a program now; False if it is there or never is."""
-        known = (os.getpid(), self.context.int_ptr, source) in _programs
-        if known or not compile_apart.needed(self.caps):
+        if not compile_apart.needed(self.caps):
+            return False
+        if (os.getpid(), self.context.int_ptr, source) in _programs:
             return False
         source, options = compile_apart.guarded(source), self._options(wg_size)
         key = self._cache_key(source, options)

@@ -4,6 +4,7 @@
 ##
 ##   subnormals      values near 2^-126 -> products, sums and comparisons of them
 ##   int64_atomics   sums[0] += all values; sums[1 + value % 7] += the value, in a loop of varying length
+##   int64_cost      the same arithmetic on 32 bits (narrow) and on 64 (wide)
 ##   compute_units   arithmetic that keeps one compute unit busy, for a time that grows with `rounds`
 ##   wave_width      two loops; work-items i with an odd i / width run the second one
 ##
@@ -28,6 +29,18 @@ KERNEL(${wg_size}) int64_atomics(const u32 n, GLOBAL const u32* RESTRICT values,
     for (u32 turn = 0; turn <= (value & 3); turn++)
         if ((value + turn) % 3 != 0) atomic_add_global_i64(&sums[1 + value % 7], -(i64)value << 8);
 }
+% elif fact == "int64_cost":
+% for name, kind in (("narrow", "u32"), ("wide", "u64")):
+KERNEL(${wg_size}) ${name}(const u32 rounds, GLOBAL u32* RESTRICT out) {
+    ${kind} a = LOCAL_ID + 1u, b = LOCAL_ID + 7u, c = 0;
+    for (u32 turn = 0; turn < rounds; turn++) {
+        a += b;
+        b += a ^ c;
+        c += b > a ? 1u : 3u;
+    }
+    out[GLOBAL_ID] = (u32)(a ^ b ^ c);
+}
+% endfor
 % elif fact == "compute_units":
 KERNEL(${wg_size}) compute_units(const u32 rounds, GLOBAL u32* RESTRICT out) {
     u32 state[8];

@@ -110,6 +110,7 @@ def test_the_width_of_waves_is_found_from_times(width):
 def test_timed_kernels_run_and_give_plausible_numbers(device):
     assert 1 <= measured_facts.compute_units(device) <= 8 * device.caps.compute_units
     assert 1 <= measured_facts.wave_width(device) <= 256
+    assert 10 < measured_facts.int64_cost(device) < 10_000
 
 
 def test_tested_drivers_cost_nothing(monkeypatch):
