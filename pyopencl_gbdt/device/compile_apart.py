@@ -45,8 +45,9 @@ class CompilerError(Exception):
 
 def needed(caps: Capabilities) -> bool:
     """Tell whether a device's kernels are compiled in a helper process."""
-    inside = bool(os.environ.get(first_use.INSIDE))
-    return not caps.tested_driver and not inside and helper_process.possible()
+    if caps.tested_driver or os.environ.get(first_use.INSIDE):
+        return False
+    return helper_process.possible()
 
 
 def guarded(source: str) -> str:
@@ -96,7 +97,7 @@ class Pool:
     def _work(self) -> None:
         helper = None
         while True:
-            key, *job = self._todo.get()
+            key, source, options, template = self._todo.get()
             mark = f"{key[:32]}.refused"
             try:
                 kept = cache.read(mark)
@@ -106,7 +107,7 @@ class Pool:
                 if helper is None or not helper.alive:
                     helper = Helper(self.caps)
                     self.helpers.append(helper)
-                helper.compile(key, *job)
+                helper.compile(key, source, options, template)
             except CompilerError as error:
                 if helper is not None and kept is None:
                     helper.close()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pyopencl_gbdt.device import makers
 from pyopencl_gbdt.device.capabilities import Capabilities
@@ -19,6 +20,8 @@ MEASURED = "measured for this library; see docs/portability.md"
 #: The part of a GPU's memory that is used, where displays and other programs may hold the rest.
 SHARE = 7 / 8
 _MIB = 1 << 20
+#: Variable of AMD's driver; 0: it counts every compute unit.
+_WGP_MODE = "GPU_ENABLE_WGP_MODE"
 _GITHUB = "https://github.com"
 
 
@@ -98,7 +101,7 @@ def _amd_in_pairs(caps: Capabilities) -> bool:
     """Tell whether AMD's own driver counts compute units in pairs (its WGP mode)."""
     own = caps.platform.startswith("AMD Accelerated") and caps.kind == "gpu"
     found = re.match(r"gfx1[012]\d\d", caps.name)
-    return own and found is not None and os.environ.get("GPU_ENABLE_WGP_MODE", "").strip() != "0"
+    return own and found is not None and os.environ.get(_WGP_MODE, "").strip() != "0"
 
 
 def _gfx11(caps: Capabilities) -> bool:
@@ -119,10 +122,6 @@ def _untested_gpu(caps: Capabilities) -> bool:
 
 def _small_window(caps: Capabilities) -> bool:
     return _intel_gpu(caps) and not caps.unified_memory and caps.global_bytes < 512 * _MIB
-
-
-def _small_carve_out(caps: Capabilities) -> bool:
-    return _amd_gpu(caps) and caps.global_bytes <= 512 * _MIB
 
 
 def _with_share(caps: Capabilities) -> Capabilities:
@@ -235,7 +234,7 @@ TABLE: tuple[Fault, ...] = (
         "it may state only the memory that the firmware sets aside, such as 256 MiB",
         "set a larger one in the firmware (UMA frame buffer size)",
         f"{_GITHUB}/darktable-org/darktable/issues/11401",
-        _small_carve_out,
+        lambda caps: _amd_gpu(caps) and caps.global_bytes <= 512 * _MIB,
         warn=True,
     ),
     Fault(
@@ -343,7 +342,7 @@ TABLE: tuple[Fault, ...] = (
 )
 
 
-def apply(caps: Capabilities) -> tuple[Capabilities, str, list[str]]:
+def apply(caps: Capabilities) -> tuple[Capabilities, str, Sequence[str]]:
     """Apply the table of faults to a device.
 
     Parameters
@@ -357,9 +356,14 @@ def apply(caps: Capabilities) -> tuple[Capabilities, str, list[str]]:
         The same without capabilities that do not work.
     problem : str
         Why the device cannot be used; empty if it can.
-    notes : list of str
+    notes : sequence of str
         Warnings for the user.
     """
+    return _applied(caps, os.environ.get(_WGP_MODE, "").strip())
+
+
+@lru_cache(maxsize=64)  # every fit lists the devices
+def _applied(caps: Capabilities, wgp_mode: str) -> tuple[Capabilities, str, tuple[str, ...]]:
     problem, notes = "", []
     for fault in TABLE:
         if not fault.matches(caps):
@@ -370,7 +374,7 @@ def apply(caps: Capabilities) -> tuple[Capabilities, str, list[str]]:
             notes.append(fault.text)
         if fault.limit is not None:
             caps = fault.limit(caps)
-    return caps, problem, notes
+    return caps, problem, tuple(notes)
 
 
 def why_no_device(platform: str) -> list[str]:

@@ -118,7 +118,13 @@ def df_from_i64(v: I) -> DF:
 
 def not_tiny(x: F, least: float = 2.0**-125) -> F:
     """Return x, with the zero of its sign instead of numbers nearer to 0 than ``least``."""
-    kept: F = np.where(np.abs(x) < _f(least), np.copysign(_f(0), x), x).astype(_f)
+    kept: F = x * (np.abs(x) >= _f(least))
+    return kept
+
+
+def _clamped(x: F) -> F:
+    most = np.finfo(_f).max
+    kept: F = np.maximum(np.where(x <= most, x, most), -most).astype(_f)
     return kept
 
 
@@ -127,8 +133,7 @@ def finite(x: F) -> F:
 
     Numbers nearer to 0 than 2^-125 become 0, as devices disagree on them.
     """
-    most = np.finfo(_f).max
-    return not_tiny(np.maximum(np.where(x <= most, x, most), -most))
+    return not_tiny(_clamped(x))
 
 
 def as_margin(x: F) -> F:
@@ -137,7 +142,7 @@ def as_margin(x: F) -> F:
     All are multiples of 2^-125, and so are their sums: no sum is subnormal, and a subnormal label
     is too small to change its difference from one that is not 0.
     """
-    return not_tiny(finite(x), 2.0**-101)
+    return not_tiny(_clamped(x), 2.0**-101)
 
 
 def portable_exp(x: F) -> F:
