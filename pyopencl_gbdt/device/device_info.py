@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pyopencl_gbdt.device import tuning
+from pyopencl_gbdt.device import measured_facts, tuning
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.variants import TABLE, choose, kernels, summary
 
@@ -65,6 +65,8 @@ class DeviceInfo:
         lines = [f"{self.device_id}  {self.caps.name} ({self.caps.platform})  {state}"]
         lines += [f"    {line}" for line in self.caps.describe()]
         lines += [f"    note: {note}" for note in self.notes]
+        measured = measured_facts.texts(self.caps)
+        lines += [f"    measured: {'; '.join(measured)}"] if measured else []
         if verbose:
             chosen = ", ".join(f"{k}: {v}" for k, v in self.variants().items())
             lines.append(f"    kernels: {chosen}")

@@ -298,6 +298,12 @@ def applied(caps: Capabilities) -> Capabilities:
     return caps
 
 
+def texts(caps: Capabilities) -> list[str]:
+    """Return what was measured of a device of an untested driver, in words."""
+    answers = {} if caps.tested_driver else fact_store.load(caps)
+    return [fact.says(answers[fact.name]) for fact in TABLE if fact.name in answers]
+
+
 def problem(caps: Capabilities) -> str:
     """Return why a device cannot be used, from what was measured on it; empty if it can."""
     if caps.tested_driver or os.environ.get(DOCTOR):

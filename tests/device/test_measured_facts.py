@@ -16,7 +16,7 @@ from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.device.render import render
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.training.train import train
-from tests.device.fakes import FakeDevice, make_caps
+from tests.device.fakes import FakeDevice, make_caps, make_info
 
 FACTS = {fact.name: fact for fact in measured_facts.TABLE}
 
@@ -155,6 +155,17 @@ def test_a_folder_that_cannot_be_written_is_no_error(folder, monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.device.cache.write", refuse)
     fact_store.store(make_caps(), {"int64_atomics": 0})
     assert fact_store.load(make_caps()) == {"int64_atomics": 0}
+
+
+def test_a_device_tells_what_was_measured_of_it(folder):
+    info = make_info(compute_units=1)
+    assert "measured" not in info.describe()
+    fact_store.store(info.caps, {"subnormals": 1, "int64_atomics": 0, "wave_width": 64})
+    said = (
+        "    measured: numbers below 2^-126: flushed to zero; 64-bit atomic sums: wrong, not used; "
+        "work-items that execute together: 64"
+    )
+    assert said in info.describe().splitlines()
 
 
 # -- grids ---------------------------------------------------------------------------------------
