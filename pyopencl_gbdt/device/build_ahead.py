@@ -118,13 +118,17 @@ def start(number: int) -> None:
     global _helper  # noqa: PLW0603 - a fact of the process
     if current() is not None or os.name != "posix" or not helper_process.possible():
         return
-    off = os.environ.get(ENVIRONMENT, "").strip().lower() == "off"
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    if off or cores < 2:
+    if is_off() or cores < 2:
         return
     with contextlib.suppress(OSError):  # no process is left
         _helper = Helper(number)
+
+
+def is_off() -> bool:
+    """Tell whether the user wants no other process to compile kernels."""
+    return os.environ.get(ENVIRONMENT, "").strip().lower() == "off"
 
 
 def current() -> Helper | None:

@@ -19,7 +19,7 @@ import subprocess
 import threading
 from concurrent.futures import Future
 
-from pyopencl_gbdt.device import cache, first_use, helper_process
+from pyopencl_gbdt.device import build_ahead, cache, first_use, helper_process
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.device.limits import seconds
@@ -45,7 +45,7 @@ class CompilerError(Exception):
 
 def needed(caps: Capabilities) -> bool:
     """Tell whether a device's kernels are compiled in a helper process."""
-    if caps.tested_driver or os.environ.get(first_use.INSIDE):
+    if caps.tested_driver or os.environ.get(first_use.INSIDE) or build_ahead.is_off():
         return False
     return helper_process.possible()
 
@@ -86,13 +86,14 @@ class Pool:
 
     def submit(self, key: str, source: str, options: list[str], template: str) -> Future[None]:
         """See the function ``submit``."""
-        if key not in self._jobs:
-            self._jobs[key] = Future()
+        job = self._jobs.get(key)
+        if job is None:
+            job = self._jobs[key] = Future()
             self._todo.put((key, source, options, template))
             if self._n_threads < min(_MOST_HELPERS, usable_cores()):
                 self._n_threads += 1
                 threading.Thread(target=self._work, daemon=True).start()
-        return self._jobs[key]
+        return job  # by now it may be done
 
     def _work(self) -> None:
         helper = None

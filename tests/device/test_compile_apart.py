@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import (
+    build_ahead,
     build_variant_program,
     compile_apart,
     first_use,
@@ -37,6 +38,7 @@ HANGS = f"{LINES}    if 'BAD' in line: time.sleep(60)\n{DONE}"
 def folder(monkeypatch, tmp_path):
     monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
     monkeypatch.delenv(first_use.INSIDE, raising=False)
+    monkeypatch.delenv(build_ahead.ENVIRONMENT, raising=False)
     monkeypatch.setattr(opencl, "_programs", {})
     monkeypatch.setattr(compile_apart, "_pools", {})
     yield tmp_path
@@ -73,8 +75,10 @@ def test_kernels_return_at_once_where_they_are_only_compiled():
 def test_where_a_helper_is_used(monkeypatch):
     assert compile_apart.needed(make_caps())
     assert not compile_apart.needed(make_caps(tested_driver=True))
-    monkeypatch.setenv(first_use.INSIDE, "1")
-    assert not compile_apart.needed(make_caps())
+    for name, value in ((first_use.INSIDE, "1"), (build_ahead.ENVIRONMENT, "off")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert not compile_apart.needed(make_caps())
 
 
 @pytest.mark.parametrize(
