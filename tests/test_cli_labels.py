@@ -72,6 +72,13 @@ def test_categorical_columns_keep_their_levels(tmp_path, capsys, trained):
     found = predictions(capsys, data, model)
     assert np.array_equal(found, predictions(capsys, data, model, "--label-column", "-1"))
     assert len(set(found[:3])) == 3
+    turned = tmp_path / "turned.csv"
+    turned.write_text(
+        "y,size,town\n" + "\n".join(",".join(r.split(",")[::-1]) for r in rows) + "\n"
+    )
+    for asked in ([], ["--label-column", "y"]):
+        assert main(["predict", str(turned), "--model", str(model), *DEVICE, *asked]) == 2
+        assert "has 'size' as column 0, counted from 0: expected 'town'" in capsys.readouterr().err
 
 
 def test_parquet_has_names_too(tmp_path, capsys, trained):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pyopencl_gbdt.cli.data_path import DataPath
 from pyopencl_gbdt.data.file_columns import columns_in_file
+from pyopencl_gbdt.data.names import check_columns
 
 
 def ways_to_read(
@@ -26,13 +27,23 @@ def ways_to_read(
     header : bool or "auto"
     features : sequence of str or None
         The model's features.
+
+    Raises
+    ------
+    DataError
+        If the file has the features in another order.
     """
     where = DataPath.parse(path)
     told = args.label_column is not None or "label_column" in where.options
-    if features is None or told:
+    if features is None:
         return [args]
     layout = where.options.get("file_format", args.format or "auto")
     names = columns_in_file(where.file, header, layout) or []
+    known = [name for name in names if name in features]
+    if len(known) == len(features):  # in another order, text would be read as numbers
+        check_columns(known, features, where.file)
+    if told:
+        return [args]
     qid = args.qid_column
     if isinstance(qid, int) and -len(names) <= qid < len(names):
         qid = names[qid]
