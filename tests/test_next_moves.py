@@ -18,7 +18,13 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.errors import ArgumentError, DataError, MissingFileError, ParameterError
+from pyopencl_gbdt.errors import (
+    ArgumentError,
+    DataError,
+    MissingFileError,
+    ModelFormatError,
+    ParameterError,
+)
 from pyopencl_gbdt.estimators.evaluation_sets import pairs_of
 from pyopencl_gbdt.messages import no_such_file
 from pyopencl_gbdt.model import to_xgboost_json
@@ -52,6 +58,12 @@ def test_a_missing_file_is_told_with_its_folder_and_near_names(folder, read):
         read(folder / "model.json")
     assert isinstance(caught.value, FileNotFoundError)
     assert isinstance(caught.value, DataError)
+
+
+@pytest.mark.parametrize("read", [READERS[0], READERS[1], READERS[5]])
+def test_a_folder_is_no_model(folder, read):
+    with pytest.raises(ModelFormatError, match="expected a model file, but it is a folder; name a"):
+        read(folder)
 
 
 def test_nothing_near(folder, monkeypatch):

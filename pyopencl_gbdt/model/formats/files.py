@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from pyopencl_gbdt.data.whole_file import write_whole
-from pyopencl_gbdt.errors import MissingFileError
+from pyopencl_gbdt.errors import MissingFileError, ModelFormatError
 from pyopencl_gbdt.messages import no_such_file
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.file_formats import check_beginning, check_ending
@@ -84,6 +84,10 @@ def read_model(path: str | os.PathLike[str]) -> Ensemble:
         data = Path(path).read_bytes()
     except FileNotFoundError as error:
         raise MissingFileError(no_such_file(path)) from error
+    except IsADirectoryError as error:
+        raise ModelFormatError(
+            f"{os.fspath(path)}: expected a model file, but it is a folder; name a file in it"
+        ) from error
     return model_of(data, os.fspath(path))
 
 
