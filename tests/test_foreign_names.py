@@ -225,6 +225,16 @@ def test_estimators_answer_losses_that_are_not_here(kind):
             kind(loss_function=loss, **SMALL).fit(X, TWO, **more)
 
 
+@pytest.mark.parametrize(("loss", "words"), [
+    ("Quantile:alpha=0.9", "give 'reg:quantileerror', and the quantile by quantile_alpha"),
+    ("Tweedie:variance_power=1.5", "give 'reg:tweedie', and the power by tweedie_variance_power"),
+    ("Huber:delta=1", "give 'huber', and delta by huber_alpha"),
+])  # fmt: skip
+def test_losses_with_parameters_as_catboost_writes_them(loss, words):
+    with pytest.raises(ParameterError, match=f"^objective='{loss}': {words}$"):
+        train({"loss_function": loss}, Dataset(X, Y))
+
+
 def test_estimators_take_metrics_of_other_names():
     own = GBDTClassifier(metric="MultiClass", od_wait=2, thread_count=1, **SMALL)
     assert (own.eval_metric, own.early_stopping_rounds, own.n_jobs) == ("MultiClass", 2, 1)

@@ -57,7 +57,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "reg:gamma": ("gamma",),
         "reg:tweedie": ("tweedie", "Tweedie"),
         "count:poisson": ("poisson", "Poisson"),
-        "mape": ("mean_absolute_percentage_error",),
+        "mape": ("mean_absolute_percentage_error", "MAPE"),
         "binary:logistic": ("binary", "log_loss", "deviance", "Logloss"),
         "cross_entropy": ("xentropy", "CrossEntropy"),
         "multi:softprob": ("multiclass", "softmax", "MultiClass"),
@@ -101,8 +101,10 @@ VALUE_ANSWERS: dict[str, dict[str, str]] = {
         "rank_xendcg": "it is not here; give 'rank:ndcg'",
         "YetiRank": "it is not here; give 'rank:ndcg'",
         "PairLogit": "it is not here; give 'rank:pairwise'",
-        **dict.fromkeys(("quantile", "Quantile"),
+        **dict.fromkeys(("quantile", "Quantile", "Quantile:"),
                         "give 'reg:quantileerror', and the quantile by quantile_alpha"),
+        "Tweedie:": "give 'reg:tweedie', and the power by tweedie_variance_power",
+        **dict.fromkeys(("Huber", "Huber:"), "give 'huber', and delta by huber_alpha"),
         "exponential": "the loss of AdaBoost is not here; give 'binary:logistic'",
     },
     "eval_metric": {
@@ -114,7 +116,10 @@ VALUE_ANSWERS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("f1", "F1", "r2", "R2", "auc_mu"), _SCORE),
     },
 }  # fmt: skip
-"""Values that have no name here, by the parameter, and what to do instead."""
+"""Values that have no name here, by the parameter, and what to do instead.
+
+A value that ends in a colon stands for CatBoost's ``Name:key=number``.
+"""
 
 
 @dataclass(frozen=True)
@@ -222,4 +227,8 @@ def meant(name: str, value: object) -> object:
 
 def answer_to(name: str, value: object) -> str:
     """Return what to do instead of a value that has no name here, or an empty string."""
-    return VALUE_ANSWERS.get(name, {}).get(value, "") if isinstance(value, str) else ""
+    known = VALUE_ANSWERS.get(name, {})
+    if not isinstance(value, str):
+        return ""
+    first, colon, _ = value.partition(":")
+    return known.get(value) or known.get(first + colon, "")
