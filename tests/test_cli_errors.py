@@ -35,6 +35,7 @@ from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
             "--iterations: no option of pyopencl-gbdt train; give --n-estimators",
         ),
         (["--min-child-samples", "5"], "no option of pyopencl-gbdt train; leaves have no least"),
+        (["--min-data", "5"], "give --min-child-weight, the least sum of Hessians"),
         (["--param", "min_child_samples=5"], "min_child_samples=5: leaves have no least number"),
         (["--param", "silent=maybe"], "silent='maybe': expected True or False"),
         (["--device", "no such device"], "no usable device fits"),

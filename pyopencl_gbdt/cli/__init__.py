@@ -167,7 +167,8 @@ def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) 
     name = option.lstrip("-").replace("-", "_")
     own = f"--{OWN_NAMES.get(name, '').replace('_', '-')}"
     if name in ANSWERS and "--param" in options:
-        return ParameterError(f"{option}: no option of {chosen.prog}; {ANSWERS[name].text}")
+        move = with_options(ANSWERS[name].text, options_of(chosen))
+        return ParameterError(f"{option}: no option of {chosen.prog}; {move}")
     if own in options:
         return ParameterError(f"{option}: no option of {chosen.prog}; give {own}, which means it")
     return unknown(option, options, f"option of {chosen.prog}")
