@@ -158,7 +158,7 @@ def test_leaves_of_xgboosts_own_files(params, tmp_path):
     np.testing.assert_array_equal(ours, again)
 
 
-def test_apply_of_every_estimator():
+def test_apply_of_every_estimator_and_stages_of_a_ranker():
     for made, label, n_trees in (
         (GBDTRegressor(**SMALL), NUMBER, 6),
         (GBDTClassifier(**SMALL), CLASS, 18),
@@ -175,6 +175,7 @@ def test_apply_of_every_estimator():
     frame = pandas.DataFrame(X).add_prefix("f")
     ranker = GBDTRanker(**SMALL).fit(frame, np.minimum(np.abs(NUMBER), 4).astype(int), group=[300])
     assert_same_bits(ranker.apply(frame.assign(qid=0)), ranker.apply(frame))
+    assert_same_bits(list(ranker.staged_predict(frame.assign(qid=0)))[-1], ranker.predict(frame))
 
 
 def test_leaves_of_batches_and_what_does_not_fit_together(device):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -145,6 +145,20 @@ class GBDTRanker(Base):
             base_margin=base_margin,
             iteration_range=iteration_range,
         )
+
+    def staged_predict(
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> Iterator[F32]:
+        """Yield the scores after each round; the last ones are those of ``predict``.
+
+        Every row walks every tree once. The arguments are those of ``predict``.
+        """
+        options = {"base_margin": base_margin, "iteration_range": iteration_range}
+        return self._staged(split_qid(X, None)[0], **options)
 
     def apply(
         self, X: Any, *, iteration_range: tuple[int, int] | None = None
