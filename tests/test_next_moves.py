@@ -66,6 +66,19 @@ def test_a_folder_is_no_model(folder, read):
         read(folder)
 
 
+def test_a_model_reads_a_file_into_itself_as_xgboosts(tmp_path):
+    """It returned another model, and predicted as before."""
+    model, other = (train(SMALL, Dataset(X, Y), rounds) for rounds in (1, 2))
+    other.save_model(tmp_path / "m.json")
+    read = model.load_model
+    with pytest.raises(MissingFileError):
+        read(tmp_path / "n.json")
+    assert (model.predict(X) != other.predict(X)).any()
+    assert read(tmp_path / "m.json") is model
+    assert (model.predict(X) == other.predict(X)).all()
+    assert model.training_device == ""
+
+
 def test_nothing_near(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert no_such_file("zzz") == f"zzz: no such file in the folder {folder}; check the path"

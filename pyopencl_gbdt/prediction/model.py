@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,23 @@ __all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
 
 F32 = npt.NDArray[np.float32]
 History = dict[str, dict[str, list[float]]]
+
+
+class _OfClassOrModel:
+    """A class method that makes a model; called on a model, it replaces what that one holds."""
+
+    def __init__(self, method: Any) -> None:  # what ``@classmethod`` returns
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Model | None, kind: type[Model]) -> Callable[..., Model]:
+        make: Callable[..., Model] = self._method.__get__(None, kind)
+        return make if model is None else partial(_replaced, model, make)
+
+
+def _replaced(model: Model, make: Callable[..., Model], *args: Any, **kwargs: Any) -> Model:
+    model.__dict__ = make(*args, **kwargs).__dict__
+    return model
 
 
 class Model:
@@ -317,9 +335,13 @@ class Model:
         check_path("save_model: path", path)
         write_model(self.ensemble, path)
 
+    @_OfClassOrModel
     @classmethod
     def load_model(cls, path: str | os.PathLike[str]) -> Model:
-        """Read a model in XGBoost's JSON format.
+        """Read a model in XGBoost's JSON format, and return it.
+
+        ``model.load_model(path)`` also replaces what ``model`` holds, as in XGBoost; after an error
+        it holds what it held.
 
         Raises
         ------
