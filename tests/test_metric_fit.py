@@ -88,7 +88,13 @@ def test_every_metric_is_taken_or_refused_at_once(name, monkeypatch):
             prepare(params, data, [(data, "a")], hint, None)
 
 
-@pytest.mark.parametrize("name", ["two classes", "counts", "classes", "relevance", "two targets"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two classes", "classes", "relevance",
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("counts", "two targets")),
+    ],
+)  # fmt: skip
 def test_what_fits_is_a_number(name):
     params, data, kinds = case(name)
     names = [given(one) for one, fits in FITS.items() if set(fits) & set(kinds) and one != "mape"]
