@@ -74,11 +74,16 @@ class Scan:
         *,
         whole: bool = False,
     ) -> None:
-        """Search a block of integers, or of floats that are ``whole``, for blurred numbers."""
-        long = given.dtype.kind in "iu" and given.dtype.itemsize >= 4
-        if self.blurred is None or not (long or whole) or not given.size:
+        """Search a block of integers or doubles, or of floats that are ``whole``, for blurred numbers.
+
+        An array with fractions in another column, or NaN, has its integers as doubles.
+        """
+        kind, size = given.dtype.kind, given.dtype.itemsize
+        searched = whole or (kind in "iu" and size >= 4) or (kind == "f" and size == 8)
+        if self.blurred is None or not searched or not given.size:
             return
-        if long and given.max() <= MOST_WHOLE and given.min() >= -MOST_WHOLE:
+        most = np.fmax.reduce(narrow, axis=None), -np.fmin.reduce(narrow, axis=None)  # skip NaN
+        if not max(most) >= MOST_WHOLE:  # NaN alone
             return
         for number in range(given.shape[1]):
             if column + number not in self.blurred:

@@ -70,7 +70,8 @@ def equal_in_float32(whole: npt.NDArray[Any], narrow: npt.NDArray[np.float32]) -
 
     Parameters
     ----------
-    whole : integer array, or float array of whole numbers and NaN, shape (n_rows,)
+    whole : integer or float array, shape (n_rows,)
+        Large floats count if float64 holds every integer up to them, and all are whole.
     narrow : float32 array, shape (n_rows,)
         The same in float32.
     """
@@ -78,7 +79,10 @@ def equal_in_float32(whole: npt.NDArray[Any], narrow: npt.NDArray[np.float32]) -
     if not large.any():
         return ""
     whole, narrow = whole[large], narrow[large]
-    if (whole == narrow).all():  # none is rounded
+    exact = bool(np.abs(narrow).max() < 2**53)  # in float64, in which NumPy compares
+    if whole.dtype.kind == "f" and not (exact and (whole == np.rint(whole)).all()):
+        return ""
+    if exact and (whole == narrow).all():  # none is rounded
         return ""
     order = np.argsort(narrow, kind="stable")
     whole, narrow = whole[order], narrow[order]

@@ -98,7 +98,9 @@ def ids(frame: Any) -> Any:
 BLURRED: dict[str, Callable[[], Any]] = {
     "int64": ids(FRAME)[["id", "id"]].to_numpy,
     "uint32": lambda: ids(FRAME)[["id", "id"]].to_numpy().astype(np.uint32),
+    "doubles": lambda: ids(FRAME).to_numpy(),
     "pandas": lambda: ids(FRAME),
+    "pandas with NaN": lambda: ids(FRAME).mask(RNG.random((60, 2)) < 0.1),
     "pandas of one dtype": lambda: ids(FRAME)[["id"]],
     "pandas with NA": lambda: ids(FRAME).astype({"id": "Int64"}).mask(RNG.random((60, 2)) < 0.1),
     "pandas with categories": lambda: ids(FRAME).assign(sex=FRAME["sex"]),
@@ -136,9 +138,11 @@ def test_integers_in_batches_are_told_once() -> None:
         LARGE + 2 * np.arange(60).reshape(-1, 1),
         LARGE - np.arange(60).reshape(-1, 1),
         np.full((60, 1), LARGE + 1),
-        (LARGE + np.arange(60.0)).reshape(-1, 1),
+        (LARGE + np.arange(60.0) / 4).reshape(-1, 1),
+        1e20 * (1 + np.arange(60.0) / 2**30).reshape(-1, 1),
+        np.full((60, 1), np.nan),
     ],
-    ids=["even", "small", "equal", "floats"],
+    ids=["even", "small", "equal", "fractions", "huge", "missing"],
 )
 def test_numbers_that_stay_apart(X: np.ndarray) -> None:
     assert not said(lambda: train(SMALL, Dataset(X, Y)))
@@ -157,3 +161,10 @@ def test_equal_in_float32() -> None:
     with_nan = np.array([np.nan, LARGE + 1, LARGE, np.nan])
     assert equal_in_float32(with_nan, with_nan.astype(np.float32)) == f"{LARGE + 1} and {LARGE}"
     assert equal_in_float32(whole[:2], whole[:2].astype(np.float32)) == ""
+
+
+@pytest.mark.parametrize("whole", [2**62 + np.arange(4), np.arange(4, dtype=np.uint64) + 2**63])
+def test_integers_that_float64_cannot_tell_apart(whole: Any) -> None:
+    whole = whole.astype(np.uint64 if whole[0] >= 2**63 else np.int64)
+    pair = equal_in_float32(whole, whole.astype(np.float32))
+    assert pair == f"{whole[0]} and {whole[1]}"
