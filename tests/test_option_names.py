@@ -39,6 +39,11 @@ def train_options():
         ("--param x: expected NAME=VALUE, such as max_depth=8",
          "--param x: expected NAME=VALUE, such as max_depth=8"),
         ("the objective has no device and no page", "the objective has no device and no page"),
+        ("expected 'rmse', or a function of your own; try 'rmse'", "expected 'rmse'; try 'rmse'"),
+        ("a.csv: y holds 0.0: expected label > 0 for objective='survival:aft'; give "
+         "label_lower_bound and label_upper_bound to Dataset",
+         "a.csv: y holds 0.0: expected label > 0 for --objective survival:aft; give times above 0"),
+        ("pass max_bytes=18309 or more", "pass --max-bytes 18309 or more"),
         ("interaction_constraints=[[9, 1]] names the column 9",
          "--interaction-constraints [[9, 1]] names the column 9"),
     ],

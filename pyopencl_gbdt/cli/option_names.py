@@ -24,6 +24,12 @@ HINTS = (
         "expected query ids; name their column by --qid-column",
         "expected query ids; name their column by qid_column",
     ),
+    (
+        "give label_lower_bound and label_upper_bound to Dataset",
+        "give times above 0",
+        "give times above 0",
+    ),
+    (", or a function of your own", "", ""),
     (", or use GBDTClassifier", "", ""),
 )
 #: A value: a text in quotes or brackets, or all up to a space or a mark of the sentence.

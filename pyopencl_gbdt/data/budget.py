@@ -69,7 +69,7 @@ class Budget:
         raise DataError(
             f"{self.path}, {readable(self.size)}: {what} {readable(n_bytes)}: expected at most "
             f"{readable(most)}, {why}; {move + ', or ' if move else ''}pass max_bytes={n_bytes} "
-            f"(--max-bytes) or more if that is right and there is memory"
+            "or more if that is right and there is memory"
         )
 
     @property

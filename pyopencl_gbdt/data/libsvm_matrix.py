@@ -113,7 +113,7 @@ def matrix_of(
             budget.check(
                 own + in_use + COLUMN_BYTES * n_columns,
                 f"its largest index is {n_columns - 1}, counted from 0; tables of {text} take",
-                f"correct the index, give n_features={n_columns} (--n-features)",
+                f"correct the index, give n_features={n_columns}",
             )
     flat = np.repeat(np.arange(n_rows), counts) * n_columns + columns
     order = _order(flat, columns, where)

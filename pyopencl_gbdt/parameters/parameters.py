@@ -286,7 +286,7 @@ class Parameters:
             bounds = "0 < base_score < 1" if unit else "base_score > 0"
             raise ParameterError(
                 f"base_score={score!r}: expected {bounds} for objective={self.objective!r}; "
-                f"give a {'probability' if unit else 'mean above 0'}, or None"
+                f"give a {'probability' if unit else 'mean above 0'}, or leave it out"
             )
 
     @classmethod

@@ -38,7 +38,7 @@ def check_fit(
         if family not in METRICS:
             raise unknown_metric(name, _taken(those, objective, p, sets).values())
         if family not in those:
-            ours, theirs = KINDS[kinds[0]], " or ".join(KINDS[kind] for kind in FITS[family])
+            ours, theirs = KINDS[kinds[0]], "; or ".join(KINDS[kind] for kind in FITS[family])
             wide = f" in {sets[0].n_targets} columns" if sets[0].n_targets > 1 else ""
             raise ParameterError(
                 f"eval_metric={name!r}: it fits {theirs}, but with objective={p.objective!r} the "

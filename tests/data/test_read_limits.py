@@ -80,7 +80,7 @@ def test_a_wide_libsvm_matrix(tmp_path, monkeypatch):
     path = tmp_path / "wide.libsvm"
     path.write_text("1 0:1\n1 2147483646:2\n")
     words = refused_within_memory(path, "its largest index is 2147483646, counted from 0; tables")
-    assert "give n_features=2147483647 (--n-features), or pass max_bytes=" in words
+    assert "give n_features=2147483647, or pass max_bytes=" in words
     tracemalloc.start()
     assert read_table(path, n_features=2**31 - 1).X.shape == (2, 2**31 - 1)
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
