@@ -12,6 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import BinaryIO
 
+from pyopencl_gbdt.arguments import check_path
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.errors import DataError, MissingFileError
 from pyopencl_gbdt.messages import no_such_file
@@ -40,7 +41,10 @@ def read_bytes(
     ------
     DataError
         The file is missing, unreadable, empty, a damaged gzip file, or too large.
+    ParameterError
+        The path is empty or has a NUL character.
     """
+    check_path("path", path)
     file = Path(fspath(path))
     try:
         with file.open("rb") as stream:

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data import TableData, read_table
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, ParameterError
+
+
+@pytest.mark.parametrize("path", ["a\0.csv", "", 3])
+def test_what_cannot_be_a_path(path):
+    with pytest.raises(ParameterError, match="expected the path of a file"):
+        read_table(path)
 
 
 def npz_bytes():
