@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pyopencl_gbdt
-from pyopencl_gbdt.cli import _command, build_parser
+from pyopencl_gbdt.cli import _command, build_parser, main
 from pyopencl_gbdt.cli.option_names import HINTS, options_of, with_keys, with_options
+from tests.conftest import TEST_DEVICE
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +80,13 @@ def test_replaced_hints_are_those_of_the_library(hint):
     wanted = "".join(hint[0].split())
     plain = [text.replace('""', "").replace('"f"', "").replace('f"', "") for text in joined]
     assert sum(wanted in text for text in plain) >= 2  # in the table, and where it is raised
+
+
+def test_warnings_name_options_too(tmp_path, capsys):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    ids = 2**24 + np.arange(60)
+    path, model = str(tmp_path / "a.parquet"), str(tmp_path / "m.json")
+    parquet.write_table(pa.table({"label": ids % 7, "id": ids}), path)
+    words = ["train", path, "--model", model, "--n-estimators", "0", "--device", TEST_DEVICE]
+    assert main(words) == 0
+    assert "name the column in --categorical-features, or" in capsys.readouterr().err

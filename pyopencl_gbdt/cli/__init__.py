@@ -92,7 +92,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         From argparse, after ``--help`` and ``--version`` (0) and for wrong arguments (2).
     """
     with warnings.catch_warnings():
-        warnings.showwarning = _warn
         try:
             code = _run(argv)
             sys.stdout.flush()  # so that a closed pipe raises here, not at exit
@@ -133,6 +132,11 @@ def _run(argv: Sequence[str] | None) -> int:
     if args.run is None:
         say(parser.format_help().rstrip())
         return 0
+    def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+        """Print a warning as one line, without its place in the library's code."""
+        complain(f"warning: {_worded(str(message), parser, args)}")
+
+    warnings.showwarning = warn
     try:
         return int(args.run(args))
     except GBDTError as error:
@@ -140,7 +144,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _worded(message: str, parser: argparse.ArgumentParser, args: argparse.Namespace) -> str:
-    """Return an error's message with the names of options, or of keys of a configuration file."""
+    """Return a message with the names of options, or of keys of a configuration file."""
     if args.command == "train" and is_configuration(args.data, args.pairs):
         return with_keys(message)
     return with_options(message, options_of(_command(parser, args.command)))
@@ -179,11 +183,6 @@ def _reason(error: OSError) -> str:
         return str(error)
     name = escaped(os.fsdecode(error.filename)).replace("\n", "\\n")
     return f"{name}: {error.strerror}; check the path and its permissions"
-
-
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning as one line, without its place in the library's code."""
-    complain(f"warning: {message}")
 
 
 def _drop_output() -> None:
