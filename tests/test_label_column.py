@@ -70,7 +70,7 @@ def test_fit_takes_the_column_and_says_so(
 def test_the_first_column_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = written(tmp_path, "csv", ["Y", "a", "b"])
     GBDTRegressor(**SMALL).fit(str(first))
-    hint = "; to take another, give fit label_column="
+    hint = "; give fit label_column= for another"
     assert f"the label is column 0 ('Y') of {first}{hint}\n" in capsys.readouterr().err
     np.save(tmp_path / "rows.npy", np.column_stack([Y > 0, A, B]))
     GBDTClassifier(**SMALL).fit(tmp_path / "rows.npy")

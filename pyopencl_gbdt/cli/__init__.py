@@ -132,6 +132,7 @@ def _run(argv: Sequence[str] | None) -> int:
     if args.run is None:
         say(parser.format_help().rstrip())
         return 0
+
     def warn(message: Warning | str, *_: Any, **__: Any) -> None:
         """Print a warning as one line, without its place in the library's code."""
         complain(f"warning: {_worded(str(message), parser, args)}")

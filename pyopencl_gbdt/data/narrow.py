@@ -74,7 +74,7 @@ class Scan:
         *,
         whole: bool = False,
     ) -> None:
-        """Search a block of integers or doubles, or of floats that are ``whole``, for blurred numbers.
+        """Search a block of integers, doubles, or ``whole`` floats for blurred numbers.
 
         An array with fractions in another column, or NaN, has its integers as doubles.
         """

@@ -197,7 +197,7 @@ class Base(FittedModel, Parametrised):
         )
         if rows is not None:
             if rows.label_column and self.verbosity != 0:
-                hint = "" if label_column is not None else "; to take another, give fit label_column="
+                hint = "" if label_column is not None else "; give fit label_column= for another"
                 tell(f"the label is {rows.label_column}{hint}")
             y, sample_weight, base_margin = rows.y, rows.weight, rows.base_margin
             features, own = rows.features, rows.more
