@@ -50,16 +50,16 @@ typedef struct {
     GLOBAL const i32x2* high;
     u32 wide;
     i64 before, after; /* Hessians of the first segment before the piece, and of the last one behind it */
-    i64 total;         /* of the piece */
 } hessians_t;
 
 FN i64 hessian_at(const hessians_t* h, const u32 i) {
     return quanta_of(h->piece.entries, i, h->high, h->wide).y;
 }
 
-/* Sum of the piece's entries before one; `sums` has those before the first entry of every work-item. */
-FN i64 sum_before(const hessians_t* h, const u32 at, LOCAL const i64* sums) {
-    if (at >= h->piece.size) return h->total;
+/* Sum of the piece's entries before one. `sums` has those before the first entry of every work-item, `total` those of
+   all. `total` is not part of `h`: Mesa's zink (25.0) writes invalid SPIR-V where it is stored there. */
+FN i64 sum_before(const hessians_t* h, const u32 at, LOCAL const i64* sums, const i64 total) {
+    if (at >= h->piece.size) return total;
     i64 sum = sums[at / ${items}];
     for (u32 i = at - at % ${items}; i < at; i++) sum += hessian_at(h, i);
     return sum;
@@ -75,7 +75,7 @@ typedef struct {
 
 FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature,
                       GLOBAL const u32* feature_offset, GLOBAL const u32* feature_bins,
-                      LOCAL const i64* sums) {
+                      LOCAL const i64* sums, const i64 total) {
     GLOBAL const u32* places = h->piece.entries.places;
     segment->feature = feature;
     segment->few = feature_bins[feature] <= ${max_bin} ? 1 : 0;
@@ -83,8 +83,8 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
     if (segment->few) return;
     const u32 begin = first_place(places, h->piece.size, feature_offset[feature]);
     const u32 end = first_place(places, h->piece.size, segment->end);
-    segment->base = sum_before(h, begin, sums) - (begin == 0 ? h->before : 0);
-    const i64 behind = sum_before(h, end, sums) + (end == h->piece.size ? h->after : 0);
+    segment->base = sum_before(h, begin, sums, total) - (begin == 0 ? h->before : 0);
+    const i64 behind = sum_before(h, end, sums, total) + (end == h->piece.size ? h->after : 0);
     segment->bounds.share = (behind - segment->base) / ${max_bin};
     segment->bounds.rest = (u32)((behind - segment->base) - segment->bounds.share * ${max_bin});
 }
@@ -115,7 +115,8 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
         const u32 n = at >= piece.size ? 0 : (piece.size - at < ${items} ? piece.size - at : ${items});
         i64 sum = 0;
         for (u32 k = 0; k < n; k++) sum += hessian_at(&h, at + k);
-        sum = group_scan(sum, shared, &h.total);
+        i64 total;
+        sum = group_scan(sum, shared, &total);
         sums[LOCAL_ID] = sum;
         BARRIER();
         segment_t segment;
@@ -126,7 +127,8 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
             const u32 i = at + k, place = piece.entries.places[i];
             const i64 own = hessian_at(&h, i);
             if (place >= segment.end) {
-                start_segment(&segment, &h, features[place], feature_offset, feature_bins, sums);
+                start_segment(&segment, &h, features[place], feature_offset, feature_bins, sums,
+                              total);
                 if (!segment.few) {
                     from = bin_of(sum - segment.base, segment.bounds, 0);
                     next = segment.base + least_of(segment.bounds, from + 1);
