@@ -8,6 +8,7 @@ import sys
 #: What can be measured, and the module that does it; it is imported only when it is asked for.
 COMMANDS = {
     "batches": "bench.batches",
+    "cards": "bench.cards",
     "categories": "bench.categories",
     "devices": "bench.devices",
     "external": "bench.external",

@@ -165,6 +165,31 @@ def repairs() -> str:
     return "\n\n".join([*parts, processors])
 
 
+def card_drivers() -> str:
+    """Return the commands that install drivers of cards, by distribution."""
+    from pyopencl_gbdt.doctor.findings import FAMILIES, INSTALL
+
+    def rocm(command: str) -> str:
+        return f"`{command}`" if "rocm" in command else "no package; take Mesa"
+
+    rows = (
+        [
+            name,
+            rocm(INSTALL["amd"][key]),
+            *(f"`{INSTALL[part][key]}`" for part in ("mesa", "intel")),
+        ]
+        for key, name in FAMILIES.items()
+    )
+    return table(["system", "AMD, by ROCm", "AMD or Intel, by Mesa", "Intel's own driver"], rows)
+
+
+def cards() -> str:
+    """Return the devices that have run, from the reports in ``docs/cards``."""
+    from bench.cards import HEAD, rows
+
+    return table(HEAD, rows())
+
+
 def extras() -> str:
     """Return how pip installs this package with extras."""
     from pyopencl_gbdt import __version__
@@ -231,6 +256,8 @@ def option(action: argparse.Action) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "card-drivers": card_drivers,
+    "cards": cards,
     "commands": commands,
     "configuration-keys": configuration_keys,
     "extras": extras,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyopencl_gbdt._version import PIP_SOURCE, PIP_WHERE
+from pyopencl_gbdt._version import PIP_SOURCE, PIP_WHERE, PROJECT_URL
 
 #: How many names of a folder are compared with one that is not there, and how many are shown.
 _MOST_NAMES, _MOST_SHOWN = 10_000, 3
@@ -89,3 +89,8 @@ def pip_install(*extras: str) -> str:
     """Return the command that installs extras of this package; a remark says where it works."""
     where = f"  # {PIP_WHERE}" if PIP_WHERE else ""
     return f"pip install '{PIP_SOURCE}[{','.join(extras)}]'{where}"
+
+
+def open_an_issue() -> str:
+    """Return where to open an issue, for sentences such as ``open an issue in ...``."""
+    return f"open an issue in {PROJECT_URL or 'the repository where you found this library'}"

@@ -130,6 +130,7 @@ ROOMS = (
     ("dask",),
     ("doctor",),
     ("comparison",),
+    ("cards",),
     ("cli",),
     ("", "__main__"),
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.cli.output import check_output, escaped, say, wrapped, write_text
+from pyopencl_gbdt.cli import card_report
+from pyopencl_gbdt.cli.output import check_output, say, wrapped, write_text
+from pyopencl_gbdt.cli.step_line import Progress
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 #: Time limit in seconds of all self-tests together, and of a simulator's.
 SECONDS, SIMULATOR_SECONDS = 50, 600
-_COLUMNS = 79
 
 
 def add(commands: Any) -> None:
@@ -44,15 +44,18 @@ def add(commands: Any) -> None:
         help=f"for all self-tests together; default {SECONDS}, a simulator {SIMULATOR_SECONDS}",
     )
     parser.add_argument("--json", metavar="FILE", help="also write the report to a file")
+    card_report.add(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Check, test, report; return 0 if a usable device passes."""
+    from pyopencl_gbdt.cards.report import Report
     from pyopencl_gbdt.doctor import examine, report
     from pyopencl_gbdt.doctor.machine import Machine
     from pyopencl_gbdt.doctor.watch import list_devices
 
+    card_report.check(args)
     if args.json:
         check_output(args.json, "--json")
     if args.time_limit is not None and not 1 <= args.time_limit <= 86400:
@@ -62,6 +65,9 @@ def run(args: argparse.Namespace) -> int:
     findings = examine(machine, listing)
     _show_devices(listing)
     _show_findings(findings, machine.family)
+    if args.report is not None:
+        devices = _to_test(listing, args.device)
+        return card_report.run(args, Report(machine, listing, findings, args.by or ""), devices)
     runs = [] if args.no_self_test else _test(listing, args)
     scrubber = report.Scrubber.here()
     facts = report.as_json(machine, listing, findings, runs, scrubber)
@@ -142,26 +148,3 @@ def _to_test(listing: Listing, asked: str | None) -> list[Listed]:
         return [listing.device(listing.chosen)] if listing.chosen else []
     order = {"gpu": 0, "accelerator": 1, "cpu": 2}
     return sorted(listing.usable, key=lambda device: order[device.capabilities["kind"]])
-
-
-class Progress:
-    """A line that is overwritten on a terminal; elsewhere only the first line is written."""
-
-    def __init__(self, title: str) -> None:
-        self.title = escaped(title)
-        self.live = sys.stderr.isatty()
-        if not self.live:
-            sys.stderr.write(f"testing {self.title.strip()}\n")
-            sys.stderr.flush()
-
-    def show(self, line: str) -> None:
-        """Show the current step."""
-        if self.live:
-            sys.stderr.write("\r" + f"{self.title}  {line}"[:_COLUMNS].ljust(_COLUMNS))
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Clear the line."""
-        if self.live:
-            sys.stderr.write("\r" + " " * _COLUMNS + "\r")
-            sys.stderr.flush()

@@ -87,7 +87,10 @@ def cache_key(*facts: str) -> str:
 
 def compiler_settings() -> list[str]:
     """Return the environment variables that change what the drivers' compilers build."""
-    names = ("CL_CONFIG_", "IGC_", "AMD_OCL_", "GPU_", "HSA_", "RADV_", "RUSTICL_", "POCL_")
+    names = (
+        "CL_CONFIG_", "IGC_", "AMD_OCL_", "GPU_", "HSA_", "RADV_", "RUSTICL_", "POCL_",
+        "PYOPENCL_BUILD_",
+    )  # fmt: skip
     return sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(names))
 
 

@@ -124,20 +124,25 @@ def as_json(
         "notes": listing.notes,
         "devices": [asdict(device) for device in listing.devices],
         "findings": [asdict(finding) for finding in findings],
-        "self_test": [
-            {
-                "device": run.device.device_id,
-                "passed": run.passed,
-                "ended": run.ended,
-                "seconds": round(run.seconds, 1),
-                "facts": run.facts,
-                "cases": run.cases,
-            }
-            for run in runs
-        ],
+        "self_test": self_tests(runs),
     }
     cleaned: dict[str, Any] = scrubber.clean(report)
     return cleaned
+
+
+def self_tests(runs: Sequence[SelfTest]) -> list[dict[str, Any]]:
+    """Return the results of self-tests as they stand in the report."""
+    return [
+        {
+            "device": run.device.device_id,
+            "passed": run.passed,
+            "ended": run.ended,
+            "seconds": round(run.seconds, 1),
+            "facts": run.facts,
+            "cases": run.cases,
+        }
+        for run in runs
+    ]
 
 
 def as_text(report: Mapping[str, Any], runs: Sequence[SelfTest], scrubber: Scrubber) -> str:

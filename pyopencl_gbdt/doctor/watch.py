@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,9 @@ def run_worker(
     seconds: float,
     take: Callable[[dict[str, Any]], None],
     environment: Mapping[str, str] | None = None,
+    *,
+    command: Sequence[str] = (),
+    silence: float = math.inf,
 ) -> str:
     """Run a worker and pass on each of its lines.
 
@@ -89,6 +93,10 @@ def run_worker(
         Called with each line, decoded.
     environment : mapping or None
         None uses this process's environment.
+    command : sequence of str
+        Starts the worker; by default the doctor's.
+    silence : float
+        Most seconds between two lines.
 
     Returns
     -------
@@ -103,7 +111,7 @@ def run_worker(
     deadline = time.monotonic() + seconds
     with tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
-            [*_WORKER, task, spec], env=variables, stdin=subprocess.DEVNULL,
+            [*(command or _WORKER), task, spec], env=variables, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=complaints, text=True, encoding="utf-8",
         )  # fmt: skip
         lines: queue.Queue[str | None] = queue.Queue()
@@ -111,13 +119,14 @@ def run_worker(
         reader.start()
         try:
             while True:
-                line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
+                left = max(0.0, deadline - time.monotonic())
+                line = lines.get(timeout=min(left, silence))
                 if line is None:
                     code = process.wait(timeout=max(1.0, deadline - time.monotonic()))
                     return "" if code == 0 else _how_it_ended(code, complaints)
                 take(json.loads(line))
         except (queue.Empty, subprocess.TimeoutExpired):
-            return f"takes more than {seconds:.0f} s"
+            return f"takes more than {min(seconds, silence):.0f} s"
         finally:
             process.kill()
             process.wait()
@@ -148,7 +157,10 @@ def list_devices(spec: str, seconds: float = LIST_SECONDS) -> Listing:
 
 
 def run_self_test(
-    device: Listed, seconds: float, show: Callable[[str], None] = lambda line: None
+    device: Listed,
+    seconds: float,
+    show: Callable[[str], None] = lambda line: None,
+    keep: Callable[[SelfTest], None] = lambda run: None,
 ) -> SelfTest:
     """Run the self-test of a device in a separate process.
 
@@ -159,8 +171,11 @@ def run_self_test(
         Time limit; the device's default variants run first.
     show : callable
         Called with a line of progress before each case.
+    keep : callable
+        Called at the beginning and after each line, with what is known so far.
     """
     run = SelfTest(device, unfinished=True)
+    keep(run)
     current = {"starting": "opening the device", "chosen": True}
 
     def take(line: dict[str, Any]) -> None:
@@ -173,6 +188,8 @@ def run_self_test(
             run.texts.append(line["text"])
         else:
             run.cases.append(line)
+        run.seconds = time.monotonic() - begin
+        keep(run)
 
     begin = time.monotonic()
     ended = run_worker("test", device.device_id, seconds, take)

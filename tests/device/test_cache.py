@@ -253,3 +253,11 @@ def run_at_once(code, *arguments):
     for process in processes:
         output, _ = process.communicate(timeout=120)
         assert process.returncode == 0, output
+
+
+def test_options_of_the_compiler_from_outside_are_part_of_the_key(monkeypatch):
+    before = cache.compiler_settings()
+    monkeypatch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
+    assert set(cache.compiler_settings()) - set(before) == {
+        "PYOPENCL_BUILD_OPTIONS=-cl-opt-disable"
+    }

@@ -1,0 +1,72 @@
+"""The file of a report: a comparison of one machine, with the doctor's findings and its cards.
+
+``pyopencl-gbdt bench --merge`` joins such files with others. Beside the keys of
+`comparison.schema`, the machine has::
+
+    by       who sends the report; empty unless it was given
+    doctor   what ``doctor --json`` writes
+    cards    a list: device, seen, build_seconds, steps, ended; see `collect.Card`
+
+`summary` reads them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyopencl_gbdt.cards.collect import Card
+from pyopencl_gbdt.cards.scrubber import CardScrubber
+from pyopencl_gbdt.cards.worker import OPTIONS
+from pyopencl_gbdt.comparison.merge import document
+from pyopencl_gbdt.comparison.run import describe_machine
+from pyopencl_gbdt.doctor import report
+from pyopencl_gbdt.doctor.findings import Finding
+from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.machine import Machine
+
+Json = dict[str, Any]
+
+
+class Report:
+    """A report that grows.
+
+    Parameters
+    ----------
+    machine : Machine
+    listing : Listing
+    findings : list of Finding
+    by : str
+        Who sends it.
+    """
+
+    def __init__(
+        self, machine: Machine, listing: Listing, findings: list[Finding], by: str = ""
+    ) -> None:
+        self.by = by
+        self.scrubber = CardScrubber.here()
+        self.found = report.as_json(machine, listing, findings, [], self.scrubber)
+        self.head = describe_machine(OPTIONS)
+        self.cards: list[Card] = []
+
+    def doctor(self) -> Json:
+        """Return what ``doctor --json`` writes."""
+        runs = [card.self_test for card in self.cards if card.self_test is not None]
+        return {**self.found, "self_test": self.scrubber.clean(report.self_tests(runs))}
+
+    def document(self, *, finished: bool) -> Json:
+        """Return the whole report, as in `comparison.schema`."""
+        shapes = {shape["name"]: shape for card in self.cards for shape in card.machine["shapes"]}
+        body = {
+            **self.head,
+            "finished": finished,
+            "devices": [device for card in self.cards for device in card.machine["devices"]],
+            "shapes": list(shapes.values()),
+            "results": [result for card in self.cards for result in card.machine["results"]],
+            "cards": [card.as_json() for card in self.cards],
+        }
+        return document([{**self.scrubber.clean(body), "doctor": self.doctor(), "by": self.by}])
+
+    def text(self, *, finished: bool) -> str:
+        """Return the report as the text of a file."""
+        return json.dumps(self.document(finished=finished), indent=1, allow_nan=False) + "\n"
