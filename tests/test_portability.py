@@ -223,7 +223,7 @@ GOOD = '{"checks": 5, "failures": [], "sub_group": 16, "local_bytes": 32768}'
 def test_a_run_is_judged(printed, log, complaint):
     outcome = runtimes.Outcome("oclgrind", "x")
     done = subprocess.CompletedProcess([], 3, stdout=f"noise\n{printed}\n", stderr="Aborted")
-    runtimes._judge(outcome, SETTING, done, log)
+    runtimes.judge(outcome, SETTING, done, log)
     assert outcome.state == ("FAILED" if complaint else "ok")
     assert complaint in " ".join(outcome.failures)
 

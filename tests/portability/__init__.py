@@ -9,6 +9,8 @@ offline       the compilers of AMD, Intel and NVIDIA: registers, spills, local m
 ocloc         Intel's: programs in batches, each parsed once for all chips
 exercise      every primitive and a training on a device that is here, against the twins
 runtimes      exercise under PoCL, Intel's CPU runtime and Oclgrind, in all their settings
+chroot        a Debian in a folder, with drivers that this machine does not have
+drivers       doctor, exercise and tests under Mesa's rusticl and PoCL in that folder
 tables        what is printed, and the pages of docs/portability/
 mutations     a kernel is broken on purpose: which row of the matrix goes red?
 """

@@ -12,13 +12,18 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from tests.portability import offline, targets
+from tests.portability import drivers, offline, targets
+from tests.portability.chroot import chroot_of
 from tests.portability.matrix import Compiled, compile_all
 from tests.portability.runtimes import ROOT, SETTINGS, Outcome, run_setting, run_suite
 from tests.portability.tables import maker_page, outcome_table
 
 ROWS = ("pocl", "intel-cpu", "oclgrind", "amd", "intel-gpu", "nvidia", "baseline")
+#: Rows that run only where they are named: they take minutes or hours.
+BY_NAME = (drivers.QUICK, drivers.WHOLE)
+_ROWS_HELP = f"of {', '.join(ROWS)} (default: these), {', '.join(BY_NAME)} (as root, on Debian)"
 PAGES = ROOT / "docs" / "portability"
 
 
@@ -45,35 +50,65 @@ def _chip(
     return outcome
 
 
+Work = Callable[[], Outcome]
+
+
+def _works(
+    rows: list[str], every: bool, results: dict[str, list[Compiled]]
+) -> list[tuple[bool, Work]]:
+    """Return what rows run, and whether it takes minutes: at the end it would leave cores idle."""
+    works: list[tuple[bool, Work]] = []
+    for row in rows:
+        for setting in [setting for setting in SETTINGS if setting.row == row]:
+            slow = "Oclgrind" in setting.name or row == "oclgrind"
+            works.append((slow, lambda s=setting: run_setting(s)))
+        chips = [t for t in targets.ALL.get(row, ()) if every or not t.on_request]
+        works += [(t.whole, lambda t=t, r=row: _chip(t, r, results, every)) for t in chips]
+    return works
+
+
+def _run(works: list[tuple[bool, Work]], jobs: int) -> list[Outcome]:
+    """Run so many works at a time, slow ones first; return their outcomes in the given order."""
+    with ThreadPoolExecutor(jobs) as pool:
+        order = sorted(range(len(works)), key=lambda k: not works[k][0])
+        started = {k: pool.submit(_timed, works[k][1]) for k in order}
+        return [started[k].result() for k in range(len(works))]
+
+
+def _run_in_chroot(rows: list[str], folder: Path | None, suite: str, jobs: int) -> list[Outcome]:
+    """Run the rows of ``drivers`` in a Debian; if it cannot be made, say why."""
+    with chroot_of(folder, suite) as debian:
+        made = _timed(lambda: drivers.filled(rows[0], debian))
+        if made.failures or made.skipped:
+            return [made]
+        trials = [trial for trial in drivers.TRIALS if trial.row in rows]
+        return [made, *_run([(False, lambda t=t: t.run(debian)) for t in trials], jobs)]
+
+
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.portability", description=__doc__)
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; default all")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=_ROWS_HELP)
     parser.add_argument("--suite", action="store_true", help="also run all tests, on PoCL")
     parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
     parser.add_argument("--every", action="store_true", help="all programs for all chips")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--write-docs", action="store_true", help="renew docs/portability/")
+    parser.add_argument("--debian", default="trixie", metavar="SUITE", help="for the last two rows")
+    parser.add_argument(
+        "--chroot", type=Path, metavar="FOLDER", help="keep Debian there, or use what is there"
+    )
     args = parser.parse_args(words)
-    unknown = set(args.rows) - set(ROWS)
+    unknown = set(args.rows) - {*ROWS, *BY_NAME}
     if unknown:
-        parser.error(f"unknown rows {sorted(unknown)}; expected some of {ROWS}")
+        parser.error(f"unknown rows {sorted(unknown)}; expected some of {(*ROWS, *BY_NAME)}")
     wanted = args.rows or list(ROWS)
-    every = args.every or args.write_docs
     results: dict[str, list[Compiled]] = {}
-    works: list[Callable[[], Outcome]] = []
-    first: list[bool] = []  # what takes minutes: at the end it would leave cores idle
-    for row in [row for row in ROWS if row in wanted]:
-        settings = [setting for setting in SETTINGS if setting.row == row]
-        works += [lambda s=setting: run_setting(s) for setting in settings]
-        first += ["Oclgrind" in setting.name or row == "oclgrind" for setting in settings]
-        chips = [t for t in targets.ALL.get(row, ()) if every or not t.on_request]
-        works += [lambda t=t, r=row: _chip(t, r, results, every) for t in chips]
-        first += [chip.whole for chip in chips]
     outcomes = [_timed(run_suite)] if args.suite else []
-    with ThreadPoolExecutor(args.jobs) as pool:
-        order = sorted(range(len(works)), key=lambda k: not first[k])
-        started = {k: pool.submit(_timed, works[k]) for k in order}
-        outcomes += [started[k].result() for k in range(len(works))]
+    works = _works([row for row in ROWS if row in wanted], args.every or args.write_docs, results)
+    outcomes += _run(works, args.jobs)
+    in_chroot = [row for row in BY_NAME if row in wanted]
+    if in_chroot:
+        outcomes += _run_in_chroot(in_chroot, args.chroot, args.debian, args.jobs)
     for outcome in outcomes:
         for failure in outcome.failures:
             print(f"\n{outcome.row}, {outcome.name}: {failure}")

@@ -25,11 +25,12 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, choose, open_device, runnable
 from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.doctor.primitive_cases import RESULTS
+from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.evaluation.auc import Curves
 from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
-from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model import Ensemble, to_xgboost_json
 from pyopencl_gbdt.numerics.row_orders import drawn_order
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -50,7 +51,8 @@ from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
 from tests.portability.other_metrics import other_metric_checks
-from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, present, problem
+from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, Problem, present, problem
+from tests.portability.workload import everything
 from tests.primitives.samples import cuts, elements
 from tests.steps.evaluated import evaluated, weights_of
 from tests.steps.evaluated import run as run_metric
@@ -63,7 +65,10 @@ _DEPTHS = {
     "tiny": {"exact": (0, 1), "approx": (1,)},
     "full": {"exact": (0, 1), "approx": (0, 1)},
 }
+#: A name, and the result with what it has to be.
 Check = tuple[str, Any]
+#: What ``--part`` runs.
+PARTS = ("all", "training", "fits", "programs")
 
 
 def primitive_checks(device: Device, size: str) -> Iterator[Check]:
@@ -139,6 +144,28 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
     yield "totals of levels", (made.totals(levels, 9).get(), np.array(totals, np.uint32))
 
 
+def _trained(
+    device: Device, p: Problem, data: Dataset, twin: Ensemble, histogram: str = "auto"
+) -> tuple[Any, ...]:
+    """Train on a device; return the bytes of the model and of its twin."""
+    params = Parameters.from_dict({**p.params, "histogram": histogram})
+    objective = get_objective(params.objective, params)
+    fit = Boosting(device, params, objective, data, start_of(twin.base_margin))
+    model = replace(twin, trees=fit.run(params.n_estimators))
+    return tuple(_bytes(to_xgboost_json(m)) for m in (model, twin))
+
+
+def fit_checks(device: Device, size: str) -> Iterator[Check]:
+    """Yield a check of the model of one training of each kind."""
+    for name in ("logistic", "sparse", "categories", "exact", "symmetric", "classes"):
+        p = problem(size, "logistic" if name == "sparse" else name)
+        given = p.label, p.weight
+        twin = train_reference(Parameters.from_dict(p.params), p.values, *given, **p.extra)
+        values = present(p.values) if name == "sparse" else p.values
+        data = Dataset(values, *given, **p.extra)
+        yield f"training {name}: model", _trained(device, p, data, twin)
+
+
 def training_checks(device: Device, size: str) -> Iterator[Check]:
     """Yield a check of models, for some of them of every histogram variant, and of predictions."""
     every, chosen = runnable("histogram", device.caps), [choose("histogram", device.caps)]
@@ -150,15 +177,10 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
         depths = _DEPTHS[size].get(p.params.get("tree_method", ""), (0,))
         variants = every if name in EVERY_HISTOGRAM else chosen
         for variant, depth in itertools.product(variants, depths):
-            params = Parameters.from_dict({**p.params, "histogram": variant.name})
-            start = start_of(twin.base_margin)
-            objective = get_objective(params.objective, params)
             with switch_depth(device.caps, depth, 64):
-                fit = Boosting(device, params, objective, data, start)
-                model = replace(twin, trees=fit.run(params.n_estimators))
-            got, wanted = (_bytes(to_xgboost_json(m)) for m in (model, twin))
+                check = _trained(device, p, data, twin, variant.name)
             way = f"{variant.name}, depth {depth}" if len(depths) > 1 else variant.name
-            yield f"training {name} {way}: model", (got, wanted)
+            yield f"training {name} {way}: model", check
             data.forget()  # quantise again: its kernels are watched too
         if name in (*EVERY_HISTOGRAM, "symmetric"):
             wanted = predict_twin.predict(twin, p.values)
@@ -220,12 +242,24 @@ def sub_group_size(device: Device) -> int:
     import pyopencl as cl
 
     program: Any = device.build("copy", wg_size=64)
-    kernel = cl.Kernel(program.program, "copy")
+    kernel = program.make_kernel("copy")
     info = cl.kernel_sub_group_info.MAX_SUB_GROUP_SIZE_FOR_NDRANGE
     try:
         return int(kernel.get_sub_group_info(program.device.cl_device, info, [64]))
     except (cl.Error, AttributeError):
         return 0
+
+
+def program_checks(device: Device) -> Iterator[Check]:
+    """Yield a check for every program that a device can be asked for: its compiler's complaint."""
+    for built in everything(device.caps).built.values():
+        try:
+            program: Any = device.build(built.template, wg_size=built.wg_size, **built.params)
+            program.make_kernel(next(iter(built.kernels)))  # some drivers compile only now
+            complaint = ""
+        except DeviceError as error:
+            complaint = str(error)
+        yield f"{built.name} does not build: {complaint}", (_bytes(complaint), _bytes(""))
 
 
 def known_checks(device: Device) -> Iterator[Check]:
@@ -239,13 +273,14 @@ def known_checks(device: Device) -> Iterator[Check]:
 
 
 def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str, Any]:
-    """Run everything, or trainings alone; never raises for a check that fails."""
+    """Run everything, or one part; never raises for a check that fails."""
     n_checks, failures = 0, []
-    checks = [training_checks(device, size)]
+    trainings = fit_checks if part == "fits" else training_checks
+    checks = [program_checks(device) if part == "programs" else trainings(device, size)]
     if part == "all":
         checks.insert(0, primitive_checks(device, size))
         checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
-    if size == "full":
+    if size == "full" and part != "programs":
         checks.append(known_checks(device))
     for name, (got, wanted) in itertools.chain(*checks):
         n_checks += 1
@@ -268,7 +303,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--size", choices=sorted(SIZES), default="full")
     parser.add_argument("--pretend", choices=["", *sorted(PRETENCES)], default="")
-    parser.add_argument("--part", choices=["all", "training"], default="all")
+    parser.add_argument("--part", choices=PARTS, default="all")
     args = parser.parse_args(words)
     device = open_device(args.device)
     if args.pretend:

@@ -144,13 +144,14 @@ def run_setting(setting: Setting, root: Path = ROOT) -> Outcome:
         reports = f":\n{summarise(text)}" if text.strip() else ""
         outcome.failures.append(f"not finished after {_TIMEOUT_S} s{reports}")
         return outcome
-    _judge(outcome, setting, done, text)
+    judge(outcome, setting, done, text)
     return outcome
 
 
-def _judge(
+def judge(
     outcome: Outcome, setting: Setting, done: subprocess.CompletedProcess[str], log: str
 ) -> None:
+    """Write to an outcome what ``exercise`` and Oclgrind's log say."""
     lines = done.stdout.strip().splitlines()
     if not lines or not lines[-1].startswith("{"):
         outcome.failures.append(f"ended with {done.returncode}:\n{done.stderr[-1500:]}")
