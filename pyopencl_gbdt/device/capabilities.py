@@ -59,6 +59,9 @@ class Capabilities:
     tested_driver: bool = False
     """Whether the library's tests run on the driver. Devices of others are measured before their
     first use, see ``measured_facts``."""
+    copy_speed: int = 0
+    """Bytes a second that a large copy reads and writes; 0 if it was not measured, see
+    ``launch_size``."""
     unit_local_bytes: int = 0
     """Local memory that the work-groups of a compute unit share, in bytes, where one that asks for
     it may have more than ``local_bytes`` (CUDA); 0 elsewhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.dtypes import VALUE, WALK
 from pyopencl_gbdt.evaluation.rows_in_batches import AddTrees, RowsInBatches
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -74,10 +77,31 @@ class WatchedRows:
         walk: dict[str, Any] = {
             "trees": (0, batch.size), "outputs": outputs, "longest": ws.longest,
         }  # fmt: skip
+        row_bytes = ws.longest * (WALK.itemsize + VALUE.itemsize)
+        most = rows_a_launch(ws.device.caps, row_bytes) // max(1, self.margins.shape[-1])
+        pieces = [{**walk, **piece} for piece in _pieces((0, batch.size), outputs, most)]
         if isinstance(self.values, SparseRows):
-            return [predict_sparse.prepare(ws.device, self.values, *arrays, **walk)]
+            rows = self.values
+            return [predict_sparse.prepare(ws.device, rows, *arrays, **piece) for piece in pieces]
         sets = ws["sets"] if ws.has_categories else None
         if isinstance(self.values, RowsInBatches):
             nodes, roots, margins = arrays
             return [AddTrees(self.values, margins, nodes, roots, {**walk, "sets": sets})]
-        return [predict.prepare(ws.device, self.values, *arrays, **walk, sets=sets)]
+        dense = self.values
+        return [predict.prepare(ws.device, dense, *arrays, **piece, sets=sets) for piece in pieces]
+
+
+def _pieces(
+    trees: tuple[int, int], outputs: tuple[int, int], most: int
+) -> Iterator[dict[str, tuple[int, int]]]:
+    """Yield the trees and outputs of launches that each walk ``most`` trees, at least one."""
+    n_outputs = outputs[1] - outputs[0]
+    each = (trees[1] - trees[0]) // n_outputs
+    together = max(1, most // each)  # outputs
+    step = each if together > 1 else max(1, min(each, most))
+    for first in range(0, n_outputs, together):
+        last = min(n_outputs, first + together)
+        for begin in range(0, each, step):
+            end = min(each, begin + step)
+            own = first * each + begin, (last - 1) * each + end
+            yield {"trees": own, "outputs": (outputs[0] + first, outputs[0] + last)}

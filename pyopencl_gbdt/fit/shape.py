@@ -17,7 +17,7 @@ from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.page import AnyPage, Layout, page_bounds
+from pyopencl_gbdt.pages.page import AnyPage, Layout, most_page_bytes, page_bounds
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.block_order import BlockOrder
@@ -139,8 +139,8 @@ class FitShape:
             return [(page.first_row, page.n_rows) for page in self.page_list]
         if self.columns is not None or self.tiled is not None:
             return [(0, self.n_rows)]
-        most = self.device.caps.max_alloc_bytes
-        return page_bounds(self.n_rows, self.block_order.row_bytes, most)
+        row_bytes = self.block_order.row_bytes
+        return page_bounds(self.n_rows, row_bytes, most_page_bytes(self.device.caps, row_bytes))
 
     @property
     def round_trees(self) -> int:

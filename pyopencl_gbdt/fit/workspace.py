@@ -23,6 +23,7 @@ from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.row_arrays import RowArrays
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.pages.page import histogram_rows
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
@@ -93,7 +94,16 @@ class Workspace(RowArrays):
         # rows and entries of all trees have numbers of 32 bits, with room for a step behind
         each = self.n_rows if self.columns is None else max(self.n_rows, self.columns.n_entries)
         counts = self.n_trees * each <= 2**32 - 2**16 and self.n_trees <= MOST_Y
-        return counts and plan.total_bytes <= there and largest <= caps.max_alloc_bytes
+        fits = plan.total_bytes <= there and largest <= caps.max_alloc_bytes
+        return counts and fits and self._histograms_are_short()
+
+    def _histograms_are_short(self) -> bool:
+        """Tell whether the largest page's histogram of all trees takes no longer than it may."""
+        caps = self.device.caps
+        if not caps.copy_speed or self.columns is not None or self.tiled is not None:
+            return True
+        rows = self.n_trees * max(n_rows for _, n_rows in self.page_rows)
+        return rows <= histogram_rows(caps, self.block_order.row_bytes)
 
     def arguments(self, *names: str) -> dict[str, DeviceArray]:
         """Return arrays that a kernel calls as the workspace does."""

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.device import Capabilities, DeviceArray
+from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
@@ -119,6 +120,19 @@ class QuantizedData:
 
     pages: Sequence[AnyPage]
     layout: Layout
+
+
+def histogram_rows(caps: Capabilities, row_bytes: int) -> int:
+    """Return of how many rows a launch may make histograms.
+
+    It reads a row's codes, and for every 16 bytes of them the row's quanta and number.
+    """
+    return rows_a_launch(caps, 2 * row_bytes)
+
+
+def most_page_bytes(caps: Capabilities, row_bytes: int) -> int:
+    """Return the most bytes of a page's codes: those of an allocation, and of a launch."""
+    return min(caps.max_alloc_bytes, histogram_rows(caps, row_bytes) * row_bytes)
 
 
 def page_bounds(

@@ -11,14 +11,15 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
+from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
-from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, page_bounds
-from pyopencl_gbdt.pages.sources import Values, ValueSource, source_of
+from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
+from pyopencl_gbdt.pages.sources import Values, ValueSource, in_launches, source_of
 from pyopencl_gbdt.pages.summary_cuts import summary_cuts
 from pyopencl_gbdt.primitives.block_order import BlockOrder
 from pyopencl_gbdt.primitives.checks import run
@@ -26,6 +27,8 @@ from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
+#: Bytes that a step of the search for a value's code reads.
+_STEP_BYTES = 4
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
 
@@ -166,8 +169,9 @@ class Quantizer:
 
     # -- pieces of the input ---------------------------------------------------------------
     def pieces_of_values(self) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield first row, number of rows, and values on the device, of each piece."""
-        return self.source.pieces()
+        """Yield first row, number of rows, and values on the device, of each launch's piece."""
+        row_bytes = _STEP_BYTES * self.n_features * max(1, self.most_bins.bit_length())
+        return in_launches(self.device, self.source, rows_a_launch(self.device.caps, row_bytes))
 
     def pieces(self) -> Iterator[tuple[int, int, dict[str, DeviceArray]]]:
         """Yield first row, number of rows, and the kernels' argument, of each piece of values."""
@@ -274,8 +278,8 @@ class Quantizer:
         """Return the codes of all values, in pages."""
         device = self.device
         dtype = code_dtype(layout.most_codes)
-        most = device.caps.max_alloc_bytes
         order = BlockOrder.of(self.n_features, dtype, side_by_side=device.caps.side_by_side)
+        most = most_page_bytes(device.caps, order.row_bytes)
         bounds = page_bounds(self.n_rows, order.row_bytes, most, self.n_pages)
         tables = device.upload(search_tables(layout))
         pages: list[Page] = []

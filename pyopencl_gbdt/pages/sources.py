@@ -20,6 +20,8 @@ F32 = npt.NDArray[np.float32]
 Values = F32 | DeviceArray | BatchedRows
 #: First row, number of rows, and the values on the device.
 Piece = tuple[int, int, DeviceArray]
+#: So many rows, of 4 bytes or more each, end at a multiple of 4096 bytes: a part may begin there.
+ALIGNED_ROWS = 1024
 #: Rows that the host searches for missing values at a time.
 _HOST_ROWS = 1 << 16
 
@@ -54,6 +56,18 @@ def source_of(device: Device, values: Values, piece_rows: int) -> ValueSource:
     if isinstance(values, BatchedRows):
         return BatchValues(device, values, piece_rows)
     return HostValues(device, values, piece_rows)
+
+
+def in_launches(device: Device, source: ValueSource, most_rows: int) -> Iterator[Piece]:
+    """Yield a source's pieces; larger ones in parts of about ``most_rows`` rows."""
+    most = max(1, most_rows // ALIGNED_ROWS) * ALIGNED_ROWS
+    for start, rows, piece in source.pieces():
+        if rows <= most:
+            yield start, rows, piece
+            continue
+        for first in range(0, rows, most):
+            last = min(rows, first + most)
+            yield start + first, last - first, device.rows(piece, first, last)
 
 
 class DeviceValues(ValueSource):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant_program
+from pyopencl_gbdt.device.launch_size import bytes_a_launch
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
@@ -125,7 +126,8 @@ def tiled_bounds(
     n_pages : int
         Number of pages, at most ``n_rows``; 0 is the fewest that fit.
     """
-    most = device.caps.max_alloc_bytes
+    # a histogram reads a row's quanta beside its cells
+    most = min(device.caps.max_alloc_bytes, bytes_a_launch(device.caps) // 2)
     cells = n_entries * CELL.itemsize * 21 // 20
     needed = [cells / most, n_tiles * (n_rows + 1) * ROW.itemsize / most]
     fewest = int(np.ceil(max(*needed, n_rows * n_features / _MOST_VALUES)))

@@ -15,30 +15,28 @@ from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.foreign import DeviceMatrix
+from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
+from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
 from pyopencl_gbdt.prediction import predict
 from pyopencl_gbdt.prediction.links import apply_link
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
-from pyopencl_gbdt.prediction.predict_sparse import check_no_sets, walked_pieces
+from pyopencl_gbdt.prediction.predict_sparse import check_no_sets, searched_bytes, walked_pieces
 
 T = TypeVar("T")
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
 #: Rows are copied to the device in pieces of at most this many bytes.
 _PIECE_BYTES = 256 * 1024 * 1024
-#: Most rows times trees of a launch: it must stay below a display's watchdog (0.2 s), while the
-#: host needs 0.3 ms to bind a launch.
-_WALKS_A_LAUNCH = 2**27
 #: Intel's CPU runtime uses host memory in place only at addresses that are multiples of so many
 #: bytes (MEM_BASE_ADDR_ALIGN); else it copies, 28 MB in 17 ms. NumPy does not align arrays so.
 _ALIGNED = 128
 _WORTH_ALIGNING = 4 * 1024 * 1024
-#: So many rows, of 4 bytes or more each, end at a multiple of 4096 bytes.
-_RESIDENT_ROWS = 1024
 
 
 def predict_margins(
@@ -182,12 +180,15 @@ def _add_trees(
     link: str,
 ) -> None:
     """Write margins; ``out[0]`` has those to start from."""
-    for piece, walk in _walks(opened, packed(ensemble), values):
+    trees = packed(ensemble)
+    searched = searched_bytes(values) if isinstance(values, SparseMatrix) else 0
+    walks = rows_a_launch(opened.caps, predict.walk_bytes(trees, searched))
+    for piece, walk in _walks(opened, trees, values):
         of_rows = out[:, :, piece]
         every = opened.empty(of_rows.shape[1:], np.float32) if link == "softmax" else None
         for output in range(ensemble.n_outputs):
             margins = opened.upload(of_rows[0, output])
-            n_together = max(1, _WALKS_A_LAUNCH // margins.size)
+            n_together = max(1, walks // max(1, margins.size))
             places = [(output * ensemble.n_rounds + r) * ensemble.n_parallel for r in ends]
             for own, (begin, end) in zip(of_rows[:, output], pairwise(places), strict=True):
                 for tree in range(begin, end, n_together):
@@ -221,6 +222,8 @@ def _walks(
         return
     if not isinstance(values, DeviceArray):
         values = np.ascontiguousarray(values, np.float32)  # no copy if the caller kept the contract
+    rows = rows_a_launch(opened.caps, predict.row_bytes(trees))
+    limit = min(limit, rows * values.shape[1] * VALUE.itemsize)
     walk = predict.plan_walk(opened, trees, values.shape[0], limit)
     for piece in _pieces(values, walk.piece_rows, opened.borrows):
         walk.take(_rows(opened, values, piece))
@@ -243,7 +246,7 @@ def _pieces(values: F32 | DeviceArray, most: int, borrows: bool) -> Iterator[sli
     """
     n_rows = values.shape[0]
     if isinstance(values, DeviceArray):
-        most = max(1, most // _RESIDENT_ROWS) * _RESIDENT_ROWS
+        most = max(1, most // ALIGNED_ROWS) * ALIGNED_ROWS
         for first in range(0, n_rows, most):
             yield slice(first, first + most)
         return

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant, staging
 from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.dtypes import VALUE, WALK
 from pyopencl_gbdt.prediction.packing import PackedTrees
 from pyopencl_gbdt.prediction.predict_codes import plan_codes
 from pyopencl_gbdt.prediction.predict_tables import plan_tables
@@ -22,6 +23,26 @@ _FEW_ROWS = 16
 #: is touched. With one buffer for all keys, 250,000 x 28 rows and 20 trees took 27 ms, not 23.
 _GROUPS = 1024
 _KEY_BYTES = 32 * 1024 * 1024
+#: Most values that the search for a value's code reads.
+_MOST_SEARCH = 17
+
+
+def walk_bytes(trees: PackedTrees, searched: float = 0) -> float:
+    """Return the bytes that a row reads in a tree, in the mean.
+
+    Parameters
+    ----------
+    trees : PackedTrees
+    searched : float
+        Bytes that a step reads to find the row's value; 0 is a dense row.
+    """
+    steps = 1 + trees.mean_steps / max(1, trees.n_trees)
+    return steps * (WALK.itemsize + max(searched, VALUE.itemsize))
+
+
+def row_bytes(trees: PackedTrees) -> float:
+    """Return the bytes that a row reads at least in a launch: to be encoded, or in one tree."""
+    return max(walk_bytes(trees), VALUE.itemsize * _MOST_SEARCH * trees.columns.size)
 
 
 def build(device: Device, *, blocks: bool, categories: bool = False) -> tuple[Program, int, int]:

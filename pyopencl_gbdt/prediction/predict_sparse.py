@@ -14,10 +14,11 @@ import numpy as np
 
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
+from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction.packing import PackedTrees
-from pyopencl_gbdt.prediction.predict import Adds, plan_walk
+from pyopencl_gbdt.prediction.predict import Adds, plan_walk, walk_bytes
 
 #: Bytes of an entry: its column and its value.
 _ENTRY_BYTES = 8
@@ -119,6 +120,12 @@ def check_no_sets(trees: PackedTrees) -> None:
         )
 
 
+def searched_bytes(rows: SparseMatrix) -> float:
+    """Return the bytes that a search for one of a row's entries reads, in the mean."""
+    per_row = rows.n_entries / max(1, rows.shape[0])
+    return float(_ENTRY_BYTES * np.log2(per_row + 2))
+
+
 def walked_pieces(
     device: Device, trees: PackedTrees, rows: SparseMatrix, piece_bytes: int
 ) -> Iterator[tuple[slice, Adds]]:
@@ -134,7 +141,11 @@ def walked_pieces(
     """
     kind = Gathered if gathers(trees, rows, device.caps.side_by_side) else Searched
     walk = kind(device, trees, rows.shape[0], piece_bytes)
-    for piece in _pieces(rows, walk.piece_rows, piece_bytes // _ENTRY_BYTES):
+    # a launch adds one tree to every row, or gathers all columns that trees ask for
+    searched = searched_bytes(rows)
+    row_bytes = max(walk_bytes(trees, searched), searched * trees.used.size)
+    most_rows = min(walk.piece_rows, rows_a_launch(device.caps, row_bytes))
+    for piece in _pieces(rows, most_rows, piece_bytes // _ENTRY_BYTES):
         there = SparseRows.of(device, rows.rows(piece.start, piece.stop))
         walk.take(there)
         yield piece, walk

@@ -164,7 +164,7 @@ def test_no_trees_stumps_and_many_launches(device, variant, force, rng, monkeypa
     values = rng.normal(size=(100, 2)).astype(np.float32)
     check(device, ensemble(rng, 0, 2, SPECIAL), values)
     check(device, ensemble(rng, 5, 2, SPECIAL, n_splits=0), values)
-    monkeypatch.setattr(prediction, "_WALKS_A_LAUNCH", 50)
+    monkeypatch.setattr(prediction, "rows_a_launch", lambda *_: 50)
     monkeypatch.setattr(prediction, "_PIECE_BYTES", 2 * 4 * 17)
     check(device, ensemble(rng, 10, 2, SPECIAL), values)
 

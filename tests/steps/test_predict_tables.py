@@ -119,7 +119,7 @@ def test_sets_that_differ_are_no_table(rng):
 
 def test_pieces_launches_and_outputs(device, variant, force, rng, monkeypatch):
     force(variant)
-    monkeypatch.setattr(prediction, "_WALKS_A_LAUNCH", 1000)
+    monkeypatch.setattr(prediction, "rows_a_launch", lambda *_: 1000)
     monkeypatch.setattr(prediction, "_PIECE_BYTES", 4 * 5 * 256)
     trees = [table_tree(rng, 3, 5, SPECIAL) for _ in range(12)]
     two = replace(model_of(trees, 5), n_outputs=2, base_margin=(0.5, -1.0), base_score=(0.5, -1.0))
