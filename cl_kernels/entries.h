@@ -7,6 +7,10 @@
    node's entries   |f0 f0 f0 f2|f2 f2 f2 f2|f2 f5 f5|     pieces of `chunk` entries, and a shorter one
    positions         begin                           end */
 
+/* Kernels over many entries run in `n_parts` launches, so that none takes long. Each takes some tasks. */
+#define FIRST_OF_PART ((u32)(part * N_GROUPS + GROUP_ID))
+#define STEP_OF_PART ((u32)(n_parts * N_GROUPS))
+
 typedef struct {
     GLOBAL const u32* rows;
     GLOBAL const u32* places;

@@ -14,6 +14,7 @@ from pyopencl_gbdt.device import launch_size, open_device
 from pyopencl_gbdt.device.launch_size import LONGEST_SECONDS, bytes_a_launch, rows_a_launch
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.evaluation.watched import _pieces
+from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.page import histogram_rows, most_page_bytes, page_bounds
@@ -22,10 +23,16 @@ from pyopencl_gbdt.training import opened
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE
 from .device.fakes import BASELINE
+from .switch_depth import switch_depth
 
 GPU = replace(BASELINE, kind="gpu", max_alloc_bytes=1 << 40)
 #: A fiftieth of an H200's memory speed, and an H200 itself.
 SLOW, FAST = replace(GPU, copy_speed=80 * 10**9), replace(GPU, copy_speed=4170 * 10**9)
+THOROUGH = {
+    "test_no_bit_depends_on_the_parts_of_entries": lambda search, switch: (
+        search + str(switch) != "exact0"
+    )
+}
 N, N_FEATURES = 3000, 6
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(N, N_FEATURES)).astype(np.float32)
@@ -95,6 +102,37 @@ def results(given, evaluated):
     model = train(params, Dataset(given, Y), evals=sets, evals_result=found)
     margins = model.predict(given, device=TEST_DEVICE, output_margin=True)
     return to_xgboost_json(model.ensemble), found, margins
+
+
+SEARCHES = {
+    "exact": {},
+    "approx": {"tree_method": "approx"},
+    "local": {"tree_method": "approx", "proposal": "local"},
+}
+EXACT = {"tree_method": "exact", "objective": "binary:logistic", "max_depth": 4, "n_estimators": 2}
+
+
+@pytest.mark.parametrize("switch", [0, 2])
+@pytest.mark.parametrize("search", ["exact", "approx", "local"])
+def test_no_bit_depends_on_the_parts_of_entries(search, switch, launches, monkeypatch):
+    """Entries are moved at every level, or stay in the data's order for two."""
+    monkeypatch.setattr(variants, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
+    device = open_device(TEST_DEVICE)
+    monkeypatch.setattr(opened, "open_device", lambda spec, **options: device)
+
+    def model():
+        with switch_depth(device.caps, switch, 64):
+            return train({**EXACT, **SEARCHES[search]}, Dataset(X, Y > 0))
+
+    wanted = model()
+    whole, launches[:] = Counter(launches), []
+    monkeypatch.setattr(launch_size, "bytes_a_launch", lambda caps: 200_000)
+    assert to_xgboost_json(model().ensemble) == to_xgboost_json(wanted.ensemble)
+    parts = {name: count // whole[name] for name, count in Counter(launches).items()}
+    n_parts = 3  # 14,400 entries of 32 bytes
+    moves = ("rank_entries", "sort_entries") if switch and search != "local" else ("move_entries",)
+    assert {parts[name] for name in ("gather", "sum_pieces", "find", *moves)} == {n_parts}
+    assert parts["carry"] == parts["best_piece"] == 1
 
 
 @pytest.mark.parametrize("kind", ["dense", "on the device", "sparse"])

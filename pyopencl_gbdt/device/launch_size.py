@@ -7,7 +7,11 @@ device's speed. No result depends on the pieces. CPUs have no such limit.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import ceil
+
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.program import Groups, Launch, Program
 
 #: Seconds that a kernel takes at most on a GPU.
 LONGEST_SECONDS = 0.2
@@ -26,6 +30,33 @@ def bytes_a_launch(caps: Capabilities) -> int:
         return _NO_LIMIT
     speed = caps.copy_speed or UNIT_SPEED * caps.compute_units
     return int(LONGEST_SECONDS * SHARE * speed)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Launches that share the tasks of a kernel, which has the arguments ``part`` and ``n_parts``.
+
+    Attributes
+    ----------
+    n_parts : int
+        At least 1.
+    """
+
+    n_parts: int
+
+    @classmethod
+    def of(cls, caps: Capabilities, n_bytes: float) -> Parts:
+        """Return as many as a kernel needs that reads and writes so many bytes."""
+        return cls(max(1, ceil(n_bytes / bytes_a_launch(caps))))
+
+    def bind(
+        self, program: Program, kernel: str, groups: Groups, /, **named: object
+    ) -> list[Launch]:
+        """Return the launches of all parts; the arguments are those of ``Program.bind``."""
+        return [
+            program.bind(kernel, groups, part=part, n_parts=self.n_parts, **named)
+            for part in range(self.n_parts)
+        ]
 
 
 def rows_a_launch(caps: Capabilities, row_bytes: float) -> int:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Program, Variant, build_variant, variants
 from pyopencl_gbdt.device.cores import usable_cores
+from pyopencl_gbdt.device.launch_size import Parts
 from pyopencl_gbdt.device.variants import KERNELS, choose
 from pyopencl_gbdt.fit.shape import FitShape
 from pyopencl_gbdt.pages.page import Page
@@ -24,6 +25,8 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
     tile_capacity,
 )
 
+#: Bytes of an entry that a kernel may read and write: its row, its place and the row's quanta.
+ENTRY_BYTES = 2 * (4 + 4 + 8)
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
 #: Kernels that only one way of searching splits has.
@@ -205,6 +208,13 @@ class FitVariants(FitShape):
         assert self.columns is not None
         chunk = min(self.variant(name).params["chunk"] for name in ("exact", "columns"))
         return self.n_trees * (self.columns.n_entries // chunk + 1) + self.search_capacity
+
+    @property
+    def entry_parts(self) -> Parts:
+        """The launches that a kernel over all entries needs."""
+        assert self.columns is not None
+        n_bytes = ENTRY_BYTES * self.n_trees * self.columns.n_entries
+        return Parts.of(self.device.caps, n_bytes)
 
     @property
     def interleaved_levels(self) -> int:

@@ -107,13 +107,15 @@ class BinsOfTree(Bins):
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         if step > 0:
             return []
-        ws, bind = self.ws, self.program.bind
+        ws = self.ws
         common = {"n_cuts": ws["cuts"].shape[1], **ws.arguments("first_cut", "cuts")}
         features = where["features"]
         shared = min(16 * ws.device.caps.compute_units, -(-ws.layout.n_codes // 256))
         return [
-            bind("cut_roots", groups, **common, **self._marking(where)),
-            bind(
+            *ws.entry_parts.bind(
+                self.program, "cut_roots", groups, **common, **self._marking(where)
+            ),
+            self.program.bind(
                 "fill_ends", (shared, batch.size), features=features, **common, **self.arguments(),
                 **ws.arguments("feature_offset", "feature_bins"),
             ),
@@ -132,14 +134,14 @@ class BinsOfNodes(Bins):
         """Do nothing: every step sets all that it reads."""
 
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
-        bind, ends = self.program.bind, self.arguments()
+        parts, ends = self.ws.entry_parts, self.arguments()
         marking = self._marking(where)
         unread = ("n_rows", "scale", "features", "high")
         every = self._listed(where)
         listed = {name: value for name, value in every.items() if name not in unread}
         return [
-            bind("clear_ends", groups, **listed, **ends),
-            bind("mark_ends", groups, **marking, **ends),
+            *parts.bind(self.program, "clear_ends", groups, **listed, **ends),
+            *parts.bind(self.program, "mark_ends", groups, **marking, **ends),
         ]
 
     def arguments(self) -> dict[str, object]:

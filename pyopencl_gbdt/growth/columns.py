@@ -90,11 +90,11 @@ class PartitionByColumns:
 
     def _move(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that move the entries of each node to its children."""
-        ws, bind = self.ws, self.program.bind
+        ws, parts = self.ws, self.ws.entry_parts
         page, capacity = ws.pages[0], self.ws.level_capacity(step)
         nodes = {"picks": page["picked"], **page.arguments("levels", "nodes")}
         where = entry_arguments(ws, "move_begin")
-        parts = {name: where[name] for name in ("entry_begin", "entry_end", "task_begin")}
+        ends = {name: where[name] for name in ("entry_begin", "entry_end", "task_begin")}
         step_of = {"step": step, "n_trees": batch.size}
         tasks = {**where, **nodes, **step_of, "entry_sides": ws["entry_sides"]}
         moved = {f"moved_{name}": ws[name] for name in TURNS}
@@ -104,13 +104,15 @@ class PartitionByColumns:
                 "pack_sides", (-(-words // self.rows.wg_size), batch.size), n_rows=ws.n_rows,
                 row_words=words, n_trees=batch.size, **ws.arguments("row_nodes", "row_sides"),
             ),
-            self.nodes.bind("list_moves", 1, **step_of, **nodes, **parts),
-            bind(
-                "count_lefts", self.groups, row_words=words, row_sides=ws["row_sides"],
-                lefts=lefts, **tasks,
+            self.nodes.bind("list_moves", 1, **step_of, **nodes, **ends),
+            *parts.bind(
+                self.program, "count_lefts", self.groups, row_words=words,
+                row_sides=ws["row_sides"], lefts=lefts, **tasks,
             ),
-            self.nodes.bind("place_entries", capacity, lefts=lefts, **step_of, **nodes, **parts),
-            bind("move_entries", self.groups, lefts=lefts, **moved, **tasks),
+            self.nodes.bind("place_entries", capacity, lefts=lefts, **step_of, **nodes, **ends),
+            *parts.bind(
+                self.program, "move_entries", self.groups, lefts=lefts, **moved, **tasks
+            ),
         ]  # fmt: skip
 
     def last(self, step: int, batch: Batch) -> list[Action]:

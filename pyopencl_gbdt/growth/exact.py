@@ -148,21 +148,23 @@ class ExactSearch:
         pieces |= ws.arguments("node_rough", "allowed")
         # rough scores say nothing where terms cancel
         exact_only = ws.monotone is not None or p.reg_alpha > 0
-        offset, bind = where.pop("feature_offset"), program.bind
+        offset = where.pop("feature_offset")
         cut = [] if self.bins is None else self.bins.cut(step, batch, where, groups)
+        parts = ws.entry_parts
         ends = {} if self.bins is None else self.bins.arguments()
-        roughly = bind("score_roughly", shared, **ends, **rule, **pieces, **where)
+        roughly = parts.bind(program, "score_roughly", shared, **ends, **rule, **pieces, **where)
         task_begin = ws["piece_begin"]
-        gathered = bind(
-            "gather", (ws.row_groups, batch.size), n_rows=ws.n_rows, n_entries=where["n_entries"],
-            all_rows=where["all_rows"], quanta=ws["quanta"], gathered=where["all_quanta"],
+        gathered = parts.bind(
+            program, "gather", (ws.row_groups, batch.size), n_rows=ws.n_rows,
+            n_entries=where["n_entries"], all_rows=where["all_rows"], quanta=ws["quanta"],
+            gathered=where["all_quanta"],
         )  # fmt: skip
         return [
             *masks,
-            *([gathered] if step == 0 else []),
-            bind(
-                "sum_pieces", shared, piece_sums=ws["piece_sums"], piece_ends=ws["piece_ends"],
-                feature_offset=offset, **where,
+            *(gathered if step == 0 else []),
+            *parts.bind(
+                program, "sum_pieces", shared, piece_sums=ws["piece_sums"],
+                piece_ends=ws["piece_ends"], feature_offset=offset, **where,
             ),
             self.nodes.bind(
                 "carry", min(capacity, 4 * units), step=step, levels=page["levels"],
@@ -170,9 +172,9 @@ class ExactSearch:
                 **ws.arguments("piece_sums", "piece_ends"),
             ),
             *cut,
-            *([] if exact_only else [roughly]),
-            bind(
-                "find", shared, exact_only=exact_only, constraints=ws["monotone"],
+            *([] if exact_only else roughly),
+            *parts.bind(
+                program, "find", shared, exact_only=exact_only, constraints=ws["monotone"],
                 feature_offset=offset, **ends, **rule, **pieces, **where,
             ),
             self.nodes.bind(

@@ -103,9 +103,9 @@ class Interleaved:
                 "list_stretches", 1, step=step, n_stretches=ws.n_stretches, levels=levels,
                 task_begin=ws["piece_begin"], node_rough=ws["node_rough"],
             ),
-            self.program.bind(
-                "rank_entries", (self.groups(batch), batch.size), row_nodes=ws["row_nodes"],
-                **where,
+            *ws.entry_parts.bind(
+                self.program, "rank_entries", (self.groups(batch), batch.size),
+                row_nodes=ws["row_nodes"], **where,
             ),
             self.program.bind(
                 "count_entries", capacity, **counted, **ws.arguments("spans", "piece_at")
@@ -125,8 +125,8 @@ class Interleaved:
                 "place_nodes", 1, step=step, **page.arguments("levels", "nodes"),
                 **ws.arguments("entry_begin", "entry_end"),
             ),
-            self.program.bind(
-                "sort_entries", (self.groups(batch), batch.size), **moved, **where,
+            *ws.entry_parts.bind(
+                self.program, "sort_entries", (self.groups(batch), batch.size), **moved, **where,
                 **ws.arguments("row_nodes", "piece_at", "entry_begin"),
             ),
         ]  # fmt: skip
