@@ -77,7 +77,13 @@ def device_seconds(
 
 
 def copy_bandwidth(
-    device: Device, n_bytes: int, repeats: int, copies: int = 1, *, own_clock: bool = False
+    device: Device,
+    n_bytes: int,
+    repeats: int,
+    copies: int = 1,
+    *,
+    own_clock: bool = False,
+    groups: int = 0,
 ) -> float:
     """Return the bytes per second, read and written, of a copy that moves ``n_bytes`` in all.
 
@@ -93,11 +99,13 @@ def copy_bandwidth(
         it does for a kernel that is timed alone.
     own_clock : bool, default False
         Whether to take times by the device's clock, as ``device_seconds`` does.
+    groups : int, default 0
+        Work-groups that share a copy; 0 is a number that suits the device's compute units.
     """
     n = max(1, n_bytes // 2 // BLOCK_BYTES)
     cpu = device.caps.kind == "cpu"
     program = device.build("copy", wg_size=1 if cpu else 256)
-    groups = device.caps.compute_units * (4 if cpu else 16)
+    groups = groups or device.caps.compute_units * (4 if cpu else 16)
     chunk = -(-n // groups)
     shape = (n, BLOCK_BYTES // 4)
     values, out = device.zeros(shape, np.uint32), device.empty(shape, np.uint32)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pyopencl_gbdt.device import fact_store
+from pyopencl_gbdt.device.bandwidth import copy_bandwidth
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.program import Program
@@ -28,6 +29,10 @@ _MOST_GROUPS = 4096
 #: More groups run faster if they gain so much; none do after so many doublings without a gain.
 _FASTER, _SAME = 1.1, 2
 _MOST_ROUNDS = 1 << 22
+#: Bytes that a copy reads and writes: more than the caches of most GPUs hold.
+_COPIED = 256 * 1024 * 1024
+#: Megabytes a second of a copy that any GPU reaches, if no other program uses it.
+_LEAST_SPEED = 2000
 
 
 def _always(caps: Capabilities) -> bool:
@@ -212,6 +217,19 @@ def int64_cost(device: Device) -> int:
     return round(100 * max(0.0, seconds("wide", rounds) - empty) / narrow)
 
 
+def copy_speed(device: Device) -> int:
+    """Return how many megabytes a second a large copy reads and writes."""
+    caps = device.caps
+    n_bytes = min(_COPIED, caps.global_bytes // 8, 2 * caps.max_alloc_bytes)
+    # the driver may count too few compute units
+    found = int(copy_bandwidth(device, n_bytes, repeats=3, groups=_MOST_GROUPS) / 1e6)
+    return max(_LEAST_SPEED, found)
+
+
+def _with_speed(caps: Capabilities, answer: int) -> Capabilities:
+    return replace(caps, copy_speed=answer * 10**6) if answer > 0 else caps
+
+
 def _counts_one(caps: Capabilities) -> bool:
     """Tell whether a driver says one compute unit, which some say of every card."""
     return caps.kind != "cpu" and caps.compute_units == 1
@@ -266,6 +284,14 @@ TABLE: tuple[MeasuredFact, ...] = (
         lambda answer: f"work-groups at once: {answer}",
         due=_counts_one,
         applied=_with_units,
+        first=True,
+    ),
+    MeasuredFact(
+        "copy_speed",
+        copy_speed,
+        lambda answer: f"a copy reads and writes {answer / 1000:.1f} GB/s",
+        due=lambda caps: caps.kind != "cpu",
+        applied=_with_speed,
         first=True,
     ),
     MeasuredFact(

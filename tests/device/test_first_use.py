@@ -37,9 +37,10 @@ def helper(monkeypatch, code):
 
 def test_it_measures_once(monkeypatch):
     caps = make_caps(int64_atomics=True)
-    helper(monkeypatch, SAYS.format("subnormals", 1) + SAYS.format("int64_atomics", 0))
+    answers = {"subnormals": 1, "int64_atomics": 0, "copy_speed": 80_000}
+    helper(monkeypatch, "".join(SAYS.format(*answer) for answer in answers.items()))
     assert first_use.examine(caps)
-    assert fact_store.load(caps) == {"subnormals": 1, "int64_atomics": 0}
+    assert fact_store.load(caps) == answers
     monkeypatch.setattr(helper_process, "start", lambda *a, **k: pytest.fail("measured twice"))
     assert not first_use.examine(caps)
 

@@ -11,6 +11,7 @@ import pytest
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import choose, discovery, fact_store, measured_facts, opencl, pretend
+from pyopencl_gbdt.device.launch_size import bytes_a_launch
 from pyopencl_gbdt.device.measured_facts import FAILED
 from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.device.render import render
@@ -99,6 +100,16 @@ def test_a_card_that_says_one_unit_gets_the_measured_number(folder):
     assert failed == caps
 
 
+def test_a_measured_speed_sizes_launches(folder):
+    caps = make_caps(compute_units=40)
+    fact_store.store(caps, {"copy_speed": 16_000})
+    measured = measured_facts.applied(caps)
+    assert measured == replace(caps, copy_speed=16 * 10**9)
+    assert bytes_a_launch(measured) == 400_000_000
+    assert not FACTS["copy_speed"].due(replace(caps, kind="cpu"))
+    assert FACTS["copy_speed"].applied(caps, FAILED) == caps
+
+
 @pytest.mark.parametrize("width", [1, 8, 32, 64])
 def test_the_width_of_waves_is_found_from_times(width):
     def seconds(run):
@@ -110,6 +121,7 @@ def test_the_width_of_waves_is_found_from_times(width):
 def test_timed_kernels_run_and_give_plausible_numbers(device):
     assert 1 <= measured_facts.compute_units(device) <= 8 * device.caps.compute_units
     assert 1 <= measured_facts.wave_width(device) <= 256
+    assert 2000 <= measured_facts.copy_speed(device) < 10_000_000
     assert 10 < measured_facts.int64_cost(device) < 10_000
 
 

@@ -95,8 +95,7 @@ class Chroot:
         Raises
         ------
         ChrootError
-            If a step fails, or the folder holds other files. A folder that was filled in part is
-            empty afterwards.
+            If a step fails; what was filled is removed. Or if the folder holds other files.
         """
         mark = self.folder / _READY
         found = mark.read_text(encoding="utf-8") if mark.is_file() else ""
