@@ -132,6 +132,8 @@ def test_tested_drivers_cost_nothing(monkeypatch):
 
 
 def test_real_drivers_of_the_tests_are_tested_ones(device):
+    if "rusticl" in device.caps.platform:
+        pytest.skip("rusticl is measured, as users of other drivers have theirs measured")
     assert device.caps.tested_driver
 
 

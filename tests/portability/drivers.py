@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from pyopencl_gbdt.device.first_use import INSIDE
 from tests.portability.chroot import Chroot, ChrootError, why_not
 from tests.portability.runtimes import Outcome, Setting, judge
 
@@ -22,7 +23,7 @@ RUSTICL = {
     "LIBGL_ALWAYS_SOFTWARE": "1",
     "RUSTICL_DEVICE_TYPE": "gpu",
 }
-#: Folders and files of tests that the whole row runs on rusticl.
+#: Folders and files of tests that the whole row runs on rusticl, as its driver states the device.
 TESTS = ("tests/primitives", "tests/test_reproducible.py", "tests/device")
 _EXERCISE = ("python", "-m", "tests.portability.exercise", "--device")
 _DOCTOR = ("python", "-m", "pyopencl_gbdt", "doctor", "--device", "rusticl", "--time-limit", "300")
@@ -106,7 +107,7 @@ TRIALS: tuple[Trial, ...] = (
     ),
     Trial(
         WHOLE, "tests", ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS),
-        judge_tests, {**RUSTICL, "PYOPENCL_GBDT_DEVICE": "rusticl"}, 4 * 3600,
+        judge_tests, {**RUSTICL, "PYOPENCL_GBDT_DEVICE": "rusticl", INSIDE: "1"}, 4 * 3600,
     ),
 )  # fmt: skip
 
