@@ -19,11 +19,22 @@ from pyopencl_gbdt.device.variants import kernels
 from tests.device.plausible import LIBRARIES, templates
 from tests.device.vocabulary import strip_comments
 from tests.portability import __main__ as program
-from tests.portability import matrix, mutations, offline, runtimes, tables, targets, usage, workload
+from tests.portability import (
+    comgr,
+    matrix,
+    mutations,
+    ocloc,
+    offline,
+    runtimes,
+    tables,
+    targets,
+    usage,
+    workload,
+)
 from tests.portability.null_device import FOR_CPUS, NullDevice, kernels_of, mismatch
 
 pytestmark = pytest.mark.thorough
-CHIPS = [*targets.AMD, *targets.INTEL, *targets.NVIDIA]
+CHIPS = [*targets.AMD, *targets.INTEL, *targets.INTEL_NEW[2:], *targets.NVIDIA]
 #: Sub-groups of 64, of 32 and of a size that the compiler chooses. ``python -m tests.portability``
 #: asks the same of all chips.
 UNLIKE = ("gfx906", "pvc", "sm_90")
@@ -114,9 +125,9 @@ def test_wrong_arguments_are_seen():
 def test_options_are_those_that_the_library_builds_with():
     from pyopencl_gbdt.device import opencl
 
-    assert list(offline.OPENCL_OPTIONS) == opencl._OPTIONS
+    assert list(targets.OPENCL_OPTIONS) == opencl._OPTIONS
     cuda = pytest.importorskip("cupy") and pytest.importorskip("pyopencl_gbdt.device.cuda")
-    assert offline.CUDA_OPTIONS == cuda._OPTIONS
+    assert targets.CUDA_OPTIONS == cuda._OPTIONS
 
 
 def _usage(**changes):
@@ -140,44 +151,57 @@ def test_gaps_are_named(everything):
     assert "no word of kernel copy" in gap
 
 
-@pytest.mark.parametrize("target", [t[0] for t in targets.ALL.values()], ids=lambda t: t.maker)
-def test_a_compiler_is_asked_and_heard(target, everything, tmp_path):
-    if offline.missing(target.maker):
-        pytest.skip(offline.missing(target.maker))
+def _here(row):
+    """Skip a test whose compiler is not here; none is downloaded for it."""
+    missing = offline.COMPILERS[row].missing()
+    packages = {"amd-comgr": comgr.PACKAGES, "intel-gpu-new": ocloc.PACKAGES}.get(row)
+    if not missing and packages is not None and not packages.path.is_dir():
+        missing = f"python -m tests.portability {row}  (it downloads the compiler)"
+    if missing:
+        pytest.skip(missing)
+
+
+@pytest.mark.parametrize("target", [t[0] for t in targets.ALL.values()], ids=lambda t: t.row)
+def test_a_compiler_is_asked_and_heard(target, everything):
+    _here(target.row)
     built = next(
         b
         for b in everything[target.chip].built.values()
         if b.template == "partition" and b.wg_size == 256
     )
-    dialect = "cuda" if target.maker == "nvidia" else "opencl"
-    compiler = offline.COMPILERS[target.maker]
-    found = compiler(built.source(dialect), built.wg_size, target, tmp_path)
-    assert {one.kernel for one in found} == {"move"}
+    source = built.source("cuda" if target.maker == "nvidia" else "opencl")
+    programs = [(source + "\nnonsense_t x;\n", 256), (source, built.wg_size)]
+    wrong, made = offline.COMPILERS[target.row].compile_many(programs, target)
+    assert isinstance(wrong, usage.CompileError)
+    assert "nonsense" in str(wrong)
+    assert made.seconds > 0
+    assert {one.kernel for one in made.usages} == {"move"}
     least = 4 * (4096 + 256 + 256 + 2)  # and alignment
-    assert all(least <= one.local_bytes < least + 64 for one in found)
-    for one in found:
+    assert all(least <= one.local_bytes < least + 64 for one in made.usages)
+    for one in made.usages:
         assert one.spilled == 0
         assert 0 < one.occupancy <= 1
         assert one.registers > 4
-    with pytest.raises(usage.CompileError, match="nonsense"):
-        compiler(built.source(dialect) + "\nnonsense_t x;\n", 256, target, tmp_path)
 
 
-def test_a_function_that_is_nowhere_is_missed(tmp_path):
-    if offline.missing("amd"):
-        pytest.skip(offline.missing("amd"))
+@pytest.mark.parametrize("row", ["amd", "amd-comgr"])
+def test_a_function_that_is_nowhere_is_missed(row):
+    _here(row)
     source = "int nowhere(int);\n__kernel void k(__global int* a) { a[0] = nowhere(a[1]); }\n"
-    with pytest.raises(usage.CompileError, match="undefined: nowhere"):
-        offline.compile_amd(source, 64, targets.AMD[0], tmp_path)
+    (found,) = offline.COMPILERS[row].compile_many([(source, 64)], targets.ALL[row][0])
+    assert isinstance(found, usage.CompileError)
+    assert "undefined" in str(found)
+    assert "nowhere" in str(found)
 
 
-def test_intels_compiler_names_what_fails_in_a_batch():
-    if offline.missing("intel"):
-        pytest.skip(offline.missing("intel"))
+@pytest.mark.parametrize("row", ["intel-gpu", "intel-gpu-new"])
+def test_intels_compiler_names_what_fails_in_a_batch(row):
+    _here(row)
     good = "__kernel void k(__global int* a) { a[get_global_id(0)] = 3; }\n"
     programs = [(good, 64), ("nonsense_t x;\n", 64), (good.replace("k(", "other("), 64)]
-    first, second, third = offline.compile_many(programs, targets.INTEL[0])
-    assert [one.kernel for one in (*first, *third)] == ["k", "other"]
+    compiled = offline.COMPILERS[row].compile_many(programs, targets.ALL[row][0])
+    first, second, third = compiled
+    assert [one.kernel for one in (*first.usages, *third.usages)] == ["k", "other"]
     assert isinstance(second, usage.CompileError)
     assert "nonsense_t" in str(second)
 
@@ -228,10 +252,14 @@ def test_a_run_is_judged(printed, log, complaint):
     assert complaint in " ".join(outcome.failures)
 
 
+def _compiler(missing=""):
+    return offline.Compiler(lambda: missing, lambda: "A compiler, version 3", None)
+
+
 @pytest.mark.parametrize(("words", "code"), [([], 0), (["--strict"], 1)])
 def test_what_is_not_installed_is_skipped_unless_strict(words, code, monkeypatch, capsys):
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setattr(offline, "missing", lambda maker: f"install {maker}")
+    monkeypatch.setitem(offline.COMPILERS, "nvidia", _compiler("install nvidia"))
     assert program.main(["nvidia", *words]) == code
     printed = capsys.readouterr().out
     assert "skipped" in printed
@@ -244,12 +272,13 @@ def test_an_unknown_row_is_refused(capsys):
     assert "riva128" in capsys.readouterr().err
 
 
+BUILT = SimpleNamespace(template="scan", wg_size=256, params={}, label="")
+
+
 def test_only_the_pages_of_the_rows_are_written(tmp_path, monkeypatch):
-    built = SimpleNamespace(template="scan", wg_size=256, params={})
-    compiled = [matrix.Compiled(built, [_usage(kernel="tiles", registers=44)])]
+    compiled = [matrix.Compiled(BUILT, [_usage(kernel="tiles", registers=44)], seconds=0.5)]
     monkeypatch.setattr(program, "PAGES", tmp_path)
-    monkeypatch.setattr(program.offline, "missing", lambda maker: "")
-    monkeypatch.setattr(tables, "version", lambda maker: f"the compiler of {maker}")
+    monkeypatch.setitem(offline.COMPILERS, "nvidia", _compiler())
     monkeypatch.setattr(program, "compile_all", lambda target, every: (compiled, []))
     assert program.main(["nvidia", "--write-docs"]) == 0
     assert [page.name for page in tmp_path.iterdir()] == ["nvidia.md"]
@@ -257,13 +286,40 @@ def test_only_the_pages_of_the_rows_are_written(tmp_path, monkeypatch):
     assert page.startswith(
         f"# NVIDIA: registers per work-item / occupancy in warps\n\n{tables.WRITTEN}\n"
     )
+    assert "\n## A compiler, version 3\n" in page
+    assert "| sm_90 | H100, H200 | 1 | 1 | 0 | 0 | 0 | 0 | 0.50 | 0.5 |" in page
     assert "| scan | tiles | 256 | 1024 | 44 / 100 %" in page
 
 
+def test_a_row_renews_its_part_of_a_page_alone(monkeypatch):
+    for row in ("amd", "amd-comgr"):
+        monkeypatch.setitem(offline.COMPILERS, row, _compiler())
+
+    def compiled(registers):
+        return {"gfx906": [matrix.Compiled(BUILT, [_usage(registers=registers)])]}
+
+    first = tables.renewed_page("amd", "", {"amd-comgr": compiled(11)})
+    both = tables.renewed_page("amd", first, {"amd": compiled(22)})
+    again = tables.renewed_page("amd", both, {"amd-comgr": compiled(33)})
+    assert "| 11 / 100 %" in first
+    assert both.index("| 22 / 100 %") < both.index("| 11 / 100 %")
+    assert again == both.replace("| 11 / 100 %", "| 33 / 100 %")
+
+
+def test_compilers_that_are_downloaded_run_by_name_alone(monkeypatch, capsys):
+    for row in targets.ALL:
+        monkeypatch.setitem(offline.COMPILERS, row, _compiler(f"install {row}"))
+    monkeypatch.setattr(program, "SETTINGS", ())
+    assert program.main([]) == 0
+    assert "install amd\n" in (printed := capsys.readouterr().out)
+    assert "amd-comgr" not in printed
+    assert program.main(["amd-comgr"]) == 0
+    assert "install amd-comgr\n" in capsys.readouterr().out
+
+
 def test_a_table_shows_the_worst_of_a_kernels_dtypes():
-    built = SimpleNamespace(template="scan", wg_size=256, params={})
-    many = [matrix.Compiled(built, [_usage(kernel="tiles", registers=n)]) for n in (20, 44)]
-    many.append(matrix.Compiled(built, [_usage(kernel="tiles", occupancy=0.25, spilled=2)]))
+    many = [matrix.Compiled(BUILT, [_usage(kernel="tiles", registers=n)]) for n in (20, 44)]
+    many.append(matrix.Compiled(BUILT, [_usage(kernel="tiles", occupancy=0.25, spilled=2)]))
     assert tables._by_kernel(many).keys() == {("scan", "tiles", 256)}
     cell = tables._worst(tables._by_kernel(many)["scan", "tiles", 256], "amd")
     assert cell == "44 / 25 % **2 spilled**"

@@ -5,8 +5,12 @@ workload      all of it, for a device with given capabilities
 prepared_fits  what of it trainings ask for
 problems      the trainings that exercise runs
 targets       GPUs that are not here: their capabilities and their compilers' names
-offline       the compilers of AMD, Intel and NVIDIA: registers, spills, local memory
-ocloc         Intel's: programs in batches, each parsed once for all chips
+offline       the compilers of AMD, Intel and NVIDIA, by rows: registers, spills, local memory
+clang         for AMD's chips; comgr: AMD's own, in a process of its own (comgr_child)
+amd_remarks   what both say of registers and spills
+ocloc         Intel's two: programs in batches, each parsed once for all chips
+nvrtc         NVIDIA's
+debian        programs of another Debian release, in a folder and not installed
 exercise      every primitive and a training on a device that is here, against the twins
 runtimes      exercise under PoCL, Intel's CPU runtime and Oclgrind, in all their settings
 chroot        a Debian in a folder, with drivers that this machine does not have

@@ -16,15 +16,28 @@ from pathlib import Path
 
 from tests.portability import drivers, offline, targets
 from tests.portability.chroot import chroot_of
+from tests.portability.debian import DebianError
 from tests.portability.matrix import Compiled, compile_all
 from tests.portability.runtimes import ROOT, SETTINGS, Outcome, run_setting, run_suite
-from tests.portability.tables import maker_page, outcome_table
+from tests.portability.tables import PAGES as OF_MAKERS
+from tests.portability.tables import outcome_table, renewed_page
 
 ROWS = ("pocl", "intel-cpu", "oclgrind", "amd", "intel-gpu", "nvidia", "baseline")
 #: Rows that run only where they are named: they take minutes or hours.
-BY_NAME = (drivers.QUICK, drivers.WHOLE)
-_ROWS_HELP = f"of {', '.join(ROWS)} (default: these), {', '.join(BY_NAME)} (as root, on Debian)"
+IN_CHROOT = (drivers.QUICK, drivers.WHOLE)
+#: Of them, those that download a compiler.
+DOWNLOADED = ("amd-comgr", "intel-gpu-new")
+BY_NAME = (*DOWNLOADED, *IN_CHROOT)
+_ROWS_HELP = (
+    f"of {', '.join(ROWS)} (default: these), {', '.join(DOWNLOADED)} (on Debian), "
+    f"{', '.join(IN_CHROOT)} (as root, on Debian)"
+)
 PAGES = ROOT / "docs" / "portability"
+
+
+Work = Callable[[], Outcome]
+#: What each row's compiler made for each chip.
+Results = dict[str, dict[str, list[Compiled]]]
 
 
 def _timed(work: Callable[[], Outcome]) -> Outcome:
@@ -35,13 +48,16 @@ def _timed(work: Callable[[], Outcome]) -> Outcome:
     return outcome
 
 
-def _chip(
-    target: targets.Target, row: str, results: dict[str, list[Compiled]], every: bool
-) -> Outcome:
-    outcome = Outcome(row, target.chip, skipped=offline.missing(target.maker))
+def _chip(target: targets.Target, results: Results, every: bool) -> Outcome:
+    missing = offline.COMPILERS[target.row].missing()
+    outcome = Outcome(target.row, target.chip, skipped=missing)
     if not outcome.skipped:
-        compiled, outcome.failures = compile_all(target, every=every)
-        results[target.chip] = compiled
+        try:
+            compiled, outcome.failures = compile_all(target, every=every)
+        except DebianError as error:
+            outcome.skipped = f"Debian's packages were not to be had: {error}"
+            return outcome
+        results.setdefault(target.row, {})[target.chip] = compiled
         usages = [usage for one in compiled for usage in one.usages]
         outcome.detail = f"{len(usages)} kernels in {len(compiled)} programs; {target.people_say}"
         in_lanes = sum(usage.in_lanes > 0 for usage in usages)
@@ -50,12 +66,7 @@ def _chip(
     return outcome
 
 
-Work = Callable[[], Outcome]
-
-
-def _works(
-    rows: list[str], every: bool, results: dict[str, list[Compiled]]
-) -> list[tuple[bool, Work]]:
+def _works(rows: list[str], every: bool, results: Results) -> list[tuple[bool, Work]]:
     """Return what rows run, and whether it takes minutes: at the end it would leave cores idle."""
     works: list[tuple[bool, Work]] = []
     for row in rows:
@@ -63,7 +74,7 @@ def _works(
             slow = "Oclgrind" in setting.name or row == "oclgrind"
             works.append((slow, lambda s=setting: run_setting(s)))
         chips = [t for t in targets.ALL.get(row, ()) if every or not t.on_request]
-        works += [(t.whole, lambda t=t, r=row: _chip(t, r, results, every)) for t in chips]
+        works += [(t.whole, lambda t=t: _chip(t, results, every)) for t in chips]
     return works
 
 
@@ -102,11 +113,15 @@ def main(words: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"unknown rows {sorted(unknown)}; expected some of {(*ROWS, *BY_NAME)}")
     wanted = args.rows or list(ROWS)
-    results: dict[str, list[Compiled]] = {}
+    results: Results = {}
     outcomes = [_timed(run_suite)] if args.suite else []
-    works = _works([row for row in ROWS if row in wanted], args.every or args.write_docs, results)
+    works = _works(
+        [row for row in (*ROWS, *DOWNLOADED) if row in wanted],
+        args.every or args.write_docs,
+        results,
+    )
     outcomes += _run(works, args.jobs)
-    in_chroot = [row for row in BY_NAME if row in wanted]
+    in_chroot = [row for row in IN_CHROOT if row in wanted]
     if in_chroot:
         outcomes += _run_in_chroot(in_chroot, args.chroot, args.debian, args.jobs)
     for outcome in outcomes:
@@ -114,8 +129,11 @@ def main(words: list[str] | None = None) -> int:
             print(f"\n{outcome.row}, {outcome.name}: {failure}")
     print("\n" + outcome_table(outcomes))
     if args.write_docs:
-        for row in [row for row in targets.ALL if row in wanted]:
-            (PAGES / f"{row}.md").write_text(maker_page(row, results), encoding="utf-8")
+        for page, rows in OF_MAKERS.items():
+            if any(row in results for row in rows):
+                file = PAGES / f"{page}.md"
+                text = file.read_text(encoding="utf-8") if file.is_file() else ""
+                file.write_text(renewed_page(page, text, results), encoding="utf-8")
     strict = args.strict or bool(os.environ.get("CI"))
     bad = [o for o in outcomes if o.failures or (strict and o.skipped)]
     print(f"\n{len(outcomes) - len(bad)} of {len(outcomes)} good" + (", GAPS" if bad else ""))

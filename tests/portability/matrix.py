@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pyopencl_gbdt.device.render import source_folder
 from pyopencl_gbdt.device.variants import TABLE
 from tests.portability.null_device import FOR_CPUS, Built
-from tests.portability.offline import compile_many
+from tests.portability.offline import COMPILERS
 from tests.portability.targets import Target
-from tests.portability.usage import CompileError, Usage
+from tests.portability.usage import CompileError, Made, Usage
 from tests.portability.workload import everything
 
 
@@ -20,6 +20,7 @@ class Compiled:
 
     built: Built
     usages: list[Usage] = field(default_factory=list)
+    seconds: float = 0.0
     gaps: list[str] = field(default_factory=list)
 
 
@@ -41,13 +42,13 @@ def gaps_of(built: Built, usages: Iterable[Usage], target: Target) -> list[str]:
     return gaps
 
 
-def _judge(built: Built, found: list[Usage] | CompileError, target: Target) -> Compiled:
+def _judge(built: Built, found: Made | CompileError, target: Target) -> Compiled:
     result = Compiled(built)
     if isinstance(found, CompileError):
         result.gaps.append(f"{target.chip}: {built.name} does not compile:\n{found}")
     else:
-        result.usages = found
-        result.gaps = gaps_of(built, found, target)
+        result.usages, result.seconds = found.usages, found.seconds
+        result.gaps = gaps_of(built, found.usages, target)
     return result
 
 
@@ -95,6 +96,6 @@ def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled],
         built = [one for one in grown if one.label != FOR_CPUS]
     dialect = "cuda" if target.maker == "nvidia" else "opencl"
     programs = [(one.source(dialect), one.wg_size) for one in built]
-    found = compile_many(programs, target)
-    results = [_judge(one, usages, target) for one, usages in zip(built, found, strict=True)]
+    found = COMPILERS[target.row].compile_many(programs, target)
+    results = [_judge(one, made, target) for one, made in zip(built, found, strict=True)]
     return results, complaints + [gap for result in results for gap in result.gaps]

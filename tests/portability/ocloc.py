@@ -1,5 +1,7 @@
 """Intel's compiler, run without a GPU: each source is parsed once for all chips.
 
+There are two: Debian's, which is the last for skl, and the newest, of Debian sid.
+
 ``ocloc multi`` compiles a batch of programs in one process. The first chip that needs a batch has
 it translated to SPIR-V, as ``ocloc compile`` does before it makes machine code; the others read
 that. The binaries are the same as those of one process a program.
@@ -8,94 +10,110 @@ that. The binaries are the same as those of one process a program.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.portability.targets import Target
-from tests.portability.usage import CompileError, Usage, occupancy
+from tests.portability import debian, timed
+from tests.portability.targets import OPENCL_OPTIONS, Target
+from tests.portability.usage import CompileError, Made, Usage, occupancy
 
+_OPTIONS = "-options " + " ".join(OPENCL_OPTIONS)
 #: Programs that a process compiles.
 _BATCH = 16
-_Parsed = list["bytes | CompileError"]
-_parsed: dict[tuple[str, ...], _Parsed] = {}
-_locks: defaultdict[tuple[str, ...], threading.Lock] = defaultdict(threading.Lock)
+#: A quoted name is the newest compiler's.
+_SPILL = re.compile(r"kernel '?(\w+)'?:? .*?spilled around (\d+)")
+#: Of a hardware thread; one that takes more has fewer beside it.
+_USUAL_REGISTERS = 128
 
 
-def compile_many(
-    programs: Sequence[tuple[str, int]], options: str, target: Target
-) -> Iterator[list[Usage] | CompileError]:
-    """Compile OpenCL C to machine code; yield what each program takes, or the compiler's log.
+@dataclass(frozen=True)
+class _Output:
+    """What became of one file: its binary, None if it has none, the log, and processor seconds."""
 
-    Parameters
+    binary: bytes | None
+    log: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Ocloc:
+    """One version of the compiler.
+
+    Attributes
     ----------
-    programs : sequence of (str, int)
-        Sources, and the sizes of their work-groups.
-    options : str
-        For the compiler of OpenCL C.
-    target : Target
+    missing, version : callable
+        Return how to install it, or an empty string if it is here; its name and version.
+    command : callable
+        Returns how to call it.
     """
-    for begin in range(0, len(programs), _BATCH):
-        batch = programs[begin : begin + _BATCH]
-        parsed = _parse(tuple(source for source, _ in batch), options, target)
-        good = [one for one in parsed if isinstance(one, bytes)]
-        compiled = _multi(
-            good, "spv", f"-spirv_input -device {target.chip} -options {options} --format zebin"
-        )
-        for one, (_, wg_size) in zip(parsed, batch, strict=True):
-            if isinstance(one, CompileError):
-                yield one
-                continue
-            binary, log = next(compiled)
-            if binary is None:
-                yield CompileError(log)
-            else:
-                yield _usages(binary, log, wg_size, target)
 
+    missing: Callable[[], str]
+    version: Callable[[], str]
+    command: Callable[[], list[str]]
+    _parsed: dict[tuple[str, ...], list[_Output]] = field(default_factory=dict)
+    _locks: defaultdict[tuple[str, ...], threading.Lock] = field(
+        default_factory=lambda: defaultdict(threading.Lock)
+    )
 
-def _parse(sources: tuple[str, ...], options: str, target: Target) -> _Parsed:
-    """Return every source as SPIR-V, or why it is none."""
-    with _locks[sources]:
-        if sources not in _parsed:
-            texts = [source.encode() for source in sources]
-            found = _multi(texts, "cl", f"-spv_only -device {target.chip} -options {options}")
-            _parsed[sources] = [spirv or CompileError(log) for spirv, log in found]
-        return _parsed[sources]
+    def compile_many(
+        self, programs: Sequence[tuple[str, int]], target: Target
+    ) -> Iterator[Made | CompileError]:
+        """Compile OpenCL C to machine code; yield what each program takes, or the log."""
+        words = f"-spirv_input -device {target.chip} {_OPTIONS} --format zebin"
+        for begin in range(0, len(programs), _BATCH):
+            batch = programs[begin : begin + _BATCH]
+            parsed = self._parse(tuple(source for source, _ in batch), target)
+            good = [one.binary for one in parsed if one.binary is not None]
+            compiled = self._multi(good, "spv", words)
+            for one, (_, wg_size) in zip(parsed, batch, strict=True):
+                made = next(compiled) if one.binary is not None else one
+                if made.binary is None:
+                    yield CompileError(made.log)
+                else:
+                    found = _usages(made.binary, made.log, wg_size, target)
+                    yield Made(found, one.seconds + made.seconds)
 
+    def _parse(self, sources: tuple[str, ...], target: Target) -> list[_Output]:
+        """Translate every source to SPIR-V."""
+        with self._locks[sources]:
+            if sources not in self._parsed:
+                texts = [source.encode() for source in sources]
+                words = f"-spv_only -device {target.chip} {_OPTIONS}"
+                self._parsed[sources] = list(self._multi(texts, "cl", words))
+            return self._parsed[sources]
 
-def _multi(
-    contents: Sequence[bytes], suffix: str, words: str
-) -> Iterator[tuple[bytes | None, str]]:
-    """Compile files in one process; yield each one's output, None if it has none, and its log."""
-    with tempfile.TemporaryDirectory(prefix="portability-") as name:
-        folder = Path(name)
-        commands = []
-        for number, content in enumerate(contents):
-            (folder / f"{number}.{suffix}").write_bytes(content)
-            commands.append(
-                f"-file {number}.{suffix} {words} -output_no_suffix -output k -out_dir {number}\n"
-            )
-        (folder / "commands").write_text("".join(commands), encoding="utf-8")
-        done = subprocess.run(
-            ["ocloc", "multi", "commands"],
-            cwd=folder, capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
-        log = done.stdout + done.stderr
-        parts = re.split(r"^Command number (\d+):", log, flags=re.MULTILINE)
-        logs = dict(zip(parts[1::2], parts[2::2], strict=True))
-        for number in range(len(contents)):
-            found = [path for path in (folder / str(number)).glob("k*") if path.is_file()]
-            # a log that is not there: the process ended before this one
-            text = logs.get(str(number + 1), log)[-4000:]
-            yield (found[0].read_bytes() if found else None), text
+    def _multi(self, contents: Sequence[bytes], suffix: str, words: str) -> Iterator[_Output]:
+        """Compile files in one process."""
+        with tempfile.TemporaryDirectory(prefix="portability-") as name:
+            folder = Path(name)
+            commands = []
+            for number, content in enumerate(contents):
+                (folder / f"{number}.{suffix}").write_bytes(content)
+                commands.append(
+                    f"-file {number}.{suffix} {words} "
+                    f"-output_no_suffix -output k -out_dir {number}\n"
+                )
+            (folder / "commands").write_text("".join(commands), encoding="utf-8")
+            _, log, seconds = timed.run([*self.command(), "multi", "commands"], folder)
+            parts = re.split(r"^Command number (\d+):", log, flags=re.MULTILINE)
+            logs = dict(zip(parts[1::2], parts[2::2], strict=True))
+            for number in range(len(contents)):
+                found = [path for path in (folder / str(number)).glob("k*") if path.is_file()]
+                # a log that is not there: the process ended before this one
+                text = logs.get(str(number + 1), log)[-4000:]
+                binary = found[0].read_bytes() if found else None
+                yield _Output(binary, text, seconds / len(contents))
 
 
 def _usages(binary: bytes, log: str, wg_size: int, target: Target) -> list[Usage]:
     """Read a binary's own description of its kernels, and the log for spills."""
-    spills = {name: int(n) for name, n in re.findall(r"kernel (\w+) .*?spilled around (\d+)", log)}
+    spills = {name: int(n) for name, n in _SPILL.findall(log)}
     begin = binary.index(b"---\nversion:")
     text = binary[begin : binary.index(b"kernels_misc_info", begin)].decode("utf-8", "replace")
     found = []
@@ -108,16 +126,43 @@ def _usages(binary: bytes, log: str, wg_size: int, target: Target) -> list[Usage
         buffers = re.split(r"per_thread_memory_buffers:", part)
         scratch = re.findall(r"\bsize:\s+(\d+)", buffers[1]) if len(buffers) > 1 else []
         kernel = part.split("\n", 1)[0].strip()
-        width, local = number("simd_size"), number("slm_size")
+        width, local, registers = number("simd_size"), number("slm_size"), number("grf_count")
+        share = occupancy(target, wg_size, width=width, registers=0, local_bytes=local)
         found.append(
             Usage(
                 kernel=kernel,
-                registers=number("grf_count"),
+                registers=registers,
                 spilled=spills.get(kernel, 0),
                 scratch_bytes=sum(map(int, scratch)) // max(1, width),
                 local_bytes=local,
                 width=width,
-                occupancy=occupancy(target, wg_size, width=width, registers=0, local_bytes=local),
+                occupancy=share * min(1, _USUAL_REGISTERS / max(1, registers)),
             )
         )
     return found
+
+
+def _missing() -> str:
+    if shutil.which("ocloc"):
+        return ""
+    return "apt-get install --no-install-recommends intel-opencl-icd  (it brings ocloc)"
+
+
+def _version() -> str:
+    package = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Version}", "intel-opencl-icd"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return f"ocloc of intel-opencl-icd {package.stdout or '(version unknown)'}"
+
+
+PACKAGES = debian.Packages("sid", ("intel-ocloc", "libigc2", "libigdfcl2"))
+
+
+def _newest_version() -> str:
+    driver, graphics = (debian.upstream(PACKAGES.version(p)) for p in ("intel-ocloc", "libigc2"))
+    return f"ocloc {driver} with Intel's graphics compiler {graphics} (Debian sid)"
+
+
+OLD = Ocloc(_missing, _version, lambda: ["ocloc"])
+NEW = Ocloc(debian.why_not, _newest_version, lambda: PACKAGES.command("ocloc-*"))

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from tests.portability import targets
 from tests.portability.matrix import Compiled
-from tests.portability.offline import version
+from tests.portability.null_device import FOR_CPUS
+from tests.portability.offline import COMPILERS
 from tests.portability.runtimes import Outcome
 from tests.portability.usage import Usage
 
 WRITTEN = "<!-- Written by `python -m tests.portability --write-docs`: do not edit by hand. -->"
+#: A page has a part for each row of the matrix, below this line.
+_PART = "<!-- row: {} -->"
+#: The rows of each page.
+PAGES = {
+    "amd": ("amd", "amd-comgr"),
+    "intel-gpu": ("intel-gpu", "intel-gpu-new"),
+    "nvidia": ("nvidia",),
+}
 _TITLES = {
     "amd": "AMD: VGPRs per work-item / occupancy in waves",
     "intel-gpu": "Intel GPUs: sub-group size / occupancy in hardware threads",
@@ -61,26 +71,64 @@ def _by_kernel(compiled: Sequence[Compiled]) -> dict[tuple[str, str, int], list[
     return found
 
 
-def maker_page(maker: str, results: Mapping[str, Sequence[Compiled]]) -> str:
-    """One maker's chips as a page with a Markdown table: kernels down, chips across."""
-    chips = [t.chip for t in targets.ALL[maker] if t.chip in results]
-    people_say = {t.chip: t.people_say for t in targets.ALL[maker]}
-    kernels = {chip: _by_kernel(results[chip]) for chip in chips}
-    keys = sorted({key for found in kernels.values() for key in found})
+def _summary(
+    chips: Sequence[targets.Target], results: Mapping[str, Sequence[Compiled]]
+) -> list[str]:
+    """Return a table with one line a chip: how much was compiled, spilled, and how long it took."""
     lines = [
-        f"# {_TITLES[maker]}",
+        "| chip | known as | programs | kernels | kernels that spill | only for CPUs, spill "
+        "| scalars in lanes | CPU seconds, all | a program | the slowest |",
+        "|---" * 10 + "|",
+    ]
+    for chip in chips:
+        compiled = results[chip.chip]
+        usages = [(one.built.label, usage) for one in compiled for usage in one.usages]
+        spills = [label == FOR_CPUS for label, usage in usages if usage.spilled]
+        seconds = [one.seconds for one in compiled]
+        cells = (
+            chip.chip, chip.people_say, len(compiled), len(usages), spills.count(False),
+            spills.count(True), sum(usage.in_lanes > 0 for _, usage in usages),
+            f"{sum(seconds):.0f}", f"{sum(seconds) / len(seconds):.2f}", f"{max(seconds):.1f}",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
+def _part(row: str, page: str, results: Mapping[str, Sequence[Compiled]]) -> str:
+    """Return a row's part of a page: kernels down, chips across."""
+    targets_here = [target for target in targets.ALL[row] if target.chip in results]
+    chips = [target.chip for target in targets_here]
+    kernels = {chip: _by_kernel(results[chip]) for chip in chips}
+    lines = [
+        f"## {COMPILERS[row].version()}",
         "",
-        WRITTEN,
-        "",
-        f"Compiled by {version(targets.ALL[maker][0].maker)}. "
-        + "; ".join(f"{chip}: {people_say[chip]}" for chip in chips)
-        + ".",
+        *_summary(targets_here, results),
         "",
         "| template | kernel | work-group | local bytes | " + " | ".join(chips) + " |",
         "|---|---|---|---|" + "---|" * len(chips),
     ]
-    for key in keys:
-        cells = [_worst(kernels[chip].get(key, []), maker) for chip in chips]
+    for key in sorted({key for found in kernels.values() for key in found}):
+        cells = [_worst(kernels[chip].get(key, []), page) for chip in chips]
         local = max(u.local_bytes for chip in chips for u in kernels[chip].get(key, []))
         lines.append(f"| {key[0]} | {key[1]} | {key[2]} | {local} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
+
+
+def renewed_page(
+    page: str, text: str, results: Mapping[str, Mapping[str, Sequence[Compiled]]]
+) -> str:
+    """Return a maker's page with new parts for the rows that were compiled.
+
+    Parameters
+    ----------
+    page : str
+        Of ``PAGES``.
+    text : str
+        The page as it stands; empty if there is none.
+    results : mapping
+        Of rows; what they compiled for each chip.
+    """
+    parts = dict(re.findall(r"<!-- row: (\S+) -->\n(.*?)(?=\n\n<!-- row: |\n*\Z)", text, re.DOTALL))
+    parts |= {row: _part(row, page, results[row]) for row in PAGES[page] if row in results}
+    blocks = [f"{_PART.format(row)}\n{parts[row]}" for row in PAGES[page] if row in parts]
+    return "\n\n".join([f"# {_TITLES[page]}", WRITTEN, *blocks]) + "\n"

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from pyopencl_gbdt.device import Capabilities
 
 GIB = 1 << 30
+#: What ``device/opencl.py`` and ``device/cuda.py`` build with; a test compares them.
+OPENCL_OPTIONS = ("-cl-std=CL1.2",)
+CUDA_OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Target:
         need most registers.
     on_request : bool
         Whether the chip is left out by default, as its instructions are nearly those of another.
+    row : str
+        Row of the matrix, which names the compiler.
     """
 
     maker: str
@@ -38,6 +43,7 @@ class Target:
     caps: Capabilities
     whole: bool = False
     on_request: bool = False
+    row: str = ""
 
 
 _GPU = Capabilities(
@@ -74,7 +80,8 @@ def _amd(chip: str, people_say: str, max_work_group: int = 256) -> Target:
 def _intel(chip: str, people_say: str, max_work_group: int, local_kib: int = 64) -> Target:
     caps = replace(
         _GPU, name=chip, vendor="Intel", platform="Intel(R) OpenCL Graphics",
-        max_work_group=max_work_group, local_bytes=local_kib * 1024, fp64=chip in ("skl", "pvc"),
+        max_work_group=max_work_group, local_bytes=local_kib * 1024,
+        fp64=chip not in ("tgllp", "dg2"),
     )  # fmt: skip
     return Target("intel", chip, people_say, caps)
 
@@ -87,11 +94,6 @@ def _nvidia(number: int, people_say: str, unit_local_kib: int) -> Target:
     )  # fmt: skip
     return Target("nvidia", f"sm_{number}", people_say, caps)
 
-
-#: One chip of each maker, with double precision and, of NVIDIA's, the operations of warps.
-_WHOLE = {"gfx906", "pvc", "sm_90"}
-#: Beside gfx942, gfx1201, dg2, and sm_90 or sm_120.
-_ON_REQUEST = {"gfx90a", "gfx1100", "tgllp", "sm_70", "sm_80", "sm_100"}
 
 AMD = (
     _amd("gfx906", "Instinct MI50, Radeon VII"),
@@ -107,6 +109,13 @@ INTEL = (
     _intel("dg2", "Arc A", 1024),
     _intel("pvc", "Data Center GPU Max", 1024, 128),
 )
+#: For the newest compiler, which has given up skl.
+INTEL_NEW = (
+    *INTEL[2:],
+    _intel("bmg", "Arc B", 1024, 128),
+    _intel("lnl", "Core Ultra 200V", 1024, 128),
+    _intel("ptl", "Core Ultra 300", 1024, 128),
+)
 NVIDIA = (
     _nvidia(60, "P100", 64),
     _nvidia(70, "V100", 96),
@@ -115,10 +124,21 @@ NVIDIA = (
     _nvidia(100, "B100, B200", 228),
     _nvidia(120, "GeForce RTX 50", 100),
 )
-ALL = {
-    row: tuple(
-        replace(chip, whole=chip.chip in _WHOLE, on_request=chip.chip in _ON_REQUEST)
-        for chip in chips
+
+
+def _row(row: str, chips: tuple[Target, ...], whole: str, on_request: str) -> tuple[Target, ...]:
+    """Return chips of a row; ``whole`` and ``on_request`` are names between spaces."""
+    every, left_out = whole.split(), on_request.split()
+    return tuple(
+        replace(c, row=row, whole=c.chip in every, on_request=c.chip in left_out) for c in chips
     )
-    for row, chips in (("amd", AMD), ("intel-gpu", INTEL), ("nvidia", NVIDIA))
+
+
+#: The chips of each row. Those on request are beside gfx942, gfx1201, dg2, and sm_90 or sm_120.
+ALL = {
+    "amd": _row("amd", AMD, "gfx906", "gfx90a gfx1100"),
+    "amd-comgr": _row("amd-comgr", AMD, "gfx1030", "gfx90a gfx1100"),
+    "intel-gpu": _row("intel-gpu", INTEL, "pvc", "tgllp"),
+    "intel-gpu-new": _row("intel-gpu-new", INTEL_NEW, "bmg", "lnl"),
+    "nvidia": _row("nvidia", NVIDIA, "sm_90", "sm_70 sm_80 sm_100"),
 }

@@ -46,6 +46,22 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class Made:
+    """What a compiler makes of one program.
+
+    Attributes
+    ----------
+    usages : list of Usage
+        Of its kernels.
+    seconds : float
+        Of the processor; of one that compiles in batches, a batch's by the number of programs.
+    """
+
+    usages: list[Usage]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class _Unit:
     """What the work-groups of one compute unit share."""
 
@@ -66,12 +82,16 @@ _NVIDIA = {
     "sm_100": _Unit(64, 228 * KIB, 65536, 32),
     "sm_120": _Unit(48, 100 * KIB, 65536, 24),
 }
-#: oneAPI GPU Optimization Guide, "Intel Xe GPU Architecture": a subslice (skl) or Xe core.
+#: oneAPI GPU Optimization Guide, "Intel Xe GPU Architecture": a subslice (skl) or Xe core. Of Xe2
+#: and Xe3: 8 engines with the 8 threads that the compiler names (``eu_thread_count``).
 _INTEL = {
     "skl": _Unit(56, 64 * KIB, 0, 16),
     "tgllp": _Unit(112, 128 * KIB, 0, 32),
     "dg2": _Unit(128, 128 * KIB, 0, 64),
     "pvc": _Unit(64, 128 * KIB, 0, 64),
+    "bmg": _Unit(64, 128 * KIB, 0, 64),
+    "lnl": _Unit(64, 128 * KIB, 0, 64),
+    "ptl": _Unit(64, 128 * KIB, 0, 64),
 }
 
 
