@@ -196,18 +196,18 @@ def extras() -> str:
     from pyopencl_gbdt._version import PIP_SOURCE
 
     if PIP_SOURCE != ".":
-        return f"```sh\npip install '{PIP_SOURCE}[cpu,scikit-learn]'\n```"
+        return f'```sh\npip install "{PIP_SOURCE}[cpu,scikit-learn]"\n```'
     wheel = f"pyopencl_gbdt-{__version__}-py3-none-any.whl"
     return f"""No package index has this library yet. In a clone of the repository:
 
 ```sh
-pip install '.[cpu,scikit-learn]'
+pip install ".[cpu,scikit-learn]"
 ```
 
 On a machine without a clone, install a wheel, which `pip wheel --no-deps .` makes in a clone:
 
 ```sh
-pip install './{wheel}[cpu,scikit-learn]'
+pip install "./{wheel}[cpu,scikit-learn]"
 ```"""
 
 

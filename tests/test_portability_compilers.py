@@ -182,7 +182,8 @@ for number, line in enumerate(pathlib.Path(sys.argv[-1]).read_text().splitlines(
     where.mkdir()
     parsed = "-spv_only" in words
     print(f"Command number {number}: \\n{SPILL}\\nBuild succeeded.")
-    (where / ("k.spv" if parsed else "k.bin")).write_text(ZEBIN)
+    if "skl" not in words:
+        (where / ("k.spv" if parsed else "k.bin")).write_text(ZEBIN)
 """
 ZEBIN = """---
 version:         '1.73'
@@ -200,6 +201,12 @@ kernels_misc_info:
 """
 
 
+def compiler_at(program, spill):
+    constants = f"SPILL = {spill!r}\nZEBIN = {ZEBIN!r}\n"
+    program.write_text(constants + OCLOC, encoding="utf-8")
+    return ocloc.Ocloc(str, str, lambda: [sys.executable, str(program)])
+
+
 @pytest.mark.parametrize(
     "spill",
     [
@@ -208,13 +215,20 @@ kernels_misc_info:
     ],
 )
 def test_both_of_intels_compilers_are_understood(tmp_path, spill):
-    program = tmp_path / "ocloc.py"
-    constants = f"SPILL = {spill!r}\nZEBIN = {ZEBIN!r}\n"
-    program.write_text(constants + OCLOC, encoding="utf-8")
-    compiler = ocloc.Ocloc(str, str, lambda: [sys.executable, str(program)])
+    compiler = compiler_at(tmp_path / "ocloc.py", spill)
     target = next(chip for chip in targets.INTEL_NEW if chip.chip == "bmg")
     made, _ = compiler.compile_many([("a", 256), ("b", 256)], target)
     (found,) = made.usages
     assert (found.kernel, found.registers, found.spilled) == ("move", 256, 7)
     assert (found.width, found.local_bytes, found.scratch_bytes) == (16, 1024, 100)
     assert found.occupancy == 0.5  # twice the usual registers: half the threads
+
+
+def test_a_chip_that_the_compiler_does_not_know_fails_no_other(tmp_path):
+    """All chips share the parsed sources, and skl, the first, is unknown to the newest compiler."""
+    compiler = compiler_at(tmp_path / "ocloc.py", "nothing")
+    skl, _, dg2, _ = targets.INTEL
+    (found,) = compiler.compile_many([("a", 256)], skl)
+    assert isinstance(found, CompileError)
+    (made,) = compiler.compile_many([("a", 256)], dg2)
+    assert [one.kernel for one in made.usages] == ["move"]

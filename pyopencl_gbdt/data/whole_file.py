@@ -42,6 +42,8 @@ _MOVES = {
     errno.EROFS: "choose a folder that can be written",
     errno.ENAMETOOLONG: "give a shorter name",
 }
+#: Windows: access denied, and a sharing violation. Both come of files that are open elsewhere.
+_OPEN_ELSEWHERE = (5, 32)
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool = True) -> None:
@@ -133,6 +135,8 @@ def _refuse(name: str, target: Path) -> None:
 
 def _problem(name: str, error: OSError) -> FileWriteError:
     move = _MOVES.get(error.errno or 0, "look at the folder, or choose another")
+    if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
+        move = "close the programs that have it open, or choose another name"
     problem = FileWriteError(
         f"{name}: cannot be written ({error.strerror or error}): an existing file is unchanged; "
         f"{move}"

@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from pathlib import Path
 
@@ -112,7 +113,7 @@ def temporary_bases() -> list[Path]:
             found.append(usual)  # not the working folder, which is Python's last choice
     if os.environ.get("XDG_RUNTIME_DIR"):
         found.append(Path(os.environ["XDG_RUNTIME_DIR"]))
-    return [*found, Path("/dev/shm")]
+    return [*found, *([Path("/dev/shm")] if sys.platform == "linux" else [])]
 
 
 def temporary_folder(n_bytes: int = 0) -> Path | None:

@@ -42,6 +42,14 @@ class Package:
     """Libraries and ``.icd`` files that the package's record lists but that do not exist."""
 
 
+def killed_by(code: int) -> str:
+    """Return what ended a process, by its exit code; empty if it ended itself."""
+    if code < 0:
+        return f"by signal {-code}"
+    # Windows: codes of NTSTATUS from 0xC0000000, such as 0xC0000005 after an access violation
+    return f"by exception 0x{code:X}" if code >= 0xC0000000 else ""
+
+
 @cache
 def why_not_loadable(library: str) -> str:
     """Load a shared library in a separate process; return why it fails, or an empty string."""
@@ -56,8 +64,9 @@ def why_not_loadable(library: str) -> str:
         return f"loading it takes more than {_LOAD_SECONDS} s"
     if done.returncode == 0:
         return ""
-    if done.returncode < 0:
-        return f"loading it ends the process by signal {-done.returncode}"
+    how = killed_by(done.returncode)
+    if how:
+        return f"loading it ends the process {how}"
     return (done.stderr.strip().splitlines() or ["it does not load"])[-1].removeprefix("OSError: ")
 
 
@@ -194,7 +203,8 @@ def installed_packages() -> dict[str, Package]:
         missing = []
         for file in distribution.files or []:
             with contextlib.suppress(OSError):
-                library = ".so" in file.name and not file.name.endswith((".py", ".pyc"))
+                library = any(end in file.name for end in (".so", ".dll", ".dylib"))
+                library = library and not file.name.endswith((".py", ".pyc"))
                 if (library or file.suffix == ".icd") and not Path(str(file.locate())).exists():
                     missing.append(file.name)
         result[name] = Package(distribution.version, tuple(sorted(missing)))

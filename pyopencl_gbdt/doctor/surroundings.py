@@ -167,8 +167,11 @@ def _no_device(machine: Machine) -> Finding:
         text += "conda-forge has a runtime for processors, beside Apple's own"
         command = "conda install -c conda-forge pyopencl pocl"
         return Finding("no-device", "error", text, everywhere(command))
-    text += "install the graphics driver from the card's maker (AMD, Intel, NVIDIA): it has OpenCL"
-    return Finding("no-device", "error", text)
+    text += (
+        "install the graphics driver from the card's maker (AMD, Intel, NVIDIA): it has OpenCL; "
+        "or Intel's runtime for processors"
+    )
+    return Finding("no-device", "error", text, INSTALL["intel-cpu"])
 
 
 #: Checks that also need the list of devices.

@@ -19,6 +19,7 @@ from typing import Any
 from pyopencl_gbdt.device import driver_folders, fact_store, measured_facts
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.doctor.listing import Listed, Listing
+from pyopencl_gbdt.doctor.machine import killed_by
 
 LIST_SECONDS = 30.0
 _WORKER = (sys.executable, "-m", "pyopencl_gbdt.doctor.worker")
@@ -145,7 +146,8 @@ def _how_it_ended(code: int, complaints: Any) -> str:
     complaints.seek(0, os.SEEK_END)
     complaints.seek(max(0, complaints.tell() - _TAIL))
     said = complaints.read().decode("utf-8", "replace").strip().splitlines()
-    how = f"ends the process by signal {-code}" if code < 0 else "fails"
+    killed = killed_by(code)
+    how = f"ends the process {killed}" if killed else "fails"
     return f"{how}: {said[-1]}" if said else how
 
 

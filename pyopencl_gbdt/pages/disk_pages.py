@@ -288,8 +288,11 @@ def remove_stale(folder: Path) -> None:
 
 
 def _remove_unless_locked(folder: Path) -> None:
-    owner = getattr(os, "geteuid", lambda: folder.lstat().st_uid)()
-    if fcntl is None or folder.lstat().st_uid != owner:
+    if fcntl is None:
+        (folder / "lock").unlink()  # raises while a process has it open
+        shutil.rmtree(folder)
+        return
+    if folder.lstat().st_uid != os.geteuid():
         return
     with (folder / "lock").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while a process holds it
@@ -299,6 +302,9 @@ def _remove_unless_locked(folder: Path) -> None:
 def _remove(folders: list[Path], locks: list[IO[Any]], process: int) -> None:
     if process != os.getpid():  # a forked process has a copy of the object, but not the files
         return
+    if fcntl is None:  # Windows does not remove an open file
+        for lock in locks:
+            lock.close()
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     for lock in locks:

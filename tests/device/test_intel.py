@@ -125,6 +125,38 @@ def test_a_machine_without_system_drivers(machine, monkeypatch):
     assert list(shown()) == ["intel-cpu-pip.icd"]
 
 
+@pytest.fixture
+def windows(machine, monkeypatch):
+    """The same with Windows, whose loader reads another variable."""
+    machine.administrator = False
+    monkeypatch.delenv(intel._FILENAMES, raising=False)
+    monkeypatch.setattr(intel, "_is_windows", lambda: True)
+    monkeypatch.setattr(intel, "_is_administrator", lambda: machine.administrator)
+    return machine
+
+
+def test_the_loader_of_windows_is_told_the_library_itself(windows):
+    with intel.visible() as problem:
+        assert problem == ""
+        assert os.environ[intel._FILENAMES] == str(windows.library)
+        assert intel._VARIABLE not in os.environ
+        assert list(windows.temporary.iterdir()) == []
+    assert intel._FILENAMES not in os.environ
+
+
+def test_an_administrator_of_windows_is_told_to_register_the_library(windows):
+    windows.administrator = True
+    with intel.visible() as problem:
+        assert "in an administrator's process" in problem
+        assert problem.endswith(f'/t REG_DWORD /d 0 /f /v "{windows.library}"')
+
+
+def test_a_users_own_setting_on_windows_is_left_alone(windows, monkeypatch):
+    monkeypatch.setenv(intel._FILENAMES, "C:\\other.dll")
+    with intel.visible() as problem:
+        assert (problem, os.environ[intel._FILENAMES]) == ("", "C:\\other.dll")
+
+
 def test_without_a_temporary_folder_intel_stays_unseen_and_says_so(machine, monkeypatch):
     monkeypatch.setattr(private_paths, "temporary_bases", lambda: [machine.temporary / "absent"])
     with intel.visible() as problem:
@@ -174,8 +206,9 @@ class Wheel:
         return self.place
 
 
-def test_the_library_is_found_in_the_wheels_file_list(tmp_path, monkeypatch):
-    library = tmp_path / "libintelocl.so"
+@pytest.mark.parametrize("name", ["libintelocl.so", "intelocl64.dll"])
+def test_the_library_is_found_in_the_wheels_file_list(name, tmp_path, monkeypatch):
+    library = tmp_path / name
     library.write_bytes(b"")
     files = [Wheel(tmp_path / "intel.icd"), Wheel(library)]
     monkeypatch.setattr(importlib.metadata, "files", lambda name: files)

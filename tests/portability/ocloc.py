@@ -41,6 +41,9 @@ class _Output:
     seconds: float
 
 
+_NOTHING = _Output(None, "", 0.0)
+
+
 @dataclass(frozen=True)
 class Ocloc:
     """One version of the compiler.
@@ -80,9 +83,13 @@ class Ocloc:
                     yield Made(found, one.seconds + made.seconds)
 
     def _parse(self, sources: tuple[str, ...], target: Target) -> list[_Output]:
-        """Translate every source to SPIR-V."""
+        """Translate every source to SPIR-V, once for all chips.
+
+        A chip that the compiler does not know must not fail the others, so what failed is tried
+        again.
+        """
         with self._locks[sources]:
-            if sources not in self._parsed:
+            if any(one.binary is None for one in self._parsed.get(sources, [_NOTHING])):
                 texts = [source.encode() for source in sources]
                 words = f"-spv_only -device {target.chip} {_OPTIONS}"
                 self._parsed[sources] = list(self._multi(texts, "cl", words))
