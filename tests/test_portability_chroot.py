@@ -54,7 +54,7 @@ def test_rows_are_skipped_with_the_reason(words, code, monkeypatch, capsys):
 
 
 def test_they_run_where_they_are_named_only():
-    assert {trial.row for trial in drivers.TRIALS} == set(program.BY_NAME)
+    assert {trial.row for trial in drivers.TRIALS} == set(program.IN_CHROOT)
     assert not set(program.BY_NAME) & set(program.ROWS)
 
 

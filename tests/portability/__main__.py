@@ -104,7 +104,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--every", action="store_true", help="all programs for all chips")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--write-docs", action="store_true", help="renew docs/portability/")
-    parser.add_argument("--debian", default="trixie", metavar="SUITE", help="for the last two rows")
+    parser.add_argument(
+        "--debian", default="trixie", metavar="SUITE", help="of the rows in a chroot"
+    )
     parser.add_argument(
         "--chroot", type=Path, metavar="FOLDER", help="keep Debian there, or use what is there"
     )

@@ -82,16 +82,19 @@ class Packages:
     release : str
         Such as sid.
     names : tuple of str
+    architecture : str
+        Debian's name of the processor that they are for.
     """
 
     release: str
     names: tuple[str, ...]
+    architecture: str = "amd64"
 
     @property
     def path(self) -> Path:
         """Where the packages are, once they are unpacked."""
         key = hashlib.sha256(" ".join(self.names).encode()).hexdigest()[:8]
-        return cache_folder() / f"{self.release}-{key}"
+        return cache_folder() / f"{self.release}-{self.architecture}-{key}"
 
     @property
     def folder(self) -> Path:
@@ -119,7 +122,10 @@ class Packages:
         status.touch()  # nothing is installed: apt brings each dependency
         source = f"deb [signed-by={_KEYRING}] {mirror()} {self.release} main\n"
         (scratch / "etc/apt/sources.list").write_text(source, encoding="utf-8")
-        own = [f"Dir={scratch}", f"Dir::State::status={status}", "APT::Sandbox::User="]
+        own = [
+            f"Dir={scratch}", f"Dir::State::status={status}", "APT::Sandbox::User=",
+            f"APT::Architecture={self.architecture}", f"APT::Architectures={self.architecture}",
+        ]  # fmt: skip
         apt = ["apt-get", "-qq", *(word for option in own for word in ("-o", option))]
         run([*apt, "update"])
         run([*apt, "install", "-y", "--download-only", "--no-install-recommends", *self.names])
