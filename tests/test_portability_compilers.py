@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.portability import amd_remarks, comgr, debian, ocloc, targets
+from tests.portability import amd_remarks, arm, comgr, debian, ocloc, targets
 from tests.portability.usage import CompileError
 
 PACKAGES = debian.Packages("sid", ("good", "python3-minimal"))
@@ -232,3 +233,71 @@ def test_a_chip_that_the_compiler_does_not_know_fails_no_other(tmp_path):
     assert isinstance(found, CompileError)
     (made,) = compiler.compile_many([("a", 256)], dg2)
     assert [one.kernel for one in made.usages] == ["move"]
+
+
+# -- arm64 under QEMU ----------------------------------------------------------------------------
+@pytest.fixture
+def unpacked(monkeypatch, tmp_path):
+    """Put folders with nothing but QEMU's name in the places of the packages."""
+    qemu = tmp_path / "qemu/usr/bin/qemu-aarch64"
+    qemu.parent.mkdir(parents=True)
+    qemu.touch()
+    for name, folder in (("QEMU", tmp_path / "qemu"), ("PACKAGES", tmp_path / "arm64")):
+        monkeypatch.setattr(arm, name, type(name, (), {"folder": folder}))
+    return tmp_path
+
+
+def test_a_command_for_arm_runs_in_namespaces_and_a_clean_environment(unpacked):
+    words = arm.words_of(arm.TRIALS[1])
+    assert words[: len(arm._OWN)] == list(arm._OWN)
+    assert {"--user", "--mount", "--pid", "--kill-child"} <= set(arm._OWN)
+    assert words[len(arm._OWN) :][:2] == ["env", "-i"]
+    folder, qemu, checkout = words[words.index("-c") + 2 :][:3]
+    assert (folder, qemu) == (str(unpacked / "arm64"), str(unpacked / "qemu/usr/bin/qemu-aarch64"))
+    assert (Path(checkout) / "setup.cfg").is_file()
+    assert words[-5:] == ["tests.portability.exercise", "--device", "portable", "--part", "known"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "complaint"),
+    [
+        ('{"checks": 3, "failures": [], "sub_group": 0, "local_bytes": 1}', ""),
+        ('{"checks": 3, "failures": ["known bytes of heavy"], "sub_group": 0}', "bytes of heavy"),
+        ("qemu: uncaught target signal 6 (Aborted)", "ended with 0"),
+    ],
+)
+def test_trainings_on_arm_are_judged(unpacked, monkeypatch, printed, complaint):
+    monkeypatch.setattr(arm, "why_not", lambda: "")
+    monkeypatch.setattr(arm, "words_of", lambda trial: ["echo", printed])
+    outcome = arm.run(arm.TRIALS[1])
+    assert outcome.state == ("FAILED" if complaint else "ok")
+    assert complaint in " ".join(outcome.failures)
+
+
+def test_arm_that_does_not_end_is_a_failure(monkeypatch):
+    monkeypatch.setattr(arm, "why_not", lambda: "")
+    monkeypatch.setattr(arm, "words_of", lambda trial: ["sleep", "60"])
+    outcome = arm.run(replace(arm.TRIALS[1], seconds=0.1))
+    assert outcome.failures == ["not finished after 0 s"]
+
+
+def test_another_processor_than_arm_is_a_failure(monkeypatch):
+    monkeypatch.setattr(arm, "why_not", lambda: "")
+    for machine, state in (("aarch64", "ok"), ("x86_64", "FAILED")):
+        monkeypatch.setattr(arm, "words_of", lambda trial, m=machine: ["echo", m, "6.0"])
+        assert arm.run(arm.TRIALS[0]).state == state
+
+
+def test_a_kernel_that_does_not_start_qemu_is_named(monkeypatch):
+    monkeypatch.setattr(debian, "why_not", lambda: "")
+    monkeypatch.setattr(arm, "_OWN", ("sh", "-c", "echo mount: denied >&2; exit 32"))
+    assert arm.why_not() == (
+        "mount: denied: needs Linux 6.7 or newer and the right to user namespaces"
+    )
+    assert arm.run(arm.TRIALS[0]).state == "skipped"
+
+
+def test_packages_of_another_processor_are_asked_for_and_kept_apart(apt):
+    other = replace(PACKAGES, architecture="arm64")
+    assert other.folder == other.path != PACKAGES.path
+    assert all("APT::Architecture=arm64" in words for words in apt if "-o" in words)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.portability import drivers, offline, targets
+from tests.portability import arm, drivers, offline, targets
 from tests.portability.chroot import chroot_of
 from tests.portability.debian import DebianError
 from tests.portability.matrix import Compiled, compile_all
@@ -25,8 +25,8 @@ from tests.portability.tables import outcome_table, renewed_page
 ROWS = ("pocl", "intel-cpu", "oclgrind", "amd", "intel-gpu", "nvidia", "baseline")
 #: Rows that run only where they are named: they take minutes or hours.
 IN_CHROOT = (drivers.QUICK, drivers.WHOLE)
-#: Of them, those that download a compiler.
-DOWNLOADED = ("amd-comgr", "intel-gpu-new")
+#: Rows that download a compiler or a runtime.
+DOWNLOADED = ("amd-comgr", "intel-gpu-new", arm.ROW)
 BY_NAME = (*DOWNLOADED, *IN_CHROOT)
 _ROWS_HELP = (
     f"of {', '.join(ROWS)} (default: these), {', '.join(DOWNLOADED)} (on Debian), "
@@ -73,6 +73,7 @@ def _works(rows: list[str], every: bool, results: Results) -> list[tuple[bool, W
         for setting in [setting for setting in SETTINGS if setting.row == row]:
             slow = "Oclgrind" in setting.name or row == "oclgrind"
             works.append((slow, lambda s=setting: run_setting(s)))
+        works += [(True, lambda t=t: arm.run(t)) for t in arm.TRIALS if row == arm.ROW]
         chips = [t for t in targets.ALL.get(row, ()) if every or not t.on_request]
         works += [(t.whole, lambda t=t: _chip(t, results, every)) for t in chips]
     return works

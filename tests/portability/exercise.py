@@ -68,7 +68,7 @@ _DEPTHS = {
 #: A name, and the result with what it has to be.
 Check = tuple[str, Any]
 #: What ``--part`` runs.
-PARTS = ("all", "training", "fits", "programs")
+PARTS = ("all", "training", "fits", "programs", "known")
 
 
 def primitive_checks(device: Device, size: str) -> Iterator[Check]:
@@ -276,11 +276,12 @@ def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str,
     """Run everything, or one part; never raises for a check that fails."""
     n_checks, failures = 0, []
     trainings = fit_checks if part == "fits" else training_checks
-    checks = [program_checks(device) if part == "programs" else trainings(device, size)]
+    alone = {"programs": program_checks, "known": known_checks}
+    checks = [alone[part](device) if part in alone else trainings(device, size)]
     if part == "all":
         checks.insert(0, primitive_checks(device, size))
         checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
-    if size == "full" and part != "programs":
+    if size == "full" and part not in alone:
         checks.append(known_checks(device))
     for name, (got, wanted) in itertools.chain(*checks):
         n_checks += 1
