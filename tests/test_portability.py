@@ -143,6 +143,9 @@ def test_gaps_are_named(everything):
     assert "gfx906" in gap
     assert "copy" in gap
     assert "3 registers or bytes spilled" in gap
+    wide = replace(target, most_spilled=3)
+    assert matrix.gaps_of(built, [_usage(spilled=3)], wide) == []
+    assert len(matrix.gaps_of(built, [_usage(spilled=4)], wide)) == 1
     cpus = replace(built, label=FOR_CPUS)
     assert matrix.gaps_of(cpus, [_usage(spilled=3)], target) == []
     (gap,) = matrix.gaps_of(built, [_usage(local_bytes=70_000)], target)

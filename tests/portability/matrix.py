@@ -33,7 +33,7 @@ def gaps_of(built: Built, usages: Iterable[Usage], target: Target) -> list[str]:
     gaps = [f"{built.name}: no word of kernel {k}" for k in built.kernels if k not in found]
     for usage in found.values():
         where = f"{target.chip}: {built.name}, {usage.kernel}"
-        if usage.spilled and built.label != FOR_CPUS:
+        if usage.spilled > target.most_spilled and built.label != FOR_CPUS:
             gaps.append(f"{where}: {usage.spilled} registers or bytes spilled")
         if usage.local_bytes > max(target.caps.local_bytes, target.caps.unit_local_bytes):
             gaps.append(

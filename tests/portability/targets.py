@@ -35,6 +35,10 @@ class Target:
         Whether the chip is left out by default, as its instructions are nearly those of another.
     row : str
         Row of the matrix, which names the compiler.
+    most_spilled : int
+        Registers of a hardware thread that a kernel may spill. A chip whose least sub-group is 16
+        cannot be given a narrower one instead, and the compiler takes few spills rather than half
+        as many threads.
     """
 
     maker: str
@@ -44,6 +48,7 @@ class Target:
     whole: bool = False
     on_request: bool = False
     row: str = ""
+    most_spilled: int = 0
 
 
 _GPU = Capabilities(
@@ -77,13 +82,15 @@ def _amd(chip: str, people_say: str, max_work_group: int = 256) -> Target:
     return Target("amd", chip, people_say, caps)
 
 
-def _intel(chip: str, people_say: str, max_work_group: int, local_kib: int = 64) -> Target:
+def _intel(
+    chip: str, people_say: str, max_work_group: int, local_kib: int = 64, most_spilled: int = 0
+) -> Target:
     caps = replace(
         _GPU, name=chip, vendor="Intel", platform="Intel(R) OpenCL Graphics",
         max_work_group=max_work_group, local_bytes=local_kib * 1024,
         fp64=chip not in ("tgllp", "dg2"),
     )  # fmt: skip
-    return Target("intel", chip, people_say, caps)
+    return Target("intel", chip, people_say, caps, most_spilled=most_spilled)
 
 
 def _nvidia(number: int, people_say: str, unit_local_kib: int) -> Target:
@@ -112,9 +119,9 @@ INTEL = (
 #: For the newest compiler, which has given up skl.
 INTEL_NEW = (
     *INTEL[2:],
-    _intel("bmg", "Arc B", 1024, 128),
-    _intel("lnl", "Core Ultra 200V", 1024, 128),
-    _intel("ptl", "Core Ultra 300", 1024, 128),
+    _intel("bmg", "Arc B", 1024, 128, most_spilled=16),
+    _intel("lnl", "Core Ultra 200V", 1024, 128, most_spilled=16),
+    _intel("ptl", "Core Ultra 300", 1024, 128, most_spilled=16),
 )
 NVIDIA = (
     _nvidia(60, "P100", 64),
