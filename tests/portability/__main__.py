@@ -23,18 +23,16 @@ from tests.portability.tables import PAGES as OF_MAKERS
 from tests.portability.tables import outcome_table, renewed_page
 
 ROWS = ("pocl", "intel-cpu", "oclgrind", "amd", "intel-gpu", "nvidia", "baseline")
-#: Rows that run only where they are named: they take minutes or hours.
-IN_CHROOT = (drivers.QUICK, drivers.WHOLE)
-#: Rows that download a compiler or a runtime.
+#: Rows that run only where they are named: they take minutes or hours. These download a compiler
+#: or a runtime, those make a Debian.
 DOWNLOADED = ("amd-comgr", "intel-gpu-new", arm.ROW)
+IN_CHROOT = (drivers.QUICK, drivers.WHOLE)
 BY_NAME = (*DOWNLOADED, *IN_CHROOT)
 _ROWS_HELP = (
     f"of {', '.join(ROWS)} (default: these), {', '.join(DOWNLOADED)} (on Debian), "
     f"{', '.join(IN_CHROOT)} (as root, on Debian)"
 )
 PAGES = ROOT / "docs" / "portability"
-
-
 Work = Callable[[], Outcome]
 #: What each row's compiler made for each chip.
 Results = dict[str, dict[str, list[Compiled]]]

@@ -125,6 +125,7 @@ class Packages:
         own = [
             f"Dir={scratch}", f"Dir::State::status={status}", "APT::Sandbox::User=",
             f"APT::Architecture={self.architecture}", f"APT::Architectures={self.architecture}",
+            "Acquire::Check-Valid-Until=false",  # a mirror of sid may be weeks behind
         ]  # fmt: skip
         apt = ["apt-get", "-qq", *(word for option in own for word in ("-o", option))]
         run([*apt, "update"])

@@ -96,13 +96,13 @@ def _summary(
 
 def _part(row: str, page: str, results: Mapping[str, Sequence[Compiled]]) -> str:
     """Return a row's part of a page: kernels down, chips across."""
-    targets_here = [target for target in targets.ALL[row] if target.chip in results]
-    chips = [target.chip for target in targets_here]
+    compiled_for = [target for target in targets.ALL[row] if target.chip in results]
+    chips = [target.chip for target in compiled_for]
     kernels = {chip: _by_kernel(results[chip]) for chip in chips}
     lines = [
         f"## {COMPILERS[row].version()}",
         "",
-        *_summary(targets_here, results),
+        *_summary(compiled_for, results),
         "",
         "| template | kernel | work-group | local bytes | " + " | ".join(chips) + " |",
         "|---|---|---|---|" + "---|" * len(chips),

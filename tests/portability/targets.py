@@ -141,7 +141,9 @@ def _row(row: str, chips: tuple[Target, ...], whole: str, on_request: str) -> tu
     )
 
 
-#: The chips of each row. Those on request are beside gfx942, gfx1201, dg2, and sm_90 or sm_120.
+#: The chips of each row. One of each compiler's gets all programs: it has double precision and, of
+#: NVIDIA's, the operations of warps. Those on request are beside gfx942, gfx1201, dg2 or bmg, and
+#: sm_90 or sm_120.
 ALL = {
     "amd": _row("amd", AMD, "gfx906", "gfx90a gfx1100"),
     "amd-comgr": _row("amd-comgr", AMD, "gfx1030", "gfx90a gfx1100"),
