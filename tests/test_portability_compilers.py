@@ -13,9 +13,9 @@ from tests.portability.usage import CompileError
 
 PACKAGES = debian.Packages("sid", ("good", "python3-minimal"))
 SOURCES = """\
-Debian http://mirror.example/debian-security
-Debian http://mirror.example/debian
-Other http://other.example/packages
+http://mirror.example/debian-security
+http://other.example/linux/debian
+http://mirror.example/debian/
 """
 
 
@@ -51,7 +51,7 @@ def apt(monkeypatch, tmp_path):
 
 
 def test_packages_come_from_the_mirror_of_this_machine_and_once(apt):
-    assert debian.mirror() == "http://mirror.example/debian"
+    assert debian.mirror() == "http://mirror.example/debian/"
     first = PACKAGES.command("good-*")
     libraries = PACKAGES.path / "usr/lib/x86_64-linux-gnu"
     assert first == [

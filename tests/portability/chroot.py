@@ -18,8 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.portability.debian import mirror
+
 ROOT = Path(__file__).resolve().parents[2]
-MIRROR = "http://deb.debian.org/debian"
 PACKAGES = ("mesa-opencl-icd", "mesa-vulkan-drivers", "pocl-opencl-icd", "python3-venv")
 #: Network names and pip's configuration. What a machine does not have is left out.
 _COPIED = ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
@@ -61,9 +62,9 @@ def why_not() -> str:
         return "only root can make a chroot: run it as root"
     for tool, package in (("unshare", "util-linux"), ("chroot", "coreutils"), ("apt-get", "apt")):
         if shutil.which(tool) is None:
-            return (
-                f"{tool} is not installed: run it on Debian or Ubuntu, with the package {package}"
-            )
+            return f"{tool} is not installed: run it on Debian, with the package {package}"
+    if not mirror():
+        return "apt's sources name no mirror of Debian: run it on Debian"
     tried = subprocess.run([*_OWN, "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
         return f"{tried.stderr.strip()}: a container needs the right to mount (--privileged)"
@@ -120,7 +121,7 @@ class Chroot:
         with tempfile.TemporaryDirectory(prefix="debootstrap-") as scratch:
             words, variables = _debootstrap(Path(scratch))
             words += ["--variant=minbase", "--include=ca-certificates", self.suite]
-            _done([*_OWN, *words, str(self.folder), MIRROR], {**os.environ, **variables})
+            _done([*_OWN, *words, str(self.folder), mirror()], {**os.environ, **variables})
         for name in filter(os.path.exists, _COPIED):
             shutil.copy(name, f"{self.folder}{name}")
         (self.folder / "etc/dpkg/dpkg.cfg.d/portability").write_text(_DPKG, encoding="utf-8")

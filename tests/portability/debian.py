@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -50,9 +51,9 @@ def mirror() -> str:
     """Return where this machine's apt gets Debian from, or an empty string."""
     if not shutil.which("apt-get"):
         return ""
-    words = ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages"]
-    found = [line.split()[1] for line in run(words).splitlines() if line.startswith("Debian ")]
-    return next((uri for uri in found if "security" not in uri), "")
+    words = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
+    found = run(words).splitlines()
+    return next((uri for uri in found if urlsplit(uri).path.rstrip("/") == "/debian"), "")
 
 
 def why_not() -> str:
@@ -64,7 +65,7 @@ def why_not() -> str:
         return f"this processor is {platform.machine()}: run it on x86-64"
     if not _KEYRING.is_file():
         return "apt-get install debian-archive-keyring"
-    return "" if mirror() else "apt-get update  (apt knows no mirror of Debian)"
+    return "" if mirror() else "apt's sources name no mirror of Debian: run it on Debian"
 
 
 def cache_folder() -> Path:
