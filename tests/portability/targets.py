@@ -118,7 +118,8 @@ INTEL = (
 )
 #: For the newest compiler, which has given up skl.
 INTEL_NEW = (
-    *INTEL[2:],
+    INTEL[2],
+    replace(INTEL[3], most_spilled=16),
     _intel("bmg", "Arc B", 1024, 128, most_spilled=16),
     _intel("lnl", "Core Ultra 200V", 1024, 128, most_spilled=16),
     _intel("ptl", "Core Ultra 300", 1024, 128, most_spilled=16),
