@@ -163,7 +163,7 @@ def test_sparse_data_give_the_model_of_dense_ones():
     [
         ({"max_leaves": 8}, r"max_leaves=8: expected 0 for grow_policy='symmetric'"),
         ({"max_depth": 17}, r"max_depth=17: expected 1..16 for grow_policy='symmetric'"),
-        ({"max_depth": 0}, r"max_depth=0: expected 1..16 for grow_policy='symmetric'"),
+        ({"max_depth": 0}, r"max_depth=0 .no limit.: expected 1..16 for grow_policy='symmetric'"),
         ({"tree_method": "exact"}, "tree_method='exact': expected 'hist' for grow_policy='sym"),
         ({"tree_method": "approx"}, "tree_method='approx': expected 'hist' for grow_policy='sym"),
     ],

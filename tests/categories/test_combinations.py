@@ -10,6 +10,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
+from pyopencl_gbdt.callbacks.checkpoint_files import sealed
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import MISSING, UNSEEN, Part, combined, combined_keys
@@ -227,7 +228,7 @@ def test_checkpoints_with_other_tables_are_refused(tmp_path, table, change, mess
     (path,) = tmp_path.iterdir()
     document = json.loads(path.read_text())
     document["statistics"]["tables"][table].update(change)
-    path.write_text(json.dumps(document))
+    path.write_bytes(sealed(json.dumps(document).encode()))
     with pytest.raises(ModelFormatError, match=message):
         train(PARAMS, rows_of(*crossed()), 8, **saved)
 
