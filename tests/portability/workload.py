@@ -10,7 +10,14 @@ from unittest.mock import patch
 import numpy as np
 
 from pyopencl_gbdt import primitives
-from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
+from pyopencl_gbdt.device import (
+    TABLE,
+    Capabilities,
+    DeviceArray,
+    Variant,
+    measured_facts,
+    runnable,
+)
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction import predict, predict_sparse
@@ -232,11 +239,13 @@ def _prediction(device: NullDevice) -> None:
 
 def _others(device: NullDevice) -> None:
     """Build what nothing above built: tools, and templates that have no step yet."""
+    due = {fact.name for fact in measured_facts.TABLE if fact.due(device.caps)}
     built = {b.template for b in device.built.values()}
     lacking = {variant.template for variant in TABLE if variant.lacks(device.caps)}
     for template in sorted(set(templates()) - LIBRARIES - built - lacking):
         for params in few(template):
-            if params["wg_size"] <= device.caps.max_work_group:
+            measured = template != "device_facts" or params["fact"] in due
+            if measured and params["wg_size"] <= device.caps.max_work_group:
                 device.build(template, **params)
 
 
