@@ -41,7 +41,7 @@ def test_margins_and_logarithms(classifier):
     margins, shares = classifier.decision_function(X), classifier.predict_proba(X)
     assert_same_bits(margins, classifier.predict(X, output_margin=True))
     logs = classifier.predict_log_proba(X)
-    assert logs.dtype == np.float32
+    assert logs.dtype == np.float64
     np.testing.assert_allclose(logs, np.log(shares.astype(np.float64)), rtol=2e-7, atol=1e-12)
     some = {"iteration_range": (0, 2)}
     assert_same_bits(classifier.decision_function(X, **some), margins_of(classifier, **some))

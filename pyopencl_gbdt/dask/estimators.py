@@ -218,7 +218,7 @@ class DaskGBDTClassifier(OnDask, GBDTClassifier):
     def predict_log_proba(self, X: Any, **options: Any) -> Any:
         """Return logarithms of probabilities, as ``predict_proba`` returns these."""
         width = len(self.classes_) if hasattr(self, "classes_") else 1
-        return self._mapped(super().predict_log_proba, X, width, np.float32, options)
+        return self._mapped(super().predict_log_proba, X, width, np.float64, options)
 
     def decision_function(self, X: Any, **options: Any) -> Any:
         """Return margins: of a Dask collection, as a lazy Dask array."""

@@ -94,3 +94,11 @@ class GBDTRandomForestClassifier(Forest, GBDTClassifier):
 
     def __init__(self, *, class_weight: Any = None, **others: Any) -> None:
         super().__init__(class_weight=class_weight, **others)
+
+    @property
+    def decision_function(self) -> Any:  # type: ignore[override]
+        """Absent, as in scikit-learn's forests: probabilities of a forest often are equal."""
+        raise AttributeError(
+            "decision_function: a forest has none; use predict_proba, or "
+            "predict(X, output_margin=True) for margins"
+        )

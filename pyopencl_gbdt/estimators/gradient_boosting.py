@@ -28,7 +28,6 @@ from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
-from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.training.train import Model
 
@@ -282,11 +281,12 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         *,
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
-    ) -> F32:
-        """Return the logarithms of ``predict_proba``, with the same bits on every machine."""
+    ) -> npt.NDArray[np.float64]:
+        """Return NumPy's logarithms of ``predict_proba``: float64, which keeps their order."""
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         found = self.predict_proba(X, **options)
-        return np.where(found > 0, portable_log(found), np.float32(-np.inf))
+        with np.errstate(divide="ignore"):
+            return np.log(found, dtype=np.float64)
 
     def decision_function(
         self,

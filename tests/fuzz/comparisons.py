@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.cli import bench_table
+from pyopencl_gbdt.cli.bench_table import BenchTable
 from pyopencl_gbdt.comparison import agreement, report
 from pyopencl_gbdt.comparison.merge import merge
 from tests.comparison.samples import make_document, make_failure, make_result
@@ -33,8 +33,10 @@ class Comparison(Format):
 
     def read(self, path: Path) -> None:
         document = merge([str(path)])
+        tables = BenchTable(1), BenchTable(3, n_machines=2)
         for compared in agreement.compare(document):
-            "\n".join(bench_table.lines(compared, machines=2)).encode(errors="backslashreplace")
+            for table in tables:
+                "\n".join(table.lines(compared)).encode(errors="backslashreplace")
         json.dumps(document, allow_nan=False).encode()
         report.html(document).encode()
 

@@ -10,6 +10,7 @@ from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
+from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.numerics.quantiles import fraction_of, quantile
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import get_objective
@@ -99,7 +100,7 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
         for i in np.flatnonzero(before["left"][: len(rows)] == NO_NODE):
             found = quantile(residual[rows[i]], None if own is None else own[rows[i]], alpha)
             if found is not None:
-                values[i] = np.clip(found * np.float32(0.3), -F32_MAX, F32_MAX)
+                values[i] = as_margin(np.array([found * np.float32(0.3)]))[0]
         after = ws["nodes"].get()
         assert_same_bits(after["value"], values, "values")
         before["value"] = values  # a node whose rows do not count keeps it
