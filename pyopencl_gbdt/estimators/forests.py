@@ -96,7 +96,7 @@ class GBDTRandomForestClassifier(Forest, GBDTClassifier):
         super().__init__(class_weight=class_weight, **others)
 
     @property
-    def decision_function(self) -> Any:  # type: ignore[override]
+    def decision_function(self) -> Any:
         """Absent, as in scikit-learn's forests: probabilities of a forest often are equal."""
         raise AttributeError(
             "decision_function: a forest has none; use predict_proba, or "
