@@ -7,9 +7,8 @@
    node's entries   |f0 f0 f0 f2|f2 f2 f2 f2|f2 f5 f5|     pieces of `chunk` entries, and a shorter one
    positions         begin                           end */
 
-/* Kernels over many entries run in `n_parts` launches, so that none takes long. Each takes some tasks. */
-#define FIRST_OF_PART ((u32)(part * N_GROUPS + GROUP_ID))
-#define STEP_OF_PART ((u32)(n_parts * N_GROUPS))
+/* Kernels over many entries run in several launches, so that none takes long. All of them together have `n_groups`
+   work-groups, which share the tasks; `first_group` is the number of a launch's first one. */
 
 typedef struct {
     GLOBAL const u32* rows;

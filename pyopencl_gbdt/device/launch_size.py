@@ -34,7 +34,10 @@ def bytes_a_launch(caps: Capabilities) -> int:
 
 @dataclass(frozen=True)
 class Parts:
-    """Launches that share the tasks of a kernel, which has the arguments ``part`` and ``n_parts``.
+    """Launches that share the tasks of a kernel.
+
+    The kernel has the arguments ``n_groups``, the work-groups of all launches, and ``first_group``,
+    the number of a launch's first one among them.
 
     Attributes
     ----------
@@ -53,8 +56,10 @@ class Parts:
         self, program: Program, kernel: str, groups: Groups, /, **named: object
     ) -> list[Launch]:
         """Return the launches of all parts; the arguments are those of ``Program.bind``."""
+        width = groups if isinstance(groups, int) else groups[0]
+        shared = {**named, "n_groups": self.n_parts * width}
         return [
-            program.bind(kernel, groups, part=part, n_parts=self.n_parts, **named)
+            program.bind(kernel, groups, first_group=part * width, **shared)
             for part in range(self.n_parts)
         ]
 

@@ -92,7 +92,7 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
 <%def name="each_piece()">
     ${pieces.lists(False)}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
-    for (u32 task = FIRST_OF_PART; task < n_tasks; task += STEP_OF_PART) {
+    for (u32 task = first_group + GROUP_ID; task < n_tasks; task += n_groups) {
         const u32 index = find_node(task_begin, count, task), id = first + index;
         GLOBAL const node_t* node = &nodes[id];
         const piece_t piece = piece_of(node, id, task - task_begin[index], n_entries, entry_begin,
@@ -149,7 +149,7 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
 </%def>
 
 <%def name="arguments()">
-        const u32 part, const u32 n_parts, const u32 step, const u32 n_rows, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
@@ -158,7 +158,7 @@ FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature
 
 % if by_node:
 KERNEL(${wg_size}) clear_ends(
-        const u32 part, const u32 n_parts, const u32 step, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL u8* RESTRICT ends_bin, ${pieces.list_arguments(False)}) {
 <%call expr="each_piece()">
         for (u32 i = LOCAL_ID; i < piece.size; i += ${wg_size}) ends_bin[piece.begin + i] = 0;

@@ -4,6 +4,9 @@
 ##   missing   node - (behind - base)        what the segment leaves of the node's sums
 
 <%def name="functions(items, missing, monotone)">
+<%
+    n_sides = 2 if missing else 1
+%>
 /* What the borders of a node are scored with. */
 typedef struct {
     i64 node_g, node_h;
@@ -50,7 +53,7 @@ FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
         const i64 missing_g = run->node_g - (item->behind_g[k] - base_g);
         const i64 missing_h = run->node_h - (item->behind_h[k] - base_h);
 % endif
-% for side in ((0, 1) if missing else (0,)):
+% for side in range(n_sides):
         {
             const u32 direction = ${side};
             const i64 g = left_g${" + missing_g" if side else ""}, h = left_h${" + missing_h" if side else ""};
@@ -97,7 +100,7 @@ FN best_t best_exact(const item_t* item, const run_t* run, const u32 exact_only,
 <%call expr="each_border()">
                 if (exact_only || rough_split(run, g, h) >= least_score) near[direction] |= 1u << k;
 </%call>
-    for (u32 side = 0; side < 2; side++) {
+    for (u32 side = 0; side < ${n_sides}; side++) {
         for (u32 left = near[side]; left; left &= left - 1) {
             const best_t border = border_at(item, run, POPCOUNT((left & (0u - left)) - 1), side);
             consider(&best, border.g, border.h, border.at, run->node_g, run->node_h,

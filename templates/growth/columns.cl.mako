@@ -24,7 +24,7 @@ ${pieces.piece_of(chunk)}
 
 /* `row_sides` has a bit for each row of a tree: 1 if the row goes left. */
 KERNEL(${wg_size}) count_lefts(
-        const u32 part, const u32 n_parts, const u32 step, const u32 row_words, const u32 n_entries, const u32 n_trees,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 row_words, const u32 n_entries, const u32 n_trees,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT picks, GLOBAL const u32* RESTRICT row_sides,
         GLOBAL u32* RESTRICT entry_sides, GLOBAL u32* RESTRICT lefts, ${pieces.list_arguments()}) {
@@ -39,7 +39,7 @@ KERNEL(${wg_size}) count_lefts(
     (void)picks; (void)n_trees;
 % endif
     const u32 n_tasks = task_begin[count];
-    for (u32 task = FIRST_OF_PART; task < n_tasks; task += STEP_OF_PART) {
+    for (u32 task = first_group + GROUP_ID; task < n_tasks; task += n_groups) {
         const u32 index = find_node(task_begin, count, task), id = NODE_OF(index);
         GLOBAL const node_t* node = &nodes[id];
         const piece_t piece = piece_of(node, id, task - task_begin[index], n_entries, entry_begin,
@@ -64,7 +64,7 @@ KERNEL(${wg_size}) count_lefts(
 }
 
 KERNEL(${wg_size}) move_entries(
-        const u32 part, const u32 n_parts, const u32 step, const u32 n_entries, const u32 n_trees,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 n_entries, const u32 n_trees,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT picks, GLOBAL const u32* RESTRICT entry_sides,
         GLOBAL const u32* RESTRICT lefts, GLOBAL u32* moved_even_rows, GLOBAL u32* moved_even_places,
@@ -81,7 +81,7 @@ KERNEL(${wg_size}) move_entries(
     (void)picks; (void)n_trees;
 % endif
     const u32 n_tasks = task_begin[count];
-    for (u32 task = FIRST_OF_PART; task < n_tasks; task += STEP_OF_PART) {
+    for (u32 task = first_group + GROUP_ID; task < n_tasks; task += n_groups) {
         const u32 index = find_node(task_begin, count, task), id = NODE_OF(index);
         GLOBAL const node_t* node = &nodes[id];
         const piece_t piece = piece_of(node, id, task - task_begin[index], n_entries, entry_begin,

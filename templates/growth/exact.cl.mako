@@ -60,7 +60,7 @@ ${borders.functions(items, missing, monotone)}
 % else:
     ${pieces.lists()}
     const u32 first = levels[step].first, count = levels[step].count, n_tasks = task_begin[count];
-    for (u32 task = FIRST_OF_PART; task < n_tasks; task += STEP_OF_PART) {
+    for (u32 task = first_group + GROUP_ID; task < n_tasks; task += n_groups) {
         const u32 index = find_node(task_begin, count, task);
         ${caller.body()}
     }
@@ -98,16 +98,16 @@ FN int any_near(GLOBAL const f32* rough, GLOBAL const u32* node_rough, const u32
 % endif
 /* Work-groups with GROUP_ID_Y = t gather for the root of tree t. */
 KERNEL(${wg_size}) gather(
-        const u32 part, const u32 n_parts, const u32 n_rows, const u32 n_entries, GLOBAL const u32* RESTRICT all_rows,
+        const u32 first_group, const u32 n_groups, const u32 n_rows, const u32 n_entries, GLOBAL const u32* RESTRICT all_rows,
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL i32x2* RESTRICT gathered) {
     GLOBAL const i32x2* own = quanta + (u64)GROUP_ID_Y * n_rows;
     GLOBAL i32x2* to = gathered + (u64)GROUP_ID_Y * n_entries;
-    for (u64 i = (u64)FIRST_OF_PART * ${wg_size} + LOCAL_ID; i < n_entries; i += (u64)STEP_OF_PART * ${wg_size})
+    for (u64 i = (u64)(first_group + GROUP_ID) * ${wg_size} + LOCAL_ID; i < n_entries; i += (u64)n_groups * ${wg_size})
         to[i] = own[all_rows[i]];
 }
 
 KERNEL(${wg_size}) sum_pieces(
-        const u32 part, const u32 n_parts, const u32 step, const u32 n_rows, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT features,
         GLOBAL const i32x2* RESTRICT high, GLOBAL i64* RESTRICT piece_sums,
@@ -163,7 +163,7 @@ KERNEL(${wg_size}) sum_pieces(
 % endif
 </%def>
 KERNEL(${wg_size}) score_roughly(
-        const u32 part, const u32 n_parts, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
@@ -196,7 +196,7 @@ KERNEL(${wg_size}) score_roughly(
 }
 
 KERNEL(${wg_size}) find(
-        const u32 part, const u32 n_parts, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features, const u32 exact_only,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features, const u32 exact_only,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,

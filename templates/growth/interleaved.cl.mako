@@ -63,7 +63,7 @@ KERNEL(${wg_size}) list_stretches(
     GLOBAL const u32* own = row_nodes + (u64)tree * n_rows;
     ranks += (u64)tree * n_entries;
     const u32 end = n ? n_stretches : 0;
-    for (u32 number = FIRST_OF_PART; number < end; number += STEP_OF_PART) {
+    for (u32 number = first_group + GROUP_ID; number < end; number += n_groups) {
         const u32 begin = number * ${chunk};
         const u32 size = n_entries - begin < ${chunk} ? n_entries - begin : ${chunk};
         ${caller.body()}
@@ -71,7 +71,7 @@ KERNEL(${wg_size}) list_stretches(
 </%def>
 
 KERNEL(${wg_size}) rank_entries(
-        const u32 part, const u32 n_parts, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_stretches,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_stretches,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT all_places,
         GLOBAL const u32* RESTRICT row_nodes, GLOBAL u16* RESTRICT ranks, GLOBAL u32* RESTRICT spans,
@@ -193,7 +193,7 @@ KERNEL(${wg_size}) place_nodes(
 }
 
 KERNEL(${wg_size}) sort_entries(
-        const u32 part, const u32 n_parts, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_stretches,
+        const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_stretches,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT all_places,
         GLOBAL const i32x2* RESTRICT all_quanta, GLOBAL const u32* RESTRICT row_nodes,

@@ -96,7 +96,7 @@ FN i64x2 quanta_of_staged(const staged_t entries, const u32 i, GLOBAL const i32x
     const u32 tree = GROUP_ID_Y, first = levels[step].first, count = levels[step].count;
     const u32 low = first_of_tree(nodes, first, count, tree), end = first_of_tree(nodes, first, count, tree + 1);
     const u32 wide = scale[tree].wide; /* only then rows are asked for */
-    for (u32 number = FIRST_OF_PART; number < n_stretches; number += STEP_OF_PART) {
+    for (u32 number = first_group + GROUP_ID; number < n_stretches; number += n_groups) {
         const u32 begin = number * ${chunk};
         const u32 size = n_entries - begin < ${chunk} ? n_entries - begin : ${chunk};
         if (low < end${f" && {wanted}" if wanted else ""}) {
