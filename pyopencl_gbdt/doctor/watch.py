@@ -57,7 +57,7 @@ class SelfTest:
 
     @property
     def passed(self) -> bool:
-        """Whether every default variant ran and gave the bits of its twin."""
+        """Whether every default variant ran and gave the known bits."""
         chosen = [case for case in self.cases if case["chosen"]]
         good = not any(case["problem"] for case in chosen)
         return bool(chosen) and good and not self.unfinished
@@ -188,6 +188,9 @@ def run_self_test(
         elif "fact" in line:
             run.facts[line["fact"]] = line["answer"]
             run.texts.append(line["text"])
+        elif "explained" in line:
+            case = next(case for case in run.cases if case["case"] == line["explained"])
+            case["problem"] = "\n".join(filter(None, [line["detail"], case["problem"]]))
         else:
             run.cases.append(line)
         run.seconds = time.monotonic() - begin

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import choose, runnable
-from pyopencl_gbdt.doctor import arithmetic, selftest
-from pyopencl_gbdt.errors import KernelBuildError
+from pyopencl_gbdt.doctor import arithmetic, known_results, primitive_cases, samples, selftest
+from pyopencl_gbdt.doctor.known_results import KnownResults
+from pyopencl_gbdt.errors import GBDTError, KernelBuildError
 
-SMALL = 200
+SMALL = samples.SIMULATED_SIZES[0]
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(selftest, "SIZES", (SMALL, 40))
+    monkeypatch.setattr(samples, "SIZES", samples.SIMULATED_SIZES)
 
 
 def results_of(device):
@@ -31,56 +32,130 @@ def test_everything_passes_and_what_is_needed_comes_first(device):
     for variant in runnable("histogram", device.caps):
         assert f"training binary:logistic: {variant.name}" in names
     assert f"training multi:softprob: {choose('histogram', device.caps).name}" in names
-    for kernel in ("scan", "segmented_scan", "segmented_reduce", "radix_sort", "compact"):
+    for kernel in primitive_cases.RESULTS:
         assert f"{kernel}: {choose(kernel, device.caps).name}" in names
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("scan", "segmented_reduce", "compact"),
-        pytest.param(
-            ("segmented_scan", "radix_sort", "stable_partition"), marks=pytest.mark.thorough
-        ),
-    ],
-)
-def test_primitives_that_err_are_named(device, monkeypatch, names):
-    """A twin that errs stands for the device that errs."""
+def erring(right, times=1000):
+    """Return a primitive or a training that errs in its last element so many times."""
+    left = iter(range(times))
 
-    def erring(right):
-        def wrong(values, *arguments, **options):
-            result = right(values, *arguments, **options)
-            (result[0] if isinstance(result, tuple) else result)[-1:] += 1
-            return result
+    def wrong(*arguments, **options):
+        results = {what: array.copy() for what, array in right(*arguments, **options).items()}
+        if next(left, None) is not None:
+            results[next(iter(results))][..., -1:] += 1
+        return results
 
-        return wrong
+    return wrong
 
+
+@pytest.fixture
+def only(monkeypatch):
+    """Call it with the kernels that are compared, if not all are."""
+
+    def be(*names):
+        usual = selftest.cases
+        monkeypatch.setattr(
+            selftest, "cases", lambda d: [case for case in usual(d) if case.kernel in names]
+        )
+
+    return be
+
+
+def test_primitives_that_err_are_named(device, monkeypatch, only):
+    names = ("scan", "compact")
     for name in names:
-        module = getattr(selftest, f"{name}_twin")
-        monkeypatch.setattr(module, name, erring(getattr(module, name)))
-    failed = [r for r in results_of(device) if r["problem"]]
-    assert sorted(r["case"].split(":")[0] for r in failed) == sorted(names)
-    for result in failed:
-        assert "differ, first at" in result["problem"]
-        assert " instead of " in result["problem"]
+        monkeypatch.setitem(primitive_cases.RESULTS, name, erring(primitive_cases.RESULTS[name]))
+    only(*names, "reduce")
+    lines = list(selftest.results(device))
+    failed = [line for line in lines if line.get("problem")]
+    assert sorted(line["case"].split(":")[0] for line in failed) == sorted(names)
+    for line in failed:
+        what, told = line["problem"].split(": digest ")
+        assert what in ("sums", "values")
+        assert " instead of " in told
+    explained = {line["explained"]: line["detail"] for line in lines if "explained" in line}
+    assert explained.keys() == {line["case"] for line in failed}
+    assert lines.index(failed[-1]) < len(lines) - 2 * len(failed)  # further runs come last
 
 
 def test_a_training_that_errs_is_named(device, monkeypatch):
-    right = selftest.to_xgboost_json
-    calls = iter(range(100))
-    monkeypatch.setattr(selftest, "to_xgboost_json", lambda e: right(e) + str(next(calls)))
-    failed = {r["case"].split(" ")[0] for r in results_of(device) if r["problem"]}
-    assert failed == {"training"}
+    monkeypatch.setattr(selftest, "arrays_of", erring(selftest.arrays_of))
+    (case, *_) = [c for c in selftest.cases(device) if c.kernel == "training binary:logistic"]
+    assert case.run().startswith("splits: digest ")
+    assert case.explain().startswith("splits: equally wrong when it ran again")
 
 
-def test_an_exception_is_a_result(device, monkeypatch):
+# -- what is told of a wrong result --------------------------------------------------------------
+def known(device, monkeypatch, run, n_others):
+    """Return a comparison of a made-up kernel with a made-up number of other variants."""
+    right = {"sums": np.arange(4, dtype=np.float32)}
+    digests = {"sums": known_results.digest(right["sums"])}
+    monkeypatch.setitem(known_results.DIGESTS, "made up", digests)
+    first = choose("scan", device.caps)
+    made = KnownResults("made up", lambda variant: run(right, variant is first), first, device.caps)
+    made.others = runnable("histogram", device.caps)[-n_others:] if n_others else []
+    return made, [other.name for other in made.others]
+
+
+def test_right_results_say_nothing(device, monkeypatch):
+    made, _ = known(device, monkeypatch, lambda right, first: right, 1)
+    assert (made.compare(), made.explain()) == ("", "")
+
+
+def test_what_is_right_the_second_time(device, monkeypatch):
+    once = erring(lambda right, first: right, 1)
+    made, _ = known(device, monkeypatch, once, 1)
+    assert made.compare().startswith("sums: digest ")
+    assert made.explain() == (
+        f"sums: 1 of 4 differ, first at 3: {np.float32(4)!r} instead of {np.float32(3)!r}; "
+        "right when it ran again"
+    )
+
+
+def test_what_another_variant_computes_right(device, monkeypatch):
+    def run(right, first):
+        return {"sums": right["sums"] + np.float32(first)}
+
+    made, names = known(device, monkeypatch, run, 1)
+    assert made.compare()
+    assert made.explain() == (
+        f"sums: 4 of 4 differ, first at 0: {np.float32(1)!r} instead of {np.float32(0)!r}; "
+        f"equally wrong when it ran again; {names[-1]} is right"
+    )
+
+
+@pytest.mark.parametrize("n_others", [0, 1])
+def test_what_is_wrong_everywhere(device, monkeypatch, n_others):
+    count = iter(range(10))
+    made, names = known(
+        device,
+        monkeypatch,
+        lambda right, first: {"sums": right["sums"] - next(count) - 1},
+        n_others,
+    )
+    assert made.compare()
+    others = "".join(f", and wrong in {name}" for name in names)
+    assert made.explain() == f"sums: otherwise wrong when it ran again{others}"
+
+
+def test_other_inputs_than_the_known_ones_are_no_fault_of_a_device(device, monkeypatch):
+    right = samples.elements
+    monkeypatch.setattr(samples, "elements", lambda n: right(n + 1))
+    with pytest.raises(GBDTError, match=r"makes other inputs \(floats\) on this machine"):
+        results_of(device)
+
+
+def test_an_exception_is_a_result(device, monkeypatch, only):
     def refuse(*arguments, **options):
         raise KernelBuildError("no such instruction\n" + "x" * 10_000)
 
-    monkeypatch.setattr(selftest, "radix_sort", refuse)
+    monkeypatch.setattr(primitive_cases, "radix_sort", refuse)
+    only("radix_sort", "scan")
     (failed,) = [r for r in results_of(device) if r["problem"]]
     assert failed["problem"].startswith("KernelBuildError: no such instruction")
+    assert failed["raised"]
     assert len(failed["problem"]) <= 4000
 
 
@@ -108,10 +183,10 @@ def test_samples_show_contraction():
 
 def test_first_difference():
     a = np.array([[0.0, 1.0], [np.nan, 2.0]], np.float32)
-    assert selftest.first_difference("x", a, a.copy()) == ""
+    assert known_results.first_difference("x", a, a.copy()) == ""
     b = a.copy()
     b[0, 0] = -0.0
-    assert selftest.first_difference("x", b, a).startswith("x: 1 of 4 differ, first at 0: ")
-    assert "float64" in selftest.first_difference("x", a.astype(np.float64), a)
-    assert "(4,)" in selftest.first_difference("x", a.reshape(-1), a)
-    assert selftest.first_difference("x", a[:0], a[:0]) == ""
+    assert known_results.first_difference("x", b, a).startswith("x: 1 of 4 differ, first at 0: ")
+    assert "float64" in known_results.first_difference("x", a.astype(np.float64), a)
+    assert "(4,)" in known_results.first_difference("x", a.reshape(-1), a)
+    assert known_results.first_difference("x", a[:0], a[:0]) == ""

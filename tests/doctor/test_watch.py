@@ -50,6 +50,18 @@ def test_a_worker_that_finds_a_difference(worker):
     assert watch.run_self_test(CPU, 20, print).passed  # of a variant that it does not get
 
 
+def test_what_explains_a_difference_stands_before_it(worker):
+    bad = ONE.replace('""', '"sums: digest 12 instead of 34"')
+    more = '{"explained": "scan", "detail": "right when it ran again"}'
+    worker(printing(bad, START % "false", more))
+    run = watch.run_self_test(CPU, 20, print)
+    (case,) = run.failed
+    assert case["problem"] == "right when it ran again\nsums: digest 12 instead of 34"
+    worker(printing(bad, START % "false") + "\nimport os; os.kill(os.getpid(), 9)")
+    (case,) = watch.run_self_test(CPU, 20, print).failed
+    assert case["problem"] == "sums: digest 12 instead of 34"
+
+
 def test_a_driver_that_crashes(worker):
     worker(printing(ONE, START % "true") + "\nimport os, signal; os.kill(os.getpid(), 11)")
     run = watch.run_self_test(CPU, 20, print)

@@ -25,6 +25,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, choose, open_device, runnable
 from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.doctor.primitive_cases import RESULTS
+from pyopencl_gbdt.doctor.samples import Elements
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.evaluation.auc import Curves
 from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
@@ -36,20 +37,18 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_codes, predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.reference import compact as compact_twin
 from pyopencl_gbdt.reference import ordered_statistics as statistics_twin
 from pyopencl_gbdt.reference import predict as predict_twin
-from pyopencl_gbdt.reference import radix_sort as sort_twin
 from pyopencl_gbdt.reference import scan as scan_twin
 from pyopencl_gbdt.reference import segmented_reduce as reduce_twin
 from pyopencl_gbdt.reference import segmented_scan as segmented_twin
-from pyopencl_gbdt.reference import stable_partition as partition_twin
 from pyopencl_gbdt.reference.auc import area_words
 from pyopencl_gbdt.reference.mean_loss import sum_words
 from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
+from tests.doctor.twins import TWINS
 from tests.portability.other_metrics import other_metric_checks
 from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, Problem, present, problem
 from tests.portability.workload import everything
@@ -100,34 +99,13 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
             got = primitives.segmented_reduce(device.upload(values), ends, op=op, variant=variant)
             twin = reduce_twin.segmented_reduce(values, ends, op=op)
             yield f"segmented_reduce {variant.name} {n} {op}", (got.get(), twin)
-    for n, variant in cases("radix_sort"):
-        keys, ids = elements(rng, n, np.float32, 0.1), np.arange(n, dtype=np.uint32)
-        on_device = device.upload(keys), device.upload(ids)
-        primitives.radix_sort(*on_device, variant=variant)
-        for name, got, twin in zip(
-            ("keys", "ids"), on_device, sort_twin.radix_sort(keys, ids), strict=True
-        ):
-            yield f"radix_sort {variant.name} {n} {name}", (got.get(), twin)
-    for n, variant in cases("compact"):
-        values, flags = elements(rng, n, np.int64), heads[n]
-        out, count = primitives.compact(
-            device.upload(values), device.upload(flags), variant=variant
-        )
-        got = out.get()[: int(count.get()[0])]
-        yield f"compact {variant.name} {n}", (got, compact_twin.compact(values, flags))
-    for n, variant in cases("stable_partition"):
-        values, flags, ends = elements(rng, n, np.uint32), heads[n], cuts(rng, n, 5)
-        out, count = primitives.stable_partition(
-            device.upload(values), device.upload(flags), ends, variant=variant
-        )
-        twins = partition_twin.stable_partition(values, flags, ends)
-        yield f"stable_partition {variant.name} {n} values", (out.get(), twins[0])
-        yield f"stable_partition {variant.name} {n} counts", (count.get(), twins[1])
     for kernel, results in RESULTS.items():
         for n, variant in cases(kernel):
-            numbers, ends = elements(rng, n, np.int32), cuts(rng, n, 9)
-            for what, got, wanted in results(device, numbers, ends, variant):
-                yield f"{kernel} {variant.name} {n} {what}", (got, wanted)
+            floats, integers = elements(rng, n, np.float32, 0.1), elements(rng, n, np.int32)
+            given = Elements(floats, integers, heads[n], cuts(rng, n, 9))
+            got, wanted = results(device, given, variant), TWINS[kernel](given)
+            for what, array in wanted.items():
+                yield f"{kernel} {variant.name} {n} {what}", (got[what], array)
     n = SIZES[size][-1]
     codes, hits = rng.integers(-1, 9, n).astype(np.int32), rng.integers(0, 2, (2, n), np.uint8)
     made = OrderedStatistics(device, hits, heads[n], ((0.5,), (0.25,)), 10, seed=3)

@@ -1,0 +1,95 @@
+"""What the comparisons of the doctor have to give, from the twins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.doctor import samples
+from pyopencl_gbdt.doctor.known_results import arrays_of, digest
+from pyopencl_gbdt.doctor.primitive_cases import (
+    N_BUCKETS,
+    buckets,
+    histogram_inputs,
+    summary_inputs,
+    wide,
+)
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.reference import quantile_summary
+from pyopencl_gbdt.reference.compact import compact
+from pyopencl_gbdt.reference.histogram import feature_histogram
+from pyopencl_gbdt.reference.multi_reduce import multi_reduce
+from pyopencl_gbdt.reference.multi_scan import multi_scan
+from pyopencl_gbdt.reference.predict import predict
+from pyopencl_gbdt.reference.radix_sort import radix_sort
+from pyopencl_gbdt.reference.reduce import reduce
+from pyopencl_gbdt.reference.run_length import run_length_encode
+from pyopencl_gbdt.reference.scan import scan
+from pyopencl_gbdt.reference.segmented_radix_sort import segmented_radix_sort
+from pyopencl_gbdt.reference.segmented_reduce import segmented_reduce
+from pyopencl_gbdt.reference.segmented_scan import segmented_scan
+from pyopencl_gbdt.reference.stable_partition import stable_partition
+from pyopencl_gbdt.reference.train import train_reference
+
+
+def _named(*names):
+    """Return a function that names the results of a twin."""
+    return lambda *results: dict(zip(names, results, strict=True))
+
+
+_pair = _named("keys", "values")
+
+
+def _histogram(x):
+    codes, pairs, rows = histogram_inputs(x.integers)
+    return {"sums": feature_histogram(codes, pairs, N_BUCKETS, rows)}
+
+
+def _quantile_summary(x):
+    built = quantile_summary.build(*summary_inputs(x.integers), x.offsets)
+    merged = quantile_summary.merge(quantile_summary.prune(built, N_BUCKETS), built)
+    return dict(zip(("values", "ranks", "offsets"), merged, strict=True))
+
+
+#: By kernel: a function of the elements, see ``doctor.samples``.
+TWINS = {
+    "scan": lambda x: {"sums": scan(x.floats)},
+    "reduce": lambda x: {"sum": reduce(x.floats)},
+    "segmented_scan": lambda x: {"sums": segmented_scan(x.floats, x.flags, inclusive=True)},
+    "segmented_reduce": lambda x: {"sums": segmented_reduce(x.floats, x.offsets)},
+    "radix_sort": lambda x: _pair(*radix_sort(x.floats, x.integers)),
+    "segmented_radix_sort": lambda x: _pair(
+        *segmented_radix_sort(x.integers, x.offsets, np.arange(x.integers.size, dtype=np.uint32))
+    ),
+    "compact": lambda x: {"values": compact(x.integers, x.flags)},
+    "stable_partition": lambda x: _named("values", "counts")(
+        *stable_partition(x.integers, x.flags, x.offsets)
+    ),
+    "run_length": lambda x: _named("keys", "lengths")(
+        *run_length_encode((x.integers & 1).astype(np.uint8))
+    ),
+    "multi_reduce": lambda x: {
+        "sums": multi_reduce(wide(x.integers), buckets(x.integers), N_BUCKETS)
+    },
+    "multi_scan": lambda x: {"sums": multi_scan(wide(x.integers), buckets(x.integers), N_BUCKETS)},
+    "histogram": _histogram,
+    "quantile_summary": _quantile_summary,
+}
+
+
+def trained(loss, data):
+    """Return the arrays of the twin's model, and its predictions."""
+    params = Parameters.from_dict(samples.parameters_of(loss))
+    model = train_reference(params, data.values, data.labels[loss], data.weight)
+    return {**arrays_of(model), "predictions": predict(model, data.values)}
+
+
+def digests_of_twins(n, n_rows):
+    """Yield (key, digest of every array) of the inputs and the results of a size."""
+    elements, rows = samples.elements(n), samples.rows(n_rows)
+    found = {samples.inputs_name(n, n_rows): samples.inputs(n, n_rows)}
+    for kernel, twin in TWINS.items():
+        found[samples.primitive_name(kernel, n)] = twin(elements)
+    for loss in samples.TRAININGS:
+        found[samples.training_name(loss, n_rows)] = trained(loss, rows)
+    for name, arrays in found.items():
+        yield name, {what: digest(array) for what, array in arrays.items()}
