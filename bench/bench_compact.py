@@ -9,7 +9,7 @@ import numpy as np
 from bench.common import Case, same, sample
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.primitives.compact import Compact
-from pyopencl_gbdt.reference import compact as twin
+from tests.reference import compact as twin
 
 
 def cases(device: Device, n: int, rng: np.random.Generator, variant: str) -> Iterator[Case]:

@@ -10,7 +10,7 @@ import numpy as np
 from bench.common import Case, same, sample
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.primitives.multi_reduce import MultiReduce
-from pyopencl_gbdt.reference import multi_reduce as twin
+from tests.reference import multi_reduce as twin
 
 
 def inputs(rng: np.random.Generator, n: int) -> Iterator[tuple[np.ndarray, np.ndarray, int, str]]:

@@ -11,7 +11,7 @@ from bench.bench_multi_reduce import inputs
 from bench.common import Case, same
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.primitives.multi_scan import MultiScan
-from pyopencl_gbdt.reference import multi_scan as twin
+from tests.reference import multi_scan as twin
 
 
 def cases(device: Device, n: int, rng: np.random.Generator, variant: str) -> Iterator[Case]:

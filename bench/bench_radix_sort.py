@@ -9,7 +9,7 @@ import numpy as np
 from bench.common import Case, same, same_sorted, sample
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
-from pyopencl_gbdt.reference import radix_sort as twin
+from tests.reference import radix_sort as twin
 
 #: Beyond so many keys the twin takes too long.
 _TWIN_KEYS = 2**24

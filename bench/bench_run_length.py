@@ -9,7 +9,7 @@ import numpy as np
 from bench.common import Case, same, sample
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.primitives.run_length import RunLength, UniqueByKey
-from pyopencl_gbdt.reference import run_length as twin
+from tests.reference import run_length as twin
 
 
 def cases(device: Device, n: int, rng: np.random.Generator, variant: str) -> Iterator[Case]:

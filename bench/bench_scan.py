@@ -9,7 +9,7 @@ import numpy as np
 from bench.common import Case, same, sample
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.primitives.scan import Scan
-from pyopencl_gbdt.reference import scan as twin
+from tests.reference import scan as twin
 
 KINDS = (
     (np.int32, "sum", False),

@@ -10,7 +10,7 @@ import numpy as np
 from bench.common import Case, same, sample
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.primitives.segmented_radix_sort import SegmentedRadixSort
-from pyopencl_gbdt.reference import segmented_radix_sort as twin
+from tests.reference import segmented_radix_sort as twin
 
 #: Beyond so many keys the twin takes too long.
 _TWIN_KEYS = 2**24

@@ -9,7 +9,7 @@ import numpy as np
 from bench.common import Case, same, sample
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.primitives.segmented_scan import SegmentedScan
-from pyopencl_gbdt.reference import segmented_scan as twin
+from tests.reference import segmented_scan as twin
 
 KINDS = (
     (np.int32, "flags"),

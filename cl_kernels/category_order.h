@@ -1,4 +1,4 @@
-/* category_order: the order of a categorical feature's levels. Twin: reference/category_split.py. */
+/* category_order: the order of a categorical feature's levels. Twin: tests/reference/category_split.py. */
 
 /* Sums of a node's rows at the levels of a feature. The histogram may leave the fullest code out. */
 typedef struct {

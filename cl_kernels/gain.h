@@ -1,4 +1,4 @@
-/* gain: score and weight of a node from its sums, in pairs of floats. Twin: reference/gain.py.
+/* gain: score and weight of a node from its sums, in pairs of floats. Twin: tests/reference/gain.py.
 
    Sums are given in quanta. The functions compute in units of 2^24 quanta, so that squares neither
    overflow nor underflow, whatever the target's unit is. `scale` converts results to real units.

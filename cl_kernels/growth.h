@@ -1,4 +1,4 @@
-/* growth: split a node. Twin: Grower of reference/grow.py. */
+/* growth: split a node. Twin: Grower of tests/reference/grow.py. */
 
 /* Index of the best of a node's candidates; it is invalid if all are. */
 FN u32 best_of(GLOBAL const candidate_t* mine, const u32 n) {

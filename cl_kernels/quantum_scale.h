@@ -1,5 +1,5 @@
 /* quantum_scale: the fixed point of gradients or of Hessians, from counts of their exponents.
-   Twin: scale_exponent in reference/gradients.py. */
+   Twin: scale_exponent in tests/reference/gradients.py. */
 
 FN u32 bit_length(u32 x) {
     u32 n = 0;

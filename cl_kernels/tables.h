@@ -1,4 +1,4 @@
-/* tables: symmetric trees, whose nodes of a level have one split. Twin: reference/symmetric.py.
+/* tables: symmetric trees, whose nodes of a level have one split. Twin: tests/reference/symmetric.py.
 
    A node's split is idle if a side has no rows, or too few: it gains nothing there, and both
    children keep the node's weight. */

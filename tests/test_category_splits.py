@@ -24,9 +24,9 @@ from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.reference.predict import predict
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
+from tests.reference.predict import predict
+from tests.reference.train import train_reference
 
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE

@@ -10,8 +10,8 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
+from tests.reference.train import train_reference
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True

@@ -17,8 +17,8 @@ from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.packed_bits import bits_of, pack, packed_bytes, unpack
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.stored import page_bytes
-from pyopencl_gbdt.reference.packed_bits import pack_bits
 from tests.compare import assert_same_bits
+from tests.reference.packed_bits import pack_bits
 
 #: Codes of the features; the last two need 8 bits and 9.
 CODES = np.array([1, 2, 3, 16, 17, 200, 256, 300])

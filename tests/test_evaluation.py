@@ -26,10 +26,10 @@ from pyopencl_gbdt.metrics.areas import Areas
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.profile import ROUNDS
-from pyopencl_gbdt.reference.auc import area_words
-from pyopencl_gbdt.reference.mean_loss import sum_words
 from pyopencl_gbdt.training.booster import Boosting
 from tests.conftest import TEST_DEVICE
+from tests.reference.auc import area_words
+from tests.reference.mean_loss import sum_words
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True

@@ -12,7 +12,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit import variants as fit_variants
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
+from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 from .switch_depth import switch_depth

@@ -13,9 +13,9 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference import feature_mask, sample
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
+from tests.reference import feature_mask, sample
+from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 from .higgs import load_higgs7k

@@ -19,9 +19,9 @@ from pyopencl_gbdt.device import discovery, forked, open_device
 from pyopencl_gbdt.errors import DataError, DeviceError, NoDeviceError
 from pyopencl_gbdt.prediction import host_walk, on_host
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.reference import predict as twin
 from tests.steps.test_predict import (
     SPECIAL,
     codes_of,

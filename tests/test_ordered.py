@@ -15,11 +15,11 @@ from pyopencl_gbdt.errors import MemoryPlanError, ModelFormatError, ParameterErr
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.reference.train import train_reference
 from tests.teams import trees_together
 from tests.test_checkpoint import DATA, PARAMS, crash, text_of
 from tests.test_reference_train import LOGISTIC, SQUARED, check, rows

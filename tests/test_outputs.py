@@ -21,9 +21,9 @@ from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.parameters.constraints import Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference import predict as predict_twin
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.memory_estimate import expected_layout
+from tests.reference import predict as predict_twin
+from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 from .higgs import load_higgs7k

@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset, GBDTRegressor, devices, train
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
+from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 

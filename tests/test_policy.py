@@ -15,8 +15,8 @@ from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Symmetric, policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
+from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 
@@ -190,18 +190,12 @@ def test_sizes(most_leaves):
 @pytest.mark.parametrize(
     ("name", "others"),
     [
-        ("leaf_wise", {"reference/grow.py"}),
-        (
-            "symmetric_trees",
-            {
-                "reference/train.py",
-                "training/tree_method.py",
-            },
-        ),
+        ("leaf_wise", set()),
+        ("symmetric_trees", {"training/tree_method.py"}),
     ],
 )
 def test_the_parameters_are_asked_in_one_place(name, others):
-    """And in the twin, which has its own, or of the data; all others ask the policy."""
+    """Or of the data; all others ask the policy."""
     asked = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")

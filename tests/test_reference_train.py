@@ -11,10 +11,10 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import find, runnable
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.predict import predict
-from pyopencl_gbdt.reference.train import train_reference
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.reference.predict import predict
+from tests.reference.train import train_reference
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True

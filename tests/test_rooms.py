@@ -82,13 +82,25 @@ def function():
     assert inside == {"pyopencl_gbdt.room.e"}
 
 
-def test_the_reference_is_only_a_reference(imported):
-    """Else a bug there would hide in the code and in its twin alike."""
-    room = f"{PACKAGE}.reference"
-    assert any(within(module, room) for module in imported)
+def test_the_package_imports_nothing_beside_it(imported):
+    """Neither its tests nor its benches are installed."""
     for module, names in imported.items():
-        if not within(module, room):
-            assert [name for name in names if within(name, room)] == [], module
+        assert [name for name in names if name.split(".")[0] in ("tests", "bench")] == [], module
+
+
+#: Rooms that launch kernels: a twin that imported from them would share their bugs.
+OF_KERNELS = ("device", "primitives", "fit", "gradients", "growth", "prediction", "training")
+
+
+def test_twins_share_no_code_with_kernels():
+    folder = ROOT.parent / "tests" / "reference"
+    twins = {
+        path: imports_of(path.read_text(encoding="utf-8"), "tests.reference.twin")
+        for path in folder.glob("*.py")
+    }
+    assert len(twins) > 40
+    for path, names in twins.items():
+        assert [name for name in names if room_of(name) in OF_KERNELS] == [], path.name
 
 
 def test_numerics_import_numpy_alone(imported):
@@ -123,7 +135,6 @@ ROOMS = (
     ("evaluation",),
     ("callbacks",),
     ("training",),
-    ("reference",),
     ("estimators",),
     ("dask",),
     ("doctor",),

@@ -16,8 +16,8 @@ from pyopencl_gbdt.device.opencl_source import POCL
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.portable_math import as_margin, finite
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.train import train
+from tests.reference.train import train_reference
 
 N_ROWS = 300
 RNG = np.random.default_rng(4)

@@ -16,7 +16,7 @@ from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_reader import SYMMETRIC_KEY
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
+from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 

@@ -19,12 +19,12 @@ from pyopencl_gbdt.model.tree import CATEGORY_SPLIT
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.reference.category_split import CategoryRule
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.predict import predict
-from pyopencl_gbdt.reference.symmetric_sets import set_borders
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
+from tests.reference.category_split import CategoryRule
+from tests.reference.gradients import Scale
+from tests.reference.predict import predict
+from tests.reference.symmetric_sets import set_borders
+from tests.reference.train import train_reference
 
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE

@@ -16,8 +16,8 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.quantize import quantized
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
+from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 

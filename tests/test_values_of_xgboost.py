@@ -12,7 +12,7 @@ from pyopencl_gbdt.callbacks import LearningRateScheduler
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
+from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
 

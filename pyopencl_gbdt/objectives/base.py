@@ -104,7 +104,7 @@ class Objective(ABC):
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
         """Return the gradients of a round; for ``given`` ones, the host twin of their kernels.
 
-        If gradients depend on earlier rounds, only ``reference`` has a twin.
+        If gradients depend on earlier rounds, only ``tests/reference`` has a twin.
 
         Parameters
         ----------

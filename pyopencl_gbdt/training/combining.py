@@ -398,7 +398,7 @@ class Combining:
         return self._scored.attributes()
 
     def _table(self, parts: Combination) -> LevelTable:
-        """Count the levels of a combination, as ``reference.combination.level_table`` does."""
+        """Count the levels of a combination, as its twin does."""
         if parts not in self._tables:
             codes = self._new[0]
             self._combined.of(parts, codes)

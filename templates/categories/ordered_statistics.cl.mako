@@ -7,7 +7,7 @@
 ##   flags     1 1 0 1 1          plane 0: 1 for rows that count; others: 1 where their target is hit
 ##   running   0 1 2 2 3          sums of the flags before; minus that of `begins`: of the same level
 ##
-## A Python class sorts between these kernels, and scans. Twin: reference/ordered_statistics.py.
+## A Python class sorts between these kernels, and scans. Twin: tests/reference/ordered_statistics.py.
 ##
 ## params: wg_size
 <%page args="wg_size"/>

@@ -7,7 +7,7 @@
 ##   sums        gradients G, Hessians H and squares Q of each cell              `add_up`
 ##   score       sum of (G^2 - Q) / (H + ridge): 0 on average where levels tell nothing   `score`
 ##
-## All numbers are integers, so every device finds the same scores. Twin: reference/pair_scores.py.
+## All numbers are integers, so every device finds the same scores. Twin: tests/reference/pair_scores.py.
 ##
 ## params: wg_size; alone (a pair's rows are added up by one work-item, without atomics)
 <%page args="wg_size, alone"/>

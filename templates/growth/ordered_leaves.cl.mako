@@ -19,7 +19,7 @@
 ##   set_leaves     the tree's leaves take the values of the last model
 ##   add_entries    every entry's margin += the value of its leaf
 ##
-##   Work-group i takes a share of the entries of model i % n_models. Twin: reference/ordered_leaves.py.
+##   Work-group i takes a share of the entries of model i % n_models. Twin: tests/reference/ordered_leaves.py.
 ##
 ## params: wg_size; loss, weighted, sampled as in `gradients`; cells, nodes whose sums lie in local memory;
 ##         code, categories as in `renew_leaves`; walk, chunk as in `update_margins`

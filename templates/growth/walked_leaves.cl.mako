@@ -7,7 +7,7 @@
 ##   value_leaves  weight and value of every leaf from these sums, within its bounds; clears the sums
 ##   add_leaves    margin[row] += value of leaves[tree, row]
 ##
-##   Twin: reference/walked_leaves.py.
+##   Twin: tests/reference/walked_leaves.py.
 ##
 ## params: wg_size; cells, nodes whose sums lie in local memory; code, categories as in `renew_leaves`
 <%page args="wg_size, cells, code, categories"/>

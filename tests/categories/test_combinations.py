@@ -18,13 +18,13 @@ from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Tree, dump_text, to_json
-from pyopencl_gbdt.reference.combination import combination_codes, level_table
 from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.greedy import Greedy
 from pyopencl_gbdt.training.preparing import prepare
 from pyopencl_gbdt.training.with_statistics import prepared_on
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.reference.combination import combination_codes, level_table
 
 
 def data_of(n, seed=2):

@@ -10,8 +10,8 @@ import pytest
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.numerics.row_orders import drawn_order
 from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
-from pyopencl_gbdt.reference.ordered_statistics import ordered_statistics
 from tests.compare import assert_same_bits
+from tests.reference.ordered_statistics import ordered_statistics
 
 PRIORS = (0.0, 0.5, 1.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.categories.pair_scores import PairScores
-from pyopencl_gbdt.reference.pair_scores import pair_scores
+from tests.reference.pair_scores import pair_scores
 
 N_LEVELS = (6, 30, 2, 900)
 

@@ -23,10 +23,10 @@ from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.reference.combination import level_table
 from pyopencl_gbdt.training.with_statistics import replaced
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.reference.combination import level_table
 
 CASES = {
     "binary": {"objective": "binary:logistic"},

@@ -10,13 +10,13 @@ from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.gradients import choose_scale, quantize
-from pyopencl_gbdt.reference.predict import leaf_of
-from pyopencl_gbdt.reference.walked_leaves import walked_weights
 from pyopencl_gbdt.training.with_statistics import replaced
 from tests.categories.test_statistics import columns_of
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.reference.gradients import choose_scale, quantize
+from tests.reference.predict import leaf_of
+from tests.reference.walked_leaves import walked_weights
 
 OPTIMISED = True
 PARAMS = {

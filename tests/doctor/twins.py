@@ -14,21 +14,21 @@ from pyopencl_gbdt.doctor.primitive_cases import (
     wide,
 )
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference import quantile_summary
-from pyopencl_gbdt.reference.compact import compact
-from pyopencl_gbdt.reference.histogram import feature_histogram
-from pyopencl_gbdt.reference.multi_reduce import multi_reduce
-from pyopencl_gbdt.reference.multi_scan import multi_scan
-from pyopencl_gbdt.reference.predict import predict
-from pyopencl_gbdt.reference.radix_sort import radix_sort
-from pyopencl_gbdt.reference.reduce import reduce
-from pyopencl_gbdt.reference.run_length import run_length_encode
-from pyopencl_gbdt.reference.scan import scan
-from pyopencl_gbdt.reference.segmented_radix_sort import segmented_radix_sort
-from pyopencl_gbdt.reference.segmented_reduce import segmented_reduce
-from pyopencl_gbdt.reference.segmented_scan import segmented_scan
-from pyopencl_gbdt.reference.stable_partition import stable_partition
-from pyopencl_gbdt.reference.train import train_reference
+from tests.reference import quantile_summary
+from tests.reference.compact import compact
+from tests.reference.histogram import feature_histogram
+from tests.reference.multi_reduce import multi_reduce
+from tests.reference.multi_scan import multi_scan
+from tests.reference.predict import predict
+from tests.reference.radix_sort import radix_sort
+from tests.reference.reduce import reduce
+from tests.reference.run_length import run_length_encode
+from tests.reference.scan import scan
+from tests.reference.segmented_radix_sort import segmented_radix_sort
+from tests.reference.segmented_reduce import segmented_reduce
+from tests.reference.segmented_scan import segmented_scan
+from tests.reference.stable_partition import stable_partition
+from tests.reference.train import train_reference
 
 
 def _named(*names):

@@ -17,10 +17,10 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.model import Ensemble, dump_text, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.reference.predict import predict
 from tests.conftest import TEST_DEVICE
 from tests.fuzz.formats import Format
 from tests.fuzz.mutations import mutate
+from tests.reference.predict import predict
 
 #: A value in the place of another.
 STRANGE = (

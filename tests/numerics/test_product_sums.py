@@ -15,8 +15,8 @@ from pyopencl_gbdt.numerics.product_sums import (
     sum_of,
     sum_words,
 )
-from pyopencl_gbdt.reference.mean_loss import sum_words as twin
 from tests.compare import assert_same_bits
+from tests.reference.mean_loss import sum_words as twin
 
 
 def exact(loss, weight):

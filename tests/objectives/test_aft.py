@@ -14,11 +14,11 @@ from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.objectives.aft import log_bounds
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.objectives.given import device_gradients
 from tests.objectives.survival_samples import times, veterans
+from tests.reference.train import train_reference
 
 CASES = [(name, scale) for name in ("normal", "logistic", "extreme") for scale in (1.0, 0.4, 2.5)]
 

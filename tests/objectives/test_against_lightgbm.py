@@ -7,9 +7,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.metrics import get_metric
-from pyopencl_gbdt.reference.predict import leaf_of
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import LIGHTGBM, few_values
+from tests.reference.predict import leaf_of
 
 lightgbm = pytest.importorskip("lightgbm")
 #: Our names of parameters, and LightGBM's.

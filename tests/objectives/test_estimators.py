@@ -12,9 +12,9 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import LOSSES, ONE_OUTPUT, few_values, name_of
+from tests.reference.train import train_reference
 
 REGRESSION = [case for case in ONE_OUTPUT if not case[0].startswith("binary:")]
 BINARY = [case for case in LOSSES if case[0].startswith("binary:")]

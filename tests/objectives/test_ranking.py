@@ -15,9 +15,9 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.objectives.query_tables import query_tables
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.host_gradients import host_gradients
-from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
+from tests.reference.host_gradients import host_gradients
+from tests.reference.train import train_reference
 
 NAMES = ("rank:ndcg", "rank:map", "rank:pairwise")
 MEAN = {"lambdarank_pair_method": "mean"}

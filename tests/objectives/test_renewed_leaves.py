@@ -15,11 +15,11 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.predict import leaf_of
-from pyopencl_gbdt.reference.train import train_reference
 from tests.conftest import TEST_DEVICE
 from tests.objectives.quantile_leaves import MEDIAN, QUANTILE, train_xgboost
 from tests.objectives.samples import few_values
+from tests.reference.predict import leaf_of
+from tests.reference.train import train_reference
 from tests.test_reference_train import rows
 
 RENEWED = [name for name, objective in OBJECTIVES.items() if objective.renews]

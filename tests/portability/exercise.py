@@ -37,14 +37,6 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_codes, predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.reference import ordered_statistics as statistics_twin
-from pyopencl_gbdt.reference import predict as predict_twin
-from pyopencl_gbdt.reference import scan as scan_twin
-from pyopencl_gbdt.reference import segmented_reduce as reduce_twin
-from pyopencl_gbdt.reference import segmented_scan as segmented_twin
-from pyopencl_gbdt.reference.auc import area_words
-from pyopencl_gbdt.reference.mean_loss import sum_words
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
@@ -53,6 +45,14 @@ from tests.portability.other_metrics import other_metric_checks
 from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, Problem, present, problem
 from tests.portability.workload import everything
 from tests.primitives.samples import cuts, elements
+from tests.reference import ordered_statistics as statistics_twin
+from tests.reference import predict as predict_twin
+from tests.reference import scan as scan_twin
+from tests.reference import segmented_reduce as reduce_twin
+from tests.reference import segmented_scan as segmented_twin
+from tests.reference.auc import area_words
+from tests.reference.mean_loss import sum_words
+from tests.reference.train import train_reference
 from tests.steps.evaluated import evaluated, weights_of
 from tests.steps.evaluated import run as run_metric
 from tests.switch_depth import switch_depth

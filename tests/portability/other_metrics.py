@@ -17,10 +17,10 @@ from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.numerics.portable_math import portable_exp
 from pyopencl_gbdt.objectives.cox import Cox
 from pyopencl_gbdt.objectives.softmax import softmax
-from pyopencl_gbdt.reference import ranking_metric as ranking_twin
-from pyopencl_gbdt.reference.cox_metric import cox_words
-from pyopencl_gbdt.reference.mean_loss import sum_words
 from tests.primitives.samples import cuts
+from tests.reference import ranking_metric as ranking_twin
+from tests.reference.cox_metric import cox_words
+from tests.reference.mean_loss import sum_words
 from tests.steps.evaluated import evaluated, run
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.compact import Compact, compact
-from pyopencl_gbdt.reference import compact as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import many_groups, run_without_waiting
 from tests.primitives.samples import any_bits, edge_sizes
+from tests.reference import compact as twin
 
 KERNEL = "compact"
 DTYPES = [np.uint32, np.int32, np.float32, np.int64]

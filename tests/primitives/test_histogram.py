@@ -11,10 +11,10 @@ from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.histogram import CodeHistogram, histogram
 from pyopencl_gbdt.primitives.histogram_plan import BY_RANGES
-from pyopencl_gbdt.reference.histogram import feature_histogram as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import run_without_waiting
 from tests.primitives.samples import any_bits
+from tests.reference.histogram import feature_histogram as twin
 
 KERNEL = "histogram"
 #: 257 bins take two bytes, 65535 several ranges; 256 are the most of a byte.

@@ -8,11 +8,11 @@ import pytest
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.multi_reduce import multi_reduce
 from pyopencl_gbdt.primitives.multi_scan import MultiScan, multi_scan
-from pyopencl_gbdt.reference import multi_scan as twin
 from tests.compare import assert_same_bits
 from tests.primitives.bucket_cases import FORMS, edges, many, values_of, with_none
 from tests.primitives.running import many_groups, narrow, run_without_waiting
 from tests.primitives.samples import any_bits
+from tests.reference import multi_scan as twin
 
 KERNEL = "multi_scan"
 #: Both widths of buckets meet pairs, the widest values; int32 and uint32 have one kernel.

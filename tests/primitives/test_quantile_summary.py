@@ -19,11 +19,11 @@ from pyopencl_gbdt.primitives.quantile_summary import (
     merge,
     prune,
 )
-from pyopencl_gbdt.reference import quantile_summary as twin
 from tests.compare import assert_same_bits
 from tests.primitives import samples
 from tests.primitives.running import many_groups, narrow, run_without_waiting
 from tests.primitives.samples import edge_sizes, floats
+from tests.reference import quantile_summary as twin
 
 KERNEL = "quantile_summary"
 PARTS = ("values", "ranks", "offsets")

@@ -17,11 +17,11 @@ from pyopencl_gbdt.primitives.radix_sort import (
     RadixSort,
     radix_sort,
 )
-from pyopencl_gbdt.reference import radix_sort as twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.primitives.running import many_groups, narrow, run_without_waiting
 from tests.primitives.samples import any_bits, edge_sizes, floats
+from tests.reference import radix_sort as twin
 
 KERNEL = "radix_sort"
 #: Key, value, descending, first bit, bit behind the last: every dtype, width and kind of range.

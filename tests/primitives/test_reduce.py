@@ -7,7 +7,6 @@ import pytest
 
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.reduce import REDUCE_TILE, Reduce, reduce
-from pyopencl_gbdt.reference import reduce as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import check_refusals, narrow, run_without_waiting
 from tests.primitives.samples import (
@@ -18,6 +17,7 @@ from tests.primitives.samples import (
     floats,
     special_floats,
 )
+from tests.reference import reduce as twin
 
 KERNEL = "reduce"
 

@@ -12,10 +12,10 @@ from pyopencl_gbdt.primitives.run_length import (
     run_length_encode,
     unique_by_key,
 )
-from pyopencl_gbdt.reference import run_length as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import many_groups, run_without_waiting
 from tests.primitives.samples import SPECIAL_BITS, any_bits, edge_sizes
+from tests.reference import run_length as twin
 
 KERNEL = "run_length"
 DTYPES = [np.uint8, np.uint32, np.int32, np.float32, np.int64]

@@ -10,7 +10,6 @@ import pytest
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.primitives.checks import TILE
 from pyopencl_gbdt.primitives.scan import Scan, scan
-from pyopencl_gbdt.reference import scan as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import check_refusals, narrow, run_without_waiting
 from tests.primitives.samples import (
@@ -21,6 +20,7 @@ from tests.primitives.samples import (
     floats,
     special_floats,
 )
+from tests.reference import scan as twin
 
 KERNEL = "scan"
 #: Looking back takes one level, whatever the size.

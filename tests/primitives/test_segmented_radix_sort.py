@@ -10,10 +10,10 @@ import pytest
 
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.segmented_radix_sort import SegmentedRadixSort, segmented_radix_sort
-from pyopencl_gbdt.reference import segmented_radix_sort as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import narrow, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, floats
+from tests.reference import segmented_radix_sort as twin
 
 KERNEL = "segmented_radix_sort"
 DTYPES = [np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64]

@@ -11,10 +11,10 @@ from pyopencl_gbdt.primitives.segmented_reduce import (
     SegmentedReduce,
     segmented_reduce,
 )
-from pyopencl_gbdt.reference import segmented_reduce as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import narrow, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, edge_sizes, elements, floats
+from tests.reference import segmented_reduce as twin
 
 KERNEL = "segmented_reduce"
 DTYPES = [np.int32, np.uint32, np.int64, np.float32]

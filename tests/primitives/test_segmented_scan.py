@@ -12,10 +12,10 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.checks import TILE
 from pyopencl_gbdt.primitives.scan import scan
 from pyopencl_gbdt.primitives.segmented_scan import SegmentedScan, segmented_scan
-from pyopencl_gbdt.reference import segmented_scan as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import narrow, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, edge_sizes, elements, floats
+from tests.reference import segmented_scan as twin
 
 KERNEL = "segmented_scan"
 #: Looking back takes one level, whatever the size.

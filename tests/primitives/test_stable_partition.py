@@ -9,10 +9,10 @@ import pytest
 
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.primitives.stable_partition import StablePartition, stable_partition
-from pyopencl_gbdt.reference import stable_partition as twin
 from tests.compare import assert_same_bits
 from tests.primitives.running import many_groups, run_without_waiting
 from tests.primitives.samples import any_bits, cuts, edge_sizes
+from tests.reference import stable_partition as twin
 
 KERNEL = "stable_partition"
 DTYPES = [np.uint32, np.int32, np.float32, np.int64]

@@ -17,8 +17,8 @@ from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.primitives.tiled_codes import upload_tiles
-from pyopencl_gbdt.reference.gradients import words
-from pyopencl_gbdt.reference.tiles import tile
+from tests.reference.gradients import words
+from tests.reference.tiles import tile
 
 
 def make_layout(bins: Sequence[int], missing: Sequence[bool]) -> Layout:

@@ -15,12 +15,12 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.approx import bin_ends
-from pyopencl_gbdt.reference.gradients import words
-from pyopencl_gbdt.reference.train import train_reference
 from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.reference.approx import bin_ends
+from tests.reference.gradients import words
+from tests.reference.train import train_reference
 
 WG_SIZES = (1, 64, 256)
 WG_SIZES_CPU = (1, 64)

@@ -10,8 +10,8 @@ import pytest
 from pyopencl_gbdt.evaluation.auc import Curves
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.numerics.curve_units import signed_weights, weight_power
-from pyopencl_gbdt.reference.auc import area_words
 from tests.compare import assert_same_bits
+from tests.reference.auc import area_words
 from tests.steps.evaluated import evaluated, run, weights_of
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]

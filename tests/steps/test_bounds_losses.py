@@ -12,8 +12,8 @@ from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.mean_loss import sum_words
 from tests.compare import assert_same_bits
+from tests.reference.mean_loss import sum_words
 from tests.steps.evaluated import evaluated, run, weights_of
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]

@@ -12,10 +12,10 @@ from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.metrics.areas import ClassAreas
 from pyopencl_gbdt.objectives.softmax import softmax
-from pyopencl_gbdt.reference.auc import area_words
-from pyopencl_gbdt.reference.mean_loss import sum_words
 from tests.compare import assert_same_bits
 from tests.device.plausible import MEANS_OF_CLASSES
+from tests.reference.auc import area_words
+from tests.reference.mean_loss import sum_words
 from tests.steps.evaluated import evaluated, run, weights_of
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]

@@ -13,8 +13,8 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows, most_nodes
 from pyopencl_gbdt.numerics.portable_math import to_quanta
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.histogram import histogram
 from tests.compare import assert_same_bits
+from tests.reference.histogram import histogram
 from tests.steps.builders import (
     level_nodes,
     make_layout,

@@ -12,8 +12,8 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.columns import goes_left, move_entries
 from tests.compare import assert_same_bits
+from tests.reference.columns import goes_left, move_entries
 from tests.steps.builders import (
     entries_of,
     level_nodes,

@@ -12,8 +12,8 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.numerics.planes import plane_bits
 from pyopencl_gbdt.numerics.portable_math import portable_exp
 from pyopencl_gbdt.objectives.cox import Cox
-from pyopencl_gbdt.reference.cox_metric import cox_words, losses, planes_of
 from tests.compare import assert_same_bits
+from tests.reference.cox_metric import cox_words, losses, planes_of
 from tests.steps.evaluated import evaluated, run
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]

@@ -12,12 +12,12 @@ from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.exact import best_split_of_entries
-from pyopencl_gbdt.reference.gain import make_rule
-from pyopencl_gbdt.reference.gradients import words
-from pyopencl_gbdt.reference.histogram import histogram
-from pyopencl_gbdt.reference.split import best_split
 from tests.compare import assert_same_bits
+from tests.reference.exact import best_split_of_entries
+from tests.reference.gain import make_rule
+from tests.reference.gradients import words
+from tests.reference.histogram import histogram
+from tests.reference.split import best_split
 from tests.steps.builders import (
     entries_of,
     level_nodes,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.numerics.portable_math import df_add, df_neg
-from pyopencl_gbdt.reference.gain import make_rule, node_weight, score
-from pyopencl_gbdt.reference.gradients import Scale
+from tests.reference.gain import make_rule, node_weight, score
+from tests.reference.gradients import Scale
 
 N = 2000
 SCALE = Scale(24, 29, wide=False, weight_shift=3)

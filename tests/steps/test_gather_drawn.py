@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.primitives.block_order import BlockOrder
-from pyopencl_gbdt.reference.gather_drawn import gather_drawn
 from tests.compare import assert_same_bits
+from tests.reference.gather_drawn import gather_drawn
 
 WG_SIZES, WG_SIZES_CPU = (16, 256), (1, 64)
 N_BLOCKS = 4

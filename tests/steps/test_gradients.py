@@ -13,9 +13,9 @@ from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.reference import gradients as twin
 from tests.compare import assert_same_bits
 from tests.objectives.samples import PER_ROW, label_of, name_of
+from tests.reference import gradients as twin
 from tests.steps.builders import make_layout, make_workspace, spoil
 
 SQUARED, LOGISTIC = "reg:squarederror", "binary:logistic"

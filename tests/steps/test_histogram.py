@@ -11,9 +11,9 @@ from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.primitives.histogram_kernel import block_ranges, code_ranges
 from pyopencl_gbdt.primitives.histogram_plan import BY_RANGES
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.histogram import histogram as twin
 from tests.compare import assert_same_bits
+from tests.reference.gradients import Scale
+from tests.reference.histogram import histogram as twin
 from tests.steps.builders import (
     fullest_cells,
     level_nodes,

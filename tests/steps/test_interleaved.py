@@ -11,9 +11,9 @@ from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.columns import goes_left
-from pyopencl_gbdt.reference.interleaved import entries_by_node, pieces_of_stretches
 from tests.compare import assert_same_bits
+from tests.reference.columns import goes_left
+from tests.reference.interleaved import entries_by_node, pieces_of_stretches
 from tests.steps.builders import (
     entries_of,
     level_nodes,

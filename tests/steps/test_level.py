@@ -11,11 +11,11 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.gain import score
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.grow import Grower, Node
-from pyopencl_gbdt.reference.split import Candidate
 from tests.compare import assert_same_bits
+from tests.reference.gain import score
+from tests.reference.gradients import Scale
+from tests.reference.grow import Grower, Node
+from tests.reference.split import Candidate
 from tests.steps.builders import (
     level_nodes,
     make_layout,

@@ -13,9 +13,9 @@ from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.product_sums import INFINITE, UNDEFINED
 from pyopencl_gbdt.objectives import OBJECTIVES
-from pyopencl_gbdt.reference.mean_loss import sum_words
 from tests.compare import assert_same_bits
 from tests.device.plausible import MEANS
+from tests.reference.mean_loss import sum_words
 from tests.steps.evaluated import evaluated, run, weights_of
 from tests.test_metrics import drawn
 

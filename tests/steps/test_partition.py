@@ -10,8 +10,8 @@ from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.partition import PartitionByCodes
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.partition import goes_left, partition
 from tests.compare import assert_same_bits
+from tests.reference.partition import goes_left, partition
 from tests.steps.builders import (
     level_nodes,
     make_layout,

@@ -12,8 +12,8 @@ from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 from pyopencl_gbdt.prediction import margins as prediction
 from pyopencl_gbdt.prediction import packing, predict, set_keys
-from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
+from tests.reference import predict as twin
 
 KERNEL = "predict"
 #: Thresholds and values that break careless comparisons.

@@ -12,8 +12,8 @@ from pyopencl_gbdt.prediction import margins as prediction
 from pyopencl_gbdt.prediction import packing, predict_codes
 from pyopencl_gbdt.prediction.code_trees import ABOVE_ALL, TOP
 from pyopencl_gbdt.prediction.predict_codes import CodeWalk, plan_codes
-from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
+from tests.reference import predict as twin
 
 from .test_predict import SPECIAL, check_ids, model_of, random_tree, tree_of
 from .test_predict_tables import some_values

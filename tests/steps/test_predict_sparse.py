@@ -12,9 +12,9 @@ from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction import margins as prediction
 from pyopencl_gbdt.prediction import packing, predict_sparse
-from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.reference import predict as twin
 from tests.steps.test_predict import SPECIAL, check_ids, ensemble
 
 KERNEL = "predict_sparse"

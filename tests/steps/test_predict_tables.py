@@ -13,8 +13,8 @@ from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.prediction import margins as prediction
 from pyopencl_gbdt.prediction import packing, predict_sparse
 from pyopencl_gbdt.prediction.predict_tables import TableWalk, plan_tables
-from pyopencl_gbdt.reference import predict as twin
 from tests.compare import assert_same_bits
+from tests.reference import predict as twin
 
 from .test_predict import SPECIAL, check, check_ids, codes_of, model_of, tree_of, with_sets
 from .test_predict_sparse import rows_of

@@ -8,8 +8,8 @@ import pytest
 from pyopencl_gbdt.numerics.portable_math import ordered as twin_ordered
 from pyopencl_gbdt.pages import cuts as cut_points
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.reference import quantize as twin
 from tests.compare import assert_same_bits
+from tests.reference import quantize as twin
 
 KERNEL = "quantize"
 LARGEST = np.finfo(np.float32).max

@@ -10,8 +10,8 @@ import pytest
 from pyopencl_gbdt.evaluation.ranking_metric import RankingMetrics
 from pyopencl_gbdt.metrics import get_metric, ranked_of
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.ranking_metric import parts, ranked_words
 from tests.compare import assert_same_bits
+from tests.reference.ranking_metric import parts, ranked_words
 from tests.steps.evaluated import evaluated, run
 from tests.test_ranking_metrics import NAMES, drawn
 

@@ -15,9 +15,9 @@ from pyopencl_gbdt.numerics.quantiles import fraction_of, quantile
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.renew_leaves import residuals
 from tests.compare import assert_same_bits
+from tests.reference.gradients import Scale
+from tests.reference.renew_leaves import residuals
 from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
 from tests.steps.test_update_margins import random_trees
 

@@ -11,8 +11,8 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference import sample
 from tests.compare import assert_same_bits
+from tests.reference import sample
 from tests.steps.builders import make_layout, make_workspace, random_codes
 
 WG_SIZES, WG_SIZES_CPU = (16, 64, 256), (1, 64)

@@ -11,11 +11,11 @@ from pyopencl_gbdt.dtypes import NO_SCORE
 from pyopencl_gbdt.fit import variants as fit_variants
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.numerics.portable_math import to_quanta
-from pyopencl_gbdt.reference.gain import make_rule, weight_in_units
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.histogram import histogram
-from pyopencl_gbdt.reference.split import best_split
 from tests.compare import assert_same_bits
+from tests.reference.gain import make_rule, weight_in_units
+from tests.reference.gradients import Scale
+from tests.reference.histogram import histogram
+from tests.reference.split import best_split
 from tests.steps.builders import (
     fullest_cells,
     level_nodes,

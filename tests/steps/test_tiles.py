@@ -11,11 +11,11 @@ from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.pages import cuts, tiles
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.primitives.tiled_codes import tile_begins
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.histogram import histogram as dense_twin
-from pyopencl_gbdt.reference.quantize import encode
-from pyopencl_gbdt.reference.tiles import tile, tiled_histogram
 from tests.compare import assert_same_bits
+from tests.reference.gradients import Scale
+from tests.reference.histogram import histogram as dense_twin
+from tests.reference.quantize import encode
+from tests.reference.tiles import tile, tiled_histogram
 from tests.steps.builders import (
     level_nodes,
     make_layout,

@@ -10,10 +10,10 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.update_margins import UpdateMargins
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.partition import goes_left, partition
-from pyopencl_gbdt.reference.update_margins import add_leaves
 from tests.compare import assert_same_bits
+from tests.reference.gradients import Scale
+from tests.reference.partition import goes_left, partition
+from tests.reference.update_margins import add_leaves
 from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
 
 KERNEL = "update_margins"

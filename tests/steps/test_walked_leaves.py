@@ -11,9 +11,9 @@ from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.walked_leaves import leaves_of, walked_weights
 from tests.compare import assert_same_bits
+from tests.reference.gradients import Scale
+from tests.reference.walked_leaves import leaves_of, walked_weights
 from tests.steps.builders import (
     make_layout,
     make_workspace,

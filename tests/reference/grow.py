@@ -25,15 +25,15 @@ from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import RISING, Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
-from pyopencl_gbdt.reference.approx import merge_bins
-from pyopencl_gbdt.reference.category_split import (
+from tests.reference.approx import merge_bins
+from tests.reference.category_split import (
     CategoryRule,
     best_category_split,
     better,
     level_cells,
 )
-from pyopencl_gbdt.reference.feature_mask import chosen, may_follow
-from pyopencl_gbdt.reference.gain import (
+from tests.reference.feature_mask import chosen, may_follow
+from tests.reference.gain import (
     Rule,
     in_units,
     make_rule,
@@ -41,10 +41,10 @@ from pyopencl_gbdt.reference.gain import (
     score,
     weight_in_units,
 )
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.histogram import histogram
-from pyopencl_gbdt.reference.partition import goes_left, partition
-from pyopencl_gbdt.reference.split import Candidate, best_split
+from tests.reference.gradients import Scale
+from tests.reference.histogram import histogram
+from tests.reference.partition import goes_left, partition
+from tests.reference.split import Candidate, best_split
 
 I64 = npt.NDArray[np.int64]
 _ZERO = np.float32(0)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import DF, df_add
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.reference.gain import Rule, score, weight_in_units
+from tests.reference.gain import Rule, score, weight_in_units
 
 I64 = npt.NDArray[np.int64]
 

@@ -17,16 +17,16 @@ from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference import quantize
-from pyopencl_gbdt.reference.gradients import choose_scale
-from pyopencl_gbdt.reference.gradients import quantize as quantize_gradients
-from pyopencl_gbdt.reference.grow import Grower, Node, Rank, to_tree
-from pyopencl_gbdt.reference.host_gradients import host_gradients
-from pyopencl_gbdt.reference.ordered_leaves import OrderedLeaves
-from pyopencl_gbdt.reference.renew_leaves import renew_leaves, residuals
-from pyopencl_gbdt.reference.sample import factors
-from pyopencl_gbdt.reference.symmetric import SymmetricGrower
-from pyopencl_gbdt.reference.update_margins import add_leaves
+from tests.reference import quantize
+from tests.reference.gradients import choose_scale
+from tests.reference.gradients import quantize as quantize_gradients
+from tests.reference.grow import Grower, Node, Rank, to_tree
+from tests.reference.host_gradients import host_gradients
+from tests.reference.ordered_leaves import OrderedLeaves
+from tests.reference.renew_leaves import renew_leaves, residuals
+from tests.reference.sample import factors
+from tests.reference.symmetric import SymmetricGrower
+from tests.reference.update_margins import add_leaves
 
 F32 = npt.NDArray[np.float32]
 #: Enough bins for every distinct value.

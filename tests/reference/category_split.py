@@ -22,9 +22,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered, to_quanta
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.gain import Rule, in_units, make_rule
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.split import Candidate, best_of
+from tests.reference.gain import Rule, in_units, make_rule
+from tests.reference.gradients import Scale
+from tests.reference.split import Candidate, best_of
 
 I64 = npt.NDArray[np.int64]
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.numerics.portable_math import DF, df_add, df_neg, scale_by, to_quanta
 from pyopencl_gbdt.parameters.constraints import RISING
-from pyopencl_gbdt.reference.category_split import level_cells
-from pyopencl_gbdt.reference.gain import Rule, make_rule, score, weight_in_units
-from pyopencl_gbdt.reference.grow import _LEAST_GAIN, Grower, Node, _finite, leaf_value
-from pyopencl_gbdt.reference.split import Candidate
-from pyopencl_gbdt.reference.symmetric_sets import SetBorders, set_borders
+from tests.reference.category_split import level_cells
+from tests.reference.gain import Rule, make_rule, score, weight_in_units
+from tests.reference.grow import _LEAST_GAIN, Grower, Node, _finite, leaf_value
+from tests.reference.split import Candidate
+from tests.reference.symmetric_sets import SetBorders, set_borders
 
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.reference.gain import Rule
-from pyopencl_gbdt.reference.split import Candidate, best_of
+from tests.reference.gain import Rule
+from tests.reference.split import Candidate, best_of
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.reference.scan import CHILDREN, NAN, scan
+from tests.reference.scan import CHILDREN, NAN, scan
 
 Array = npt.NDArray[Any]
 

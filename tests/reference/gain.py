@@ -24,7 +24,7 @@ from pyopencl_gbdt.numerics.portable_math import (
     not_tiny,
     scale_by,
 )
-from pyopencl_gbdt.reference.gradients import Scale
+from tests.reference.gradients import Scale
 
 _f = np.float32
 _UNIT = _f(2.0**-24)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.ranking import LambdaRank
-from pyopencl_gbdt.reference.lambda_gradients import LambdaGradients
+from tests.reference.lambda_gradients import LambdaGradients
 
 F32 = npt.NDArray[np.float32]
 #: Maps a round's number and margins (n_outputs, n_rows) to g and h of the same shape.

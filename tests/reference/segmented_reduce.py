@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.reference.scan import NAN, identity, scan
+from tests.reference.scan import NAN, identity, scan
 
 Array = npt.NDArray[Any]
 

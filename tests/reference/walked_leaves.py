@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.gain import make_rule
-from pyopencl_gbdt.reference.gradients import Scale
-from pyopencl_gbdt.reference.ordered_leaves import leaf_weight
-from pyopencl_gbdt.reference.partition import goes_left
+from tests.reference.gain import make_rule
+from tests.reference.gradients import Scale
+from tests.reference.ordered_leaves import leaf_weight
+from tests.reference.partition import goes_left
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]

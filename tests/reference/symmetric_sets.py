@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.reference.category_split import CategoryRule, LevelOrder
+from tests.reference.category_split import CategoryRule, LevelOrder
 
 I64 = npt.NDArray[np.int64]
 

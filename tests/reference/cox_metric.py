@@ -9,7 +9,7 @@ from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
 from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.numerics.portable_math import df_from_i64, power_of_two, reciprocal
 from pyopencl_gbdt.objectives.cox import EVENT, in_time
-from pyopencl_gbdt.reference.mean_loss import sum_words
+from tests.reference.mean_loss import sum_words
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.numerics.portable_math import reciprocal
-from pyopencl_gbdt.reference.mean_loss import sum_words
+from tests.reference.mean_loss import sum_words
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

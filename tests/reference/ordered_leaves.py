@@ -14,7 +14,7 @@ from pyopencl_gbdt.numerics.portable_math import finite, scale_by
 from pyopencl_gbdt.numerics.row_orders import PrefixModels
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.reference.gain import (
+from tests.reference.gain import (
     Rule,
     in_units,
     make_rule,
@@ -22,8 +22,8 @@ from pyopencl_gbdt.reference.gain import (
     unit_weight,
     weight_in_units,
 )
-from pyopencl_gbdt.reference.gradients import Scale, choose_scale, quantize
-from pyopencl_gbdt.reference.grow import leaf_value
+from tests.reference.gradients import Scale, choose_scale, quantize
+from tests.reference.grow import leaf_value
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
