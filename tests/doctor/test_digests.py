@@ -2,7 +2,7 @@
 
 After a wanted change of the algorithm, or of the doctor's inputs, write them anew::
 
-    PYOPENCL_GBDT_UPDATE_GOLDEN=1 python -m pytest -n 0 tests/doctor/test_digests.py
+    PYOPENCL_GBDT_UPDATE_GOLDEN=1 python -m pytest tests/doctor/test_digests.py
     git diff pyopencl_gbdt/doctor/digests.py
 """
 

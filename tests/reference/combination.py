@@ -19,14 +19,6 @@ def combination_codes(
     return np.where(keys >= 0, codes, keys.size).astype(np.uint32)
 
 
-def share_codes(
-    shares: npt.NDArray[np.float32], cuts: npt.NDArray[np.float32]
-) -> npt.NDArray[np.int64]:
-    """Return how many cuts are at or below each number; ``cuts.size + 1`` for NaN."""
-    found = np.searchsorted(cuts, shares, side="right")
-    return np.where(np.isnan(shares), cuts.size + 1, found)
-
-
 def level_table(
     rows: Rows, parts: Combination, sizes: tuple[int, ...], targets: Targets
 ) -> LevelTable:

@@ -14,30 +14,31 @@ Array = npt.NDArray[Any]
 ROWS, LANES = 16, 1024
 
 
-def tile_sums(values: Array) -> Array:
-    """Return the float32 sums of tiles of 16384 elements.
+def lane_sums(values: Array, rows: int, lanes: int) -> Array:
+    """Return the float32 sums of each tile's lanes, top to bottom, shape (n_tiles, lanes)."""
+    tiles = np.zeros((-(-len(values) // (rows * lanes)), rows, lanes), np.float32)
+    tiles.reshape(-1)[: len(values)] = values
+    sums: Array = tiles[:, 0]
+    for row in range(1, rows):
+        sums = sums + tiles[:, row]
+    return sums
 
-    Parameters
-    ----------
-    values : float32 array, shape (n,)
 
-    Returns
-    -------
-    float32 array, shape (ceil(n / 16384),)
-    """
-    n_tiles = -(-len(values) // (ROWS * LANES))
-    rows = np.zeros((n_tiles, ROWS, LANES), np.float32)
-    rows.reshape(-1)[: len(values)] = values
-    lanes = rows[:, 0]
-    for row in range(1, ROWS):
-        lanes = lanes + rows[:, row]
-    pairs = lanes[:, 0::2] + lanes[:, 1::2]
-    sums = pairs[:, 0::2] + pairs[:, 1::2]
+def halved(sums: Array) -> Array:
+    """Add the right half of every row to the left one until one number is left of each."""
     while sums.shape[1] > 1:
         half = sums.shape[1] // 2
         sums = sums[:, :half] + sums[:, half:]
     result: Array = sums[:, 0]
     return result
+
+
+def _tile_sums(values: Array) -> Array:
+    """Return the float32 sums of tiles of 16384 elements."""
+    sums = lane_sums(values, ROWS, LANES)
+    for _ in range(2):  # neighbours first
+        sums = sums[:, 0::2] + sums[:, 1::2]
+    return halved(sums)
 
 
 def reduce(values: Array, *, op: str = "sum") -> Array:
@@ -62,8 +63,8 @@ def reduce(values: Array, *, op: str = "sum") -> Array:
             return np.sum(values, dtype=values.dtype, keepdims=True)
         return scan(values, inclusive=True, op=op)[-1:]
     with np.errstate(invalid="ignore", over="ignore"):
-        sums = tile_sums(values + np.float32(0))
+        sums = _tile_sums(values + np.float32(0))
         while len(sums) > 1:
-            sums = tile_sums(sums)
+            sums = _tile_sums(sums)
     sums[np.isnan(sums)] = NAN
     return sums

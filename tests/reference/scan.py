@@ -31,38 +31,46 @@ def float_keys(values: Array) -> Array:
     return np.where(bits >= 2**31, 2**31 - 1 - bits, bits)
 
 
-def siblings(values: Array) -> tuple[Array, Array]:
-    """Return, for each node, the sum of its left siblings; and for each parent, of its children.
+def _siblings(values: Array, heads: Array) -> tuple[Array, Array, Array, Array]:
+    """Sum the left siblings of each node, and the children of each parent, from the last head on.
 
     Parameters
     ----------
     values : float32 array, shape (n,)
+    heads : bool array, shape (n,)
 
     Returns
     -------
-    before : float32 array, shape (n,)
-        Sum of the elements to the left with the same parent, added left to right from +0.0.
-    totals : float32 array, shape (ceil(n / 16),)
+    before, before_head : arrays, shape (n,)
+        Sum of the elements to the left with the same parent, added left to right from +0.0; and
+        whether one of them is a head.
+    totals, total_heads : arrays, shape (ceil(n / 16),)
     """
-    n_parents = -(-len(values) // CHILDREN)
+    n, n_parents = len(values), -(-len(values) // CHILDREN)
     rows = np.zeros((n_parents, CHILDREN), np.float32)
-    rows.reshape(-1)[: len(values)] = values
-    before = np.zeros_like(rows)
-    totals = np.zeros(n_parents, np.float32)
+    row_heads = np.zeros(rows.shape, bool)
+    rows.reshape(-1)[:n], row_heads.reshape(-1)[:n] = values, heads
+    before, before_head = np.zeros_like(rows), np.zeros_like(row_heads)
+    total, total_head = np.zeros(n_parents, np.float32), np.zeros(n_parents, bool)
     for child in range(CHILDREN):
-        before[:, child] = totals
-        totals = totals + rows[:, child]
-    return before.reshape(-1)[: len(values)], totals
+        before[:, child], before_head[:, child] = total, total_head
+        total = np.where(row_heads[:, child], rows[:, child], total + rows[:, child])
+        total_head = total_head | row_heads[:, child]
+    return before.reshape(-1)[:n], before_head.reshape(-1)[:n], total, total_head
 
 
-def tree_prefixes(values: Array, *, inclusive: bool) -> Array:
-    """Return float32 prefix sums in the order of ``primitives.scan.Scan``."""
-    before, totals = siblings(values)
-    within = before + values if inclusive else before
+def tree_prefixes(values: Array, heads: Array, *, inclusive: bool) -> Array:
+    """Return float32 prefix sums in the order of ``primitives.scan.Scan``, restarted at heads.
+
+    A head's exclusive prefix still includes the segment before.
+    """
+    before, before_head, totals, total_heads = _siblings(values, heads)
+    within = np.where(heads, values, before + values) if inclusive else before
+    within_head = before_head | heads if inclusive else before_head
     if len(totals) <= 1:
         return within
-    parents = tree_prefixes(totals, inclusive=False)
-    result: Array = np.repeat(parents, CHILDREN)[: len(values)] + within
+    parents = np.repeat(tree_prefixes(totals, total_heads, inclusive=False), CHILDREN)
+    result: Array = np.where(within_head, within, parents[: len(values)] + within)
     return result
 
 
@@ -87,7 +95,9 @@ def scan(values: Array, *, inclusive: bool = False, op: str = "sum") -> Array:
         return np.stack([scan(part, inclusive=inclusive, op=op) for part in values.T], axis=1)
     if dtype == np.float32 and op == "sum":
         with np.errstate(invalid="ignore", over="ignore"):
-            result = tree_prefixes(values + np.float32(0), inclusive=inclusive)
+            result = tree_prefixes(
+                values + np.float32(0), np.zeros(len(values), bool), inclusive=inclusive
+            )
         result[np.isnan(result)] = NAN
         return result
     shifted = values if inclusive else np.concatenate([[identity(dtype, op)], values[:-1]])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tests.reference.reduce import halved, lane_sums
 from tests.reference.scan import NAN, identity, scan
 
 Array = npt.NDArray[Any]
@@ -15,27 +16,12 @@ Array = npt.NDArray[Any]
 ROWS, LANES = 32, 32
 
 
-def chunk_sums(values: Array) -> Array:
-    """Return the float32 sum of every 1024 elements: lanes top to bottom, then halved."""
-    n_chunks = -(-len(values) // (ROWS * LANES))
-    rows = np.zeros((n_chunks, ROWS, LANES), np.float32)
-    rows.reshape(-1)[: len(values)] = values
-    lanes = rows[:, 0]
-    for row in range(1, ROWS):
-        lanes = lanes + rows[:, row]
-    while lanes.shape[1] > 1:
-        half = lanes.shape[1] // 2
-        lanes = lanes[:, :half] + lanes[:, half:]
-    result: Array = lanes[:, 0]
-    return result
-
-
 def _float_sum(values: Array) -> Any:
     """Sum a segment: sums of chunks, then sums of chunks of these, until one number is left."""
-    values = chunk_sums(values)
-    while len(values) > 1:
-        values = chunk_sums(values)
-    return values[0]
+    while True:
+        values = halved(lane_sums(values, ROWS, LANES))
+        if len(values) == 1:
+            return values[0]
 
 
 def segmented_reduce(values: Array, offsets: Array, *, op: str = "sum") -> Array:
