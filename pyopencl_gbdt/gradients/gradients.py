@@ -43,7 +43,7 @@ class Gradients:
             lambda variant: ws.device.build(
                 "gradients",
                 wg_size=ws.wg_size(variant),
-                loss=objective.statements,
+                loss=objective.kernel,
                 weighted=ws.weighted,
                 sampled=ws.params.samples_rows,
             ),

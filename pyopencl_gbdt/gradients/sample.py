@@ -39,7 +39,7 @@ class Sample:
                 "sample",
                 wg_size=ws.wg_size(variant),
                 method=self.method,
-                loss=objective.statements,
+                loss=objective.kernel,
                 weighted=ws.weighted,
                 listed=ws.lists_drawn,
             ),

@@ -84,7 +84,7 @@ class OrderedLeaves:
             lambda variant: ws.device.build(
                 "ordered_leaves",
                 wg_size=ws.wg_size(variant),
-                loss=objective.statements,
+                loss=objective.kernel,
                 weighted=ws.weighted,
                 sampled=p.samples_rows,
                 cells=variant.params["cells"],

@@ -10,10 +10,10 @@ import numpy as np
 
 from pyopencl_gbdt.metrics.likelihood import log64
 from pyopencl_gbdt.metrics.row_loss import F32, RowLoss
+from pyopencl_gbdt.numerics.expressions import literal
 from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p
 from pyopencl_gbdt.numerics.portable_math import portable_exp
 from pyopencl_gbdt.numerics.portable_survival import decay, mills_right, minus_log_decay
-from pyopencl_gbdt.objectives.base import literal
 
 _f = np.float32
 #: The logarithm that stands for a missing bound, and the largest loss of a row: -ln 1e-12.

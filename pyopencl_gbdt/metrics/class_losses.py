@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.metrics.row_loss import F32, RowLoss
+from pyopencl_gbdt.numerics.expressions import literal
 from pyopencl_gbdt.numerics.portable_log import portable_log
-from pyopencl_gbdt.objectives.base import literal
 
 _EDGE = np.float32(1e-16)
 #: Statements that set ``most``, the row's largest margin, and ``share``, 1 / sum of exponentials.

@@ -25,10 +25,10 @@ from pyopencl_gbdt.metrics.likelihood import (
 )
 from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
 from pyopencl_gbdt.metrics.row_loss import F32, RowLoss
+from pyopencl_gbdt.numerics.expressions import literal
 from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p
 from pyopencl_gbdt.numerics.portable_loss import divergence, portable_sqrt
 from pyopencl_gbdt.numerics.portable_math import portable_exp, reciprocal
-from pyopencl_gbdt.objectives.base import literal
 
 _f = np.float32
 _ONE, _ZERO, _NAN, _INF = _f(1), _f(0), _f(np.nan), _f(np.inf)

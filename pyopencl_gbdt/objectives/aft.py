@@ -7,23 +7,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.numerics.portable_log import portable_log
-from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_sigmoid, reciprocal
-from pyopencl_gbdt.numerics.portable_survival import (
+from pyopencl_gbdt.numerics.expressions import (
+    Number,
+    Term,
     bernoulli,
     bernoulli_rest,
+    clamped,
+    evaluate,
+    exp,
     mills_ratio,
     mills_rest,
+    reciprocal,
+    sigmoid,
+    size_of,
+    statements,
+    where,
 )
-from pyopencl_gbdt.objectives.base import F32, LogLink, Objective, literal
+from pyopencl_gbdt.numerics.portable_log import portable_log
+from pyopencl_gbdt.objectives.base import F32, LogLink, Objective
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
 
-_f = np.float32
 #: The logarithm that stands for a missing bound.
-_FAR = _f(1e35)
+_FAR = np.float32(1e35)
 _LIMITS = {"normal": (-30000.0, 30000.0), "logistic": (-50.0, 50.0), "extreme": (-60.0, 23.0)}
+#: Gauss and Legendre's rule of five points on 0..1; its weights sum to 1 exactly, in this order.
 _NODES = (0.0469100773, 0.230765343, 0.5, 0.769234657, 0.953089952)
 _WEIGHTS = (0.118463442, 0.239314333, 0.284444451, 0.239314333, 0.118463442)
 
@@ -54,24 +63,32 @@ class Aft(LogLink):
     name = "survival:aft"
     metric = "aft-nloglik"
     given = True
-    kernel = "g = margin; h = label;"
     link = Objective.link
     aft_loss_distribution: str = "normal"
     aft_loss_distribution_scale: float = 1.0
 
-    @property
-    def _inverse(self) -> np.float32:
-        inverse: np.float32 = _f(1.0 / float(_f(self.aft_loss_distribution_scale)))
-        return inverse
+    def derivatives_between(
+        self, margin: Number, lower: Number, upper: Number
+    ) -> tuple[Term, Term]:
+        """Return gradient and Hessian of a row; the bounds are results of ``log_bounds``.
+
+        ``z`` is the distance of a bound from the margin. A missing bound is 1e35 away: its z is
+        clamped, so the formulas need no special cases. The difference is clamped before the
+        multiplication too: otherwise Intel's CPU compiler fuses both into one operation, although
+        contraction is off.
+        """
+        inverse = np.float32(1.0 / float(np.float32(self.aft_loss_distribution_scale)))
+        limits = _LIMITS[self.aft_loss_distribution]
+        by_distance = _BY_DISTANCE[self.aft_loss_distribution]
+        z_l = clamped(clamped(lower - margin, -_FAR, _FAR) * inverse, *limits)
+        z_u = clamped(clamped(upper - margin, -_FAR, _FAR) * inverse, *limits)
+        g, h = by_distance(z_l, z_u)
+        return clamped(g * inverse, -15, 15), clamped(h * (inverse * inverse), 1e-16, 15)
 
     @property
-    def template_parameters(self) -> dict[str, str]:
-        """The parameters for rendering ``templates/aft.cl.mako``."""
-        return {
-            "distribution": self.aft_loss_distribution,
-            "inverse": literal(self._inverse),
-            "inverse_square": literal(self._inverse * self._inverse),
-        }
+    def kernel_between(self) -> str:
+        """Kernel statements that set ``g`` and ``h`` from ``margin``, ``lower`` and ``upper``."""
+        return statements(self.derivatives_between, ("margin", "lower", "upper"), ("g", "h"))
 
     def check_data(self, data: Dataset) -> None:
         if data.label_lower_bound is None:  # bounds have been checked already
@@ -87,19 +104,9 @@ class Aft(LogLink):
         return g[None], h[None]
 
     def between(self, margin: F32, lower: F32, upper: F32) -> tuple[F32, F32]:
-        """Twin of ``templates/aft.cl.mako``; the bounds are results of ``log_bounds``."""
-        limits = tuple(map(_f, _LIMITS[self.aft_loss_distribution]))
-        near, far = (
-            np.clip(np.clip(bound - margin, -_FAR, _FAR) * self._inverse, *limits).astype(_f)
-            for bound in (lower, upper)
-        )
-        by_distance = {"normal": _normal, "logistic": _logistic, "extreme": _extreme}
-        g, h = by_distance[self.aft_loss_distribution](near, far)
-        square = self._inverse * self._inverse
-        return (
-            np.clip(g * self._inverse, _f(-15.0), _f(15.0)),
-            np.clip(h * square, _f(1e-16), _f(15.0)),
-        )
+        """Return what the kernels compute; the bounds are results of ``log_bounds``."""
+        g, h = evaluate(self.derivatives_between, margin, lower, upper)
+        return g, h
 
     def to_probability(self, margin: F32) -> F32:
         """Return the margin itself: metrics take ln time, as in XGBoost."""
@@ -122,44 +129,58 @@ def log_bounds(lower: F32, upper: F32) -> tuple[F32, F32]:
     )
 
 
-def _logistic(lower: F32, upper: F32) -> tuple[F32, F32]:
-    p_l, q_l = portable_sigmoid(lower), portable_sigmoid(-lower)
-    p_u, q_u = portable_sigmoid(upper), portable_sigmoid(-upper)
+def _logistic(lower: Number, upper: Number) -> tuple[Number, Number]:
+    """Return 1 - p_u - p_l and p_u q_u + p_l q_l; p is the probability below a bound, q = 1 - p."""
+    p_l, q_l = sigmoid(lower), sigmoid(-lower)
+    p_u, q_u = sigmoid(upper), sigmoid(-upper)
     return q_l - p_u, p_l * q_l + p_u * q_u
 
 
-def _extreme(lower: F32, upper: F32) -> tuple[F32, F32]:
-    w_l = portable_exp(lower)
-    d = portable_exp(upper) - w_l
+def _extreme(lower: Number, upper: Number) -> tuple[Number, Number]:
+    """Return q - w_l and q (q + d - 1) + w_l; w = e^z, d = w_u - w_l and q = d / (e^d - 1)."""
+    w_l = exp(lower)
+    d = exp(upper) - w_l
     q = bernoulli(d)
     return q - w_l, q * bernoulli_rest(d, q) + w_l
 
 
-def _normal(lower: F32, upper: F32) -> tuple[F32, F32]:
+def _normal(lower: Number, upper: Number) -> tuple[Number, Number]:
+    """Compute from Mills' ratios; signs are chosen so that the nearer bound, a, comes first.
+
+    Where the bounds are near, the mean of phi(x) / phi(a) between them comes from quadrature, as a
+    difference would cancel.
+    """
     total = lower + upper
     turned = total < 0
-    a, b = np.where(turned, -upper, lower), np.where(turned, -lower, upper)
-    width, middle = b - a, _f(0.5) * np.abs(total)
+    a, b = where(turned, -upper, lower), where(turned, -lower, upper)
+    width, middle = b - a, 0.5 * size_of(total)
     y = middle * width
-    t = portable_exp(-y)
+    t = exp(-y)  # phi(b) / phi(a)
     near = (width < 1) & (y < 1)
-    one = _f(1.0)
-    inverse_mean = reciprocal(np.where(near, _mean(a, np.where(near, width, _f(0.0))), one))
-    slowed = (t * reciprocal(np.where(near, bernoulli(y), one))) * inverse_mean
-    near_excess = middle * (one - slowed) - _f(0.5) * width
+    inverse_mean = reciprocal(where(near, _mean(a, where(near, width, 0)), 1))
+    slowed = (t * reciprocal(where(near, lambda: bernoulli(y), 1))) * inverse_mean
+    near_g = -(middle * slowed)
+    near_excess = middle * (1 - slowed) - 0.5 * width  # gradient + a
+    near_rest = t * inverse_mean
     mills_a, mills_b = mills_ratio(a), mills_ratio(b)
-    inverse_far = reciprocal(np.where(near, one, mills_a - t * mills_b))
+    inverse_far = reciprocal(where(near, 1, mills_a - t * mills_b))
+    far_g = -((1 - t) * inverse_far)
     rest_b = t * (mills_rest(b, mills_b) + width * mills_b)
     far_excess = (rest_b - mills_rest(a, mills_a)) * inverse_far
-    g = np.where(near, -(middle * slowed), -((one - t) * inverse_far))
-    rest = np.where(near, t * inverse_mean, (width * t) * inverse_far)
-    return np.where(turned, -g, g), g * np.where(near, near_excess, far_excess) + rest
+    far_rest = (width * t) * inverse_far
+    g = where(near, near_g, far_g)
+    h = g * where(near, near_excess, far_excess) + where(near, near_rest, far_rest)
+    return where(turned, -g, g), h
 
 
-def _mean(a: F32, step: F32) -> F32:
+def _mean(a: Number, step: Number) -> Term:
     """Return the mean of phi(x) / phi(a) between a and a + step."""
-    mean = np.zeros_like(a)
+    mean: Term = 0
+    half = 0.5 * step
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        slope = a + (_f(0.5) * step) * _f(node)
-        mean = mean + _f(weight) * portable_exp(-((step * _f(node)) * slope))
+        slope = a + half * node
+        mean = mean + weight * exp(-((step * node) * slope))
     return mean
+
+
+_BY_DISTANCE = {"normal": _normal, "logistic": _logistic, "extreme": _extreme}

@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
+from pyopencl_gbdt.numerics.expressions import Number, Term, evaluate, statements
 from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny, portable_exp, portable_sigmoid
 from pyopencl_gbdt.numerics.weights import whole
 
@@ -43,13 +44,9 @@ class Objective(ABC):
         XGBoost's name, or LightGBM's if XGBoost lacks the loss.
     metric : str
         The default metric.
-    kernel : str
-        Statements in the kernels' vocabulary that set ``g`` and ``h`` (float32) from ``margin``
-        and ``label``. They use only +, -, * and functions of ``portable_math.h`` and
-        ``portable_log.h``, one operation a statement where the order matters, and write numbers
-        by ``literal``. Results are finite for finite margins and labels. Not used if ``given``.
     given : bool
         Whether kernels of the loss itself compute the gradients, see ``gradients/sources.py``.
+        Other losses have ``derivatives``.
     renews : bool
         Whether each leaf's value becomes a quantile of its rows' ``label - margin``, see
         ``leaf_alpha`` and ``leaf_shares``.
@@ -73,11 +70,25 @@ class Objective(ABC):
     @abstractmethod
     def metric(self) -> str: ...
 
-    @property
-    @abstractmethod
-    def kernel(self) -> str: ...
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        """Return gradient and Hessian of a row with respect to its margin, without weights.
 
-    @abstractmethod
+        Kernels and host both take their arithmetic from here, see ``numerics.expressions``. Of the
+        functions there it may call those of ``portable_math.h`` and ``portable_log.h``. Results
+        are finite for finite margins and labels.
+        """
+        raise NotImplementedError(f"{self.name}: write derivatives, or gradient if it is given")
+
+    @property
+    def kernel(self) -> str:
+        """Kernel statements that set ``g`` and ``h`` (float32) from ``margin`` and ``label``.
+
+        Those of ``given`` gradients are the margin and the label.
+        """
+        if self.given:
+            return "g = margin; h = label;"
+        return statements(self.derivatives, ("margin", "label"), ("g", "h"))
+
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         """Compute on the host what ``kernel`` does, with the same bits.
 
@@ -90,11 +101,8 @@ class Objective(ABC):
         g, h : float32 array, shape (n_rows,)
             Gradient and Hessian with respect to the margin, without weights.
         """
-
-    @property
-    def statements(self) -> str:
-        """Return ``kernel``; for ``given`` gradients, statements that only pass them on."""
-        return "g = margin; h = label;" if self.given else self.kernel
+        g, h = evaluate(self.derivatives, margin, label)
+        return g, h
 
     @property
     def n_outputs(self) -> int:
@@ -227,8 +235,7 @@ class Objective(ABC):
         return float(as_margin(np.array([float(mean)], np.float32))[0])
 
     def _stump(self, label: F32, weight: F32 | None) -> F32:
-        with np.errstate(under="ignore"):
-            g, h = self.gradient(np.zeros_like(label), label)
+        g, h = self.gradient(np.zeros_like(label), label)
         step = -exact_sum(g, weight) / max(exact_sum(h, weight), exact_sum(_HESSIAN_EDGE, None))
         return np.array([float(step)]).astype(np.float32)
 
@@ -288,8 +295,3 @@ class LogitLink(Objective):
 def clamp_probability(score: float) -> float:
     """Clamp a probability so that its margin is finite; return a float32."""
     return float(np.float32(min(max(score, _EDGE), 1.0 - _EDGE)))
-
-
-def literal(number: float | np.float32) -> str:
-    """Return the float32 nearest to a number as an exact constant for kernels."""
-    return f"as_f32(0x{np.float32(number).view(np.uint32):08X}u)"

@@ -9,18 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyopencl_gbdt.numerics.portable_math import portable_exp
-from pyopencl_gbdt.objectives.base import F32, LogLink, literal
+from pyopencl_gbdt.numerics.expressions import Number, Term, at_most, exp, where
+from pyopencl_gbdt.objectives.base import LogLink
 
-_f = np.float32
-_TINY = _f(2.0**-126)
+_TINY = 2.0**-126
 #: Upper limit of products of labels and exponentials, so that their sums stay finite.
-_MOST = _f(1e30)
-_LABEL = f"const f32 y = label < {literal(_TINY)} ? 0.0f : label; "
+_MOST = 1e30
 
 
-def _normal(label: F32) -> F32:
-    return np.where(label < _TINY, _f(0.0), label)
+def _normal(label: Number) -> Number:
+    return where(label < _TINY, 0, label)
 
 
 @dataclass(frozen=True)
@@ -39,15 +37,8 @@ class Poisson(LogLink):
     metric = "poisson-nloglik"
     max_delta_step: float = 0.7
 
-    @property
-    def kernel(self) -> str:
-        return (
-            "g = portable_exp(margin) - label; "
-            f"h = portable_exp(margin + {literal(self.max_delta_step)});"
-        )
-
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        return portable_exp(margin) - label, portable_exp(margin + _f(self.max_delta_step))
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        return exp(margin) - label, exp(margin + self.max_delta_step)
 
 
 @dataclass(frozen=True)
@@ -59,14 +50,10 @@ class Gamma(LogLink):
 
     name = "reg:gamma"
     metric = "gamma-deviance"
-    kernel = (
-        f"{_LABEL}f32 r = y * portable_exp(-margin); "
-        f"if (r > {literal(_MOST)}) r = {literal(_MOST)}; g = 1.0f - r; h = r;"
-    )
 
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        r = np.minimum(_normal(label) * portable_exp(-margin), _MOST)
-        return _f(1.0) - r, r
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        r = at_most(_normal(label) * exp(-margin), _MOST)
+        return 1 - r, r
 
 
 @dataclass(frozen=True)
@@ -89,24 +76,9 @@ class Tweedie(LogLink):
     def metric(self) -> str:
         return f"tweedie-nloglik@{self.tweedie_variance_power:g}"
 
-    @property
-    def _powers(self) -> tuple[np.float32, np.float32]:
-        rho = _f(self.tweedie_variance_power)
-        return _f(1.0) - rho, _f(2.0) - rho
-
-    @property
-    def kernel(self) -> str:
-        one, two = self._powers
-        return (
-            f"{_LABEL}f32 a = y * portable_exp({literal(one)} * margin); "
-            f"if (a > {literal(_MOST)}) a = {literal(_MOST)}; "
-            f"const f32 b = portable_exp({literal(two)} * margin); "
-            f"g = b - a; const f32 ha = {literal(-one)} * a; const f32 hb = {literal(two)} * b; "
-            "h = ha + hb;"
-        )
-
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        one, two = self._powers
-        a = np.minimum(_normal(label) * portable_exp(one * margin), _MOST)
-        b = portable_exp(two * margin)
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        rho = np.float32(self.tweedie_variance_power)
+        one, two = np.float32(1) - rho, np.float32(2) - rho
+        a = at_most(_normal(label) * exp(one * margin), _MOST)
+        b = exp(two * margin)
         return b - a, -one * a + two * b

@@ -50,7 +50,6 @@ class Cox(LogLink):
     name = "survival:cox"
     metric = "cox-nloglik"
     given = True
-    kernel = "g = margin; h = label;"
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         """Twin of ``templates/cox.cl.mako``."""

@@ -39,7 +39,6 @@ class Custom(Objective):
 
     name = CUSTOM
     given = True
-    kernel = "g = margin; h = label;"
     custom_name: str = ""
     custom_link: str = "identity"
 

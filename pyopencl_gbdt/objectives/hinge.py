@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.numerics.expressions import Number, Term, where
 from pyopencl_gbdt.objectives.base import F32, Objective
-
-_f = np.float32
 
 
 @dataclass(frozen=True)
@@ -22,15 +21,11 @@ class Hinge(Objective):
     name = "binary:hinge"
     metric = "error"
     link = "p = margin > 0.0f ? 1.0f : 0.0f;"
-    kernel = (
-        "const f32 twice = 2.0f * label; const f32 y = twice - 1.0f; const f32 m = margin * y; "
-        "g = m < 1.0f ? -y : 0.0f; h = m < 1.0f ? 1.0f : 0.0f;"
-    )
 
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        y = _f(2.0) * label - _f(1.0)
-        near = margin * y < _f(1.0)
-        return np.where(near, -y, _f(0.0)), near.astype(np.float32)
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        y = 2 * label - 1
+        near = margin * y < 1
+        return where(near, -y, 0), where(near, 1, 0)
 
     def to_prediction(self, margin: F32) -> F32:
         return (margin > 0).astype(np.float32)

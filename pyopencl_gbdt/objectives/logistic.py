@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from pyopencl_gbdt.numerics.expressions import Number, Term, at_least, sigmoid, where
 from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
-from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective, literal
+from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective
 from pyopencl_gbdt.objectives.base import clamp_probability as clamp
-
-_f = np.float32
-_LEAST = _f(1e-16)
 
 
 @dataclass(frozen=True)
@@ -28,24 +24,13 @@ class _CrossEntropy(Objective):
 
     scale_pos_weight: float = 1.0
 
-    @property
-    def kernel(self) -> str:
-        text = (
-            "const f32 p = portable_sigmoid(margin); const f32 q = 1.0f - p; "
-            "g = p - label; h = p * q; if (h < 1e-16f) h = 1e-16f;"
-        )
-        if self.scale_pos_weight == 1:
-            return text
-        factor = literal(self.scale_pos_weight)
-        return f"{text} if (label == 1.0f) {{ g = g * {factor}; h = h * {factor}; }}"
-
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        p = portable_sigmoid(margin)
-        g, h = p - label, np.maximum(p * (_f(1.0) - p), _LEAST)
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        p = sigmoid(margin)
+        g, h = p - label, at_least(p * (1 - p), 1e-16)
         if self.scale_pos_weight == 1:
             return g, h
-        factor = np.where(label == 1, _f(self.scale_pos_weight), _f(1.0))
-        return g * factor, h * factor
+        positive, factor = label.equals(1), self.scale_pos_weight
+        return where(positive, lambda: g * factor, g), where(positive, lambda: h * factor, h)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.numerics.expressions import Number, Term, of_output, where
 from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.numerics.quantiles import quantile
-from pyopencl_gbdt.objectives.base import F32, Objective, literal
+from pyopencl_gbdt.objectives.base import F32, Objective
 
 _f = np.float32
 
@@ -38,11 +39,9 @@ class AbsoluteError(QuantileLeaves):
 
     name = "reg:absoluteerror"
     metric = "mae"
-    kernel = "g = margin > label ? 1.0f : (margin < label ? -1.0f : 0.0f); h = 1.0f;"
 
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        below = np.where(margin < label, _f(-1.0), _f(0.0))
-        return np.where(margin > label, _f(1.0), below), np.ones_like(margin)
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        return where(margin > label, 1, where(margin < label, -1, 0)), 1
 
 
 @dataclass(frozen=True)
@@ -73,22 +72,15 @@ class QuantileError(QuantileLeaves):
         return int(self.alphas.size)
 
     @property
-    def kernel(self) -> str:
-        chosen = literal(self.alphas[-1])
-        for output in range(self.n_outputs - 2, -1, -1):
-            chosen = f"output == {output}u ? {literal(self.alphas[output])} : ({chosen})"
-        return f"const f32 alpha = {chosen}; g = margin >= label ? 1.0f - alpha : -alpha; h = 1.0f;"
-
-    @property
     def parameters(self) -> dict[str, float | str]:
         if self.n_outputs == 1:
             alpha = float(self.alphas[0])
             return {} if alpha == _f(0.5) else {"quantile_alpha": alpha}
         return {"quantile_alpha": "[" + ",".join(f"{alpha:.9g}" for alpha in self.alphas) + "]"}
 
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        alpha = self.alphas[0] if self.n_outputs == 1 else self.alphas[:, None]
-        return np.where(margin >= label, _f(1.0) - alpha, -alpha), np.ones_like(margin)
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        alpha = of_output(margin, self.alphas)
+        return where(margin >= label, 1 - alpha, -alpha), 1
 
     def leaf_alpha(self, output: int) -> float:
         return float(self.alphas[output if self.n_outputs > 1 else 0])

@@ -54,7 +54,6 @@ class LambdaRank(Objective):
     """
 
     given: ClassVar[bool] = True
-    kernel = "g = margin; h = label;"  # not used, since gradients are given
 
     lambdarank_pair_method: str = "topk"
     lambdarank_num_pair_per_sample: int = 0

@@ -6,11 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyopencl_gbdt.numerics.portable_math import reciprocal
-from pyopencl_gbdt.objectives.base import F32, F64, MeanStart, Objective, literal
+from pyopencl_gbdt.numerics.expressions import (
+    Number,
+    Term,
+    at_least,
+    at_most,
+    clamped,
+    evaluate,
+    reciprocal,
+    size_of,
+    where,
+)
+from pyopencl_gbdt.objectives.base import F32, F64, MeanStart, Objective
 
-_f = np.float32
-_FAR = _f(2.0**110)
+_FAR = 2.0**110
 
 
 @dataclass(frozen=True)
@@ -30,17 +39,8 @@ class Huber(MeanStart):
     metric = "mae"
     huber_alpha: float = 0.9
 
-    @property
-    def kernel(self) -> str:
-        alpha = literal(self.huber_alpha)
-        return (
-            f"g = margin - label; if (g > {alpha}) g = {alpha}; if (g < -{alpha}) g = -{alpha}; "
-            "h = 1.0f;"
-        )
-
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        alpha = _f(self.huber_alpha)
-        return np.minimum(np.maximum(margin - label, -alpha), alpha), np.ones_like(margin)
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        return clamped(margin - label, -self.huber_alpha, self.huber_alpha), 1
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,14 @@ class Fair(MeanStart):
     metric = "mae"
     fair_c: float = 1.0
 
-    @property
-    def kernel(self) -> str:
-        far, c = literal(_FAR), literal(self.fair_c)
-        return (
-            f"f32 x = margin - label; if (x > {far}) x = {far}; if (x < -{far}) x = -{far}; "
-            "const f32 size = x < 0.0f ? -x : x; "
-            f"const f32 q = {c} * reciprocal(size + {c}); g = x * q; h = q * q;"
-        )
-
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        c = _f(self.fair_c)
-        x = np.minimum(np.maximum(margin - label, -_FAR), _FAR)
-        q = c * reciprocal(np.abs(x) + c)
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        x = clamped(margin - label, -_FAR, _FAR)
+        q = self.fair_c * reciprocal(size_of(x) + self.fair_c)
         return x * q, q * q
+
+
+def _share(label: Number) -> Number:
+    return reciprocal(at_most(at_least(size_of(label), 1), _FAR))
 
 
 @dataclass(frozen=True)
@@ -86,30 +80,19 @@ class Mape(Objective):
     renews = True
     name = "mape"
     metric = "mape"
-    kernel = (
-        "f32 size = label < 0.0f ? -label : label; if (size < 1.0f) size = 1.0f; "
-        f"if (size > {literal(_FAR)}) size = {literal(_FAR)}; "
-        "const f32 w = reciprocal(size); "
-        "g = margin > label ? w : (margin < label ? -w : 0.0f); h = 1.0f;"
-    )
 
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        w = self._share(label)
-        below = np.where(margin < label, -w, _f(0.0))
-        return np.where(margin > label, w, below), np.ones_like(margin)
-
-    @staticmethod
-    def _share(label: F32) -> F32:
-        return reciprocal(np.minimum(np.maximum(np.abs(label), _f(1.0)), _FAR))
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        w = _share(label)
+        return where(margin > label, w, where(margin < label, -w, 0)), 1
 
     def leaf_shares(self, label: F32, weight: F32 | None) -> F64 | None:
-        share = self._share(label).astype(np.float64)
+        share: F64 = evaluate(_share, label).astype(np.float64)
         return share if weight is None else share * weight
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return the smallest label whose cumulative weight exceeds half of the total."""
         order = np.argsort(label, kind="stable")
-        share = self._share(label).astype(np.float64)
+        share = evaluate(_share, label).astype(np.float64)
         if weight is not None:
             share *= weight
         total = np.cumsum(share[order])  # in a fixed order: the same bits everywhere

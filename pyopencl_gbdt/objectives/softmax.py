@@ -53,7 +53,6 @@ class SoftProb(Objective):
     device_link = "softmax"
     name = "multi:softprob"
     metric = "mlogloss"
-    kernel = ""
     given: ClassVar[bool] = True
     num_class: int = 0
 

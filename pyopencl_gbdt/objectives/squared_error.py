@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from pyopencl_gbdt.objectives.base import F32, MeanStart
+from pyopencl_gbdt.numerics.expressions import Number, Term
+from pyopencl_gbdt.objectives.base import MeanStart
 
 
 @dataclass(frozen=True)
@@ -15,7 +14,6 @@ class SquaredError(MeanStart):
 
     name = "reg:squarederror"
     metric = "rmse"
-    kernel = "g = margin - label; h = 1.0f;"
 
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        return margin - label, np.ones_like(margin)
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        return margin - label, 1

@@ -7,8 +7,8 @@ import pytest
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import margin_from_base_score
+from pyopencl_gbdt.numerics.expressions import literal
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
-from pyopencl_gbdt.objectives.base import literal
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import OBJECTIVES as NAMES
 from tests.objectives.samples import NEEDED, ONE_OUTPUT, PER_ROW, label_of, name_of

@@ -1,0 +1,378 @@
+"""Arithmetic of a row, written once: a kernel runs its C, the host runs it with NumPy.
+
+A function of ``Number`` is an expression::
+
+    def derivatives(margin: Number, label: Number) -> tuple[Term, Term]:
+        p = sigmoid(margin)
+        return p - label, at_least(p * (1 - p), 1e-16)
+
+``statements`` traces it to C and ``evaluate`` computes it for arrays. Both give the same bits:
+
+- Every operation of the expression is one float32 operation, in the order that Python runs them.
+  In C each is a statement of its own, so that no compiler contracts two.
+- Functions are those of the headers ``portable_*.h``, and on the host their twins.
+- A comparison with NaN is false. ``at_least``, ``at_most`` and ``clamped`` return NaN for NaN.
+- A Python number is rounded to float32. Arithmetic of two Python numbers is not part of the
+  expression: Python computes it, when the expression is traced.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.numerics import (
+    portable_log,
+    portable_loss,
+    portable_math,
+    portable_survival,
+)
+
+F32 = npt.NDArray[np.float32]
+
+
+class Number:
+    """A float32 of each row. Its operators and functions are those of kernels."""
+
+    __array_ufunc__ = None  # a NumPy scalar on the left leaves the operation to this class
+
+    def __init__(self, way: Way, content: Any) -> None:
+        self.way, self.content = way, content
+
+    def __add__(self, other: Term) -> Number:
+        return self.way.combined("+", self, other)
+
+    def __radd__(self, other: Term) -> Number:
+        return self.way.combined("+", other, self)
+
+    def __sub__(self, other: Term) -> Number:
+        return self.way.combined("-", self, other)
+
+    def __rsub__(self, other: Term) -> Number:
+        return self.way.combined("-", other, self)
+
+    def __mul__(self, other: Term) -> Number:
+        return self.way.combined("*", self, other)
+
+    def __rmul__(self, other: Term) -> Number:
+        return self.way.combined("*", other, self)
+
+    def __neg__(self) -> Number:
+        return self.way.negative(self)
+
+    def __lt__(self, other: Term) -> Truth:
+        return self.way.compared("<", self, other)
+
+    def __le__(self, other: Term) -> Truth:
+        return self.way.compared("<=", self, other)
+
+    def __gt__(self, other: Term) -> Truth:
+        return self.way.compared(">", self, other)
+
+    def __ge__(self, other: Term) -> Truth:
+        return self.way.compared(">=", self, other)
+
+    def equals(self, other: Term) -> Truth:
+        """Return whether both are equal; 0 equals -0."""
+        return self.way.compared("==", self, other)
+
+
+class Truth:
+    """A comparison of each row."""
+
+    def __init__(self, way: Way, content: Any) -> None:
+        self.way, self.content = way, content
+
+    def __and__(self, other: Truth) -> Truth:
+        return self.way.joined("&&", self, other)
+
+    def __or__(self, other: Truth) -> Truth:
+        return self.way.joined("||", self, other)
+
+    def __invert__(self) -> Truth:
+        return self.way.opposite(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a comparison differs from row to row: write where(comparison, this, that)")
+
+
+#: A number of each row, or the same number for all rows.
+Term = Number | float | np.float32
+#: What ``where`` takes: a term, or a function that computes one only for the rows that need it.
+Arm = Term | Callable[[], Term]
+
+
+class Way(ABC):
+    """One way to carry an expression out: to write it as C, or to compute it with NumPy."""
+
+    @abstractmethod
+    def content(self, term: Term) -> Any:
+        """Return what the way keeps of a term."""
+
+    @abstractmethod
+    def combined(self, operation: str, left: Term, right: Term) -> Number:
+        """Return the sum, difference or product."""
+
+    @abstractmethod
+    def negative(self, number: Number) -> Number:
+        """Return the number with the other sign."""
+
+    @abstractmethod
+    def compared(self, operation: str, left: Term, right: Term) -> Truth:
+        """Return a comparison."""
+
+    @abstractmethod
+    def joined(self, operation: str, left: Truth, right: Truth) -> Truth:
+        """Return whether both hold, or one of them."""
+
+    @abstractmethod
+    def opposite(self, truth: Truth) -> Truth:
+        """Return whether a comparison is false."""
+
+    @abstractmethod
+    def called(self, name: str, twin: Callable[..., F32], arguments: Sequence[Term]) -> Number:
+        """Return the value of a function of the headers."""
+
+    @abstractmethod
+    def chosen(self, truth: Truth, first: Arm, second: Arm) -> Number:
+        """Return ``first`` where the comparison holds, else ``second``."""
+
+    @abstractmethod
+    def of_output(self, values: F32) -> Number:
+        """Return the number of the output that the row's margin belongs to."""
+
+
+class _InC(Way):
+    """Writes a statement for each operation."""
+
+    def __init__(self, prefix: str) -> None:
+        self.lines: list[str] = []
+        self._prefix, self._n_names = prefix, 0
+
+    def content(self, term: Term) -> str:
+        return str(term.content) if isinstance(term, Number) else constant(term)
+
+    def _name(self) -> str:
+        self._n_names += 1
+        return f"{self._prefix}{self._n_names}"
+
+    def _number(self, text: str) -> Number:
+        name = self._name()
+        self.lines.append(f"const f32 {name} = {text};")
+        return Number(self, name)
+
+    def _truth(self, text: str) -> Truth:
+        name = self._name()
+        self.lines.append(f"const int {name} = {text};")
+        return Truth(self, name)
+
+    def combined(self, operation: str, left: Term, right: Term) -> Number:
+        return self._number(f"{self.content(left)} {operation} {self.content(right)}")
+
+    def negative(self, number: Number) -> Number:
+        return self._number(f"-{number.content}")
+
+    def compared(self, operation: str, left: Term, right: Term) -> Truth:
+        return Truth(self, f"{self.content(left)} {operation} {self.content(right)}")
+
+    def joined(self, operation: str, left: Truth, right: Truth) -> Truth:
+        return self._truth(f"({left.content}) {operation} ({right.content})")
+
+    def opposite(self, truth: Truth) -> Truth:
+        return Truth(self, f"!({truth.content})")
+
+    def called(self, name: str, twin: Callable[..., F32], arguments: Sequence[Term]) -> Number:
+        return self._number(f"{name}({', '.join(map(self.content, arguments))})")
+
+    def chosen(self, truth: Truth, first: Arm, second: Arm) -> Number:
+        if not callable(first) and not callable(second):
+            picked = f"{self.content(first)} : {self.content(second)}"
+            return self._number(f"{truth.content} ? {picked}")
+        name = self._name()
+        self.lines.append(f"f32 {name}; if ({truth.content}) {{")
+        self._arm(name, first)
+        self.lines.append("} else {")
+        self._arm(name, second)
+        self.lines.append("}")
+        return Number(self, name)
+
+    def _arm(self, name: str, arm: Arm) -> None:
+        value = arm() if callable(arm) else arm
+        self.lines.append(f"{name} = {self.content(value)};")
+
+    def of_output(self, values: F32) -> Number:
+        chosen = constant(values[-1])
+        for output in range(values.size - 2, -1, -1):
+            chosen = f"output == {output}u ? {constant(values[output])} : ({chosen})"
+        return self._number(chosen)
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge, "==": operator.eq, "&&": operator.and_, "||": operator.or_,
+}  # fmt: skip
+
+
+class _OnHost(Way):
+    """Computes arrays of float32, and both arms of a choice."""
+
+    def content(self, term: Term) -> Any:
+        return term.content if isinstance(term, Number) else np.float32(term)
+
+    def _of(self, operation: str, left: Term, right: Term) -> Any:
+        return _OPERATORS[operation](self.content(left), self.content(right))
+
+    def combined(self, operation: str, left: Term, right: Term) -> Number:
+        return Number(self, self._of(operation, left, right))
+
+    def negative(self, number: Number) -> Number:
+        return Number(self, -number.content)
+
+    def compared(self, operation: str, left: Term, right: Term) -> Truth:
+        return Truth(self, self._of(operation, left, right))
+
+    def joined(self, operation: str, left: Truth, right: Truth) -> Truth:
+        return Truth(self, _OPERATORS[operation](left.content, right.content))
+
+    def opposite(self, truth: Truth) -> Truth:
+        return Truth(self, ~truth.content)
+
+    def called(self, name: str, twin: Callable[..., F32], arguments: Sequence[Term]) -> Number:
+        return Number(self, twin(*map(self.content, arguments)))
+
+    def chosen(self, truth: Truth, first: Arm, second: Arm) -> Number:
+        arms = (self.content(arm() if callable(arm) else arm) for arm in (first, second))
+        return Number(self, np.where(truth.content, *arms))
+
+    def of_output(self, values: F32) -> Number:
+        return Number(self, values[0] if values.size == 1 else values[:, None])
+
+
+def statements(
+    expression: Callable[..., Any],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    prefix: str = "v",
+) -> str:
+    """Return C statements that set variables to the values of an expression.
+
+    Parameters
+    ----------
+    expression : callable
+        Takes a ``Number`` for each input; returns a term, or a tuple of one for each output.
+    inputs, outputs : sequence of str
+        Names of float32 variables of the kernel. Outputs are declared already, and not read.
+    prefix : str
+        What names of new variables begin with; two expressions of one block need two prefixes.
+    """
+    way = _InC(prefix)
+    found = expression(*(Number(way, name) for name in inputs))
+    values = found if isinstance(found, tuple) else (found,)
+    assigned = (
+        f"{name} = {way.content(value)};" for name, value in zip(outputs, values, strict=True)
+    )
+    return "\n    ".join((*way.lines, *assigned))
+
+
+def evaluate(expression: Callable[..., Any], *inputs: F32 | np.float32) -> Any:
+    """Return the values of an expression as float32 arrays, with the bits of its kernel.
+
+    Parameters
+    ----------
+    expression : callable
+        As for ``statements``.
+    *inputs : float32 array or float32
+        Their shapes are broadcast to one.
+
+    Returns
+    -------
+    float32 array, or tuple of them
+        As the expression returns one term or a tuple.
+    """
+    arrays = [np.asarray(values, np.float32) for values in inputs]
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    way = _OnHost()
+    with np.errstate(all="ignore"):  # as on devices
+        found = expression(*(Number(way, array) for array in arrays))
+
+    def of_rows(term: Term) -> F32:
+        value = np.asarray(way.content(term), np.float32)
+        return value if value.shape == shape else np.array(np.broadcast_to(value, shape))
+
+    return tuple(map(of_rows, found)) if isinstance(found, tuple) else of_rows(found)
+
+
+def literal(number: float | np.float32) -> str:
+    """Return the float32 nearest to a number as an exact constant for kernels."""
+    return f"as_f32(0x{np.float32(number).view(np.uint32):08X}u)"
+
+
+def constant(number: float | np.float32) -> str:
+    """Return ``literal``, or decimals for whole numbers and 0.5, which are easier to read."""
+    value = float(np.float32(number))
+    plain = abs(value) == 0.5 or (abs(value) < 1000 and value.is_integer())
+    return f"{value}f" if plain else literal(number)
+
+
+def where(truth: Truth, first: Arm, second: Arm) -> Number:
+    """Return ``first`` where a comparison holds, else ``second``.
+
+    Terms are computed for all rows. An arm that is a function of no argument is a branch of the
+    kernel: choose it where a costly arm is seldom needed.
+    """
+    return truth.way.chosen(truth, first, second)
+
+
+def at_least(number: Number, low: Term) -> Number:
+    """Return the number, or ``low`` if it is below; NaN stays."""
+    return where(number < low, low, number)
+
+
+def at_most(number: Number, high: Term) -> Number:
+    """Return the number, or ``high`` if it is above; NaN stays."""
+    return where(number > high, high, number)
+
+
+def clamped(number: Number, low: Term, high: Term) -> Number:
+    """Return the number, or the limit that it exceeds; NaN stays."""
+    return at_least(at_most(number, high), low)
+
+
+def size_of(number: Number) -> Number:
+    """Return the absolute value; that of -0 is -0."""
+    return where(number < 0, -number, number)
+
+
+def of_output(number: Number, values: F32) -> Number:
+    """Return ``values[k]`` for rows of output k; ``number`` is an input of the expression."""
+    return number.way.of_output(values)
+
+
+def _function(name: str, twin: Callable[..., F32]) -> Callable[..., Number]:
+    def call(first: Number, *others: Term) -> Number:
+        return first.way.called(name, twin, (first, *others))
+
+    call.__name__, call.__doc__ = name, twin.__doc__
+    return call
+
+
+reciprocal = _function("reciprocal", portable_math.reciprocal)
+exp = _function("portable_exp", portable_math.portable_exp)
+sigmoid = _function("portable_sigmoid", portable_math.portable_sigmoid)
+log = _function("portable_log", portable_log.portable_log)
+log1p = _function("portable_log1p", portable_log.portable_log1p)
+rsqrt = _function("portable_rsqrt", portable_log.portable_rsqrt)
+sqrt = _function("portable_sqrt", portable_loss.portable_sqrt)
+divergence = _function("divergence", portable_loss.divergence)
+bernoulli = _function("bernoulli", portable_survival.bernoulli)
+bernoulli_rest = _function("bernoulli_rest", portable_survival.bernoulli_rest)
+decay = _function("decay", portable_survival.decay)
+mills_ratio = _function("mills_ratio", portable_survival.mills_ratio)
+mills_rest = _function("mills_rest", portable_survival.mills_rest)
+mills_right = _function("mills_right", portable_survival.mills_right)
+minus_log_decay = _function("minus_log_decay", portable_survival.minus_log_decay)
