@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.expressions import Number, Term, evaluate, statements
+
 F32 = npt.NDArray[np.float32]
+_BOUNDS = ("y", "y_rest", "u", "u_rest")
+_READ_BOUNDS = """const f32 y_rest = labels[(u64)n_rows + row], u = labels[2 * (u64)n_rows + row];
+    const f32 u_rest = labels[3 * (u64)n_rows + row];
+    """
 
 
-@dataclass(frozen=True)
-class RowLoss:
+class RowLoss(ABC):
     """The loss of one row, whose mean over rows is the metric.
+
+    A NaN or infinite loss makes the mean NaN or infinite.
 
     Attributes
     ----------
-    kernel : str
-        Statements in the kernels' vocabulary that set ``loss`` from the prediction ``p``, the
-        label ``y`` and ``unit`` (float32). A NaN or infinite loss makes the mean NaN or infinite.
-        With ``classes``, class k of ``n_outputs`` has margin ``margins[(u64)k * n_rows + row]``.
-    twin : callable
-        Computes the same bits on the host from prediction, label and unit. With ``classes``, the
-        prediction is the array of probabilities, shape (n_classes, n_rows).
     root : bool
-        Whether the metric is the root of the mean. The losses are then to be multiplied by
-        unit^2, so that squares neither overflow nor underflow at any scale of the labels.
+        Whether the metric is the root of the mean.
     factor : float
         The metric is the mean times this factor.
     constant : callable or None
@@ -34,14 +35,76 @@ class RowLoss:
     classes : bool
         Whether rows have one margin per class, and their class as label.
     bounds : bool
-        Whether ``labels`` are bounds, see ``bounds_losses.log_pairs``: the twin gets all of them,
-        and ``y`` is the row's first.
+        Whether ``labels`` are bounds, see ``bounds_losses.log_pairs``.
+    scaled : bool
+        Whether an error of a ``root`` has the labels' unit: its square could be out of range.
     """
 
-    kernel: str
-    twin: Callable[[F32, F32, np.float32], F32]
     root: bool = False
     factor: float = 1.0
     constant: Callable[[F32], npt.NDArray[np.float64]] | None = None
-    classes: bool = False
+    classes: ClassVar[bool] = False
     bounds: bool = False
+    scaled: bool = False
+
+    @property
+    @abstractmethod
+    def kernel(self) -> str:
+        """Kernel statements that set ``loss`` from the prediction ``p``, label ``y`` and ``unit``.
+
+        They may read the row's other labels and margins from ``labels`` and ``margins``.
+        """
+
+    @abstractmethod
+    def twin(self, prediction: F32, label: F32, unit: np.float32) -> F32:
+        """Return the losses with the kernel's bits.
+
+        Parameters
+        ----------
+        prediction : float32 array, shape (n_rows,)
+            With ``classes`` the probabilities, shape (n_classes, n_rows).
+        label : float32 array, shape (n_rows,)
+            With ``bounds`` the result of ``log_pairs``, shape (4, n_rows).
+        unit : float32
+            Errors that are ``scaled`` are multiplied by it, so that their squares neither overflow
+            nor underflow at any scale of the labels.
+        """
+
+
+@dataclass(frozen=True)
+class LossOfRow(RowLoss):
+    """A loss that is an expression of the row's prediction and label.
+
+    Attributes
+    ----------
+    of_row : callable
+        Returns the loss for ``Number`` of prediction and label; with ``bounds``, for prediction,
+        lower bound, its rest, upper bound and its rest. With ``root`` it returns the row's error,
+        whose square is the loss.
+    """
+
+    of_row: Callable[..., Term]
+    root: bool = False
+    factor: float = 1.0
+    constant: Callable[[F32], npt.NDArray[np.float64]] | None = None
+    bounds: bool = False
+    scaled: bool = False
+
+    @property
+    def kernel(self) -> str:
+        if self.bounds:
+            return _READ_BOUNDS + statements(self.of_row, ("p", *_BOUNDS), ("loss",))
+        return statements(self._of_unit, ("p", "y", "unit"), ("loss",))
+
+    def twin(self, prediction: F32, label: F32, unit: np.float32) -> F32:
+        if self.bounds:
+            loss: F32 = evaluate(self.of_row, prediction, *label)
+        else:
+            loss = evaluate(self._of_unit, prediction, label, unit)
+        return loss
+
+    def _of_unit(self, p: Number, y: Number, unit: Number) -> Term:
+        found = self.of_row(p, y)
+        if self.scaled:
+            found = found * unit
+        return found * found if self.root else found

@@ -9,7 +9,8 @@ A function of ``Number`` is an expression::
 ``statements`` traces it to C and ``evaluate`` computes it for arrays. Both give the same bits:
 
 - Every operation of the expression is one float32 operation, in the order that Python runs them.
-  In C each is a statement of its own, so that no compiler contracts two.
+  In C each is a statement of its own, so that no compiler contracts two. Comparisons are written
+  where they are used.
 - Functions are those of the headers ``portable_*.h``, and on the host their twins.
 - A comparison with NaN is false. ``at_least``, ``at_most`` and ``clamped`` return NaN for NaN.
 - A Python number is rounded to float32. Arithmetic of two Python numbers is not part of the
@@ -166,11 +167,6 @@ class _InC(Way):
         self.lines.append(f"const f32 {name} = {text};")
         return Number(self, name)
 
-    def _truth(self, text: str) -> Truth:
-        name = self._name()
-        self.lines.append(f"const int {name} = {text};")
-        return Truth(self, name)
-
     def combined(self, operation: str, left: Term, right: Term) -> Number:
         return self._number(f"{self.content(left)} {operation} {self.content(right)}")
 
@@ -181,7 +177,7 @@ class _InC(Way):
         return Truth(self, f"{self.content(left)} {operation} {self.content(right)}")
 
     def joined(self, operation: str, left: Truth, right: Truth) -> Truth:
-        return self._truth(f"({left.content}) {operation} ({right.content})")
+        return Truth(self, f"({left.content}) {operation} ({right.content})")
 
     def opposite(self, truth: Truth) -> Truth:
         return Truth(self, f"!({truth.content})")

@@ -12,6 +12,7 @@ from typing import Any
 from pyopencl_gbdt.device.render import declared, template_files
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.objectives import OBJECTIVES
+from pyopencl_gbdt.objectives.aft import Aft
 
 #: Templates that others import: they have no kernels of their own.
 LIBRARIES = frozenset(
@@ -108,9 +109,9 @@ VALUES: dict[str, list[Any]] = {
     },
     "rank": ["gain", "-(f32)(node->path << (20u - node->depth))"],
     "statements": ["", "g = margin - label; h = 1.0f;"],
-    "distribution": ["normal", "logistic", "extreme"],
-    "inverse": ["1.0f"],
-    "inverse_square": ["1.0f"],
+    "gradient": [
+        Aft(aft_loss_distribution=name).kernel_between for name in ("normal", "logistic", "extreme")
+    ],
     "weighted": [False, True],
     "has_values": [False, True],
     "partials": [False, True],
