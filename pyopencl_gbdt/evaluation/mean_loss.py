@@ -104,7 +104,7 @@ class Mean:
         self._constant = Fraction(0)
         if loss.constant is not None:
             self._constant = exact_sum(loss.constant(label).astype(np.float32), weight)
-        self.unit = unit_of(label) if loss.root else np.float32(1.0)
+        self.unit = unit_of(label) if loss.scaled else np.float32(1.0)
 
     def value(self, words: npt.NDArray[np.int64]) -> float:
         """Return the metric for ``sum_words``."""

@@ -89,7 +89,7 @@ def test_far_out(device, rng, name):
 
 def each(loss, prediction, label):
     with np.errstate(all="ignore"):
-        return loss.twin(prediction, label, unit_of(label) if loss.root else np.float32(1))
+        return loss.twin(prediction, label, unit_of(label) if loss.scaled else np.float32(1))
 
 
 def test_rows_that_are_not_finite(device):
@@ -107,6 +107,14 @@ def test_the_unit_of_labels_does_not_matter_to_squares(device, rng, power):
     unit = np.float32(2.0**power)
     found = check(device, loss_of("rmse"), prediction * unit, label * unit, None)
     assert found == check(device, loss_of("rmse"), prediction, label, None) * 2.0**power
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e10])
+def test_logarithms_of_labels_of_any_size(device, rng, size):
+    label = (rng.uniform(1, 3, 300) * size).astype(np.float32)
+    wanted = get_metric("rmsle")(label, label + label, None)
+    found = check(device, loss_of("rmsle"), label + label, label, None)
+    assert found == pytest.approx(wanted, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
