@@ -14,10 +14,11 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, cox_nloglik
 from pyopencl_gbdt.metrics.rows import EvaluatedRows, RowShape
+from pyopencl_gbdt.numerics.expressions import exp
 from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
 from pyopencl_gbdt.numerics.product_sums import N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.base import LogLink
+from pyopencl_gbdt.objectives.base import link_statements
 from pyopencl_gbdt.objectives.cox import in_time
 from pyopencl_gbdt.primitives import Reduce, Scan
 
@@ -104,7 +105,7 @@ class CoxKind(MetricKind):
         return metric is cox_nloglik
 
     def suits(self, metric: Metric, objective: Objective, rows: Dataset) -> bool:
-        return objective.link == LogLink.link and rows.n_targets == 1
+        return objective.link == link_statements(exp) and rows.n_targets == 1
 
     def plan(
         self,

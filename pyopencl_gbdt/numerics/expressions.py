@@ -291,13 +291,15 @@ def evaluate(expression: Callable[..., Any], *inputs: F32 | np.float32) -> Any:
         As the expression returns one term or a tuple.
     """
     arrays = [np.asarray(values, np.float32) for values in inputs]
-    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    shape = arrays[0].shape
+    if len(arrays) > 1:
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
     way = _OnHost()
     with np.errstate(all="ignore"):  # as on devices
         found = expression(*(Number(way, array) for array in arrays))
 
     def of_rows(term: Term) -> F32:
-        value = np.asarray(way.content(term), np.float32)
+        value = np.asarray(way.content(term))
         return value if value.shape == shape else np.array(np.broadcast_to(value, shape))
 
     return tuple(map(of_rows, found)) if isinstance(found, tuple) else of_rows(found)

@@ -24,7 +24,7 @@ from pyopencl_gbdt.numerics.expressions import (
     where,
 )
 from pyopencl_gbdt.numerics.portable_log import portable_log
-from pyopencl_gbdt.objectives.base import F32, LogLink, Objective
+from pyopencl_gbdt.objectives.base import F32, LogLink
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
@@ -63,7 +63,6 @@ class Aft(LogLink):
     name = "survival:aft"
     metric = "aft-nloglik"
     given = True
-    link = Objective.link
     aft_loss_distribution: str = "normal"
     aft_loss_distribution_scale: float = 1.0
 
@@ -108,7 +107,7 @@ class Aft(LogLink):
         g, h = evaluate(self.derivatives_between, margin, lower, upper)
         return g, h
 
-    def to_probability(self, margin: F32) -> F32:
+    def probability_of(self, margin: Number) -> Term:
         """Return the margin itself: metrics take ln time, as in XGBoost."""
         return margin
 

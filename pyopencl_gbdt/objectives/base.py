@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -14,8 +15,8 @@ from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
-from pyopencl_gbdt.numerics.expressions import Number, Term, evaluate, statements
-from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny, portable_exp, portable_sigmoid
+from pyopencl_gbdt.numerics.expressions import Number, Term, evaluate, exp, sigmoid, statements
+from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny
 from pyopencl_gbdt.numerics.weights import whole
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ class Objective(ABC):
     given: ClassVar[bool] = False
     renews: ClassVar[bool] = False
     applies_weights: ClassVar[bool] = False
-    link: ClassVar[str] = "p = margin;"
-    """Kernel statements of ``to_probability``: they set ``p`` (float32) from ``margin``."""
     device_link: ClassVar[str] = ""
     """The kernel of ``links`` that does what ``to_prediction`` does; empty: there is none."""
 
@@ -179,13 +178,28 @@ class Objective(ABC):
         usual = type(self)()
         return {k: v for k, v in given.items() if v != _as_kept(getattr(usual, k))}
 
-    def to_prediction(self, margin: F32) -> F32:
-        """Convert margins of any shape to what ``predict`` returns, in the same shape."""
+    def prediction_of(self, margin: Number) -> Term:
+        """Return what ``predict`` returns for a margin, an expression."""
         return margin
 
+    def probability_of(self, margin: Number) -> Term:
+        """Return what metrics take: the prediction, or the probability of label 1."""
+        return self.prediction_of(margin)
+
+    @property
+    def link(self) -> str:
+        """Kernel statements that set ``p`` (float32), what metrics take, from ``margin``."""
+        return link_statements(self.probability_of)
+
+    def to_prediction(self, margin: F32) -> F32:
+        """Convert margins of any shape to what ``predict`` returns, in the same shape."""
+        prediction: F32 = evaluate(self.prediction_of, margin)
+        return prediction
+
     def to_probability(self, margin: F32) -> F32:
-        """Convert margins to what metrics take: the prediction, or the probability of label 1."""
-        return self.to_prediction(margin)
+        """Convert margins to what metrics take."""
+        probability: F32 = evaluate(self.probability_of, margin)
+        return probability
 
     def to_margin(self, score: Score) -> Score:
         """Convert a base score from the scale of predictions to margins, rounded to float32."""
@@ -240,6 +254,11 @@ class Objective(ABC):
         return np.array([float(step)]).astype(np.float32)
 
 
+def link_statements(link: Callable[[Number], Term]) -> str:
+    """Return kernel statements that set ``p`` from ``margin``."""
+    return statements(link, ("margin",), ("p",), prefix="m")
+
+
 def _as_kept(value: float | str) -> float | str:
     return value if isinstance(value, str) else float(np.float32(value))
 
@@ -260,11 +279,10 @@ class MeanStart(Objective):
 class LogLink(Objective):
     """A loss whose prediction is e^margin; its base score is the mean label."""
 
-    link = "p = portable_exp(margin);"
     device_link = "exponential"
 
-    def to_prediction(self, margin: F32) -> F32:
-        return portable_exp(margin)
+    def prediction_of(self, margin: Number) -> Term:
+        return exp(margin)
 
     @property
     def starts_at_mean(self) -> bool:
@@ -278,11 +296,10 @@ class LogLink(Objective):
 class LogitLink(Objective):
     """A loss whose prediction is the sigmoid of the margin; its base score is the mean label."""
 
-    link = "p = portable_sigmoid(margin);"
     device_link = "sigmoid"
 
-    def to_prediction(self, margin: F32) -> F32:
-        return portable_sigmoid(margin)
+    def prediction_of(self, margin: Number) -> Term:
+        return sigmoid(margin)
 
     @property
     def starts_at_mean(self) -> bool:

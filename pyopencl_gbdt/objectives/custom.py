@@ -11,7 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
+from pyopencl_gbdt.numerics.expressions import Number, Term, sigmoid
 from pyopencl_gbdt.objectives.base import F32, Objective
 from pyopencl_gbdt.objectives.user_functions import name_of
 
@@ -58,8 +58,8 @@ class Custom(Objective):
             "pass the loss itself as objective="
         )
 
-    def to_probability(self, margin: F32) -> F32:
-        return portable_sigmoid(margin) if self.custom_link == "logit" else margin
+    def probability_of(self, margin: Number) -> Term:
+        return sigmoid(margin) if self.custom_link == "logit" else margin
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return XGBoost's base score: margin 0.5, or a classifier's probability 0.5."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from pyopencl_gbdt.numerics.expressions import Number, Term, where
-from pyopencl_gbdt.objectives.base import F32, Objective
+from pyopencl_gbdt.objectives.base import Objective
 
 
 @dataclass(frozen=True)
@@ -20,12 +18,11 @@ class Hinge(Objective):
 
     name = "binary:hinge"
     metric = "error"
-    link = "p = margin > 0.0f ? 1.0f : 0.0f;"
 
     def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
         y = 2 * label - 1
         near = margin * y < 1
         return where(near, -y, 0), where(near, 1, 0)
 
-    def to_prediction(self, margin: F32) -> F32:
-        return (margin > 0).astype(np.float32)
+    def prediction_of(self, margin: Number) -> Term:
+        return where(margin > 0, 1, 0)

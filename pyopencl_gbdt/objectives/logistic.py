@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyopencl_gbdt.numerics.expressions import Number, Term, at_least, sigmoid, where
-from pyopencl_gbdt.numerics.portable_math import portable_sigmoid
 from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective
 from pyopencl_gbdt.objectives.base import clamp_probability as clamp
 
@@ -78,10 +77,9 @@ class LogitRaw(_CrossEntropy):
 
     name = "binary:logitraw"
     metric = "logloss"
-    link = "p = portable_sigmoid(margin);"
 
-    def to_probability(self, margin: F32) -> F32:
-        return portable_sigmoid(margin)
+    def probability_of(self, margin: Number) -> Term:
+        return sigmoid(margin)
 
     @property
     def starts_at_mean(self) -> bool:

@@ -8,7 +8,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, Model, cv, train
+from pyopencl_gbdt import (
+    Dataset,
+    DeviceObjective,
+    GBDTClassifier,
+    KernelObjective,
+    Model,
+    cv,
+    train,
+)
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.device.variants import REFUSED
 from pyopencl_gbdt.errors import KernelBuildError, ParameterError
@@ -285,6 +293,18 @@ def test_names():
     assert custom_objective(Slope()).custom_name == "Slope"
     assert custom_objective(partial(squared)).custom_name == "squared"
     assert custom_objective("reg:gamma") is custom_objective(3) is custom_objective(None) is None
+
+
+def test_metrics_of_a_classifier_take_probabilities():
+    kernel = "const f32 p = portable_sigmoid(margin); const f32 q = 1.0f - p; g = p - label; "
+    classes = (np.median(Y) < Y).astype(int)
+    model = GBDTClassifier(
+        n_estimators=2, max_depth=2, device=TEST_DEVICE, eval_metric="logloss",
+        objective=KernelObjective(f"{kernel}h = p * q;"),
+    ).fit(X, classes, eval_set=[(X, classes)], verbose=False)  # fmt: skip
+    own = model.predict_proba(X)[np.arange(Y.size), classes]
+    ((losses,),) = (found.values() for found in model.evals_result().values())
+    assert losses[-1] == pytest.approx(-np.log(own.astype(np.float64)).mean(), rel=1e-6)
 
 
 def test_cross_validation():

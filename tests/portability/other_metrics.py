@@ -39,7 +39,7 @@ def other_metric_checks(device: Device, sizes: Sequence[int]) -> Iterator[tuple[
             part = ranking_twin.parts(one.family, margin, relevant, offsets, one.top, one.exp_gain)
             twin = ranking_twin.ranked_words(part, offsets, mean.norms, mean.largest)
             yield f"{one.family} {n}", (words[:4], twin[:4])
-        rows = evaluated(device, margin, time, link=Cox.link)
+        rows = evaluated(device, margin, time, link=Cox().link)
         found = run(CoxMetric(rows))[0, :4]
         yield f"cox-nloglik {n}", (found, cox_words(portable_exp(margin), time)[:4])
         classes = rng.normal(size=(3, n)).astype(np.float32)

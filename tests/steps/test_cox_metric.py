@@ -27,7 +27,7 @@ def sample(rng, n, *, ties=True, spread=1.0):
 
 
 def check(device, margin, label, wg=0, near=1e-6):
-    rows = evaluated(device, margin, label, link=Cox.link, wg=wg)
+    rows = evaluated(device, margin, label, link=Cox().link, wg=wg)
     prepared = CoxMetric(rows)
     words, hazard = run(prepared), portable_exp(margin)
     assert_same_bits(words[0, :4], cox_words(hazard, label)[:4])
