@@ -34,7 +34,9 @@ class AftGradients:
     def __init__(self, ws: Workspace, objective: Aft, lower: F32, upper: F32) -> None:
         self.ws, self._bounds = ws, {"aft_lower": lower, "aft_upper": upper}
         self._program = ws.device.build(
-            "aft", wg_size=ws.wg_size(ws.variant("gradients")), gradient=objective.kernel_between
+            "aft",
+            wg_size=ws.wg_size(ws.variant("gradients")),
+            gradient_between=objective.kernel_between,
         )
         reserve(ws)
 

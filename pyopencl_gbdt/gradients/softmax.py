@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.numerics.expressions import statements
+from pyopencl_gbdt.objectives.softmax import of_share
 
 
 class Softmax:
@@ -12,8 +14,12 @@ class Softmax:
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
+        gradient = statements(of_share, ("p", "label", "class_k"), ("g", "h"))
         self.program = ws.build(
-            "gradients", lambda variant: ws.device.build("softmax", wg_size=ws.wg_size(variant))
+            "gradients",
+            lambda variant: ws.device.build(
+                "softmax", wg_size=ws.wg_size(variant), gradient_of_share=gradient
+            ),
         )
 
     def begin(self) -> None:

@@ -14,16 +14,15 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.expressions import Number, Term, at_least, evaluate, where
 from pyopencl_gbdt.numerics.portable_math import portable_exp, reciprocal
 from pyopencl_gbdt.objectives.base import F32, Objective
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
 
-_f = np.float32
 #: The share of a class without rows is set to this, so that its margin is finite.
 _LEAST_SHARE = 1e-16
-LEAST_HESSIAN = _f(1e-16)
 
 
 def softmax(margins: F32) -> F32:
@@ -36,6 +35,11 @@ def softmax(margins: F32) -> F32:
     for power in powers:
         total = total + power
     return powers * reciprocal(total)
+
+
+def of_share(p: Number, label: Number, k: Number) -> tuple[Term, Term]:
+    """Return gradient and Hessian of class k, whose probability is p."""
+    return where(label.equals(k), p - 1, p), at_least((2 * p) * (1 - p), 1e-16)
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,9 @@ class SoftProb(Objective):
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         """Return the gradients for margins of shape (n_classes, n_rows)."""
-        p = softmax(margin)
-        own = label == np.arange(margin.shape[0], dtype=np.float32)[:, None]
-        g = np.where(own, p - _f(1.0), p)
-        return g, np.maximum(_f(2.0) * p * (_f(1.0) - p), LEAST_HESSIAN)
+        classes = np.arange(margin.shape[0], dtype=np.float32)[:, None]
+        g, h = evaluate(of_share, softmax(margin), label, classes)
+        return g, h
 
     def check_data(self, data: Dataset) -> None:
         label = data.label

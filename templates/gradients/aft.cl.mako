@@ -5,8 +5,8 @@
 ##   ------|==============|--------> ln t  loss: -ln of the probability between the bounds
 ##                                         (of the density, if both are equal)
 ##
-## params: wg_size; gradient, statements that set g and h from margin, lower and upper
-<%page args="wg_size, gradient"/>
+## params: wg_size; gradient_between, statements that set g and h from margin, lower and upper
+<%page args="wg_size, gradient_between"/>
 
 KERNEL(${wg_size}) aft_gradients(
         const u32 n_rows, GLOBAL const f32* RESTRICT lowers, GLOBAL const f32* RESTRICT uppers,
@@ -15,7 +15,7 @@ KERNEL(${wg_size}) aft_gradients(
     for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n_rows; i += N_GROUPS * ${wg_size}) {
         const f32 lower = lowers[i], upper = uppers[i], margin = margins[i];
         f32 g, h;
-        ${gradient}
+        ${gradient_between}
         gradients[i] = g;
         hessians[i] = h;
     }

@@ -5,8 +5,8 @@
 ##     | . . r . . |            exponentials class by class, then computes every class's gradient.
 ##     | . . r . . |            `hessians` stores the exponentials in between
 ##
-## params: wg_size
-<%page args="wg_size"/>
+## params: wg_size; gradient_of_share, statements that set g and h from the share p, label and class_k
+<%page args="wg_size, gradient_of_share"/>
 
 KERNEL(${wg_size}) softmax(
         const u32 n_rows, const u32 n_classes, GLOBAL const f32* RESTRICT margins,
@@ -31,11 +31,10 @@ KERNEL(${wg_size}) softmax(
         const f32 label = labels[row];
         for (u32 k = 0; k < n_classes; k++) {
             const f32 p = hessians[(u64)k * n_rows + row] * share;
-            const f32 rest = 1.0f - p;
-            const f32 twice = 2.0f * p;
-            f32 h = twice * rest;
-            if (h < 1e-16f) h = 1e-16f;
-            gradients[(u64)k * n_rows + row] = label == (f32)k ? p - 1.0f : p;
+            const f32 class_k = (f32)k;
+            f32 g, h;
+            ${gradient_of_share}
+            gradients[(u64)k * n_rows + row] = g;
             hessians[(u64)k * n_rows + row] = h;
         }
     }

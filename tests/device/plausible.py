@@ -11,8 +11,10 @@ from typing import Any
 
 from pyopencl_gbdt.device.render import declared, template_files
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
+from pyopencl_gbdt.numerics.expressions import statements
 from pyopencl_gbdt.objectives import OBJECTIVES
 from pyopencl_gbdt.objectives.aft import Aft
+from pyopencl_gbdt.objectives.softmax import of_share
 
 #: Templates that others import: they have no kernels of their own.
 LIBRARIES = frozenset(
@@ -109,9 +111,10 @@ VALUES: dict[str, list[Any]] = {
     },
     "rank": ["gain", "-(f32)(node->path << (20u - node->depth))"],
     "statements": ["", "g = margin - label; h = 1.0f;"],
-    "gradient": [
+    "gradient_between": [
         Aft(aft_loss_distribution=name).kernel_between for name in ("normal", "logistic", "extreme")
     ],
+    "gradient_of_share": [statements(of_share, ("p", "label", "class_k"), ("g", "h"))],
     "weighted": [False, True],
     "has_values": [False, True],
     "partials": [False, True],
