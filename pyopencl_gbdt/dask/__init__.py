@@ -1,4 +1,4 @@
-"""Train and predict on Dask's arrays and tables; see ``docs/several-hosts.md``.
+"""Train and predict on Dask's arrays and tables; see ``docs/large-data.md``.
 
 Dask places the data and starts the work. The workers then form a team: sums travel from worker to
 worker, and the scheduler sees none of them.

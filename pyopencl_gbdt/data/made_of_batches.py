@@ -47,7 +47,7 @@ class MadeOfBatches(DatasetColumns):
             arguments of ``Dataset``, or X alone; X is anything that ``Dataset`` takes. Or an array,
             such as a ``numpy.memmap``. Or a path, a folder, a pattern such as ``"data/*.parquet"``,
             or a list of paths: npy, npz, CSV, TSV, libsvm, Parquet, Arrow IPC; see
-            `docs/batches.md`.
+            `docs/large-data.md`.
         label, weight, base_margin, qid : array-like or None
             Those of all rows, if the batches do not have them.
         feature_names, feature_weights, missing

@@ -26,7 +26,7 @@ from pyopencl_gbdt.messages import pip_install
 _EAGER_TESTS, _SHORTEST, _LONGEST = 200, 2e-5, 2e-4
 #: Sums with at least so many bytes for each member are packed, where the link is slow. At 1 Gbit/s,
 #: 2 ranks, 32 KiB for each took 0.2 ms packed and 0.08 by MPI's own sums, 256 KiB 1.2 and 1.9
-#: (``mpirun -n 2 python -m bench scaling --mpi``, ``docs/scaling.md``).
+#: (``mpirun -n 2 python -m bench scaling --mpi``, ``docs/pages-and-teams.md``).
 PACKED_BYTES = 1 << 16
 
 

@@ -10,7 +10,8 @@ whose bins have up to 2^7 rows needs 4 bytes a sum, one with up to 2^15 rows 5.
 
 The receiver knows the number of integers, so a message's length tells the width. Packing a message
 and adding what came takes a core 0.2 ns a byte of the integers with 5 or 6 bytes and 0.08 with 4
-(AMD EPYC, Zen 5, messages of 128 KB to 2 MB); see ``docs/scaling.md`` for what sending takes.
+(AMD EPYC, Zen 5, messages of 128 KB to 2 MB); ``docs/pages-and-teams.md`` tells
+what sending takes.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def parted_cuts(
 
     Notes
     -----
-    Waits for the team. ``docs/several-hosts.md`` states bytes and number of exchanges.
+    Waits for the team. ``docs/quantile-summaries.md`` states bytes and number of exchanges.
     """
     n_features = values.shape[1]
     cut = np.arange(n_features, dtype=np.uint32) if cut is None else cut

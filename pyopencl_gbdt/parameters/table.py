@@ -152,11 +152,11 @@ TABLE: tuple[ParameterRow, ...] = (
                  "2^label - 1, else the label itself."),
     ParameterRow("device", str, "auto", "Where to train: auto, nvidia, opencl:0:1, ...; several "
                  "devices: gpu:all, a list of names, or names with weights, see "
-                 "docs/several-devices.md."),
+                 "docs/large-data.md."),
     ParameterRow("histogram", str, "auto", "Histogram kernel's variant; all give the same bits."),
     ParameterRow("page", str, "auto", "How codes lie on the device: dense; tiled, without those of "
                  "missing values; sorted by column, for sparse data; streamed, in pages that take "
-                 "turns there, for more data than its memory; auto, see docs/pages-and-teams.md. "
+                 "turns there, for more data than its memory; auto, see docs/tree-methods.md. "
                  "All give the same bits.",
                  allowed=("auto", "dense", "tiled", "sorted", "streamed")),
     ParameterRow("device_memory", int, None, "Most bytes of the device's memory to use, also with "

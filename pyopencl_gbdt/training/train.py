@@ -107,7 +107,7 @@ def train(
         Receives the metrics of every round, as ``Model.history`` holds them.
     communicator : mpi4py.MPI.Intracomm, team of processes, or None
         The processes that train one model together; each calls ``train`` with its own rows as
-        ``data``, or None if it has none. All get the model. See ``docs/several-hosts.md``.
+        ``data``, or None if it has none. All get the model. See ``docs/large-data.md``.
 
     Returns
     -------
