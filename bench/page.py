@@ -1,4 +1,4 @@
-"""``python -m bench page A.json ... --into docs/performance-tables.md``: results as tables.
+"""``python -m bench page A.json ... --into docs/performance.md``: results as tables.
 
 Files come from ``python -m bench train --json``. What stands between the two marks in the page is
 written anew; the rest is for people to write.

@@ -1,4 +1,4 @@
-"""Results of ``python -m bench pages`` as tables of the two pages of performance."""
+"""Results of ``python -m bench pages`` as tables of the page of performance."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 from bench.task_page import between
 from bench.turns import Record, middle
 
-#: The pages, by what a line calls them.
-PAGES = {"performance": "performance.md", "tasks": "performance-tasks.md"}
-#: The section of a page that is drawn.
-SECTION = "turns"
+#: The page, and its section that is drawn.
+PAGE, SECTION = "performance.md", "turns"
 TITLES = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
 #: A round is bound by launches where its kernels take less than so much of it.
 _BUSY = 0.6
@@ -25,7 +23,7 @@ _OF_COPY = 0.5
 
 
 def draw(reports: Sequence[Record], folder: Path) -> None:
-    """Write the tables of all reports into the pages of a folder.
+    """Write the tables of all reports into the page of a folder.
 
     Parameters
     ----------
@@ -36,14 +34,11 @@ def draw(reports: Sequence[Record], folder: Path) -> None:
     Raises
     ------
     ValueError
-        If a page lacks the marks of the section, before any page is written.
+        If the page lacks the marks of the section.
     """
-    texts = {}
-    for page, name in PAGES.items():
-        lines = [line for machine in merged(reports) for line in tables(machine, page)]
-        texts[folder / name] = between(folder / name, SECTION, lines)
-    for path, text in texts.items():
-        path.write_text(text, encoding="utf-8")
+    path = folder / PAGE
+    lines = [line for machine in merged(reports) for line in tables(machine)]
+    path.write_text(between(path, SECTION, lines), encoding="utf-8")
 
 
 def merged(reports: Sequence[Record]) -> list[Record]:
@@ -59,9 +54,9 @@ def merged(reports: Sequence[Record]) -> list[Record]:
     return list(machines.values())
 
 
-def tables(report: Record, page: str) -> list[str]:
-    """Return a machine's heading and tables for a page; nothing if it has no lines there."""
-    mine = [line for line in report["lines"] if line["page"] == page and not line["problem"]]
+def tables(report: Record) -> list[str]:
+    """Return a machine's heading and tables; nothing if it has no lines."""
+    mine = [line for line in report["lines"] if not line["problem"]]
     if not mine:
         return []
     host = report["host"]

@@ -1,4 +1,4 @@
-"""What the pages of performance measure: one line for each shape, on a processor or on a GPU."""
+"""What the page of performance measures: one line for each shape, on a processor or on a GPU."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ class Line(Shape):
     ----------
     where : str
         ``"cpu"``, ``"gpu"`` or ``"both"``: on what kind of device ours runs.
-    page : str
-        ``"performance"`` or ``"tasks"``: the page that shows the line.
     leaves : int
         Trees grow leaf by leaf up to so many leaves, of any depth; 0: level by level.
     n_classes : int
@@ -37,7 +35,6 @@ class Line(Shape):
     """
 
     where: str = "both"
-    page: str = "performance"
     leaves: int = 0
     n_classes: int = 0
     trained: int = 0
@@ -67,18 +64,18 @@ class Line(Shape):
 def _classes(name: str, n_rows: int, n_features: int, n_classes: int, rounds: int) -> Line:
     return Line(
         name, f"{n_classes} classes", n_rows, n_features, "multi:softprob", n_rounds=rounds,
-        where="gpu", page="tasks", n_classes=n_classes,
+        where="gpu", n_classes=n_classes,
     )  # fmt: skip
 
 
 def _leaf_wise(leaves: int) -> Line:
     return Line(
         f"leaves-{leaves}", f"leaf-wise, {leaves} leaves", 1_000_000, 28, max_depth=0, n_rounds=20,
-        where="gpu", page="tasks", leaves=leaves,
+        where="gpu", leaves=leaves,
     )  # fmt: skip
 
 
-#: All lines, in the order of the pages.
+#: All lines, in the order of the page.
 LINES = (
     Line("cpu-1m-d6", "binary, depth 6", 1_000_000, 28, n_rounds=4, where="cpu"),
     Line("cpu-1m-d8", "binary, depth 8", 1_000_000, 28, max_depth=8, n_rounds=4, where="cpu"),
@@ -87,7 +84,7 @@ LINES = (
     Line("cpu-968", "binary, depth 6", 10_000, 968, n_rounds=5, where="cpu"),
     Line("cpu-300", "binary, depth 6", 20_000, 300, n_rounds=10, where="cpu"),
     Line("cpu-predict", "prediction, 500 trees of depth 8", 1_000_000, 28, max_depth=8,
-         where="cpu", page="tasks", trained=500),
+         where="cpu", trained=500),
     Line("gpu-11m-d6", "binary, depth 6", 11_000_000, 28, n_rounds=20, where="gpu"),
     Line("gpu-11m-d8", "binary, depth 8", 11_000_000, 28, max_depth=8, n_rounds=20, where="gpu"),
     Line("gpu-1m-d6", "binary, depth 6", 1_000_000, 28, n_rounds=50, where="gpu"),

@@ -1,8 +1,8 @@
-"""``python -m bench pages --out docs``: measure what the pages of performance show, and draw them.
+"""``python -m bench pages --out docs``: measure what the page of performance shows, and draw it.
 
 Ours and every installed peer train each line (`bench.page_lines`) with the same rows and equal
 parameters. They take turns (`bench.turns`): each system has a process of its own, every turn begins
-a new model, and a turn of one system stands beside the turns of the others. The pages show medians
+a new model, and a turn of one system stands beside the turns of the others. The page shows medians
 and quartiles, how many times as fast ours is than the fastest peer, and what bounds ours.
 
 On the machine that measures, ``--json`` keeps the results; a run that is cut short keeps the lines
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
         if not reports:
             reports = [_measured(options, arguments)]
         if options.out:
-            from bench.page_drawing import draw  # reads the pages before it writes any
+            from bench.page_drawing import draw
 
             draw(reports, Path(options.out))
     except (GBDTError, ImportError, OSError, RuntimeError, ValueError) as error:
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="few rows and rounds, to try the command")
     add("--json", metavar="FILE", help="write the results there")
     add("--from", dest="drawn", nargs="+", default=[], metavar="FILE", help="draw these files")
-    add("--out", metavar="FOLDER", help="write the tables into the pages of this folder")
+    add("--out", metavar="FOLDER", help="write the tables into the page of this folder")
     return parser
 
 

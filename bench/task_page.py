@@ -1,6 +1,6 @@
 """Results of ``python -m bench tasks`` as Markdown.
 
-A page has sections, each between its marks: ``measured`` at the fixed setting, ``trials``, and
+The page has sections, each between its marks: ``measured`` at the fixed setting, ``trials``, and
 ``categories``.
 """
 

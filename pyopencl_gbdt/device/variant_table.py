@@ -110,7 +110,7 @@ _ENTRIES = (
         _variant(
             "private",
             {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 2944},
-            "H200: 9 to 20 times slower than local atomics, docs/performance.md",
+            "H200: 9 to 20 times slower than local atomics, docs/measuring-speed.md",
             chosen_on=frozenset(),
         ),
         _variant(

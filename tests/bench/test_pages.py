@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from bench.page_drawing import PAGES, bound, merged, tables
+from bench.page_drawing import PAGE, bound, merged, tables
 from bench.page_lines import LINES, quick
 from bench.pages import _has, chosen, main, said
 from bench.turns import Player, middle
@@ -59,7 +59,7 @@ def system(name, ms, **more):
 
 def report(ms, kernels=(), **line):
     here = {"name": "Card", "label": "Card (x)", "driver": "1", "copy_bytes_per_second": 1e9}
-    shape = quick(next(one for one in LINES if one.page == "performance" and not one.trained))
+    shape = quick(next(one for one in LINES if not one.trained))
     lines = [{
         **asdict(shape), "problem": "", "floor_seconds": 0.001,
         "systems": [system("ours cpu", ms, kernels=list(kernels)), system("xgboost", 6.0)], **line,
@@ -70,9 +70,8 @@ def report(ms, kernels=(), **line):
 
 
 def test_pages_are_drawn_between_their_marks(tmp_path):
-    for name in PAGES.values():
-        text = "before\n<!-- turns: begin -->\nold\n<!-- turns: end -->\nbehind\n"
-        (tmp_path / name).write_text(text)
+    text = "before\n<!-- turns: begin -->\nold\n<!-- turns: end -->\nbehind\n"
+    (tmp_path / PAGE).write_text(text)
     files = []
     for number, ms in enumerate((9.0, 3.0)):  # the later measurement of a line counts
         files.append(str(tmp_path / f"{number}.json"))
@@ -86,7 +85,6 @@ def test_pages_are_drawn_between_their_marks(tmp_path):
     assert "| XGBoost 1 | 6.000 (6.000 to 6.000) |" in text
     assert "| 2.00, 1.00 |" in text
     assert "9.000" not in text
-    assert "XGBoost" not in (tmp_path / "performance-tasks.md").read_text()
 
 
 def test_compiled_models_are_drawn_beside_predictions_with_what_compiling_took():
@@ -95,14 +93,15 @@ def test_compiled_models_are_drawn_beside_predictions_with_what_compiling_took()
         system("ours cpu", 1.0, seconds=seconds, compile_seconds=0.0),
         system("treelite", 1.0, seconds={**seconds, "predict": [2.0, 2.0]}, compile_seconds=41.2),
     ]
-    later = report(1.0, name="cpu-predict", page="tasks", trained=500, systems=systems)
+    later = report(1.0, name="cpu-predict", trained=500, systems=systems)
     later["versions"] = {"numpy": "2", "treelite": "4"}
     (machine,) = merged([report(3.0), later])
-    drawn = "\n".join(tables(machine, "tasks"))
-    assert "numpy 2, treelite 4. Medians of 2 turns" in drawn
+    drawn = "\n".join(tables(machine))
+    assert "numpy 2, treelite 4. Medians of 3 or 2 turns" in drawn
     assert "| treelite 1, compiled in 41 s | 2000 (2000 to 2000) | 1.000" in drawn
     assert "| 4.00, 1.00 |" in drawn
-    assert "treelite" not in "\n".join(tables(machine, "performance"))
+    assert drawn.count("### ") == 1
+    assert drawn.index("| data | system | ms a round") < drawn.index("| data | system | all rows")
     trained = next(line for line in LINES if line.where == "cpu" and not line.trained)
     predicted = next(line for line in LINES if line.name == "cpu-predict")
     treelite = Player("treelite", "cpu", 2)
@@ -110,13 +109,12 @@ def test_compiled_models_are_drawn_beside_predictions_with_what_compiling_took()
 
 
 def test_a_page_without_marks_is_an_error_and_nothing_is_written(tmp_path, capsys):
-    (tmp_path / "performance.md").write_text("<!-- turns: begin --><!-- turns: end -->")
-    (tmp_path / "performance-tasks.md").write_text("no marks")
+    (tmp_path / PAGE).write_text("no marks")
     (tmp_path / "a.json").write_text(json.dumps(report(1.0)))
     with pytest.raises(SystemExit):
         main(["--from", str(tmp_path / "a.json"), "--out", str(tmp_path)])
-    assert "performance-tasks.md: expected one" in capsys.readouterr().err
-    assert (tmp_path / "performance.md").read_text() == "<!-- turns: begin --><!-- turns: end -->"
+    assert "performance.md: expected one" in capsys.readouterr().err
+    assert (tmp_path / PAGE).read_text() == "no marks"
 
 
 @pytest.mark.parametrize(
