@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.classes import encode_labels
 from pyopencl_gbdt.data.containers import (
     CHUNK,
@@ -54,7 +55,7 @@ def check_matrix(
     allow_missing: bool = True,
     missing: float | None = None,
     coded: Mapping[int, NDArray[np.float32]] | None = None,
-    blurred: dict[int, str] | None = None,
+    blurred: Blurred | None = None,
 ) -> tuple[NDArray[np.float32], list[str] | None]:
     """Check a feature matrix and convert it to float32.
 
@@ -75,8 +76,8 @@ def check_matrix(
         A number that also means "missing".
     coded : mapping of int to float32 array, shape (n_rows,), or None
         Columns that are taken from here instead of X: codes of categories.
-    blurred : dict of int to str, or None
-        Written: columns with whole numbers that float32 cannot tell apart, and two of these.
+    blurred : Blurred or None
+        Searches X for whole numbers that float32 cannot tell apart.
 
     Returns
     -------
@@ -193,7 +194,7 @@ def _frame_to_float32(
         narrow = matrix[:, column : column + 1]
         fill(narrow, given, missing)
         scan.add(given, narrow, column=column)
-        scan.compare(given, narrow, column, whole=getattr(dtypes[column], "kind", "O") in "iu")
+        scan.compare(given, narrow, column)
     scan.finish()
     return matrix
 
@@ -221,6 +222,6 @@ def _table_to_float32(
             fill(narrow, given, np.nan if number in coded else missing)
             scan.add(given, narrow, start, number)
             if number not in coded:
-                scan.compare(given, narrow, number, whole=number in table.whole)
+                scan.compare(given, narrow, number)
     scan.finish()
     return matrix

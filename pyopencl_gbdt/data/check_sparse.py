@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.check import check_shape
 from pyopencl_gbdt.data.containers import CHUNK, NUMERIC_KINDS
 from pyopencl_gbdt.data.narrow import check_missing, to_float32
@@ -44,6 +45,7 @@ def check_sparse(
     n_features: int | None = None,
     missing: float | None = None,
     allow_missing: bool = True,
+    blurred: Blurred | None = None,
 ) -> SparseMatrix:
     """Check a sparse matrix and convert it to float32 in compressed sparse rows.
 
@@ -61,6 +63,8 @@ def check_sparse(
         A number that also means "missing"; not 0.
     allow_missing : bool
         Whether values may be absent.
+    blurred : Blurred or None
+        Searches X for whole numbers that float32 cannot tell apart.
 
     Returns
     -------
@@ -87,6 +91,10 @@ def check_sparse(
         starts, columns, given = _in_rows(X, name)
     source = _Entries(name, row_starts=starts, entry_columns=columns)
     values = to_float32(given.reshape(-1, 1), source, missing=absent).reshape(-1)
+    if blurred is not None:
+        for start in range(0, values.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            blurred.add(columns[part], given[part], values[part])
     del given
     gone = np.flatnonzero(np.isnan(values))
     if gone.size:

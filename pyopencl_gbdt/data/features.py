@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categorical_features import check_categorical
 from pyopencl_gbdt.data.categories import (
@@ -109,10 +110,11 @@ def check_features(
     """
     if isinstance(X, Features):
         return X
+    blurred = Blurred() if levels is None else None  # rows to predict are not searched
     if isinstance(X, SparseMatrix) or is_sparse(X):
-        shape = X.shape
-        _refuse(_chosen(categorical, levels, int(shape[1]), names), f"{name} is sparse")
-        return Features(check_sparse(X, name=name, n_features=n_features, missing=missing))
+        _refuse(_chosen(categorical, levels, int(X.shape[1]), names), f"{name} is sparse")
+        rows = check_sparse(X, name=name, n_features=n_features, missing=missing, blurred=blurred)
+        return Features(rows, remarks=Remarks(blurred=blurred or Blurred()))
     found = X if isinstance(X, DeviceMatrix) else None
     wanted = levels or not (categorical is None or isinstance(categorical, str))
     if wanted and (found is not None or is_on_device(X)):
@@ -128,13 +130,10 @@ def check_features(
     given = raw.names if names is None else check_feature_names(names, raw.n_columns)
     columns = _chosen(categorical, levels, raw.n_columns, given, raw)
     if not columns:
-        blurred: dict[int, str] | None = (
-            {} if levels is None else None
-        )  # rows to predict are not searched
         values, own = check_matrix(
             raw.X, name=name, n_features=n_features, missing=missing, blurred=blurred
         )
-        return Features(values, own, remarks=Remarks(blurred=blurred or {}))
+        return Features(values, own, remarks=Remarks(blurred=blurred or Blurred()))
     return _encoded(raw, Source(name, given), columns, levels, missing)
 
 
@@ -175,11 +174,11 @@ def _encoded(
     )
     given = ((column, factorize(raw.column(column))) for column in columns)
     categories, coded, apart, unknown = encoded(given, source, levels, check_missing(missing))
-    blurred: dict[int, str] | None = {} if levels is None else None
+    blurred = Blurred() if levels is None else None
     values, names = check_matrix(
         raw.X, name=source.name, missing=missing, coded=coded, blurred=blurred
     )
-    return Features(values, names, categories, apart, Remarks(unknown, blurred or {}))
+    return Features(values, names, categories, apart, Remarks(unknown, blurred or Blurred()))
 
 
 def encoded(

@@ -19,6 +19,7 @@ from pyopencl_gbdt.data.batch_passes import (
     values_of,
 )
 from pyopencl_gbdt.data.batches import Source, is_parsed, names_files, no_rows, source_of
+from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
 from pyopencl_gbdt.data.kept_batches import KeptBatches
@@ -182,7 +183,7 @@ class _Look:
         self.unions: dict[int, LevelUnion] = {}
         self.sides, self.first, self._n_rows = Sides(), "", 0
         self.label_column = ""
-        self.blurred: dict[int, str] = {}
+        self.blurred = Blurred()
         self.is_ragged = True
 
     def add(self, number: int, batch: Batch) -> Features:
@@ -211,7 +212,7 @@ class _Look:
                 f"{batch.where} has categories in columns {sorted(features.categories)}: expected "
                 f"{sorted(self.unions)}, as in {self.first}; convert the columns"
             )
-        self.blurred = {**features.remarks.blurred, **self.blurred}
+        self.blurred.merge(features.remarks.blurred)
         values = values_of(features, width)
         self.rows.append(n_rows)
         self.widths.append(width)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.blurred import Blurred, has_large
 from pyopencl_gbdt.data.containers import CHUNK
-from pyopencl_gbdt.data.remarks import MOST_WHOLE, equal_in_float32
 from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import Source, plural, show
@@ -31,13 +31,12 @@ class Scan:
         Describes the input in error messages.
     allow_missing : bool
         Whether NaN is allowed.
-    blurred : dict of int to str, or None
-        Written: columns with two whole numbers that are equal in float32, and these. None: they
-        are not searched for.
+    blurred : Blurred or None
+        Searches for whole numbers that float32 cannot tell apart; None: nothing does.
     """
 
     def __init__(
-        self, source: Source, *, allow_missing: bool, blurred: dict[int, str] | None = None
+        self, source: Source, *, allow_missing: bool, blurred: Blurred | None = None
     ) -> None:
         self.source = source
         self.allow_missing = allow_missing
@@ -66,30 +65,11 @@ class Scan:
             place = (row + block_row, column + block_column, given[block_row, block_column])
             self.first[trouble] = min(self.first.get(trouble, place), place, key=lambda p: p[:2])
 
-    def compare(
-        self,
-        given: NDArray[Any],
-        narrow: NDArray[np.float32],
-        column: int = 0,
-        *,
-        whole: bool = False,
-    ) -> None:
-        """Search a block of integers, doubles, or ``whole`` floats for blurred numbers.
-
-        An array with fractions in another column, or NaN, has its integers as doubles.
-        """
-        kind, size = given.dtype.kind, given.dtype.itemsize
-        searched = whole or (kind in "iu" and size >= 4) or (kind == "f" and size == 8)
-        if self.blurred is None or not searched or not given.size:
-            return
-        most = np.fmax.reduce(narrow, axis=None), -np.fmin.reduce(narrow, axis=None)  # skip NaN
-        if not max(most) >= MOST_WHOLE:  # NaN alone
-            return
-        for number in range(given.shape[1]):
-            if column + number not in self.blurred:
-                pair = equal_in_float32(given[:, number], narrow[:, number])
-                if pair:
-                    self.blurred[column + number] = pair
+    def compare(self, given: NDArray[Any], narrow: NDArray[np.float32], column: int = 0) -> None:
+        """Search a block for blurred numbers; call this in the order of rows."""
+        if self.blurred is not None and given.size:
+            for number in range(given.shape[1]):
+                self.blurred.add(column + number, given[:, number], narrow[:, number])
 
     def finish(self) -> None:
         """Raise `DataError` if anything was found: how many values, the first, and what to do."""
@@ -112,7 +92,7 @@ def to_float32(
     *,
     allow_missing: bool = True,
     missing: float = float("nan"),
-    blurred: dict[int, str] | None = None,
+    blurred: Blurred | None = None,
 ) -> NDArray[np.float32]:
     """Convert to native float32 in C order and check that every value is finite.
 
@@ -125,8 +105,8 @@ def to_float32(
         Whether NaN is allowed.
     missing : float
         A number that also means "missing"; it becomes NaN.
-    blurred : dict of int to str, or None
-        Written, see `Scan`.
+    blurred : Blurred or None
+        See `Scan`.
 
     Returns
     -------
@@ -149,17 +129,21 @@ def to_float32(
         if any((block == missing).any() for block in blocks):
             ready, narrow = False, np.empty(numeric.shape, np.float32)
 
-    def is_suspect(start: int) -> bool:
+    def look(start: int) -> tuple[bool, bool]:
+        """Convert a block; tell whether it has a suspect value, and a large one."""
         block = narrow[start : start + step]
         if not ready:
             fill(block, numeric[start : start + step], missing)
-            scan.compare(numeric[start : start + step], block)
-        return not (np.isfinite(block).all() or (allow_missing and not np.isinf(block).any()))
+        suspect = not (np.isfinite(block).all() or (allow_missing and not np.isinf(block).any()))
+        return suspect, blurred is not None and not ready and has_large(block)
 
     starts = range(0, n_rows, step)
-    for start, suspect in zip(starts, in_threads(is_suspect, starts), strict=True):
+    for start, (suspect, large) in zip(starts, in_threads(look, starts), strict=True):
+        given, block = numeric[start : start + step], narrow[start : start + step]
         if suspect:
-            scan.add(numeric[start : start + step], narrow[start : start + step], row=start)
+            scan.add(given, block, row=start)
+        if large:
+            scan.compare(given, block)
     scan.finish()
     return narrow
 

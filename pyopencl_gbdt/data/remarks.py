@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.blurred import MOST_WHOLE, Blurred
 from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.errors import DataWarning
 from pyopencl_gbdt.messages import Source, plural, show
-
-#: float32 has every whole number up to this one.
-MOST_WHOLE = 2**24
 
 
 @dataclass(frozen=True)
@@ -27,12 +25,12 @@ class Remarks:
     ----------
     unknown : mapping of int to str
         Columns none of whose levels are those of training: two of them.
-    blurred : mapping of int to str
-        Columns of whole numbers that float32 cannot tell apart: two of them.
+    blurred : Blurred
+        The search for whole numbers that float32 cannot tell apart.
     """
 
     unknown: Mapping[int, str] = field(default_factory=dict)
-    blurred: Mapping[int, str] = field(default_factory=dict)
+    blurred: Blurred = field(default_factory=Blurred)
 
 
 def unknown_levels(
@@ -63,31 +61,6 @@ def unknown_levels(
         return ""
     others = rows[places[rows] != places[rows[0]]]
     return " and ".join(show(values[places[row]]) for row in (rows[0], *others[:1]))
-
-
-def equal_in_float32(whole: npt.NDArray[Any], narrow: npt.NDArray[np.float32]) -> str:
-    """Return two different whole numbers that are equal in float32; empty if there are none.
-
-    Parameters
-    ----------
-    whole : integer or float array, shape (n_rows,)
-        Large floats count if float64 holds every integer up to them, and all are whole.
-    narrow : float32 array, shape (n_rows,)
-        The same in float32.
-    """
-    large = np.abs(narrow) >= MOST_WHOLE
-    if not large.any():
-        return ""
-    whole, narrow = whole[large], narrow[large]
-    exact = bool(np.abs(narrow).max() < 2**53)  # in float64, in which NumPy compares
-    if whole.dtype.kind == "f" and not (exact and (whole == np.rint(whole)).all()):
-        return ""
-    if exact and (whole == narrow).all():  # none is rounded
-        return ""
-    order = np.argsort(narrow, kind="stable")
-    whole, narrow = whole[order], narrow[order]
-    same = np.flatnonzero((narrow[1:] == narrow[:-1]) & (whole[1:] != whole[:-1]))
-    return "" if not same.size else " and ".join(str(int(v)) for v in whole[same[0] :][:2])
 
 
 def warn_of_unknown(

@@ -27,13 +27,10 @@ class Table:
     names : list of str or None
     columns : list of (n_rows,) array or Column
         Of any dtype; nulls are NaN, or None in object columns. A Column has strings.
-    whole : frozenset of int
-        Columns of integers, which may be floats here because of nulls.
     """
 
     names: list[str] | None
     columns: list[NDArray[Any] | Column]
-    whole: frozenset[int] = frozenset()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,7 +84,7 @@ def open_table(values: Any, source: Source) -> Table:
         return values
     names = table_names(values)
     try:
-        columns, whole = _columns(collected(values))
+        columns = _columns(collected(values))
     except MemoryError:
         raise
     except Exception as error:  # a foreign library may raise anything
@@ -95,11 +92,10 @@ def open_table(values: Any, source: Source) -> Table:
             f"{source.name} is a {type(values).__name__} whose columns cannot be read: {error}; "
             f"convert it to a NumPy array or a pandas DataFrame"
         ) from error
-    return Table(names, columns, frozenset(whole))
+    return Table(names, columns)
 
 
-def _columns(values: Any) -> tuple[list[NDArray[Any] | Column], list[int]]:
-    """Return the columns, and which of them are integers."""
+def _columns(values: Any) -> list[NDArray[Any] | Column]:
     try:
         import narwhals
     except ImportError:
@@ -118,8 +114,7 @@ def _columns(values: Any) -> tuple[list[NDArray[Any] | Column], list[int]]:
             column = column.cast(narwhals.Int8)
         text = schema[name] in (narwhals.String, narwhals.Categorical, narwhals.Enum)
         columns.append(_text_column(column) if text else np.asarray(column.to_numpy()))
-    whole = [place for place, name in enumerate(frame.columns) if schema[name].is_integer()]
-    return columns, whole
+    return columns
 
 
 def _text_column(column: Any) -> NDArray[Any] | Column:
@@ -130,20 +125,19 @@ def _text_column(column: Any) -> NDArray[Any] | Column:
         return np.asarray(column.to_numpy())
 
 
-def _arrow_columns(values: Any) -> tuple[list[NDArray[Any] | Column], list[int]]:
+def _arrow_columns(values: Any) -> list[NDArray[Any] | Column]:
     try:
         import pyarrow
     except ImportError:
-        return list(np.asarray(values).T), []
+        return list(np.asarray(values).T)
     table = values if isinstance(values, pyarrow.Table) else pyarrow.table(values)
     kinds = pyarrow.types
     tests = (kinds.is_string, kinds.is_large_string, kinds.is_dictionary)
-    columns = [
+    return [
         factorize(column) if any(test(column.type) for test in tests)
         else np.asarray(column.to_numpy())
         for column in table.columns
     ]  # fmt: skip
-    return columns, [place for place, one in enumerate(table.columns) if kinds.is_integer(one.type)]
 
 
 def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
@@ -154,5 +148,4 @@ def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
     place = names.index(name)
     del names[place]
     own = columns.pop(place)
-    whole = frozenset(one - (one > place) for one in table.whole - {place})
-    return Table(names, columns, whole), own.rows() if isinstance(own, Column) else own
+    return Table(names, columns), own.rows() if isinstance(own, Column) else own

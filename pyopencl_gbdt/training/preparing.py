@@ -137,7 +137,7 @@ def prepare(
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
     check_statistics(p, data, continued=before is not None)
     check_ordered(p, objective, data, continued=before is not None)
-    warn_of_blurred(data.checked.remarks.blurred, data.feature_names)
+    warn_of_blurred(data.checked.remarks.blurred.pairs, data.feature_names)
     p = resolved(p, data)
     check_batches(p, data)
     n_outputs = _check_outputs(p, objective, data, "y")

@@ -13,7 +13,6 @@ import pytest
 
 from pyopencl_gbdt import Dataset, GBDTRegressor, Model, train
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.data.remarks import equal_in_float32
 from pyopencl_gbdt.errors import DataWarning
 from tests.conftest import TEST_DEVICE
 
@@ -91,6 +90,10 @@ def test_unknown_levels_of_a_file(
     assert len(said(lambda: model.predict(str(path), device=TEST_DEVICE))) == 1
 
 
+def sparse(layout: str, frame: Any) -> Any:
+    return pytest.importorskip("scipy.sparse").coo_matrix(frame.to_numpy()).asformat(layout)
+
+
 def ids(frame: Any) -> Any:
     return frame.drop(columns="sex").assign(id=LARGE + np.arange(60))
 
@@ -106,6 +109,9 @@ BLURRED: dict[str, Callable[[], Any]] = {
     "pandas with categories": lambda: ids(FRAME).assign(sex=FRAME["sex"]),
     "polars": lambda: polars(ids(FRAME)),
     "polars with nulls": lambda: polars(ids(FRAME).astype({"id": "Int64"}).replace(LARGE, pd.NA)),
+    "csr": lambda: sparse("csr", ids(FRAME)),
+    "csc": lambda: sparse("csc", ids(FRAME)),
+    "coo of int64": lambda: sparse("coo", ids(FRAME)[["id"]]),
     "arrow with nulls": lambda: arrow(ids(FRAME).astype({"id": "Int64"}).replace(LARGE, pd.NA)),
 }
 
@@ -126,10 +132,19 @@ def test_integers_without_narwhals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(said(lambda: GBDTRegressor(**SMALL).fit(table, Y))) == 1
 
 
-def test_integers_in_batches_are_told_once() -> None:
+@pytest.mark.parametrize("kind", ["arrays", "frames", "sparse", "data sets"])
+def test_integers_that_are_equal_to_those_of_another_batch(kind: str) -> None:
+    make: dict[str, Callable[[Any, Any], Any]] = {
+        "arrays": lambda X, y: (X, y),
+        "frames": lambda X, y: (pd.DataFrame({"id": X[:, 0]}), y),
+        "sparse": lambda X, y: (sparse("csr", pd.DataFrame(X)), y),
+        "data sets": Dataset,
+    }
     X = LARGE + np.arange(60).reshape(-1, 1)
-    data = Dataset.from_batches([(X[:20], Y[:20]), (X[20:], Y[20:])])
-    assert len(said(lambda: train(SMALL, data))) == 1
+    parts = [make[kind](X[k::3], Y[k::3]) for k in (0, 1, 2)]  # 3 apart in each
+    (one,) = said(lambda: train(SMALL, Dataset.from_batches(parts)))
+    assert f": {LARGE} and {LARGE + 1} are one number in float32" in str(one.message)
+    assert not said(lambda: train(SMALL, Dataset.from_batches(parts[:1])))
 
 
 @pytest.mark.parametrize(
@@ -151,20 +166,3 @@ def test_numbers_that_stay_apart(X: np.ndarray) -> None:
 def test_levels_are_no_numbers() -> None:
     own = {"categorical_features": ["id"]}
     assert not said(lambda: train(SMALL, Dataset(ids(FRAME), Y, **own)))
-
-
-def test_equal_in_float32() -> None:
-    whole = np.array([5, LARGE + 1, -LARGE - 1, LARGE + 4, -LARGE, 7])
-    assert equal_in_float32(whole, whole.astype(np.float32)) in (
-        f"{-LARGE - 1} and {-LARGE}", f"{-LARGE} and {-LARGE - 1}"
-    )  # fmt: skip
-    with_nan = np.array([np.nan, LARGE + 1, LARGE, np.nan])
-    assert equal_in_float32(with_nan, with_nan.astype(np.float32)) == f"{LARGE + 1} and {LARGE}"
-    assert equal_in_float32(whole[:2], whole[:2].astype(np.float32)) == ""
-
-
-@pytest.mark.parametrize("whole", [2**62 + np.arange(4), np.arange(4, dtype=np.uint64) + 2**63])
-def test_integers_that_float64_cannot_tell_apart(whole: Any) -> None:
-    whole = whole.astype(np.uint64 if whole[0] >= 2**63 else np.int64)
-    pair = equal_in_float32(whole, whole.astype(np.float32))
-    assert pair == f"{whole[0]} and {whole[1]}"
