@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pyopencl_gbdt.data.blurred import Blurred
+
 #: Bytes of a batch's float32 values, where the library chooses how many rows a batch has.
 BATCH_BYTES = 16 * 1024 * 1024
 
@@ -27,6 +29,8 @@ class Batch:
     ragged : bool
         Whether the batch may have fewer columns than others, such as lines of libsvm text. The
         other columns have no values.
+    blurred : Blurred or None
+        The search for whole numbers that float32 cannot tell apart, if X came from text.
     """
 
     X: Any
@@ -42,3 +46,4 @@ class Batch:
     where: str = "X"
     label_column: str = ""
     ragged: bool = False
+    blurred: Blurred | None = None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.csv_header import Layout, find_layout
 from pyopencl_gbdt.data.delimited import feature_names, parse_rows
 from pyopencl_gbdt.data.files import GZIP_MAGIC, Data, is_blank, to_text
@@ -90,7 +91,7 @@ def read(file: str, reading: Reading, state: TextState) -> Iterator[Batch]:
             else:
                 own = replace(layout, data=block, start=0, first_line=first_line)
             if own.start < len(block):
-                yield _delimited(own, state.columns or [], where)
+                yield _delimited(own, state.columns or [], where, reading)
         first_line += block.count(b"\n")
     if layout is None and not libsvm:
         raise DataError(f"{file}: {_EMPTY}")
@@ -122,28 +123,34 @@ def _layout(block: Data, file: str, reading: Reading) -> Layout:
 
 def _libsvm(block: Data, file: str, reading: Reading, first_line: int, where: str) -> Batch:
     with_label = reading.label_column is not None
+    blurred = Blurred(reading.missing)
     X, y = parse_libsvm(
-        block, file, with_label=with_label, one_based=reading.one_based, first_line=first_line
-    )
-    return Batch(X, y, qid=query_ids(block, file, first_line), where=where, ragged=True)
+        block, file, with_label=with_label, one_based=reading.one_based, first_line=first_line,
+        blurred=blurred,
+    )  # fmt: skip
+    qid = query_ids(block, file, first_line)
+    return Batch(X, y, qid=qid, where=where, ragged=True, blurred=blurred)
 
 
-def _delimited(layout: Layout, features: list[int], where: str) -> Batch:
+def _delimited(layout: Layout, features: list[int], where: str, reading: Reading) -> Batch:
     """Parse lines; columns of text become those of a table."""
     columns = feature_columns(layout)
     inside = [feature for feature in features if feature < len(columns)]
     texts = TextColumns(columns[feature] for feature in inside) if inside else None
     layout = replace(layout, texts=texts)
-    X, y, qid = parse_rows(layout, _BLOCK_BYTES)
+    blurred = Blurred(reading.missing)
+    X, y, qid = parse_rows(layout, _BLOCK_BYTES, blurred)
     names, of_label = feature_names(layout), described(layout.label, layout.names, layout.path)
     if texts is None:
-        return Batch(X, y, qid=qid, feature_names=names, where=where, label_column=of_label)
+        return Batch(X, y, qid=qid, feature_names=names, where=where, label_column=of_label,
+                     blurred=blurred)  # fmt: skip
     parts = [
         texts.column(column, X[:, feature]) if column in texts else X[:, feature]
         for feature, column in enumerate(columns)
     ]
     texts.check(layout)
-    return Batch(Table(names, parts), y, qid=qid, where=where, label_column=of_label)
+    return Batch(Table(names, parts), y, qid=qid, where=where, label_column=of_label,
+                 blurred=blurred)  # fmt: skip
 
 
 def _texts(file: str) -> Generator[bytes, None, None]:

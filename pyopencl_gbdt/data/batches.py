@@ -25,7 +25,7 @@ from pyopencl_gbdt.messages import plural, show
 
 #: A function that reads all batches from the start.
 Source = Callable[[], Iterator[Batch]]
-_NOT_GIVEN = ("where", "label_column", "ragged")
+_NOT_GIVEN = ("where", "label_column", "ragged", "blurred")
 _PARTS = tuple(field.name for field in fields(Batch) if field.name not in _NOT_GIVEN)
 _EXPECTED = (
     "expected a function that returns an iterator of batches, a list of them, an object with "

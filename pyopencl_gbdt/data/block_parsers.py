@@ -1,6 +1,6 @@
 """Fast parsers of delimited text, one block of lines at a time: pyarrow, pandas and NumPy.
 
-Each parser returns the same float32 table as the careful parser. It returns None if it cannot
+Each parser returns the same numbers as the careful parser. It returns None if it cannot
 read the lines, or if its result cannot be trusted. All of them round a decimal number correctly
 to float64, then to float32. pyarrow and pandas are optional, and imported at the first block.
 """
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.csv_header import MISSING
 from pyopencl_gbdt.data.files import Data
+from pyopencl_gbdt.data.parsed import Parsed, of_matrix
 
-Table = NDArray[np.float32]
-Parser = Callable[[Data, "str | None", int], "Table | None"]
+Parser = Callable[[Data, "str | None", int], "Parsed | None"]
 
 MOST_COLUMNS = 10_000
 """Wider tables are parsed by NumPy, since pyarrow and pandas need some kilobytes per column."""
@@ -47,7 +47,7 @@ def optional_module(name: str) -> Any | None:
         return None
 
 
-def parse_with_pyarrow(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
+def parse_with_pyarrow(block: Data, delimiter: str | None, n_columns: int) -> Parsed | None:
     """Parse with ``pyarrow.csv.read_csv``."""
     if optional_module("pyarrow.csv") is None or not _is_simple(block, delimiter, n_columns):
         return None
@@ -58,7 +58,7 @@ def parse_with_pyarrow(block: Data, delimiter: str | None, n_columns: int) -> Ta
     with np.errstate(over="ignore", under="ignore"):
         for number, column in enumerate(columns):
             table[:, number] = column.to_numpy()
-    return table
+    return Parsed(table, lambda column: np.asarray(columns[column].to_numpy()))
 
 
 def read_with_pyarrow(
@@ -88,7 +88,7 @@ def read_with_pyarrow(
     return columns
 
 
-def parse_with_pandas(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
+def parse_with_pandas(block: Data, delimiter: str | None, n_columns: int) -> Parsed | None:
     """Parse with ``pandas.read_csv``."""
     pandas = optional_module("pandas")
     if pandas is None or delimiter is None or not _is_simple(block, delimiter, n_columns):
@@ -113,8 +113,7 @@ def parse_with_pandas(block: Data, delimiter: str | None, n_columns: int) -> Tab
     kinds = {dtype.kind for dtype in frame.dtypes}  # asking for float dtypes takes twice as long
     if not kinds <= {"i", "u", "f"} or (kinds != {"f"} and _MINUS_ZERO.search(block)):
         return None
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(frame.to_numpy(np.float64).astype(np.float32, order="C"))
+    return of_matrix(frame.to_numpy(np.float64))
 
 
 def _exact(pandas: Any) -> dict[str, str]:
@@ -124,7 +123,7 @@ def _exact(pandas: Any) -> dict[str, str]:
     return {} if new else {"float_precision": "round_trip"}
 
 
-def parse_with_numpy(block: Data, delimiter: str | None, n_columns: int) -> Table | None:
+def parse_with_numpy(block: Data, delimiter: str | None, n_columns: int) -> Parsed | None:
     """Parse with `numpy.loadtxt`; if that fails, write NaN for missing values and parse again."""
     if b'"' in block:
         return None
@@ -137,8 +136,7 @@ def parse_with_numpy(block: Data, delimiter: str | None, n_columns: int) -> Tabl
             continue
         if table.shape[1] != n_columns:
             return None
-        with np.errstate(over="ignore", under="ignore"):
-            return table.astype(np.float32)
+        return of_matrix(table)
     return None
 
 

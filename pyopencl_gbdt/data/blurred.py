@@ -7,6 +7,7 @@ warning, whoever reads them and wherever blocks begin.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ EXACT = 2**53
 #: Numbers remembered of all columns; each takes 16 bytes.
 MOST_KEPT = 2**18
 
+_INTEGER = re.compile("[+-]?0*[0-9]{1,20}")
 _COLUMN_BITS = np.uint64(32)
 #: 2^64 divided by the golden ratio; its multiples are spread evenly.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -36,6 +38,11 @@ def has_large(narrow: F32) -> bool:
     return bool(max(most) >= MOST_WHOLE)
 
 
+def integer(text: str) -> int | None:
+    """Return the integer that a text spells as databases do; None for other text."""
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
 class Blurred:
     """Search for columns of whole numbers that float32 cannot tell apart, block by block.
 
@@ -43,18 +50,25 @@ class Blurred:
     is not known to be whole. Until then its large numbers are remembered. If those of all columns
     are more than ``MOST_KEPT``, a sample is: of all numbers that are equal in float32, or of none.
 
+    Parameters
+    ----------
+    missing : float
+        A number that means "missing", if it is not NaN in the values.
+
     Attributes
     ----------
     pairs : dict of int to str
         The columns that were found, and two of the numbers of each.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, missing: float = float("nan")) -> None:
         self.pairs: dict[int, str] = {}
         self._others: set[int] = set()  # columns that have a large number that is not whole
         self._keys: U64 = np.zeros(0, np.uint64)  # column, and bits of the float32 value; ascend
         self._whole: U64 = np.zeros(0, np.uint64)  # the first number of each key
         self._halvings = 0  # of the sample
+        with np.errstate(over="ignore", under="ignore"):
+            self._missing = np.float32(missing)
 
     def is_open(self, column: int) -> bool:
         """Tell whether the search of a column goes on."""
@@ -87,7 +101,11 @@ class Blurred:
         is_closed = isinstance(columns, int) and not self.is_open(columns)
         if is_closed or not has_large(narrow):
             return
-        places = np.flatnonzero((np.abs(narrow) >= MOST_WHOLE) & np.isfinite(narrow))
+        taken = (np.abs(narrow) >= MOST_WHOLE) & np.isfinite(narrow) & (narrow != self._missing)
+        places = np.flatnonzero(taken)
+        if len(spelled):
+            huge = np.flatnonzero(np.abs(given) >= EXACT)
+            spelled = [one for one, is_taken in zip(spelled, taken[huge], strict=True) if is_taken]
         own = np.broadcast_to(columns, given.shape)[places]
         given, narrow = given[places], np.ascontiguousarray(narrow[places])
         keys = (own.astype(np.uint64) << _COLUMN_BITS) | narrow.view(np.uint32)

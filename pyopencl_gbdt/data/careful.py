@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.blurred import integer
 from pyopencl_gbdt.data.csv_header import MISSING, Layout
 from pyopencl_gbdt.data.files import lines_of
+from pyopencl_gbdt.data.parsed import Parsed, of_matrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 
@@ -29,9 +32,7 @@ class OpenQuoteError(DataError):
     """The text ends inside a quoted field."""
 
 
-def parse_carefully(
-    layout: Layout, start: int | None = None, end: int | None = None
-) -> NDArray[np.float32]:
+def parse_carefully(layout: Layout, start: int | None = None, end: int | None = None) -> Parsed:
     """Parse field by field; raise `DataError` at the first invalid field.
 
     Parameters
@@ -39,15 +40,11 @@ def parse_carefully(
     layout : Layout
     start, end : int or None
         Positions in ``layout.data`` of the first and the last line; None: all rows.
-
-    Returns
-    -------
-    table : (n_rows, n_columns) float32 array, C order
     """
     start = layout.start if start is None else start
-    tables: list[NDArray[np.float32]] = []
+    tables: list[NDArray[np.float64]] = []
     numbers: list[float] = []
-    for line, fields in _rows(layout, start, end):
+    for line, fields in rows_of(layout, start, end):
         if len(fields) != layout.n_columns:
             raise DataError(
                 f"{layout.path}, line {line}: {plural(len(fields), 'field')}, expected "
@@ -55,16 +52,10 @@ def parse_carefully(
             )
         numbers.extend(_number(field, layout, line, i) for i, field in enumerate(fields))
         if len(numbers) >= _CHUNK:
-            tables.append(narrow(np.array(numbers)))
+            tables.append(np.array(numbers))
             numbers = []
-    tables.append(narrow(np.array(numbers)))
-    return np.concatenate(tables).reshape(-1, layout.n_columns)
-
-
-def narrow(wide: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Round to float32, without warnings for underflow."""
-    with np.errstate(under="ignore"):
-        return wide.astype(np.float32)
+    tables.append(np.array(numbers))
+    return of_matrix(np.concatenate(tables).reshape(-1, layout.n_columns))
 
 
 def _number(field: str, layout: Layout, line: int, column: int) -> float:
@@ -94,7 +85,30 @@ def _number(field: str, layout: Layout, line: int, column: int) -> float:
     )
 
 
-def _rows(layout: Layout, start: int, end: int | None) -> Iterator[tuple[int, list[str]]]:
+def spelled_integers(
+    layout: Layout, start: int, end: int | None, rows: Mapping[int, NDArray[np.integer[Any]]]
+) -> dict[int, list[int | None]]:
+    """Return the integers that fields spell, in some rows of some columns.
+
+    The fields of a column are read up to the first that is no integer, such as ``1e20``: it gives
+    None, and so do those behind it.
+    """
+    found: dict[int, list[int | None]] = {column: [] for column in rows}
+    wanted = {column: frozenset(own.tolist()) for column, own in rows.items()}
+    for row, (_, fields) in enumerate(rows_of(layout, start, end)):
+        for column in [column for column, own in wanted.items() if row in own]:
+            found[column].append(integer(fields[column].strip()))
+            if found[column][-1] is None:
+                del wanted[column]
+        if not wanted:
+            break
+    return {
+        column: numbers + [None] * (len(rows[column]) - len(numbers))
+        for column, numbers in found.items()
+    }
+
+
+def rows_of(layout: Layout, start: int, end: int | None = None) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number from 1, fields) of every row, without blank lines."""
     line = layout.first_line + layout.data.count(b"\n", layout.start, start) - 1
     lines = lines_of(layout.data, start, end)

@@ -16,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.block_parsers import PARSERS, Parser
+from pyopencl_gbdt.data.blurred import Blurred
+from pyopencl_gbdt.data.blurred_text import search
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.careful import OpenQuoteError, parse_carefully
 from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.csv_header import Layout, find_layout
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files import Data, is_blank
+from pyopencl_gbdt.data.parsed import Parsed
 from pyopencl_gbdt.data.text_blocks import parse_texts
 from pyopencl_gbdt.data.text_columns import text_columns, with_levels
 from pyopencl_gbdt.errors import DataError
@@ -89,15 +92,16 @@ def parse_delimited(
     if budget is not None:
         _check_size(layout, budget)
     size = len(data) if budget is None else budget.size
-    X, y, ids = parse_rows(layout, min(max(size // 16, SMALLEST_BLOCK), LARGEST_BLOCK))
-    return with_levels(X, feature_names(layout), layout, levels), y, ids
+    blurred = Blurred()
+    X, y, ids = parse_rows(layout, min(max(size // 16, SMALLEST_BLOCK), LARGEST_BLOCK), blurred)
+    return with_levels(X, feature_names(layout), layout, levels, blurred), y, ids
 
 
 def parse_rows(
-    layout: Layout, block_size: int
+    layout: Layout, block_size: int, blurred: Blurred
 ) -> tuple[Table, Table | None, NDArray[np.int64] | None]:
-    """Return features, labels and query ids of all rows of a layout."""
-    X, y, ids = _separate(parse_blocks(layout, block_size), layout)
+    """Return features, labels and query ids of all rows of a layout; ``blurred`` searches them."""
+    X, y, ids = _separate(parse_blocks(layout, block_size, blurred=blurred), layout)
     return X, y, None if ids is None else _queries(ids, layout)
 
 
@@ -122,7 +126,10 @@ def _check_size(layout: Layout, budget: Budget) -> None:
 
 
 def parse_blocks(
-    layout: Layout, block_size: int, parsers: Sequence[Parser] | None = None
+    layout: Layout,
+    block_size: int,
+    parsers: Sequence[Parser] | None = None,
+    blurred: Blurred | None = None,
 ) -> list[Table]:
     """Parse all rows; each block with the first parser that accepts it, else with the careful one.
 
@@ -133,6 +140,8 @@ def parse_blocks(
         Bytes of a block; each block is extended to the end of a line.
     parsers : sequence of callable, or None
         The parsers to try; None: NumPy's for short texts, else all.
+    blurred : Blurred or None
+        Searches the features for whole numbers that float32 cannot tell apart.
     """
     if parsers is None and layout.texts is not None:
         parsers = [partial(parse_texts, texts=layout.texts)]
@@ -140,27 +149,32 @@ def parse_blocks(
         short = len(layout.data) - layout.start < FAST_FROM
         parsers = [PARSERS["numpy"]] if short else list(PARSERS.values())
     tables: list[Table] = []
-    for start, end in _blocks(layout, block_size):
-        table = _parse_fast(layout, start, end, parsers)
-        if table is None:
+    for start, stop in _blocks(layout, block_size):
+        end = stop
+        parsed = _parse_fast(layout, start, end, parsers)
+        if parsed is None:
             try:
-                table = parse_carefully(layout, start, end)
+                parsed = parse_carefully(layout, start, end)
             except OpenQuoteError:  # the block may end inside a quoted field
-                tables.append(parse_carefully(layout, start))
-                return tables
-        tables.append(table)
+                parsed, end = parse_carefully(layout, start), len(layout.data)
+        tables.append(parsed.table)
+        if blurred is not None:
+            search(blurred, layout, start, end, parsed)
+        if end == len(layout.data):
+            break
     return tables
 
 
-def _parse_fast(layout: Layout, start: int, end: int, parsers: Sequence[Parser]) -> Table | None:
+def _parse_fast(layout: Layout, start: int, end: int, parsers: Sequence[Parser]) -> Parsed | None:
     block = layout.data[start:end]
     for parse in parsers:
-        table = parse(block, layout.delimiter, layout.n_columns)
-        if table is None:
+        parsed = parse(block, layout.delimiter, layout.n_columns)
+        if parsed is None:
             continue
+        table = parsed.table
         infinite = np.isinf(table).any()
         unlabelled = layout.label is not None and np.isnan(table[:, layout.label]).any()
-        return None if infinite or unlabelled else table
+        return None if infinite or unlabelled else parsed
     return None
 
 

@@ -25,6 +25,7 @@ from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
 from pyopencl_gbdt.data.kept_batches import KeptBatches
 from pyopencl_gbdt.data.label_column import FIRST
 from pyopencl_gbdt.data.names import check_columns
+from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.reading import reading_of
 from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.data.targets import check_base_margin, check_target, check_vector
@@ -212,7 +213,7 @@ class _Look:
                 f"{batch.where} has categories in columns {sorted(features.categories)}: expected "
                 f"{sorted(self.unions)}, as in {self.first}; convert the columns"
             )
-        self.blurred.merge(features.remarks.blurred)
+        self.blurred.merge(features.remarks.blurred if batch.blurred is None else batch.blurred)
         values = values_of(features, width)
         self.rows.append(n_rows)
         self.widths.append(width)
@@ -254,7 +255,8 @@ def read_batches(
     """
     labelled = names_files(batches) and given["label"] is None
     options = {"label_column": FIRST if labelled else None, **files}
-    reading = reading_of({"categorical_features": categorical, **options})
+    own = {"categorical_features": categorical, "missing": check_missing(missing)}
+    reading = reading_of({**own, **options})
     source = source_of(batches, reading)
     features, sides = first_pass(source, missing=missing, categorical=categorical, names=names)
     for name, part in given.items():

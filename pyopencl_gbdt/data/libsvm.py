@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.blurred import EXACT, Blurred, has_large, integer
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.files import Data, lines_of
 from pyopencl_gbdt.data.libsvm_matrix import Where, check_shape, matrix_of
@@ -63,6 +64,7 @@ def parse_libsvm(
     dense: bool = False,
     budget: Budget | None = None,
     first_line: int = 1,
+    blurred: Blurred | None = None,
 ) -> tuple[NDArray[np.float32] | SparseMatrix, NDArray[np.float32] | None]:
     r"""Parse libsvm text into a matrix: sparse if less than half of its values are present.
 
@@ -86,6 +88,8 @@ def parse_libsvm(
         The memory limit of the file; None: no limit.
     first_line : int
         Number of the first line, for error messages.
+    blurred : Blurred or None
+        Searches X for whole numbers that float32 cannot tell apart.
 
     Returns
     -------
@@ -101,7 +105,14 @@ def parse_libsvm(
     in_use = len(data) + PAIR_BYTES * data.count(b":") + ROW_BYTES * (data.count(b"\n") + 1)
     if budget is not None and len(data) > budget.size:
         budget.check(in_use, "its text and pairs take about", "unpack it with gunzip")
-    blocks = [_convert(lines, path) for lines in _split(data, path, with_label, first_line)]
+    blocks = []
+    for lines in _split(data, path, with_label, first_line):
+        wide, *block = _convert(lines, path)
+        blocks.append(block)
+        if blurred is not None and has_large(block[3]):
+            huge = np.flatnonzero(np.abs(wide) >= EXACT).tolist()
+            spelled = [integer(lines.values[token]) for token in huge]
+            blurred.add(block[2] - int(one_based), wide, block[3], spelled)
     if not blocks:
         raise DataError(f"{path}: no rows; expected lines of the form 'label index:value ...'")
     numbers, counts, columns, values, labels = map(np.concatenate, zip(*blocks, strict=True))
@@ -208,7 +219,7 @@ def _is_line(line: str, with_label: bool) -> bool:
 
 
 def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ...]:
-    """Return line numbers, counts and indices as int64, values and labels as float32."""
+    """Return values as float64; line numbers, counts, indices (int64); values, labels (float32)."""
     where = Where(path, lines.numbers, lines.counts)
     try:
         indices = np.fromiter(map(int, lines.indices), np.int64, len(lines.indices))
@@ -217,9 +228,9 @@ def _convert(lines: _Lines, path: str | PathLike[str]) -> tuple[NDArray[Any], ..
         raise where.error(
             token, f"found index {show(lines.indices[token])}: expected fewer digits; correct it"
         ) from None
-    values = _float32(lines.values, where, "value", allow_missing=True)
-    labels = _float32(lines.labels, Where(path, lines.numbers), "label", allow_missing=False)
-    return np.array(lines.numbers), np.array(lines.counts), indices, values, labels
+    wide, values = _float32(lines.values, where, "value", allow_missing=True)
+    _, labels = _float32(lines.labels, Where(path, lines.numbers), "label", allow_missing=False)
+    return wide, np.array(lines.numbers), np.array(lines.counts), indices, values, labels
 
 
 def _lines(data: Data, first_line: int = 1) -> Iterator[tuple[int, str]]:
@@ -256,8 +267,8 @@ def _wrong_line(line: str, path: str | PathLike[str], number: int, with_label: b
 
 def _float32(
     tokens: list[str], where: Where, what: str, *, allow_missing: bool
-) -> NDArray[np.float32]:
-    """Convert tokens; the error names the first that is not a number or does not fit float32."""
+) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Convert tokens to float64, and this to float32; the error names the first that is invalid."""
     try:
         wide = np.fromiter(map(float, tokens), np.float64, len(tokens))
     except ValueError:
@@ -276,7 +287,7 @@ def _float32(
             f"found {what} {show(tokens[token])}: expected a finite number that float32 can hold; "
             f"{move}",
         )
-    return narrow
+    return wide, narrow
 
 
 def _is_float(text: str) -> bool:

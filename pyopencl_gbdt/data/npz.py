@@ -9,6 +9,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from os import PathLike
 from typing import IO, Any
 
@@ -17,7 +18,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.budget import Budget
-from pyopencl_gbdt.data.check import check_matrix, check_target, check_weight
+from pyopencl_gbdt.data.categories import Categories
+from pyopencl_gbdt.data.check import check_shape, check_target, check_weight
+from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.files import Data
 from pyopencl_gbdt.data.groups import check_ids
 from pyopencl_gbdt.errors import DataError
@@ -43,15 +46,16 @@ Header = tuple[tuple[int, ...], bool, np.dtype[Any]]
 
 def read_npz(
     data: Data, path: str | PathLike[str], budget: Budget, *, n_features: int | None,
-    with_label: bool,
+    with_label: bool, categorical: Any = None, levels: Categories | None = None,
 ) -> tuple[
-    NDArray[np.float32],
+    Features,
     NDArray[np.float32] | None,
     NDArray[np.float32] | None,
-    list[str] | None,
     NDArray[np.int64] | None,
 ]:  # fmt: skip
-    """Read arrays X, y, weight, feature_names and qid; pickled objects are never loaded.
+    """Read arrays X with feature_names, y, weight and qid; pickled objects are never loaded.
+
+    ``categorical`` and ``levels`` are as for `check_features`.
 
     Raises
     ------
@@ -71,35 +75,34 @@ def read_npz(
                 f"{' and y' if with_label else ''}; write it with numpy.savez(path, X=X, y=y)"
             )
     try:
-        X, _ = check_matrix(arrays["X"], n_features=n_features)
+        X = arrays["X"]
+        check_shape(X.shape, "X", n_features)
+        names = _feature_names(arrays.get("feature_names"), X)
+        features = check_features(X, categorical=categorical, levels=levels, names=names)
         y = check_target(arrays["y"], len(X)) if with_label else None
         weight = check_weight(arrays.get("weight"), len(X))
         qid = check_ids(arrays.get("qid"), len(X))
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-    return X, y, weight, _feature_names(arrays.get("feature_names"), X, path), qid
+    return replace(features, names=names), y, weight, qid
 
 
 def _plain(name: str) -> str:
     return name if name.isprintable() and len(name) <= 40 else show(name)
 
 
-def _feature_names(
-    names: NDArray[Any] | None, X: NDArray[np.float32], path: str | PathLike[str]
-) -> list[str] | None:
+def _feature_names(names: NDArray[Any] | None, X: NDArray[Any]) -> list[str] | None:
     if names is None:
         return None
     if names.shape != (X.shape[1],):
         raise DataError(
-            f"{path}: feature_names has shape {names.shape}: expected ({X.shape[1]},), "
+            f"feature_names has shape {names.shape}: expected ({X.shape[1]},), "
             f"one name per column of X"
         )
     try:
         return [str(name) for name in names]
     except (ValueError, SystemError) as error:  # code points that are not characters
-        raise DataError(
-            f"{path}: feature_names is not text ({error}); write the file again"
-        ) from error
+        raise DataError(f"feature_names is not text ({error}); write the file again") from error
 
 
 def _check_sizes(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.budget import check_max_bytes
 from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.delimited import parse_delimited
@@ -153,16 +154,22 @@ def read_table(
     try:
         data, budget = read_bytes(path, most)
         if file_format == "npz" or (file_format == "auto" and data.startswith(ZIP_MAGIC)):
-            arrays = read_npz(data, path, budget, n_features=n_features, with_label=with_label)
-            return _coded(path, *arrays, categorical_features, levels)
+            return _of_features(*read_npz(
+                data, path, budget, n_features=n_features, with_label=with_label,
+                categorical=categorical_features, levels=levels,
+            ))  # fmt: skip
         data = to_text(data, path)
         if file_format == "libsvm" or (file_format == "auto" and looks_like_libsvm(path, data)):
+            blurred = Blurred()
             matrix, y = parse_libsvm(
                 data, path, n_features=n_features, with_label=with_label, one_based=one_based,
-                drop_beyond=drop_beyond, dense=dense, budget=budget,
+                drop_beyond=drop_beyond, dense=dense, budget=budget, blurred=blurred,
             )  # fmt: skip
-            qid = query_ids(data, path)
-            return _coded(path, matrix, y, None, None, qid, categorical_features, levels)
+            found = check_features(
+                matrix, name=fspath(path), categorical=categorical_features, levels=levels
+            )
+            remarks = replace(found.remarks, blurred=blurred)
+            return _of_features(replace(found, remarks=remarks), y, None, query_ids(data, path))
         label = label_column if with_label else None
         features, y, qid = parse_delimited(
             data, path, label_column=label, header=header, qid_column=qid_column, budget=budget,
@@ -179,23 +186,6 @@ def read_table(
             f"check label_column={label!r}, or give a file with the features of the training"
         )
     return _of_features(features, y, None, qid)
-
-
-def _coded(
-    path: str | PathLike[str],
-    X: NDArray[np.float32] | SparseMatrix,
-    y: NDArray[np.float32] | None,
-    weight: NDArray[np.float32] | None,
-    names: list[str] | None,
-    qid: NDArray[np.int64] | None,
-    categorical: Any,
-    levels: Categories | None,
-) -> TableData:
-    """Return a table whose categorical columns of numbers are codes."""
-    found = check_features(
-        X, name=fspath(path), categorical=categorical, levels=levels, names=names
-    )
-    return _of_features(replace(found, names=names), y, weight, qid)
 
 
 def _of_features(

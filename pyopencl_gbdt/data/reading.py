@@ -32,6 +32,8 @@ class Reading:
         Of text.
     categorical_features : object
         Which columns of text are categorical.
+    missing : float
+        A number that means "missing".
     batch_rows : int
         Rows of a batch; 0: as many as take 16 MiB as float32.
     share : (int, int) or None
@@ -45,6 +47,7 @@ class Reading:
     one_based: bool = False
     file_format: str = "auto"
     categorical_features: Any = None
+    missing: float = float("nan")
     batch_rows: int = 0
     share: tuple[int, int] | None = None
 

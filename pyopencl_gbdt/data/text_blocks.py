@@ -6,18 +6,18 @@ import numpy as np
 
 from pyopencl_gbdt.data.block_parsers import (
     MOST_COLUMNS,
-    Table,
     optional_module,
     quotes_are_simple,
     read_with_pyarrow,
 )
 from pyopencl_gbdt.data.csv_header import Texts
 from pyopencl_gbdt.data.files import Data
+from pyopencl_gbdt.data.parsed import Parsed
 
 
 def parse_texts(
     block: Data, delimiter: str | None, n_columns: int, *, texts: Texts
-) -> Table | None:
+) -> Parsed | None:
     """Parse lines of which some columns hold text; return None if pyarrow may read them otherwise.
 
     Parameters
@@ -49,4 +49,4 @@ def parse_texts(
             places = chunk.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
             table[row : row + len(chunk), number] = numbers[places]
             row += len(chunk)
-    return table
+    return Parsed(table, lambda column: np.asarray(columns[column].to_numpy()))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.categorical_features import AUTO, check_categorical
 from pyopencl_gbdt.data.categories import MOST_FLOAT_CODES, Categories
 from pyopencl_gbdt.data.category_columns import Column, as_objects
@@ -112,12 +113,16 @@ def _with_text(layout: Layout, columns: Sequence[int]) -> list[int]:
 
 
 def with_levels(
-    X: NDArray[np.float32], names: list[str] | None, layout: Layout, levels: Categories | None
+    X: NDArray[np.float32],
+    names: list[str] | None,
+    layout: Layout,
+    levels: Categories | None,
+    blurred: Blurred,
 ) -> Features:
     """Return the features of a file, whose categorical columns hold the numbers of their texts."""
     texts = layout.texts
     if not isinstance(texts, TextColumns):
-        return Features(X, names)
+        return Features(X, names, remarks=Remarks(blurred=blurred))
     columns = (
         (feature, texts.column(column, X[:, feature]))
         for feature, column in enumerate(feature_columns(layout))
@@ -127,4 +132,4 @@ def with_levels(
     categories, coded, apart, unknown = encoded(columns, Source(str(layout.path), names), levels)
     for feature, codes in coded.items():
         X[:, feature] = codes
-    return Features(X, names, categories, apart, Remarks(unknown))
+    return Features(X, names, categories, apart, Remarks(unknown, blurred))

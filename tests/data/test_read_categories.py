@@ -74,7 +74,7 @@ def test_npz_and_libsvm_have_categories_of_numbers(tmp_path):
     for name in ("a.npz", "a.libsvm"):
         table = read_table(tmp_path / name, categorical_features=[0])
         assert table.X[:, 0].tolist() == [1, 0, 1]
-        with pytest.raises(DataError, match=f"{name}: column 0 holds whole numbers, such"):
+        with pytest.raises(DataError, match=f"{name}: .*column 0 holds whole numbers, such"):
             read_table(tmp_path / name, levels={0: Levels(np.array(["7"], object))})
 
 

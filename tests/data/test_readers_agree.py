@@ -10,6 +10,8 @@ import pytest
 
 from pyopencl_gbdt.data import delimited, read_table
 from pyopencl_gbdt.data.block_parsers import PARSERS, optional_module
+from pyopencl_gbdt.data.blurred import Blurred
+from pyopencl_gbdt.data.blurred_text import search
 from pyopencl_gbdt.data.careful import parse_carefully
 from pyopencl_gbdt.data.csv_header import find_layout
 from pyopencl_gbdt.data.delimited import parse_blocks
@@ -37,16 +39,20 @@ FIELDS = [
 
 
 def outcome(text, parsers, block_size=1 << 20):
-    """Return the table's bytes and shape, or the error's text."""
+    """Return the table's shape and bytes and the ids that are blurred, or the error's text."""
+    blurred = Blurred()
     try:
         layout = find_layout(text.encode(), "t.csv", 0, False)
         if parsers is None:
-            table = parse_carefully(layout)
+            parsed = parse_carefully(layout)
+            table = parsed.table
+            search(blurred, layout, layout.start, len(layout.data), parsed)
         else:
-            table = np.concatenate(parse_blocks(layout, block_size, parsers))
+            table = np.concatenate(parse_blocks(layout, block_size, parsers, blurred))
     except DataError as error:
         return str(error)
-    return table.shape, np.where(np.isnan(table), np.float32("nan"), table).tobytes()
+    same = np.where(np.isnan(table), np.float32("nan"), table).tobytes()
+    return table.shape, same, blurred.pairs
 
 
 @pytest.fixture(params=list(PARSERS))
@@ -101,8 +107,8 @@ def test_hard_decimals_have_the_bits_of_float64_then_float32(parser):
         expected = np.array([float(one) for one in decimals]).astype(np.float32)
     taken = parser(layout.data, ",", 2)
     assert taken is not None
-    assert taken[:, 1].tobytes() == expected.tobytes()
-    assert parse_carefully(layout)[:, 1].tobytes() == expected.tobytes()
+    assert taken.table[:, 1].tobytes() == expected.tobytes()
+    assert parse_carefully(layout).table[:, 1].tobytes() == expected.tobytes()
 
 
 def test_the_fast_ones_take_what_is_usual(parser):
@@ -113,7 +119,43 @@ def test_the_fast_ones_take_what_is_usual(parser):
     if parser is PARSERS["numpy"]:
         assert quoted is None
     else:
-        np.testing.assert_array_equal(quoted, [[1, 2.5], [np.nan, np.nan]])
+        np.testing.assert_array_equal(quoted.table, [[1, 2.5], [np.nan, np.nan]])
+
+
+#: How a file may write ids that are too large for float32.
+IDS = {
+    "digits": lambda n: str(2**24 + n),
+    "negative": lambda n: str(-(2**24) - n),
+    "with a point": lambda n: f"{2**24 + n}.0",
+    "in powers of ten": lambda n: f"{2**24 + n:.9e}",
+    "with zeros": lambda n: f"+000{2**24 + n}",
+    "quoted": lambda n: f'"{2**24 + n}"',
+    "with gaps": lambda n: "NA" if n % 3 == 1 else str(2**24 + n),
+    "of 18 digits": lambda n: str(10**17 + n),
+    "of 20 digits": lambda n: str(2**64 - 40 + n),
+    "of 18 digits after one of 8": lambda n: str(10**17 + n) if n else "20000000",
+}
+APART = {
+    "even": lambda n: str(2**24 + 2 * n),
+    "with fractions": lambda n: f"{2**24 + n / 4}",
+    "of 21 digits": lambda n: str(10**20 + n),
+    "of 18 digits in powers of ten": lambda n: f"{10**17 + n:.17e}",
+    "once": lambda n: str(2**24 + 1),
+}
+
+
+@pytest.mark.parametrize("block_size", [1, 50, 1 << 20])
+@pytest.mark.parametrize("kind", [*IDS, *APART])
+def test_ids_that_float32_cannot_tell_apart(parser, kind, block_size):
+    write = {**IDS, **APART}[kind]
+    text = "".join(f"{16777216 + n},0.5,{write(n)}\n" for n in range(20))
+    found = outcome(text, [parser], block_size)
+    assert found == outcome(text, None)
+    assert [*found[2]] == ([1] if kind in IDS else [])  # the label is not searched
+    if found[2]:
+        first, second = map(int, found[2][1].split(" and "))
+        assert first != second
+        assert np.float32(first) == np.float32(second)
 
 
 def random_table(rng):

@@ -13,6 +13,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, GBDTRegressor, Model, train
 from pyopencl_gbdt.cli import main
+from pyopencl_gbdt.data import read_table
 from pyopencl_gbdt.errors import DataWarning
 from tests.conftest import TEST_DEVICE
 
@@ -145,6 +146,83 @@ def test_integers_that_are_equal_to_those_of_another_batch(kind: str) -> None:
     (one,) = said(lambda: train(SMALL, Dataset.from_batches(parts)))
     assert f": {LARGE} and {LARGE + 1} are one number in float32" in str(one.message)
     assert not said(lambda: train(SMALL, Dataset.from_batches(parts[:1])))
+
+
+def write_csv(path: Path, X: Any) -> None:
+    pd.DataFrame({"y": Y[: len(X)], "a": 0.5, "id": X}).to_csv(path, index=False)
+
+
+def write_text(path: Path, X: Any) -> None:
+    path.write_text("".join(f"{row % 7} 1:{x}\n" for row, x in enumerate(X)))
+
+
+def write_numpy(path: Path, X: Any) -> None:
+    np.savez(path, X=np.stack([np.arange(len(X)), X], 1), y=Y[: len(X)])
+
+
+def write_parquet(path: Path, X: Any) -> None:
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"y": Y[: len(X)], "id": X}).to_parquet(path)
+
+
+WRITTEN = {
+    "rows.csv": write_csv, "rows.libsvm": write_text, "rows.npz": write_numpy,
+    "rows.parquet": write_parquet,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_integers_of_a_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ids = 10**17 + np.arange(60)
+    WRITTEN[name](tmp_path / name, ids)
+    fit = {} if name == "rows.npz" else {"label_column": 0}
+    (one,) = said(lambda: GBDTRegressor(**SMALL).fit(str(tmp_path / name), **fit))
+    column = {"rows.csv": "1 ('id')", "rows.parquet": "0 ('id')"}.get(name, "1")
+    wanted = f"X: column {column}: {ids[0]} and {ids[1]} are one number in float32"
+    assert wanted in str(one.message)
+    assert one.filename == __file__
+    words = [
+        "train",
+        str(tmp_path / name),
+        "--model",
+        str(tmp_path / "m.json"),
+        "--device",
+        TEST_DEVICE,
+    ]
+    assert main([*words, "--objective", "reg:squarederror", "--num-boost-round", "1"]) == 0
+    assert f"warning: {wanted}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.libsvm"])
+def test_integers_that_are_equal_to_those_of_another_file(name: str, tmp_path: Path) -> None:
+    ids = LARGE + np.arange(60)
+    for k in (0, 1, 2):
+        WRITTEN[name](tmp_path / f"{k}{name}", ids[k::3])
+    files = [str(tmp_path / f"{k}{name}") for k in (0, 1, 2)]
+    rows = Dataset.from_batches(files)
+    assert len(said(lambda: train(SMALL, rows))) == 1
+    assert not said(lambda: train(SMALL, Dataset.from_batches(files[:1])))
+    if name == "rows.csv":
+        levels = Dataset.from_batches(files, categorical_features=["id"])
+        assert not levels.checked.remarks.blurred.pairs
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.libsvm"])
+def test_a_mark_of_missing_values_is_no_integer(name: str, tmp_path: Path) -> None:
+    WRITTEN[name](tmp_path / name, [LARGE, LARGE + 1, 3, 2**60, 2**60 + 1])
+    path = str(tmp_path / name)
+    marked = Dataset.from_batches(path, missing=float(LARGE))
+    (one,) = said(lambda: train(SMALL, marked))
+    assert f"{2**60} and {2**60 + 1}" in str(one.message)
+    (one,) = said(lambda: train(SMALL, Dataset.from_batches(path, missing=2.0**60)))
+    assert f"{LARGE} and {LARGE + 1}" in str(one.message)
+
+
+def test_levels_of_an_archive_are_exact(tmp_path: Path) -> None:
+    write_numpy(tmp_path / "rows.npz", LARGE + np.arange(60))
+    table = read_table(tmp_path / "rows.npz", categorical_features=[1])
+    assert table.categories[1].n_levels == 60
+    assert not table.remarks.blurred.pairs
 
 
 @pytest.mark.parametrize(

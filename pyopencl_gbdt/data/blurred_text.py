@@ -1,0 +1,47 @@
+"""Search delimited text for whole numbers that float32 cannot tell apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyopencl_gbdt.data.blurred import EXACT, MOST_WHOLE, Blurred, has_large
+from pyopencl_gbdt.data.careful import spelled_integers
+from pyopencl_gbdt.data.csv_header import Layout
+from pyopencl_gbdt.data.parsed import Parsed
+from pyopencl_gbdt.data.text_columns import feature_columns
+
+
+def search(blurred: Blurred, layout: Layout, start: int, end: int, parsed: Parsed) -> None:
+    """Search the features of a block of lines.
+
+    Fields are read again where float64 does not have every whole number, and only there: all
+    parsers return the same float64.
+
+    Parameters
+    ----------
+    blurred : Blurred
+    layout : Layout
+    start, end : int
+        Positions in ``layout.data`` of the block.
+    parsed : Parsed
+        The numbers of the block.
+    """
+    table, texts = parsed.table, layout.texts
+    if not has_large(table):
+        return
+    most = np.fmax.reduce(np.abs(table), axis=0)
+    columns = {
+        column: feature
+        for feature, column in enumerate(feature_columns(layout))
+        if most[column] >= MOST_WHOLE
+        and blurred.is_open(feature)
+        and (texts is None or column not in texts)
+    }
+    huge = {
+        column: np.flatnonzero(np.abs(parsed.wide(column)) >= EXACT)
+        for column in columns
+        if most[column] >= EXACT
+    }
+    spelled = spelled_integers(layout, start, end, huge) if huge else {}
+    for column, feature in columns.items():
+        blurred.add(feature, parsed.wide(column), table[:, column], spelled.get(column, ()))
