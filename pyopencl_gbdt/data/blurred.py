@@ -98,10 +98,13 @@ class Blurred:
         kind, size = given.dtype.kind, given.dtype.itemsize
         if not ((kind in "iu" and size >= 4) or (kind == "f" and size >= 8)):
             return
-        is_closed = isinstance(columns, int) and not self.is_open(columns)
-        if is_closed or not has_large(narrow):
+        if isinstance(columns, int) and not self.is_open(columns):
+            return
+        if not has_large(narrow):
             return
         taken = (np.abs(narrow) >= MOST_WHOLE) & np.isfinite(narrow) & (narrow != self._missing)
+        if not isinstance(columns, int):
+            taken &= self._are_open(columns)
         places = np.flatnonzero(taken)
         if len(spelled):
             huge = np.flatnonzero(np.abs(given) >= EXACT)
@@ -129,7 +132,9 @@ class Blurred:
 
     def _search(self, keys: U64, whole: U64) -> None:
         """Search numbers in the order of rows, beside those that are remembered; remember them."""
-        kept = self._is_kept(keys)
+        if not keys.size:
+            return
+        kept = self._are_sampled(keys)
         keys = np.concatenate([self._keys, keys[kept]])
         whole = np.concatenate([self._whole, whole[kept]])
         order = np.argsort(keys, kind="stable")
@@ -143,22 +148,20 @@ class Blurred:
         for column, place in zip(columns.tolist(), unlike[at].tolist(), strict=True):
             pair = [_number(bits[place], keys[place]) for bits in (first, whole)]
             self.pairs[column] = f"{pair[0]} and {pair[1]}"
-        self._keys, self._whole = keys[begins], whole[begins]
-        self._forget()
-
-    def _forget(self) -> None:
-        """Forget numbers of columns whose search has ended, and those not in the sample."""
-        kept = self._is_kept(self._keys)
-        self._keys, self._whole = self._keys[kept], self._whole[kept]
+        kept = begins & self._are_open(keys >> _COLUMN_BITS)
+        self._keys, self._whole = keys[kept], whole[kept]
         while self._keys.size > MOST_KEPT:
             self._halvings += 1
-            kept = self._is_kept(self._keys)
+            kept = self._are_sampled(self._keys)
             self._keys, self._whole = self._keys[kept], self._whole[kept]
 
-    def _is_kept(self, keys: U64) -> npt.NDArray[np.bool_]:
+    def _are_open(self, columns: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+        closed = np.array([*self.pairs, *self._others], columns.dtype)
+        return np.isin(columns, closed, invert=True)
+
+    def _are_sampled(self, keys: U64) -> npt.NDArray[np.bool_]:
         kept: npt.NDArray[np.bool_] = keys * _SPREAD <= np.uint64((2**64 - 1) >> self._halvings)
-        closed = np.array([*self.pairs, *self._others], np.uint64)
-        return kept & ~np.isin(keys >> _COLUMN_BITS, closed) if closed.size else kept
+        return kept
 
 
 def _of_floats(
@@ -170,7 +173,7 @@ def _of_floats(
     whole = np.where(is_other, 0, given).astype(np.int64).view(np.uint64)
     if len(spelled):
         fits = [one is not None and -(2**63) <= one < 2**64 for one in spelled]
-        whole[huge] = [(one or 0) % 2**64 for one in spelled]
+        whole[huge] = np.array([(one or 0) % 2**64 for one in spelled], np.uint64)
         is_other[huge] = np.logical_not(fits)
     return whole, is_other
 

@@ -160,6 +160,7 @@ def parse_blocks(
         tables.append(parsed.table)
         if blurred is not None:
             search(blurred, layout, start, end, parsed)
+        del parsed  # before the next block is parsed
         if end == len(layout.data):
             break
     return tables

@@ -218,6 +218,19 @@ def test_a_mark_of_missing_values_is_no_integer(name: str, tmp_path: Path) -> No
     assert f"{LARGE} and {LARGE + 1}" in str(one.message)
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_integers_beside_text(fast: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fast:
+        pytest.importorskip("pyarrow.csv")
+    else:
+        monkeypatch.setattr("pyopencl_gbdt.data.text_blocks.optional_module", lambda name: None)
+    rows = "".join(f"0,a{n},{10**17 + n}\n" for n in range(20))
+    (tmp_path / "rows.csv").write_text(f"y,word,id\n{rows}")
+    for own, wanted in ((["word"], {1: f"{10**17} and {10**17 + 1}"}), (["word", "id"], {})):
+        table = read_table(tmp_path / "rows.csv", categorical_features=own)
+        assert table.remarks.blurred.pairs == wanted
+
+
 def test_levels_of_an_archive_are_exact(tmp_path: Path) -> None:
     write_numpy(tmp_path / "rows.npz", LARGE + np.arange(60))
     table = read_table(tmp_path / "rows.npz", categorical_features=[1])
