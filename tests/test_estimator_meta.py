@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn import model_selection
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -15,14 +16,12 @@ from sklearn.ensemble import (
     StackingClassifier,
     VotingRegressor,
 )
-from sklearn.feature_selection import RFE, SelectFromModel
-from sklearn.frozen import FrozenEstimator
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer, r2_score
 from sklearn.model_selection import (
     RandomizedSearchCV,
-    TunedThresholdClassifierCV,
     cross_val_predict,
     cross_val_score,
     learning_curve,
@@ -106,10 +105,26 @@ def test_calibration(one):
 
 
 def test_a_frozen_estimator():
+    since_1_6 = pytest.importorskip("sklearn.frozen")
     fitted = classifier().fit(X, LABEL)
-    frozen = FrozenEstimator(fitted).fit(X[:10], LABEL[::-1][:10])
+    frozen = since_1_6.FrozenEstimator(fitted).fit(X[:10], LABEL[::-1][:10])
     np.testing.assert_array_equal(frozen.predict_proba(X), fitted.predict_proba(X))
     assert CalibratedClassifierCV(frozen).fit(X, LABEL).score(X, LABEL) > 0.9
+
+
+@pytest.mark.skipif(
+    not hasattr(model_selection, "TunedThresholdClassifierCV"), reason="scikit-learn before 1.5"
+)
+def test_a_tuned_threshold():
+    tuned = model_selection.TunedThresholdClassifierCV(classifier(), cv=2).fit(X, LABEL)
+    assert tuned.score(X, LABEL) > 0.9
+
+
+def test_missing_values_are_let_through():
+    """RFECV asks the estimator's tags; before scikit-learn 1.6 they are those of ``_more_tags``."""
+    gaps = np.where(np.arange(X.size).reshape(X.shape) % 7, X, np.nan)
+    found = RFECV(regressor(), cv=2, min_features_to_select=3).fit(gaps, Y)
+    assert found.support_[:2].all()
 
 
 def test_stacking_and_voting():
@@ -178,8 +193,6 @@ def test_searches_and_curves(one):
 def test_predictions_of_held_back_rows():
     proba = cross_val_predict(classifier(), X, THREE, cv=2, method="predict_proba")
     assert proba.shape == (200, 3)
-    tuned = TunedThresholdClassifierCV(classifier(), cv=2).fit(X, LABEL)
-    assert tuned.score(X, LABEL) > 0.9
     known = np.where(np.arange(200) % 4 == 0, -1, Y > 0)
     assert SelfTrainingClassifier(classifier()).fit(X, known).score(X, Y > 0) > 0.8
     logs = TransformedTargetRegressor(regressor(), func=np.log, inverse_func=np.exp)

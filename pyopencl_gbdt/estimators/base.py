@@ -316,6 +316,11 @@ class Base(FittedModel, Parametrised):
         tags.input_tags.sparse = True
         return tags
 
+    def _more_tags(self) -> dict[str, bool]:
+        """Return the tags for scikit-learn before 1.6, which reads no ``__sklearn_tags__``."""
+        ranks = self._kind == "ranker"  # its checks know of no queries, which fit needs
+        return {"allow_nan": True, "multioutput": not ranks, "_skip_test": ranks}
+
     def evals_result(self) -> dict[str, dict[str, list[float]]]:
         """Return ``{"validation_0": {metric: [one value per round]}, ...}``."""
         return self._fitted().history
