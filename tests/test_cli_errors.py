@@ -18,7 +18,7 @@ from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--param", "learning_rat=2"], "did you mean 'learning_rate', '"),
+        (["--param", "learning_rat=2"], "did you mean 'learning_rate'"),
         (["--param", "booster=dart"], "not supported yet"),
         (["--param", "max_depth"], "expected NAME=VALUE"),
         (["--param", "device=cpu"], "--device cpu"),
@@ -238,7 +238,7 @@ def test_letters_that_the_terminal_lacks(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ),
         (["train", "a.csv", "--model", "m", "--max-dept=3"], "did you mean '--max-depth', '"),
         (["devices", "--verbos"], "unknown option of pyopencl-gbdt devices '--verbos'; did you"),
-        (["--versio"], "unknown option of pyopencl-gbdt '--versio'; did you mean '--version', '"),
+        (["--versio"], "unknown option of pyopencl-gbdt '--versio'; did you mean '--version'"),
         (
             ["train", "a.csv", "b.csv", "--model", "m"],
             "unexpected 'b.csv'; see pyopencl-gbdt",

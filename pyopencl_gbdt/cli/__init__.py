@@ -176,7 +176,8 @@ def _not_known(parser: argparse.ArgumentParser, command: str | None, word: str) 
         return ParameterError(f"{option}: no option of {chosen.prog}; {move}")
     if own in options:
         return ParameterError(f"{option}: no option of {chosen.prog}; give {own}, which means it")
-    return unknown(option, options, f"option of {chosen.prog}")
+    where = f"{chosen.prog} --help lists those that are"
+    return unknown(option, options, f"option of {chosen.prog}", where)
 
 
 def _reason(error: OSError) -> str:

@@ -32,6 +32,10 @@ ROWS: dict[str, ParameterRow] = {
 _WHOLE = re.compile(r"[-+]?[0-9]{1,9}")
 #: How many names an error message suggests.
 _SUGGESTIONS = 3
+#: The least share of letters in common of a name that is suggested: 'eval_metric' for 'metrix'.
+_NEAR = 0.5
+#: The most names that an error message lists, if none is similar.
+_LISTED = 16
 #: What no table of parameters has, but ``train`` takes.
 _BESIDES = ("eval_metric", "n_jobs")
 #: What is read by this name alone.
@@ -39,8 +43,13 @@ _READ = ("objective", "eval_metric", "early_stopping_rounds", "n_jobs", "device"
 _SWITCH = ParameterRow("silent", bool, False, "")
 
 
-def unknown(name: object, known: Iterable[str], what: str = "parameter") -> ParameterError:
-    """Return the error for an unknown name, with the most similar known names.
+def unknown(
+    name: object,
+    known: Iterable[str],
+    what: str = "parameter",
+    where: str = "docs/parameters.md lists those that are",
+) -> ParameterError:
+    """Return the error for an unknown name, with the most similar known names if any is similar.
 
     Parameters
     ----------
@@ -50,12 +59,21 @@ def unknown(name: object, known: Iterable[str], what: str = "parameter") -> Para
         The valid names.
     what : str, default "parameter"
         What the name stands for, for the message.
+    where : str
+        Where many names can be looked up, for the message if none is similar; few are listed.
     """
     names = list(dict.fromkeys(known))
-    near = difflib.get_close_matches(str(name).lower(), names, n=_SUGGESTIONS, cutoff=0.0)
+    error = f"unknown {what} {show(name)}"
+    near = difflib.get_close_matches(str(name).lower(), names, n=_SUGGESTIONS, cutoff=_NEAR)
+    if not near:
+        return ParameterError(
+            f"{error}: expected one of {', '.join(map(repr, names))}; give one of them"
+            if len(names) <= _LISTED
+            else f"{error}: none is named like it; {where}"
+        )
     *others, last = [f"{one!r}" for one in near]
     choice = f"{', '.join(others)} or {last}" if others else last
-    return ParameterError(f"unknown {what} {show(name)}; did you mean {choice}?")
+    return ParameterError(f"{error}; did you mean {choice}?")
 
 
 def check_n_jobs(value: object, name: str = "n_jobs") -> None:
