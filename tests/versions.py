@@ -3,19 +3,23 @@
 ``python -m tests.versions``: for each end of the range that ``setup.cfg`` allows, make a virtual
 environment, install the library there with the lowest (or newest) Python that this machine has and
 the lowest (or newest) release of every package, then run ``tests/scripts`` and some tests. Pythons
-are the ``python3.N`` on the PATH, and those named by ``--python``. Ends with 1 if a test fails.
+are the ``python3.N`` on the PATH, those of pyenv, and those named by ``--python``. The last lines
+say what was tested, and which Python at an end of the range is not on this machine. Ends with 1 if
+a test fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import configparser
+import datetime
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,10 +27,14 @@ ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = ("arrow", "cpu", "plot", "scikit-learn")
 #: Beside them, what the tests below read; the bounds are those of the extra ``test``.
 TOOLS = ("pandas", "pytest", "xgboost-cpu")
+#: Packages whose releases the last lines name.
+TOLD = ("numpy", "pyopencl", "scikit-learn", "scipy")
 TESTS = (
     "tests/numerics",
     "tests/data/test_categories.py",
     "tests/test_dataset.py",
+    "tests/test_estimator_checks.py",
+    "tests/test_estimator_meta.py",
     "tests/test_estimators.py",
     "tests/test_reproducible.py",
     "tests/test_train_sparse.py",
@@ -58,31 +66,74 @@ def lowest(requirement: str) -> str:
     return re.sub(r">=([0-9.]+)", r"==\1.*", requirement)
 
 
+def newest_release(day: datetime.date) -> tuple[int, int]:
+    """Return the newest Python of a day: 3.14 appeared in October 2025, and so on every year.
+
+    >>> newest_release(datetime.date(2026, 9, 30))
+    (3, 14)
+    """
+    return 3, day.year - 2011 - (day.month < 10)
+
+
 def version(python: str) -> tuple[int, ...]:
     """Return a Python's version, such as (3, 11); () if it does not run."""
     code = "import sys; print(*sys.version_info[:2])"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    except OSError:
+        return ()
     return tuple(int(word) for word in done.stdout.split())
 
 
+def text(number: tuple[int, ...]) -> str:
+    """Return a version as text, such as "3.11"."""
+    return ".".join(map(str, number))
+
+
 def pythons(named: list[str], least: tuple[int, ...]) -> dict[tuple[int, ...], str]:
-    """Return the Pythons of this machine that the library allows, by version."""
-    found = [shutil.which(f"python3.{minor}") for minor in range(least[1], least[1] + 12)]
-    paths = [*named, *filter(None, found), sys.executable]
+    """Return the Pythons of this machine that the library allows, by version.
+
+    Of two with one version the one that is named counts, then that on the PATH.
+    """
+    for path in named:
+        if version(path) < least:
+            raise SystemExit(f"--python {path}: expected a Python {text(least)} or newer")
+    minors = range(least[1], least[1] + 12)
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    on_path = [shutil.which(f"python3.{minor}") for minor in minors]
+    own = [str(path) for minor in minors for path in pyenv.glob(f"3.{minor}.*/bin/python")]
+    paths = [*named, sys.executable, *filter(None, on_path), *own]
     versions = [(version(path), path) for path in reversed(paths)]
     return {number: path for number, path in versions if number >= least}
 
 
-def check(end: str, python: str, wanted: list[str], tests: list[str]) -> bool:
-    """Install one end of the range and test it; True if all went well."""
+def not_here(ends: dict[str, tuple[int, ...]], found: Iterable[tuple[int, ...]]) -> list[str]:
+    """Return a line for each end of the range whose Python is not on this machine.
+
+    >>> not_here({"lowest": (3, 10), "newest": (3, 14)}, [(3, 10), (3, 13)])
+    ['newest: Python 3.14 is not on this machine; name one by --python PATH']
+    """
+    return [
+        f"{end}: Python {text(number)} is not on this machine; name one by --python PATH"
+        for end, number in ends.items()
+        if number not in found
+    ]
+
+
+def check(end: str, python: str, wanted: list[str], tests: list[str]) -> tuple[bool, str]:
+    """Install one end of the range and test it; return whether all went well, and a line."""
+    used = f"{end}: Python {text(version(python))} ({python})"
+    print(f"\n=== {used} ===", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([python, "-m", "venv", folder], check=True)
         own = str(Path(folder) / "bin" / "python")
-        install = [own, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        pip = [own, "-m", "pip", "--disable-pip-version-check"]
         packages = [lowest(one) for one in wanted] if end == "lowest" else ["--upgrade", *wanted]
-        subprocess.run([*install, *packages, str(ROOT)], check=True)
-        print(f"\n=== {end}: Python {'.'.join(map(str, version(python)))} ===", flush=True)
-        subprocess.run([own, "-m", "pip", "list", "--format=freeze"], check=True)
+        if subprocess.run([*pip, "install", "-q", *packages, str(ROOT)], check=False).returncode:
+            return False, f"{used}: failed, as its packages could not be installed"
+        command = [*pip, "list", "--format=freeze"]
+        releases = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        print(releases, flush=True)
         env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         env["PYTHONWARNINGS"] = "ignore"  # old packages warn of newer ones that they need
         commands = [[own, str(ROOT / "tests/scripts")]]
@@ -91,8 +142,8 @@ def check(end: str, python: str, wanted: list[str], tests: list[str]) -> bool:
             [[own, "-m", "pytest", "-q", "-o", "addopts=--strict-markers", *tests]] if tests else []
         )
         codes = [subprocess.run(one, cwd=ROOT, env=env, check=False).returncode for one in commands]
-    print(f"=== {end}: {'failed' if any(codes) else 'ok'} ===", flush=True)
-    return not any(codes)
+    told = [line for line in releases.splitlines() if line.split("==")[0] in TOLD]
+    return not any(codes), f"{used}, {', '.join(told)}: {'failed' if any(codes) else 'ok'}"
 
 
 def main() -> int:
@@ -102,17 +153,25 @@ def main() -> int:
     parser.add_argument("--python", action="append", default=[], help="path of another Python")
     parser.add_argument("--tests", nargs="*", default=list(TESTS), help="what pytest runs")
     options = parser.parse_args()
-    least, wanted = requirements()
-    found = pythons(options.python, tuple(int(word) for word in least.split(".")))
+    least_text, wanted = requirements()
+    least = tuple(int(word) for word in least_text.split("."))
+    newest = newest_release(datetime.datetime.now(tz=datetime.timezone.utc).date())
+    ends = {"lowest": least, "newest": newest}
+    for end in options.ends:
+        if end not in ends:
+            parser.error(f"{end}: expected lowest or newest")
+    ends = {end: number for end, number in ends.items() if end in (options.ends or ends)}
+    found = pythons(options.python, least)
     if not found:
-        print(f"no Python {least} or newer here; name one by --python PATH")
+        print(f"no Python {least_text} or newer here; name one by --python PATH")
         return 1
-    if min(found) > tuple(int(word) for word in least.split(".")):
-        print(f"Python {least} is not here: the lowest is {'.'.join(map(str, min(found)))}")
-    ends = options.ends or ["lowest", "newest"]
+    print(f"Pythons here: {', '.join(text(number) for number in sorted(found))}")
+    lines = not_here(ends, found)
+    print(*lines, sep="\n", flush=True)
     chosen = {"lowest": found[min(found)], "newest": found[max(found)]}
-    fine = [check(end, chosen[end], wanted, options.tests) for end in ends]
-    return 0 if all(fine) else 1
+    results = [check(end, chosen[end], wanted, options.tests) for end in ends]
+    print("", *lines, *(line for _, line in results), sep="\n")
+    return 0 if all(fine for fine, _ in results) else 1
 
 
 if __name__ == "__main__":
