@@ -1,16 +1,50 @@
-"""Checks of argument types: switches, functions and paths."""
+"""Checks of arguments: their names, switches, functions and paths."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import numbers
 import operator
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import ArgumentError, ParameterError
 from pyopencl_gbdt.messages import show
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def refusing(
+    refused: Callable[[Any, str, str, Any, set[str]], ArgumentError],
+) -> Callable[[_Method], _Method]:
+    """Return a decorator of methods that refuses unknown arguments with an error that helps.
+
+    The method's signature stays as written, without ``**``, since scikit-learn's metadata routing
+    and editors read it.
+
+    Parameters
+    ----------
+    refused : callable
+        Returns the error. Its arguments are the object, the name of its method, the name and value
+        of the unknown argument, and the names of all that the method has.
+    """
+
+    def decorator(method: _Method) -> _Method:
+        own = set(inspect.signature(method).parameters)
+
+        @functools.wraps(method)
+        def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+            for name in kwargs.keys() - own:
+                raise refused(self, method.__name__, name, kwargs[name], own)
+            return method(self, *args, **kwargs)
+
+        return cast("_Method", checked)
+
+    return decorator
 
 
 def check_verbose(verbose: Any) -> int:

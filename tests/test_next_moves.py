@@ -122,6 +122,49 @@ def test_a_name_of_another_library_gets_its_answer_at_once(name, words):
         GBDTClassifier(**SMALL).fit(X, Y, **{name: 3})
 
 
+# -- arguments of prediction ---------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def fitted():
+    own = {**SMALL, "n_estimators": 1}
+    estimators = [GBDTClassifier(**own).fit(X, Y > 0), GBDTRegressor(**own).fit(X, Y)]
+    estimators.append(GBDTRanker(**own).fit(X, (Y > 0).astype(int), group=[len(Y)]))
+    return [*estimators, estimators[0].model_]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("raw_score", r"^raw_score=3: give output_margin=True to predict for margins"),
+        ("prediction_type", "give output_margin=True"),
+        ("ntree_limit", r"^ntree_limit=3: give iteration_range=\(begin, end\), the rounds from"),
+        ("num_iteration", r"^num_iteration=3: give iteration_range="),
+        ("start_iteration", r"^start_iteration=3: give iteration_range="),
+        ("pred_contribs", r"^pred_contribs=3: contributions of features \(SHAP\) are not here yet"),
+        ("validate_features", "columns are always compared with those of training; leave it out"),
+        ("strict_shape", r"have the shape \(n_rows,\), or"),
+        ("iteration_rang", "unknown argument of .* 'iteration_rang'; did you mean 'iteration_rang"),
+    ],
+)
+def test_an_argument_of_prediction_elsewhere_gets_its_answer(fitted, name, words):
+    for model in fitted:
+        for method in ("predict", "staged_predict", "predict_proba", "apply"):
+            if hasattr(model, method):
+                with pytest.raises(ArgumentError, match=words):
+                    getattr(model, method)(X, **{name: 3})
+
+
+def test_leaves_and_parameters_of_the_estimator(fitted):
+    with pytest.raises(ArgumentError, match=r"^pred_leaf=True: call apply\(X\) of an estimator"):
+        fitted[0].predict(X, pred_leaf=True)
+    assert fitted[-1].predict(X, pred_leaf=True).shape == (len(X), 1)
+    words = r"^device='cpu': .*give it to GBDTRegressor\(device=\.\.\.\), or to set_params"
+    with pytest.raises(ArgumentError, match=words):
+        fitted[1].predict(X, device="cpu")
+    assert list(inspect.signature(fitted[1].predict).parameters) == [
+        "X", "output_margin", "base_margin", "iteration_range",
+    ]  # fmt: skip
+
+
 # -- a path as rows ------------------------------------------------------------------------------
 @pytest.mark.parametrize("given", ["a.csv", Path("a.csv")])
 def test_a_path_is_no_array(given):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
+from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction.model import Model
 
@@ -31,6 +32,7 @@ class FittedModel:
     def _staged(self, X: Any, **options: Any) -> Iterator[F32]:
         raise NotImplementedError
 
+    @explains_arguments
     def apply(
         self, X: Any, *, iteration_range: tuple[int, int] | None = None
     ) -> npt.NDArray[np.int32]:

@@ -24,6 +24,7 @@ from pyopencl_gbdt.estimators.class_weights import weights_of_classes
 from pyopencl_gbdt.estimators.files import BINARY as _BINARY
 from pyopencl_gbdt.estimators.files import CLASSES as _CLASSES
 from pyopencl_gbdt.estimators.files import read_classes
+from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.model import Ensemble
@@ -55,6 +56,7 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
+    @explains_arguments
     def predict(
         self,
         X: Any,
@@ -97,6 +99,7 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
         )
         return found if output_margin else _of_targets(found)
 
+    @explains_arguments
     def staged_predict(
         self,
         X: Any,
@@ -239,6 +242,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         ensemble = self._fitted().ensemble
         return ensemble.n_outputs > 1 and ensemble.objective not in MULTICLASS
 
+    @explains_arguments
     def predict_proba(
         self,
         X: Any,
@@ -255,6 +259,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return self._columns(self._predict(X, probability=True, **options))
 
+    @explains_arguments
     def staged_predict_proba(
         self,
         X: Any,
@@ -275,6 +280,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
             return np.ones((len(found), 1), np.float32)
         return found if found.ndim == 2 else np.column_stack([np.float32(1.0) - found, found])
 
+    @explains_arguments
     def predict_log_proba(
         self,
         X: Any,
@@ -288,6 +294,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.log(found, dtype=np.float64)
 
+    @explains_arguments
     def decision_function(
         self,
         X: Any,
@@ -303,6 +310,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return self._predict(X, output_margin=True, **options)
 
+    @explains_arguments
     def predict(
         self,
         X: Any,
@@ -322,6 +330,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
             return self._predict(X, output_margin=True, **options)
         return self._most_probable(self.predict_proba(X, **options))
 
+    @explains_arguments
     def staged_predict(
         self,
         X: Any,

@@ -1,40 +1,22 @@
-"""Explain arguments that ``fit`` does not have: most are parameters of the estimator."""
+"""Explain arguments that a method of an estimator lacks: most are parameters of the estimator."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
+from pyopencl_gbdt.arguments import refusing
 from pyopencl_gbdt.errors import ArgumentError, ParameterError
 from pyopencl_gbdt.estimators.spellings import INSTEAD
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.foreign import ANSWERS
 from pyopencl_gbdt.parameters.names import unknown
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def explains_arguments(method: _Method) -> _Method:
-    """Let a method of an estimator refuse unknown arguments with an error that helps.
-
-    The signature stays as written, without ``**``, since scikit-learn's metadata routing and
-    editors read it.
-    """
-    own = set(inspect.signature(method).parameters)
-
-    @functools.wraps(method)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        for name in kwargs.keys() - own:
-            raise _refused(self, method.__name__, name, kwargs[name], own)
-        return method(self, *args, **kwargs)
-
-    return cast("_Method", checked)
+from pyopencl_gbdt.prediction import foreign_arguments
 
 
 def _refused(estimator: Any, method: str, name: str, value: Any, own: set[str]) -> ArgumentError:
     kind = type(estimator).__name__
+    if method != "fit" and name in foreign_arguments.ANSWERS:
+        return ArgumentError(f"{name}={show(value)}: {foreign_arguments.ANSWERS[name]}")
     try:
         parameter = estimator._known(name)
     except ParameterError as error:
@@ -47,3 +29,7 @@ def _refused(estimator: Any, method: str, name: str, value: Any, own: set[str]) 
         f"{name}={show(value)}: expected no such argument of {method}, as it is a parameter of the "
         f"estimator; give it to {kind}({name}=...), or to set_params"
     )
+
+
+#: Lets a method of an estimator refuse unknown arguments with an error that helps.
+explains_arguments = refusing(_refused)

@@ -127,6 +127,7 @@ class GBDTRanker(Base):
     def _extra(self, index: int | None) -> dict[str, Any]:
         return self._queries[0 if index is None else index + 1]
 
+    @explains_arguments
     def predict(
         self,
         X: Any,
@@ -146,6 +147,7 @@ class GBDTRanker(Base):
             iteration_range=iteration_range,
         )
 
+    @explains_arguments
     def staged_predict(
         self,
         X: Any,
@@ -160,6 +162,7 @@ class GBDTRanker(Base):
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return self._staged(split_qid(X, None)[0], **options)
 
+    @explains_arguments
     def apply(
         self, X: Any, *, iteration_range: tuple[int, int] | None = None
     ) -> npt.NDArray[np.int32]:
@@ -169,6 +172,7 @@ class GBDTRanker(Base):
         """
         return super().apply(split_qid(X, None)[0], iteration_range=iteration_range)
 
+    @explains_arguments
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
     ) -> float:

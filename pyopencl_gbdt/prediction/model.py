@@ -27,6 +27,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
 from pyopencl_gbdt.prediction.in_batches import rows_to_predict
 from pyopencl_gbdt.prediction.links import on_device
 from pyopencl_gbdt.prediction.walk_rows import staged_walk, walk, walk_to_leaves
@@ -146,6 +147,7 @@ class Model:
         first, last = self._rounds(iteration_range)
         return (last - first) * self.ensemble.round_trees
 
+    @explains_prediction
     def predict(
         self,
         X: Any,
@@ -228,6 +230,7 @@ class Model:
         found, linked = walk(self.ensemble, values, device, start, rounds, link)
         return self._predictions(found, output_margin or linked)
 
+    @explains_prediction
     def staged_predict(
         self,
         X: Any,
