@@ -19,6 +19,10 @@ from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
     ("options", "words"),
     [
         (["--param", "learning_rat=2"], "did you mean 'learning_rate'"),
+        (
+            ["--learning-rate", ".1", "--eta", ".2"],
+            "--learning-rate and --eta are two spellings of one parameter; give one of them",
+        ),
         (["--param", "booster=dart"], "not supported yet"),
         (["--param", "max_depth"], "expected NAME=VALUE"),
         (["--param", "device=cpu"], "--device cpu"),

@@ -16,6 +16,28 @@ from pyopencl_gbdt.parameters.table import TABLE
 _METAVARS = {int: "INT", float: "NUMBER", str: "NAME", bool: "BOOL"}
 
 
+class _OneSpelling(argparse.Action):
+    """Store a parameter, and refuse it in a second spelling, such as --eta after --learning-rate.
+
+    The same option again replaces the value.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        spelled = vars(namespace).setdefault("spelled", {})
+        first = spelled.setdefault(self.dest, option_string)
+        if first != option_string:
+            raise ParameterError(
+                f"{first} and {option_string} are two spellings of one parameter; give one of them"
+            )
+        setattr(namespace, self.dest, values)
+
+
 def add(commands: Any) -> None:
     """Add the subcommand."""
     parser = commands.add_parser(
@@ -100,6 +122,7 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
             group.add_argument(
                 *[f"--{name.replace('_', '-')}" for name in (row.name, *row.aliases)],
                 dest=f"param_{row.name}",
+                action=_OneSpelling,
                 metavar=_METAVARS[row.kind],
                 help=f"{row.doc} ({row.expected}{default})",
             )
