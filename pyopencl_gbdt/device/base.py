@@ -118,6 +118,9 @@ class DeviceArray:
 class Device(ABC):
     """An opened device with a queue of its own; use one per fit."""
 
+    holds_memory = True
+    """Whether arrays have contents; False for a device on paper."""
+
     def __init__(self, caps: Capabilities) -> None:
         self.caps = caps
         self.allocated_bytes = 0
@@ -156,8 +159,12 @@ class Device(ABC):
         return f"{self.caps.device_id} in {os.getpid()}"
 
     # -- memory ----------------------------------------------------------------------------
-    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
+    def empty(
+        self, shape: int | Sequence[int], dtype: npt.DTypeLike, name: str = ""
+    ) -> DeviceArray:
         """Allocate an array; its contents are undefined.
+
+        ``name`` is for lists of what a fit allocates, such as that of ``paper.PaperDevice``.
 
         Raises
         ------
@@ -239,9 +246,11 @@ class Device(ABC):
         """
         return list(actions)
 
-    def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
+    def zeros(
+        self, shape: int | Sequence[int], dtype: npt.DTypeLike, name: str = ""
+    ) -> DeviceArray:
         """Allocate an array of zero bytes."""
-        array = self.empty(shape, dtype)
+        array = self.empty(shape, dtype, name)
         self.clear(array)
         return array
 

@@ -43,7 +43,7 @@ def joint_arrays(
         begins.append(end)
         n_bytes = max(1, math.prod(shape) * dtype.itemsize)
         end = -(-(end + n_bytes) // device.alignment) * device.alignment
-    whole, contents = device.empty(end, np.uint8), FirstContents(end)
+    whole, contents = device.empty(end, np.uint8, "small arrays"), FirstContents(end)
     arrays: dict[str, DeviceArray] = {}
     for begin, (name, (shape, dtype)) in zip(begins, planned.items(), strict=True):
         arrays[name] = device.part(whole, begin, shape, dtype)

@@ -76,5 +76,5 @@ class MemoryPlan:
         joint = joint_arrays(device, {name: self.arrays[name] for name in small})
         found = {}
         for name, planned in self.arrays.items():  # a comprehension would be a closure over arrays
-            found[name] = joint.pop(name) if name in joint else device.empty(*planned)
+            found[name] = joint.pop(name) if name in joint else device.empty(*planned, name)
         return found

@@ -51,7 +51,7 @@ class Staging:
         row_bytes = values.shape[1] * values.itemsize
         self._step = 0 if whole is None else row_bytes  # from the place of a row to the next
         self._pinned: list[Array] = []
-        if values.nbytes >= LEAST_BYTES:
+        if values.nbytes >= LEAST_BYTES and device.holds_memory:
             # a comprehension would be a closure, by which a traceback keeps the piece alive
             nbytes = piece_rows * row_bytes
             self._pinned = [device.pinned(nbytes), device.pinned(nbytes)]

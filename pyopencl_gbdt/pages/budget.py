@@ -16,12 +16,10 @@ A device that shares the host's memory reads the values without a copy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
@@ -44,25 +42,11 @@ SUMMARY_BYTES = 80
 RANKS_BYTES = 24
 
 
-class _Paper:
-    """Stands in for a device, and counts the bytes that would be allocated."""
-
-    def __init__(self, device: Device) -> None:
-        self.caps, self.n_bytes = device.caps, 0
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
-        nobody: Any = self
-        array = DeviceArray(nobody, shape, dtype, None)
-        self.n_bytes += array.nbytes
-        return array
-
-
 def page_bytes(device: Device, n_rows: int, n_features: int, max_bin: int) -> int:
     """Return the bytes of all codes, with ``max_bin`` codes per feature, or fewer for few rows."""
-    paper: Any = _Paper(device)
+    paper = PaperDevice.like(device, has_limits=False)
     empty_codes(paper, n_rows, n_features, code_dtype(min(max_bin, n_rows)))
-    n_bytes: int = paper.n_bytes
-    return n_bytes
+    return paper.peak_bytes - device.allocated_bytes
 
 
 def summary_values(device: Device) -> int:

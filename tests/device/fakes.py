@@ -1,4 +1,4 @@
-"""Devices that are not there: capabilities, an opened device in host memory, OpenCL's platforms."""
+"""Devices that are not there: capabilities, an opened device on paper, OpenCL's platforms."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pyopencl as cl
 
-from pyopencl_gbdt.device import Capabilities, Device, Launch, Program
+from pyopencl_gbdt.device import Capabilities, Program
 from pyopencl_gbdt.device.device_info import DeviceInfo
+from pyopencl_gbdt.device.paper import PaperDevice, PaperProgram
 
 MIB = 1024 * 1024
 
@@ -49,49 +49,17 @@ def make_info(problem: str = "", **changes: Any) -> DeviceInfo:
     return DeviceInfo(caps.device_id, caps, problem, handle=object())
 
 
-class FakeProgram(Program):
-    """Built at no cost; cannot run."""
-
-    def __init__(self, wg_size: int) -> None:
-        self.wg_size = wg_size
-        self.source = ""
-
-    def _bind(self, name: str, groups: Any, args: Any) -> Launch:
-        raise NotImplementedError
-
-
-class FakeDevice(Device):
-    """A device in host memory, whose kernels run at ``kernel_limit`` work-items at most."""
+class FakeDevice(PaperDevice):
+    """A device on paper, whose kernels run at ``kernel_limit`` work-items at most."""
 
     def __init__(self, kernel_limit: int = 1 << 30, **caps: Any) -> None:
         super().__init__(make_caps(**caps))
         self.kernel_limit = kernel_limit
         self.built: list[int] = []
-        self.allocations: list[int] = []
-
-    def _allocate(self, nbytes: int, array: Any) -> Any:
-        self.allocations.append(nbytes)
-        return np.full(nbytes, 0xAA, np.uint8)
-
-    def _clear(self, array: Any) -> None:
-        array.handle[:] = 0
-
-    def copy(self, source: Any, target: Any, start: int) -> None:
-        first = start * target.dtype.itemsize
-        target.handle[first : first + source.nbytes] = source.handle[: source.nbytes]
-
-    def read(self, array: Any) -> Any:
-        return array.handle[: array.nbytes].view(array.dtype).reshape(array.shape).copy()
-
-    def write(self, array: Any, host: Any, start_bytes: int) -> None:
-        array.handle[start_bytes : start_bytes + host.nbytes] = host.reshape(-1).view(np.uint8)
 
     def _build(self, template: str, wg_size: int, params: Any) -> Program:
         self.built.append(wg_size)
-        return FakeProgram(min(wg_size, self.kernel_limit))
-
-    def finish(self) -> None:
-        pass
+        return PaperProgram(self, min(wg_size, self.kernel_limit))
 
 
 def opencl_device(platform: Any = None, **changes: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A device that builds and runs nothing, and remembers all that it was asked for."""
+"""A device on paper that remembers, and checks, all kernels that it was asked for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.device import Capabilities, Device, DeviceArray, Launch, Program
+from pyopencl_gbdt.device import Capabilities, DeviceArray, Launch, Program
+from pyopencl_gbdt.device.paper import PaperDevice, PaperProgram
+from pyopencl_gbdt.device.program import Groups
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.signature import arrange
+from pyopencl_gbdt.pages.quantize import full_bins
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _KERNEL = re.compile(r"^KERNEL\((\d+)\)\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
@@ -84,28 +88,30 @@ def mismatch(declared: list[str], given: tuple[Any, ...]) -> str:
     return ""
 
 
-class NullProgram(Program):
+class NullProgram(PaperProgram):
     """Checks the arguments that its kernels are given."""
 
     def __init__(self, device: NullDevice, built: Built) -> None:
-        self.device, self.built = device, built
-        self.wg_size = built.wg_size
+        super().__init__(device, built.wg_size)
+        self.complaints, self.built = device.complaints, built
         self.source = built.source("opencl")
 
-    def _bind(self, name: str, groups: int | tuple[int, int], args: tuple[Any, ...]) -> Launch:
+    def bind(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> Launch:
         built = self.built
-        if name not in built.kernels:
-            self.device.complaints.append(f"{built.name}: there is no kernel {name!r}")
-            return Launch(name, lambda: None)
-        wrong = mismatch(built.kernels[name], args)
+        if kernel_name not in built.kernels:
+            self.complaints.append(f"{built.name}: there is no kernel {kernel_name!r}")
+            return Launch(kernel_name, lambda: None)
+        wrong = mismatch(built.kernels[kernel_name], arrange(self.source, kernel_name, args, named))
         if wrong:
-            self.device.complaints.append(f"{built.name}, {name}: {wrong}")
-        built.bound.add(name)
-        return Launch(name, lambda: _answer(name, args))
+            self.complaints.append(f"{built.name}, {kernel_name}: {wrong}")
+        built.bound.add(kernel_name)
+        return super().bind(kernel_name, groups, *args, **named)
+
+    prepare = bind
 
 
-class NullDevice(Device):
-    """Arrays in host memory, kernels nowhere.
+class NullDevice(PaperDevice):
+    """A device on paper that renders kernels, and checks the arguments that they are given.
 
     Attributes
     ----------
@@ -121,24 +127,7 @@ class NullDevice(Device):
         self.built: dict[Key, Built] = {}
         self.complaints: list[str] = []
         self.label = ""
-
-    def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
-        return np.zeros(nbytes, np.uint8)  # pages that are not touched cost nothing
-
-    def _clear(self, array: DeviceArray) -> None:
-        array.handle[:] = 0
-
-    def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
-        pass
-
-    def read(self, array: DeviceArray) -> Any:
-        return array.handle[: array.nbytes].view(array.dtype).reshape(array.shape).copy()
-
-    def write(self, array: DeviceArray, host: Any, start_bytes: int) -> None:
-        array.handle[start_bytes : start_bytes + host.nbytes] = host.reshape(-1).view(np.uint8)
-
-    def finish(self) -> None:
-        pass
+        self.answers["cuts"] = full_bins
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         key = (template, wg_size, tuple(sorted(params.items())))
@@ -147,13 +136,3 @@ class NullDevice(Device):
             kernels = kernels_of(render(template, dialect, wg_size=wg_size, **params))
             self.built[key] = Built(template, wg_size, dict(params), self.label, kernels)
         return NullProgram(self, self.built[key])
-
-
-def _answer(name: str, args: tuple[Any, ...]) -> None:
-    """What the host reads back before it can go on: cut points, ``max_bin`` of every feature."""
-    if name != "cuts":
-        return
-    n_rows, max_bin, found = int(args[0]), int(args[3]), args[-1]  # of all columns
-    edges = np.arange(max_bin + 1, dtype=np.float32).view(np.uint32)
-    one = np.concatenate([[max_bin, n_rows - 1, 0], edges[:-1], edges[1:]])  # one is missing
-    found.set(np.broadcast_to(one.astype(np.uint32), found.shape))
