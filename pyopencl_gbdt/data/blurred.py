@@ -21,7 +21,7 @@ EXACT = 2**53
 #: Numbers remembered of all columns; each takes 16 bytes.
 MOST_KEPT = 2**18
 
-_INTEGER = re.compile("[+-]?0*[0-9]{1,20}")
+_INTEGER = re.compile("[+-]?0{0,99}[0-9]{1,20}")
 _COLUMN_BITS = np.uint64(32)
 #: 2^64 divided by the golden ratio; its multiples are spread evenly.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -39,7 +39,7 @@ def has_large(narrow: F32) -> bool:
 
 
 def integer(text: str) -> int | None:
-    """Return the integer that a text spells as databases do; None for other text."""
+    """Return the integer whose digits a text has; None for other text, such as 1e20."""
     return int(text) if _INTEGER.fullmatch(text) else None
 
 
@@ -48,7 +48,7 @@ class Blurred:
 
     A column's search ends at two whole numbers that are equal in float32, or at a large number that
     is not known to be whole. Until then its large numbers are remembered. If those of all columns
-    are more than ``MOST_KEPT``, a sample is: of all numbers that are equal in float32, or of none.
+    are more than ``MOST_KEPT``, only numbers with sampled float32 values are.
 
     Parameters
     ----------
@@ -127,7 +127,8 @@ class Blurred:
         for column, pair in later.pairs.items():
             if self.is_open(column):
                 self.pairs[column] = pair
-        self._search(later._keys, later._whole)
+        own = self._are_open(later._keys >> _COLUMN_BITS)
+        self._search(later._keys[own], later._whole[own])
         self._others |= later._others - self.pairs.keys()
 
     def _search(self, keys: U64, whole: U64) -> None:

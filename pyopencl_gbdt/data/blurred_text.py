@@ -10,6 +10,7 @@ from pyopencl_gbdt.data.csv_header import Layout
 from pyopencl_gbdt.data.parsed import Parsed
 from pyopencl_gbdt.data.text_columns import feature_columns
 
+#: Numbers in a row that NumPy compares at full speed.
 _WIDE = 4096
 
 

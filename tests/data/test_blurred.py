@@ -104,9 +104,12 @@ def test_searches_of_parts_are_joined() -> None:
     parts[0].merge(parts[1])
     assert parts[0].pairs == {2: f"{LARGE} and {LARGE + 1}"}
     other = Blurred()
-    other.add(2, np.array([LARGE + 0.5]), np.array([LARGE], np.float32))
-    other.merge(parts[0])
-    assert not other.pairs
+    other.add(2, np.array([LARGE, LARGE + 0.5]), np.array([LARGE, LARGE], np.float32))
+    late = Blurred()
+    late.add(2, np.array([LARGE + 1]), np.array([LARGE], np.float32))
+    for later in (late, parts[0]):
+        other.merge(later)
+        assert not other.pairs
 
 
 def test_memory_is_bounded_and_a_sample_finds_what_is_frequent(
