@@ -21,8 +21,8 @@ from pyopencl_gbdt.device.team import Integers, Member
 #: Integers are packed where the link to the others carries fewer bytes a second than this, ...
 #: Over loopback, 1.2 to 1.6 GB/s, packed sums of own features took between 15 % less and 33 % more
 #: time (2 to 8 processes, 2 cores of an AMD EPYC); at 1 Gbit/s, 2 MiB took 36 % less
-#: (``python -m bench scaling``, ``docs/pages-and-teams.md``). MPI's messages through shared memory, 0.6
-#: GB/s and more, gain nothing either.
+#: (``python -m bench scaling``, ``docs/pages-and-teams.md``). MPI's messages through shared
+#: memory, 0.6 GB/s and more, gain nothing either.
 SLOW_LINK = 0.35e9
 #: ... in messages of at least so many bytes: packing takes 30 us more than its bytes do.
 PACKED_BYTES = 1 << 14
