@@ -121,7 +121,7 @@ class KnownResults:
         if digest(again) == self.known[what]:
             return f"{first_difference(what, got, again)}; right when it ran again"
         same = digest(again) == digest(got)
-        repeats = f"{'equally' if same else 'otherwise'} wrong when it ran again"
+        repeats = f"wrong in {'the same' if same else 'another'} way when it ran again"
         for other in self.others[-1:]:  # the one that asks least of a device
             right = self.run(other)[what]
             if digest(right) == self.known[what]:

@@ -84,7 +84,7 @@ def test_a_training_that_errs_is_named(device, monkeypatch):
     monkeypatch.setattr(selftest, "arrays_of", erring(selftest.arrays_of))
     (case, *_) = [c for c in selftest.cases(device) if c.kernel == "training binary:logistic"]
     assert case.run().startswith("splits: digest ")
-    assert case.explain().startswith("splits: equally wrong when it ran again")
+    assert case.explain().startswith("splits: wrong in the same way when it ran again")
 
 
 # -- what is told of a wrong result --------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_what_another_variant_computes_right(device, monkeypatch):
     assert made.compare()
     assert made.explain() == (
         f"sums: 4 of 4 differ, first at 0: {np.float32(1)!r} instead of {np.float32(0)!r}; "
-        f"equally wrong when it ran again; {names[-1]} is right"
+        f"wrong in the same way when it ran again; {names[-1]} is right"
     )
 
 
@@ -137,7 +137,7 @@ def test_what_is_wrong_everywhere(device, monkeypatch, n_others):
     )
     assert made.compare()
     others = "".join(f", and wrong in {name}" for name in names)
-    assert made.explain() == f"sums: otherwise wrong when it ran again{others}"
+    assert made.explain() == f"sums: wrong in another way when it ran again{others}"
 
 
 def test_other_inputs_than_the_known_ones_are_no_fault_of_a_device(device, monkeypatch):
