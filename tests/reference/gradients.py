@@ -95,7 +95,7 @@ def choose_scale(
     weight_bits, weight_shift : int
         From ``weights.normalise``.
     factors : float32 array, shape (n_rows,), or None
-        From ``reference.sample``.
+        From ``sample.factors``.
     """
     if factors is not None:
         g, h, counted = finite(g * factors), finite(h * factors), factors != 0

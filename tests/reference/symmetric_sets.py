@@ -1,7 +1,7 @@
 """Twin of ``growth.symmetric_sets``: splits by sets of levels that all nodes of a level share.
 
 The levels of a feature are put in order once for a tree, by the sums of all its rows, as
-``reference.category_split`` does for a node. A border's left side in a node then has the node's
+``category_split`` does for a node. A border's left side in a node then has the node's
 rows of the levels behind it.
 
     levels in order, of the tree    c  a  e  b  d     borders behind c, a, ..
