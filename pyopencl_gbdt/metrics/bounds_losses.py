@@ -25,14 +25,12 @@ from pyopencl_gbdt.numerics.expressions import (
     size_of,
     where,
 )
+from pyopencl_gbdt.objectives.aft import mean_of_density
 
 #: The logarithm that stands for a missing bound, and the largest loss of a row: -ln 1e-12.
 _FAR, _MOST = np.float32(1e35), 27.6310211
 _HALF_LOG_TWO_PI, _PER_ROOT_TWO_PI = 0.918938533, 0.39894228
 _LIMITS = {"normal": (-3e4, 3e4), "logistic": (-1e3, 1e3), "extreme": (-1e3, 60.0)}
-#: Gauss-Legendre quadrature with five points on 0..1, as in ``objectives.aft``.
-_NODES = (0.0469100773, 0.230765343, 0.5, 0.769234657, 0.953089952)
-_WEIGHTS = (0.118463442, 0.239314333, 0.284444451, 0.239314333, 0.118463442)
 
 
 def log_pairs(lower: F32, upper: F32) -> F32:
@@ -44,9 +42,9 @@ def log_pairs(lower: F32, upper: F32) -> F32:
     pairs = []
     for bound, far in ((lower, -_FAR), (upper, _FAR)):
         there = (bound > 0) & (bound < np.inf)
-        log = log64(np.where(there, bound, 1).astype(np.float64))
-        high = log.astype(np.float32)
-        pairs += [np.where(there, high, far), np.where(there, (log - high).astype(np.float32), 0)]
+        ln = log64(np.where(there, bound, 1).astype(np.float64))
+        high = ln.astype(np.float32)
+        pairs += [np.where(there, high, far), np.where(there, (ln - high).astype(np.float32), 0)]
     return np.array(pairs, np.float32)
 
 
@@ -93,21 +91,11 @@ def _normal(z_l: Number, z_u: Number, w: Number) -> tuple[Number, Number]:
     near = (w < 1) & (y < 1)
     right_a, right_b = mills_right(size_of(a)), mills_right(size_of(b))
     far_mean = right_a - exp(-y) * right_b
-    mean = where(near, lambda: w * _mean(a, w), far_mean)
+    mean = where(near, lambda: w * mean_of_density(a, w), far_mean)
     tails = exp(-square_a) * right_a + exp(-square_b) * right_b
     beside = (square_a + _HALF_LOG_TWO_PI) - log(mean)
     around = ~near & (a < 0)
     return density, where(around, lambda: -log1p(-(tails * _PER_ROOT_TWO_PI)), beside)
-
-
-def _mean(a: Number, w: Number) -> Term:
-    """Return the mean of phi(x) / phi(a) for x between a and a + w."""
-    mean: Term = 0
-    half = 0.5 * w
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        slope = a + half * node
-        mean = mean + weight * exp(-((w * node) * slope))
-    return mean
 
 
 def _logistic(z_l: Number, z_u: Number, w: Number) -> tuple[Number, Number]:

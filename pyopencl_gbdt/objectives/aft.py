@@ -156,7 +156,7 @@ def _normal(lower: Number, upper: Number) -> tuple[Number, Number]:
     y = middle * width
     t = exp(-y)  # phi(b) / phi(a)
     near = (width < 1) & (y < 1)
-    inverse_mean = reciprocal(where(near, _mean(a, where(near, width, 0)), 1))
+    inverse_mean = reciprocal(where(near, mean_of_density(a, where(near, width, 0)), 1))
     slowed = (t * reciprocal(where(near, lambda: bernoulli(y), 1))) * inverse_mean
     near_g = -(middle * slowed)
     near_excess = middle * (1 - slowed) - 0.5 * width  # gradient + a
@@ -172,7 +172,7 @@ def _normal(lower: Number, upper: Number) -> tuple[Number, Number]:
     return where(turned, -g, g), h
 
 
-def _mean(a: Number, step: Number) -> Term:
+def mean_of_density(a: Number, step: Number) -> Term:
     """Return the mean of phi(x) / phi(a) between a and a + step."""
     mean: Term = 0
     half = 0.5 * step
