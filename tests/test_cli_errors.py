@@ -107,6 +107,24 @@ def test_errors_of_train(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
 
 
+@pytest.mark.parametrize(
+    ("option", "text", "place"),
+    [
+        ("--weight", "1\nx\n", "line 2: found 'x'"),
+        ("--feature-weights", "w\n1\n", "line 1: found 'w'"),
+    ],
+)
+def test_text_in_a_file_of_weights(tmp_path, capsys, monkeypatch, option, text, place):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("0,0.5,3,4,5\n1,2,3,4,5\n")
+    Path("w.csv").write_text(text)
+    assert main(["train", "a.csv", "--model", "m.json", *DEVICE, option, "w.csv"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {option} w.csv, {place}: expected one number a line, and no header; correct the "
+        "line or remove it\n"
+    )
+
+
 def test_errors_of_predict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

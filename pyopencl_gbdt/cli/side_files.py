@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import read_table
+from pyopencl_gbdt.data.careful import NotANumberError
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
 
 #: The endings of side files, by the argument of ``Dataset`` that they give.
 ENDINGS = {"weight": ("weight",), "group": ("group", "query"), "base_margin": ("base_margin",)}
@@ -84,10 +86,33 @@ def read(file: str, n_rows: int, *, ranks: bool, label: bool = True) -> dict[str
     return given
 
 
+def read_numbers(path: str, option: str = "") -> NDArray[np.float32]:
+    """Read a file of numbers without a header; shape (n_lines, n_columns).
+
+    Parameters
+    ----------
+    path : str
+    option : str
+        What named the file, for errors.
+
+    Raises
+    ------
+    DataError
+    """
+    try:
+        numbers = read_table(path, with_label=False, header=False, file_format="delimited").X
+    except NotANumberError as error:
+        raise DataError(
+            f"{option} {path}, line {error.line}: found {show(error.found)}: expected one number "
+            "a line, and no header; correct the line or remove it".lstrip()
+        ) from None
+    assert isinstance(numbers, np.ndarray)  # delimited text is dense
+    return numbers
+
+
 def _numbers(path: str) -> NDArray[np.float32]:
     """Read one number a line."""
-    numbers = read_table(path, with_label=False, header=False, file_format="delimited").X
-    assert isinstance(numbers, np.ndarray)
+    numbers = read_numbers(path)
     if numbers.shape[1] != 1:
         raise DataError(f"{path}: {numbers.shape[1]} numbers a line: expected one; correct it")
     return numbers[:, 0]

@@ -196,15 +196,14 @@ def read_unlabelled(path: str, args: argparse.Namespace, like: Ensemble) -> Tabl
 
 def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:
     """Read a file with one number per line, (n_lines,) float32, a line per ``what``."""
-    table = read_table(path, with_label=False, header=False, file_format="delimited")
-    if table.X.shape != (n_lines, 1):
-        lines, columns = table.X.shape
+    numbers = side_files.read_numbers(path, option)
+    if numbers.shape != (n_lines, 1):
+        lines, columns = numbers.shape
         raise DataError(
             f"{option} {path}: {lines} lines of {columns} numbers: expected {n_lines} lines of one "
             f"number, a line per {what} of the training data"
         )
-    assert isinstance(table.X, np.ndarray)  # delimited text is dense
-    return table.X[:, 0]
+    return numbers[:, 0]
 
 
 def read_training(

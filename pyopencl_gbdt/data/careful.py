@@ -32,6 +32,13 @@ class OpenQuoteError(DataError):
     """The text ends inside a quoted field."""
 
 
+class NotANumberError(DataError):
+    """A field of a text file is no number; ``line``, from 1, and ``found`` say which."""
+
+    line: int
+    found: str
+
+
 def parse_carefully(layout: Layout, start: int | None = None, end: int | None = None) -> Parsed:
     """Parse field by field; raise `DataError` at the first invalid field.
 
@@ -79,10 +86,12 @@ def _number(field: str, layout: Layout, line: int, column: int) -> float:
         expected, move = "a number as label", "correct it, or choose another label_column"
     elif line == 1:
         move += "; pass header=True if line 1 holds names"
-    raise DataError(
+    error = NotANumberError(
         f"{layout.path}, line {line}, column {column}{named} (from 0): found {show(text)}: "
         f"expected {expected} that float32 can hold; {move}"
     )
+    error.line, error.found = line, text
+    raise error
 
 
 def spelled_integers(
