@@ -125,6 +125,28 @@ def test_text_in_a_file_of_weights(tmp_path, capsys, monkeypatch, option, text, 
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["train", "", "--model", "m.json"], "DATA|CONFIGURATION"),
+        (["train", "a.csv", "--model", ""], "--model"),
+        (["train", "a.csv", "--model", "m.json", "--eval", "a.csv", "--eval", ""], "--eval"),
+        (["train", "a.csv", "--model", "m.json", "--weight", ""], "--weight"),
+        (["predict", "", "--model", "m.json"], "DATA"),
+        (["predict", "a.csv", "--model", "m.json", "--out", ""], "--out"),
+        (["doctor", "--json", ""], "--json"),
+        (["bench", "--merge", "a.json", ""], "--merge"),
+    ],
+)
+def test_an_empty_path_is_no_folder(tmp_path, capsys, monkeypatch, words, named):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("0,0.5\n1,2\n")
+    assert main(words) == 2
+    said = f"error: {named} is empty: expected the path of a file; give one\n"
+    assert capsys.readouterr().err == said
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
 def test_errors_of_predict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,9 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     tune.add,
 )
 
+#: How the help calls arguments that are paths.
+_PATHS = ("DATA", "DATA|CONFIGURATION", "FILE", "FOLDER")
+
 EXIT_UNUSABLE, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 130, 141
 
 _EXAMPLES = """\
@@ -129,6 +132,7 @@ def _run(argv: Sequence[str] | None) -> int:
         rest = [word for word in rest if not _is_pair(word)]
     if rest:
         raise _not_known(parser, args.command, rest[0])
+    _refuse_empty_paths(_command(parser, args.command), args)
     if args.run is None:
         say(parser.format_help().rstrip())
         return 0
@@ -156,6 +160,18 @@ def _command(parser: argparse.ArgumentParser, name: str | None) -> argparse.Argu
     (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     chosen: argparse.ArgumentParser = commands.choices.get(name or "", parser)
     return chosen
+
+
+def _refuse_empty_paths(chosen: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Raise an error for an empty path, such as that of an unset variable in a shell's script.
+
+    Python takes it for the working folder.
+    """
+    for action in chosen._actions:
+        given = getattr(args, action.dest, None)
+        named = (action.option_strings or [action.metavar])[0]
+        if action.metavar in _PATHS and "" in (given if isinstance(given, list) else [given]):
+            raise ParameterError(f"{named} is empty: expected the path of a file; give one")
 
 
 def _is_pair(word: str) -> bool:
