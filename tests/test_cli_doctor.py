@@ -91,9 +91,14 @@ def test_no_device_at_all(devices, capsys):
     out = capsys.readouterr().out
     assert "listing-fails" in out
     assert "no device can be used" in out
-    devices(Listing((CPU,), problem="device='x': no usable device fits.\nFound:\n  y"))
+    text = "device='x': no usable device fits.\nFound:\n  y\nNext: use device='cpu'."
+    devices(Listing((CPU,), problem=text))
     assert main(["doctor", "--device", "x"]) == 1
-    assert "that device cannot be used" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "that device cannot be used" in out
+    assert "error device-not-found: --device x: no usable device fits." in out
+    assert "Next: use --device cpu." in out
+    assert "device=" not in out
 
 
 def test_wrong_options(capsys, tmp_path):

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import card_report
+from pyopencl_gbdt.cli.option_names import options_of, with_options
 from pyopencl_gbdt.cli.output import check_output, say, wrapped, write_text
 from pyopencl_gbdt.cli.step_line import Progress
 from pyopencl_gbdt.errors import ParameterError
@@ -45,10 +49,10 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="also write the report to a file")
     card_report.add(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=partial(run, options_of(parser)))
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: Mapping[str, argparse.Action], args: argparse.Namespace) -> int:
     """Check, test, report; return 0 if a usable device passes."""
     from pyopencl_gbdt.cards.report import Report
     from pyopencl_gbdt.doctor import examine, report
@@ -62,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"--time-limit {args.time_limit:g}: expected 1..86400 seconds")
     machine = Machine.here()
     listing = list_devices(args.device or "auto")
+    listing = replace(listing, problem=with_options(listing.problem, options))
     findings = examine(machine, listing)
     _show_devices(listing)
     _show_findings(findings, machine.family)
