@@ -10,13 +10,18 @@ from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.doctor import report, watch
 from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.machine import Machine
 from tests.conftest import TEST_DEVICE
-from tests.doctor.machines import CPU, GPU, listed, listing_of
+from tests.doctor.machines import CPU, GPU, Builder, listed, listing_of
 
 
 @pytest.fixture
-def devices(monkeypatch):
-    """Call it with what is listed, and the devices whose self-test fails."""
+def devices(monkeypatch, tmp_path):
+    """Call it with what is listed, and the devices whose self-test fails.
+
+    The machine is empty: what is installed on this one would add findings.
+    """
+    monkeypatch.setattr(Machine, "here", Builder(tmp_path / "machine").machine)
 
     def be(listing, bad=()):
         tested = []
