@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -36,6 +35,7 @@ from bench.children import in_child
 from bench.gpu_memory import GpuMemory
 from bench.host import describe_host
 from bench.system import F32
+from pyopencl_gbdt.device.timing import Stopwatch
 
 FORMAT = 1
 CASES = ("whole", "batches", "summaries", "host", "disk")
@@ -154,17 +154,18 @@ def run(case: str, path: Path, settings: dict[str, Any], shape: tuple[int, int])
     from pyopencl_gbdt import Dataset, train
     from pyopencl_gbdt.callbacks import TrainingCallback
 
-    class Times(TrainingCallback):
+    class Laps(TrainingCallback):
         def __init__(self) -> None:
-            self.at: list[float] = []
+            self.watch = Stopwatch()
+            self.seconds: list[float] = []
 
         def before_training(self, model: Any) -> Any:
-            self.at.append(time.perf_counter())
+            self.seconds.append(self.watch.lap())
             return model
 
         def after_iteration(self, model: Any, epoch: int, history: Any) -> bool:
             model.current()  # waits for the round
-            self.at.append(time.perf_counter())
+            self.seconds.append(self.watch.lap())
             return False
 
     params = {"objective": "binary:logistic", **settings}
@@ -179,17 +180,17 @@ def run(case: str, path: Path, settings: dict[str, Any], shape: tuple[int, int])
         source = partial(drawn, shape) if path.suffix == f".{FUNCTION}" else path
         before = _memory("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # begin the peak anew
-        times, begin = Times(), time.perf_counter()
+        laps, watch = Laps(), Stopwatch()
         with GpuMemory() as card:
             data = _whole(path) if case == "whole" else Dataset.from_batches(source)
-            look = time.perf_counter() - begin
+            look = watch.lap()
             passes = _counted(data) if case != "whole" else []
-            train(params, data, callbacks=[times])
+            train(params, data, callbacks=[laps])
     return {
-        "set_up": times.at[0] - begin,
+        "set_up": laps.seconds[0],
         "look": look,
         "card": None if card.peak_bytes is None else card.peak_bytes / 1e6,
-        "round": (times.at[-1] - times.at[0]) / settings["n_estimators"],
+        "round": sum(laps.seconds[1:]) / settings["n_estimators"],
         "peak": (_memory("VmHWM") - before) / 1000,
         "passes": 1 + len(passes),
     }

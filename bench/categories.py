@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ import numpy.typing as npt
 from bench.category_shapes import Table, access, clicks
 from bench.host import describe_host
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device.timing import Stopwatch
 
 FORMAT = 1
 DEPTH, RATE = 6, 0.1
@@ -61,12 +61,13 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if options.rounds < 2 or options.repeats < 1 or options.rows < 100:
         parser.error("expected --rounds >= 2, --repeats >= 1, --rows >= 100")
-    clock = time.process_time if options.processor else time.perf_counter
     results = {}
     for shape in options.shapes:
         table = access() if shape == "access" else clicks(int(options.rows), options.levels)
         chosen = systems(table, options.device, options.peers, options.peer_device)
-        results[shape] = measure(table, chosen, options.rounds, options.repeats, clock)
+        results[shape] = measure(
+            table, chosen, options.rounds, options.repeats, processor=options.processor
+        )
         print(f"{shape}, {table.label.size} rows, a quarter of them held out")
         for name, found in results[shape].items():
             times = f"set-up {found['set_up']:7.3f} s  round {1e3 * found['round']:8.2f} ms"
@@ -83,7 +84,8 @@ def measure(
     chosen: Mapping[str, System],
     rounds: int,
     repeats: int,
-    clock: Callable[[], float],
+    *,
+    processor: bool = False,
 ) -> dict[str, dict[str, float]]:
     """Return set-up, round and AUC of every system."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in chosen}
@@ -92,11 +94,11 @@ def measure(
         system(1)  # builds kernels
     for _ in range(repeats):
         for name, system in chosen.items():
-            begin = clock()
+            watch = Stopwatch(processor=processor)
             system(1)
-            middle = clock()
+            short = watch.lap()
             scores = system(rounds)
-            times[name].append((middle - begin, (clock() - middle - (middle - begin))))
+            times[name].append((short, watch.lap() - short))
             auc[name] = area(table.label[_seen(table) :], scores)
     found = {}
     for name, own in times.items():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +10,8 @@ import numpy as np
 
 from bench.cub import Cub
 from pyopencl_gbdt.device import Device, Launch, choose
-from pyopencl_gbdt.device.bandwidth import copy_bandwidth, device_seconds, median_seconds
+from pyopencl_gbdt.device.bandwidth import copy_bandwidth, device_times, host_times
+from pyopencl_gbdt.device.timing import Times, repeated
 
 #: NumPy takes seconds beyond so many elements; a peer on the device is measured all the same.
 _NUMPY_ELEMENTS = 2**25
@@ -85,19 +84,18 @@ def measure(
     most_by_numpy: int = _NUMPY_ELEMENTS,
 ) -> Result:
     """Run a case, check it, and time it, a copy of as many bytes, and a peer."""
-    every = device_seconds(device, case.launches, repeats, case.prepare)
-    seconds = statistics.median(every)
-    own_clock = seconds > 0
+    times = device_times(device, case.launches, repeats, case.prepare)
+    own_clock = times.median > 0
     if not own_clock:
-        seconds = median_seconds(device, case.launches, repeats, case.prepare)
-        every = [seconds]
+        times = host_times(device, case.launches, repeats, case.prepare)
+    seconds = times.median
     case.check()
-    peer, of_peer = "", []
+    peer, of_peer = "", None
     if cub is not None and case.cub is not None:
-        peer, of_peer = "CUB", cub.seconds(case.cub, case.n, repeats)
+        peer, of_peer = "CUB", Times(tuple(cub.seconds(case.cub, case.n, repeats)))
     elif case.n <= most_by_numpy:
-        peer, of_peer = "NumPy", _host_seconds(case.numpy, min(_numpy_runs(case.n), repeats))
-    peer_seconds = statistics.median(of_peer) if of_peer else None
+        peer, of_peer = "NumPy", repeated(case.numpy, min(_numpy_runs(case.n), repeats))
+    peer_seconds = of_peer.median if of_peer else None
     rate = case.n_bytes / seconds
     return Result(
         kernel=case.kernel,
@@ -105,15 +103,15 @@ def measure(
         detail=case.detail,
         n=case.n,
         seconds=seconds,
-        fastest=min(every),
-        slowest=max(every),
+        fastest=times.fastest,
+        slowest=times.slowest,
         launches=len(case.launches),
         mega_per_second=case.n / seconds / 1e6,
         gigabytes_per_second=rate / 1e9,
         share_of_copy=rate / copy_bandwidth(device, case.n_bytes, repeats, own_clock=own_clock),
         peer=peer,
         peer_seconds=peer_seconds,
-        peer_fastest=min(of_peer, default=None),
+        peer_fastest=of_peer.fastest if of_peer else None,
         times_peer=peer_seconds / seconds if peer_seconds else None,
     )
 
@@ -121,15 +119,6 @@ def measure(
 def _numpy_runs(n: int) -> int:
     """Return how often NumPy runs at most: it takes its time with many elements."""
     return max(3, 2**22 // n)
-
-
-def _host_seconds(work: Callable[[], object], repeats: int) -> list[float]:
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return seconds
 
 
 HEAD = (

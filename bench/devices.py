@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -30,6 +28,7 @@ from bench.host import n_cpus, report_head
 from bench.xgboost_devices import xgboost_seconds
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device, selection
+from pyopencl_gbdt.device.timing import Stopwatch, middle
 from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.member import LeadingFit, digest_of
 from pyopencl_gbdt.training.opened import opened_fit
@@ -46,9 +45,9 @@ def main(arguments: list[str]) -> int:
     selection.ALLOWS_TWICE = True  # two queues of a device show what sums cost
     names = options.devices
     weights = options.weights or [1.0] * len(names)
-    begin = time.perf_counter()
+    watch = Stopwatch()
     values, label = made_rows(options.rows, options.features, options.seed)
-    print(f"{options.rows} x {options.features}, made in {time.perf_counter() - begin:.1f} s")
+    print(f"{options.rows} x {options.features}, made in {watch.lap():.1f} s")
     runs = _measure(names, weights, values, label, options)
     if options.xgboost:
         for devices in [*([name] for name in options.xgboost), options.xgboost]:
@@ -126,12 +125,12 @@ def _measure(
                 "objective": "binary:logistic", "max_depth": options.depth, "device": device,
                 "n_estimators": (1 + options.groups) * options.rounds,
             }  # fmt: skip
-            begin = time.perf_counter()
+            watch = Stopwatch()
             task = prepare(params, Dataset(values, label), (), None, None)
             fits.append(stack.enter_context(opened_fit(task)))
             fits[-1].step()
             fits[-1].wait()
-            found = time.perf_counter() - begin
+            found = watch.lap()
             label_of = device if device != together else "together"
             facts = open_device(names[0]).caps.label if device == together else device
             runs.append({"name": label_of, "device": facts, "alone": device != together})
@@ -142,7 +141,7 @@ def _measure(
                 if group:  # the first one warms up
                     run["groups"].append(seconds)
         for fit, run in zip(fits, runs, strict=True):
-            run["round_seconds"] = statistics.median(run["groups"]) / options.rounds
+            run["round_seconds"] = middle(run["groups"]) / options.rounds
             run["digest"] = digest_of(fit.model().ensemble.trees)
     return runs
 
@@ -150,11 +149,11 @@ def _measure(
 def _group(fit: Fit, n_rounds: int, run: dict[str, Any]) -> float:
     buffers = fit.team.buffers if isinstance(fit, LeadingFit) else None  # type: ignore[attr-defined]
     before = None if buffers is None else (buffers.n_bytes, buffers.waited, buffers.added)
-    begin = time.perf_counter()
+    watch = Stopwatch()
     for _ in range(n_rounds):
         fit.step()
     fit.wait()
-    seconds = time.perf_counter() - begin
+    seconds = watch.lap()
     if buffers is not None and before is not None and n_rounds:
         n_bytes, waited, added = buffers.n_bytes, buffers.waited, buffers.added
         run["sums"] = {

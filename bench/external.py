@@ -18,7 +18,6 @@ import argparse
 import importlib.util
 import json
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from bench.external_rows import Rows, bus_rate, random_rows, resident_codes, xgb
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.pretend import with_memory
+from pyopencl_gbdt.device.timing import clock
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.choose_turns import PAGE_BYTES
 from pyopencl_gbdt.fit.share import Share
@@ -145,9 +145,7 @@ def _fit(device: Device, rows: Rows, codes: Any, options: argparse.Namespace) ->
 
     rounds(_WARM_UP)
     before = (0, 0, 0) if visits is None else _counted(visits)
-    start = time.perf_counter()
-    rounds(options.rounds)
-    seconds = (time.perf_counter() - start) / options.rounds
+    seconds = clock(rounds, options.rounds) / options.rounds
     taken = Timed(seconds, device.peak_bytes, fit.finished_trees())
     if visits is not None and fit.ws.turns is not None:
         passes, n_in, n_out = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, build_variant_program
+from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.stored import HostPages
@@ -86,16 +87,13 @@ def bus_rate(device: Device) -> float:
     transfers, host = device.transfers(), device.pinned(_COPY_BYTES)
     host[...] = 1
     arrays = [device.empty(_COPY_BYTES, np.uint8) for _ in range(2)]
-    best = 0.0
-    for _ in range(4):
+
+    def copies() -> None:
+        for array in arrays * 4:
+            transfers.bring(array, host, ())
         transfers.finish()
-        start = time.perf_counter()
-        for _ in range(4):
-            for array in arrays:
-                transfers.bring(array, host, ())
-        transfers.finish()
-        best = max(best, 8 * _COPY_BYTES / (time.perf_counter() - start))
-    return best
+
+    return 8 * _COPY_BYTES / repeated(copies, 4, prepare=transfers.finish).fastest
 
 
 def resident_codes(device: Device, n_rows: int, pages: HostPages) -> QuantizedData:
@@ -166,11 +164,11 @@ def xgboost_seconds(
             "tree_method": "hist", "device": "cuda" if gpu else "cpu",
         }  # fmt: skip
         model = xgb.Booster(params, [data])
-        for number in range(_WARM_UP):
-            model.update(data, number)
-        start = time.perf_counter()
-        for number in range(n_rounds):
-            model.update(data, _WARM_UP + number)
-        seconds = (time.perf_counter() - start) / n_rounds
-        del data, model
+
+        def rounds(numbers: Iterable[int]) -> None:
+            for number in numbers:
+                model.update(data, number)
+
+        rounds(range(_WARM_UP))
+        seconds = clock(rounds, range(_WARM_UP, _WARM_UP + n_rounds)) / n_rounds
     return seconds

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import hashlib
 import statistics
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +16,7 @@ from bench.ours import Ours
 from bench.peers import PEERS
 from bench.system import F32, Settings, System
 from pyopencl_gbdt.comparison.shapes import Shape
+from pyopencl_gbdt.device.timing import Stopwatch, clock, middle
 from pyopencl_gbdt.metrics import auc, logloss, mlogloss, rmse
 
 #: Groups of rounds that are timed, in one fit of one model.
@@ -49,7 +48,7 @@ class Task:
 
 
 @dataclass
-class Times:
+class Samples:
     """Seconds, as measured."""
 
     setup: list[float] = field(default_factory=list)
@@ -70,16 +69,17 @@ def measure(task: Task, data: tuple[F32, F32], held_out: tuple[F32, F32]) -> dic
     fits. A fit is set-up, a first round, the rest of the warm-up, and what is left in three
     groups, at whose ends the device is idle. The median is over the groups of all fits.
     """
-    start = time.perf_counter()
+    watch = Stopwatch()
     values, labels = data[0], np.ascontiguousarray(data[1].reshape(len(data[1]), -1).T)
-    times = Times()
+    times = Samples()
     with GpuMemory() as memory:
         system = _make(task)
         system.setup(values, labels[0])
         system.rounds(1)
-        cold = time.perf_counter() - start
+        cold = watch.lap()
         system.rounds(warm_up_rounds(task.shape))
     quality: list[dict[str, float]] = []
+    taken = cold
     for number in range(task.repeats):
         del system
         gc.collect()
@@ -88,9 +88,10 @@ def measure(task: Task, data: tuple[F32, F32], held_out: tuple[F32, F32]) -> dic
             _fit(system, task.shape, values, labels[model], times, new=model == 0)
             if number == 0:
                 quality.append(_quality(task.shape, system, held_out, model))
-        if time.perf_counter() - start > task.budget:
+        taken += watch.lap()
+        if taken > task.budget:
             break
-    round_seconds = statistics.median(times.rounds)
+    round_seconds = middle(times.rounds)
     if round_seconds <= 0:  # of a difference of two trainings
         raise RuntimeError("rounds are too short to be told from noise; raise --rounds or --rows")
     peak, host_peak = system.peak_bytes(), peak_bytes()
@@ -99,12 +100,12 @@ def measure(task: Task, data: tuple[F32, F32], held_out: tuple[F32, F32]) -> dic
         "version": system.version,
         "device": system.device,
         "cold_seconds": cold,
-        "setup_seconds": statistics.median(times.setup),
-        "first_round_seconds": statistics.median(times.first_round) if times.first_round else None,
+        "setup_seconds": middle(times.setup),
+        "first_round_seconds": middle(times.first_round) if times.first_round else None,
         "round_seconds": round_seconds,
         "round_samples": times.rounds,
         "n_fits": number + 1,
-        "predict_seconds": statistics.median(times.predict),
+        "predict_seconds": middle(times.predict),
         "prediction_digest": hashlib.sha256(prediction.tobytes()).hexdigest(),
         "quality": {name: statistics.fmean(q[name] for q in quality) for name in quality[0]},
         "peak_bytes": peak,
@@ -118,40 +119,35 @@ def _make(task: Task) -> System:
     return (task.kind or known)(task.shape, task.settings)
 
 
-def _clock(work: Callable[..., Any], *arguments: Any) -> float:
-    start = time.perf_counter()
-    work(*arguments)
-    return time.perf_counter() - start
-
-
-def _fit(system: System, shape: Shape, values: F32, label: F32, times: Times, *, new: bool) -> None:
+def _fit(
+    system: System, shape: Shape, values: F32, label: F32, times: Samples, *, new: bool
+) -> None:
     """Train a model to its last round."""
     setup = 0.0
     if new:
-        setup = _clock(system.setup, values, label)
+        setup = clock(system.setup, values, label)
     else:
         system.relabel(values, label)
     warm_up = warm_up_rounds(shape)
     left = shape.n_rounds - warm_up
     if not system.incremental:  # a whole training, less one of the warm-up's rounds alone
-        short = _clock(system.rounds, warm_up)
-        seconds = (_clock(system.rounds, shape.n_rounds) - short) / left
+        short = clock(system.rounds, warm_up)
+        seconds = (clock(system.rounds, shape.n_rounds) - short) / left
         times.rounds.append(seconds)
         setup += max(0.0, short - warm_up * seconds)
     else:
-        times.first_round.append(_clock(system.rounds, 1))
+        times.first_round.append(clock(system.rounds, 1))
         system.rounds(warm_up - 1)
         for group in np.array_split(np.arange(left), min(_GROUPS, left)):
-            times.rounds.append(_clock(system.rounds, len(group)) / len(group))
+            times.rounds.append(clock(system.rounds, len(group)) / len(group))
     if new:
         times.setup.append(setup)
 
 
-def _predict(system: System, values: F32, times: Times, repeats: int) -> F32:
+def _predict(system: System, values: F32, times: Samples, repeats: int) -> F32:
     """Time predictions from a NumPy array to a NumPy array; the first is to warm up."""
     prediction = system.predict(values)
-    for _ in range(repeats):
-        times.predict.append(_clock(system.predict, values))
+    times.predict += [clock(system.predict, values) for _ in range(repeats)]
     return prediction
 
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from bench.system import F32
+from pyopencl_gbdt.device.timing import clock, middle
 
 _PIECES = 32
 
@@ -162,13 +161,10 @@ def _grades(score: F32, shares: Any) -> F32:
     return np.digitize(score, np.quantile(score, shares)).astype(np.float32)
 
 
-def _clocked(n_rounds: int, step: Callable[[], None]) -> list[float]:
-    times = []
-    for _ in range(n_rounds):
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
-    return times
+def _round_ms(shape: Large, step: Callable[[], object]) -> float:
+    """Return the median of a round without the first quarter of them."""
+    seconds = [clock(step) for _ in range(shape.rounds)]
+    return 1e3 * middle(seconds[shape.rounds // 4 :])
 
 
 def _ours(
@@ -190,11 +186,11 @@ def _ours(
             fit.step()
             device.finish()
 
-        times = _clocked(shape.rounds, step)
+        round_ms = _round_ms(shape, step)
         if evals:
             figures["quality"] = fit.history["held out"][shape.metric][-1]
         else:
-            figures["round_ms"] = 1e3 * statistics.median(times[shape.rounds // 4 :])
+            figures["round_ms"] = round_ms
     return figures
 
 
@@ -208,6 +204,6 @@ def _xgboost(
     held_out = xgboost.QuantileDMatrix(held_x, held_y, qid=held_q, ref=data)
     given = {**params, "device": options.peer_device, "eval_metric": shape.metric}
     booster, number = xgboost.Booster(given, [data]), iter(range(shape.rounds))
-    times = _clocked(shape.rounds, lambda: booster.update(data, next(number)))
+    round_ms = _round_ms(shape, lambda: booster.update(data, next(number)))
     quality = float(booster.eval(held_out).split(":")[-1])
-    return {"round_ms": 1e3 * statistics.median(times[shape.rounds // 4 :]), "quality": quality}
+    return {"round_ms": round_ms, "quality": quality}

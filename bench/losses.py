@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ from bench.ours import facts
 from bench.system import F32, LEARNING_RATE
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.timing import clock, clocked, middle
 from pyopencl_gbdt.errors import GBDTError
 from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.preparing import prepare
@@ -77,12 +76,14 @@ class Ours:
 
     def rounds(self, n: int) -> tuple[float, float]:
         """Train so many rounds; return the seconds of one, on the wall and of the processor."""
-        start, busy = time.perf_counter(), time.process_time()
+        wall, processor = clocked(self._train, n)
+        return wall / n, processor / n
+
+    def _train(self, n: int) -> None:
         for _ in range(n):
             self.fit.step()
         self.fit.boosting.finished_trees()
         self.fit.device.finish()
-        return (time.perf_counter() - start) / n, (time.process_time() - busy) / n
 
 
 def main(arguments: list[str]) -> int:
@@ -178,14 +179,14 @@ def _peer_seconds(work: Work, line: Line) -> float:
     own = {"objective": line.objective, "tree_method": "hist", "device": work.peer}
     params = {**_SHARED, **own, **line.params, "nthread": threads, "verbosity": 0}
     booster = xgboost.Booster(params, [data])
-    done, seconds = 0, []
-    for n in (_WARM_UP, *work.groups()):
-        start = time.perf_counter()
-        for number in range(done, done + n):
+
+    def rounds(n: int) -> None:
+        first = booster.num_boosted_rounds()
+        for number in range(first, first + n):
             booster.update(data, number)
-        done += n
-        seconds.append((time.perf_counter() - start) / n)
-    return statistics.median(seconds[1:])
+
+    rounds(_WARM_UP)
+    return middle([clock(rounds, n) / n for n in work.groups()])
 
 
 def _text(record: Record, *, processor: bool) -> str:

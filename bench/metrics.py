@@ -8,8 +8,6 @@ is a copy of the margins to the host, the loss's link, and the metric in float64
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +17,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device.timing import repeated
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device
 from pyopencl_gbdt.evaluation.watched import WatchedRows
@@ -137,12 +136,7 @@ def _drawn(name: str, n: int, weighted: bool) -> Sample:
 
 def _timed(work: Callable[[], float], repeats: int) -> tuple[float, float]:
     """Return what it computes, and the median of its seconds after one run to warm up."""
-    value, seconds = work(), []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return value, statistics.median(seconds)
+    return work(), repeated(work, repeats).median
 
 
 def _xgboost_seconds(name: str, sample: Sample, options: argparse.Namespace) -> float | None:

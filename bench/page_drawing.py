@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.task_page import between
-from bench.turns import Record, middle
+from bench.turns import Record
+from pyopencl_gbdt.device.timing import Times, middle
 
 #: The page, and its section that is drawn.
 PAGE, SECTION = "performance.md", "turns"
@@ -124,7 +125,7 @@ def _rows(line: Record, cells: Any) -> list[str]:
 
 
 def _trained_cells(line: Record, system: Record, ours: Record | None) -> list[str]:
-    floor = middle(system["seconds"]["round"])[0] / line["floor_seconds"]
+    floor = middle(system["seconds"]["round"]) / line["floor_seconds"]
     parts = [spread(system["seconds"].get(part)) for part in ("round", "setup", "first")]
     return [*parts, f"{floor:.1f}", _quality(system), _ratios(system, ours, ("round", "setup"))]
 
@@ -138,7 +139,8 @@ def spread(samples: Sequence[float] | None) -> str:
     """Return the median of seconds in ms, and the quartiles."""
     if not samples:
         return "-"
-    median, low, high = (1e3 * seconds for seconds in middle(samples))
+    times = Times(tuple(1e3 * seconds for seconds in samples))
+    median, (low, high) = times.median, times.quartiles
     digits = 3 if median < 10 else 1 if median < 1000 else 0
     return f"{median:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
@@ -154,7 +156,7 @@ def _ratios(system: Record, ours: Record | None, parts: Sequence[str]) -> str:
     found = []
     for part in parts:
         both = [one["seconds"].get(part) for one in (system, ours)]
-        theirs, own = (middle(samples)[0] if samples else None for samples in both)
+        theirs, own = (middle(samples) if samples else None for samples in both)
         found.append(f"{theirs / own:.2f}" if theirs is not None and own else "-")
     return ", ".join(found)
 
@@ -164,7 +166,7 @@ def bound(line: Record) -> str:
     ours = next((s for s in line["systems"] if s["ours"] and not s["problem"]), None)
     if ours is None or not ours.get("kernels"):
         return "not profiled"
-    round_ms = 1e3 * middle(ours["seconds"]["round"])[0]
+    round_ms = 1e3 * middle(ours["seconds"]["round"])
     busy = sum(kernel["ms"] for kernel in ours["kernels"])
     launches = sum(kernel["launches"] for kernel in ours["kernels"])
     longest = ours["kernels"][0]

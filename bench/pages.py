@@ -38,7 +38,8 @@ from bench.page_lines import LINES, Line, quick
 from bench.page_systems import SYSTEMS
 from bench.peers import PEERS, choose_peers
 from bench.train import make
-from bench.turns import Player, Record, in_turns, middle
+from bench.turns import Player, Record, in_turns
+from pyopencl_gbdt.device.timing import Times
 from pyopencl_gbdt.errors import GBDTError
 
 FORMAT = 1
@@ -176,8 +177,9 @@ def said(line: Record) -> str:
     for system in line["systems"]:
         parts = [f"  {system['name']:<20}"]
         for part, samples in system["seconds"].items():
-            median, low, high = (1e3 * seconds for seconds in middle(samples))
-            parts.append(f"{part} {median:.4g} ms ({low:.4g} to {high:.4g})")
+            times = Times(tuple(1e3 * seconds for seconds in samples))
+            low, high = times.quartiles
+            parts.append(f"{part} {times.median:.4g} ms ({low:.4g} to {high:.4g})")
         if system["problem"]:
             parts.append(f"failed: {system['problem']}")
         parts += [f"{name} {value:.5f}" for name, value in system.get("quality", {}).items()]

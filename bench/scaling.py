@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import time
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -35,6 +35,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device import socket_team as sockets
 from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.training.division import histogram_speed
@@ -68,22 +69,20 @@ def member(rank: int, size: int, pipe: Any, n_rows: int, n_features: int) -> Non
             array = rng.integers(-(1 << BITS), 1 << BITS, n_bytes // 8)
             ends = [array.size * k // size for k in range(size + 1)]
             parts = [array[a:b] for a, b in pairwise(ends)]
-            seconds = []
-            for _ in range(20 if n_bytes <= 1 << 19 else 5):
-                team.exchange(None)
-                began = time.perf_counter()
+
+            def add_up(way: str = way, array: Any = array, parts: Any = parts) -> None:
                 if way.startswith("own"):
                     team.add_up_own(parts)
                     team.exchange(SPLITS)
                 else:
                     team.add_up(array)
-                seconds.append(time.perf_counter() - began)
-            found[f"{way} {n_bytes}"] = float(np.median(seconds))
+
+            repeats = 20 if n_bytes <= 1 << 19 else 5
+            times = repeated(add_up, repeats, prepare=partial(team.exchange, None))
+            found[f"{way} {n_bytes}"] = times.median
     values = rng.normal(size=(n_rows // size, n_features)).astype(np.float32)
     team.n_messages = team.sent_bytes = 0
-    began = time.perf_counter()
-    parted_cuts(team, values, None, 256)
-    found["cuts"] = time.perf_counter() - began
+    found["cuts"] = clock(parted_cuts, team, values, None, 256)
     found["exchanges"] = team.n_messages / (size - 1)
     found["bytes"] = team.sent_bytes
     pipe.send(found)
@@ -113,12 +112,7 @@ def measured(size: int, n_rows: int, n_features: int) -> dict[str, float]:
 def host_sum_speed() -> float:
     """Return the bytes a second that the host adds to an array."""
     total, part = (np.ones(1 << 21, np.int64) for _ in range(2))
-    seconds = []
-    for _ in range(7):
-        began = time.perf_counter()
-        total += part
-        seconds.append(time.perf_counter() - began)
-    return total.nbytes / float(np.median(seconds))
+    return total.nbytes / repeated(lambda: np.add(total, part, out=total), 7).median
 
 
 def fitted(found: dict[str, float], way: str, sum_speed: float) -> Network:

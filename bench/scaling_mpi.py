@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from pyopencl_gbdt.device.mpi_team import MpiTeam, mpi
+from pyopencl_gbdt.device.timing import repeated
 
 WAYS = ("all features", "all features, packed", "own features", "own features, packed")
 
@@ -33,16 +34,12 @@ def show(sizes: list[int], bits: int) -> None:
         ]
         cells = []
         for way in WAYS:
-            team.narrows, seconds = "packed" in way, []
-            for _ in range(22 if n_bytes <= 1 << 19 else 7):
-                team.exchange(None)
-                began = time.perf_counter()
-                if way.startswith("own"):
-                    team.add_up_own(parts)
-                else:
-                    team.add_up(array)
-                seconds.append(time.perf_counter() - began)
-            cells.append(1e3 * float(np.median(seconds[2:])))
+            team.narrows = "packed" in way
+            own = way.startswith("own")
+            work = partial(team.add_up_own, parts) if own else partial(team.add_up, array)
+            repeats = 20 if n_bytes <= 1 << 19 else 5
+            times = repeated(work, repeats, prepare=partial(team.exchange, None))
+            cells.append(1e3 * times.median)
         if team.rank == 0:
             print(f"{n_bytes:8}" + "".join(f"{cell:23.2f}" for cell in cells), flush=True)
     team.leave()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.timing import Stopwatch, middle
 from pyopencl_gbdt.fit import own_features
 
 #: Smallest levels of which a rank keeps the sums of its own features alone, in bytes.
@@ -45,12 +45,13 @@ class Training:
     n_turns: int = 2
 
 
-class _Times(TrainingCallback):
+class _Laps(TrainingCallback):
     def __init__(self) -> None:
-        self.at: list[float] = []
+        self.watch = Stopwatch()
+        self.seconds: list[float] = []
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        self.at.append(time.perf_counter())
+        self.seconds.append(self.watch.lap())
         return False
 
 
@@ -67,11 +68,11 @@ def rank_of(rank: int, size: int, pipe: Any, training: Training) -> None:
             own_features.OWN_BYTES = least
             door = Door("127.0.0.1", b"bench")
             pipe.send(door.address)
-            team, times = door.join(rank, pipe.recv(), Limits()), _Times()
+            team, laps = door.join(rank, pipe.recv(), Limits()), _Laps()
             given = {"verbosity": 0, **training.params}
-            train(given, data, training.n_rounds, callbacks=[times], communicator=team)
-            seconds[way] += np.diff(times.at)[1:].tolist()
-    pipe.send({way: float(np.median(its)) for way, its in seconds.items() if its})
+            train(given, data, training.n_rounds, callbacks=[laps], communicator=team)
+            seconds[way] += laps.seconds[2:]
+    pipe.send({way: middle(its) for way, its in seconds.items() if its})
 
 
 def timed(size: int, training: Training) -> dict[str, float]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 from bench.host import describe_host
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.data.features import check_features
+from pyopencl_gbdt.device.timing import repeated
 
 FORMAT = 1
 MOST_LEVELS = 200_000
@@ -66,13 +66,17 @@ def measure(n_rows: int, n_columns: int, repeats: int) -> dict[str, Any]:
     every = list(range(n_columns))
     levels = Dataset(frame).categories
     seconds: dict[str, dict[str, float]] = {}
+
+    def fastest(work: Callable[[], object]) -> float:
+        return repeated(work, repeats).fastest
+
     for name, table in tables.items():
         seconds[name] = {
-            "Dataset": _least(lambda X=table: Dataset(X, categorical_features=every), repeats),
-            "coded": _least(lambda X=table: check_features(X, levels=levels), repeats),
+            "Dataset": fastest(lambda X=table: Dataset(X, categorical_features=every)),
+            "coded": fastest(lambda X=table: check_features(X, levels=levels)),
         }
         if isinstance(table, pd.DataFrame):
-            seconds[name]["pandas"] = _least(lambda X=table: X.astype("category"), repeats)
+            seconds[name]["pandas"] = fastest(lambda X=table: X.astype("category"))
     return {
         "format": FORMAT,
         "host": describe_host(),
@@ -95,12 +99,3 @@ def made(n_rows: int, n_columns: int) -> dict[str, Any]:
         )
         columns[f"c{number}"] = names[drawn]
     return columns
-
-
-def _least(work: Callable[[], object], repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)

@@ -28,6 +28,7 @@ from bench.task_list import SCORES, TASKS, Task, refusal
 from bench.task_page import between, lines_of
 from bench.task_systems import SYMMETRIC, SYSTEMS, Budget, installed, takes
 from bench.task_trials import FOLDS, SETTINGS, choose, effort
+from pyopencl_gbdt.device.timing import Stopwatch
 
 
 def main(arguments: list[str]) -> int:
@@ -181,10 +182,10 @@ def _compare(task: Task, table: Table, options: argparse.Namespace) -> Iterator[
     for seed in range(splits):
         rows, unseen = split(table, seed, options.rows)
         for name in names:
-            began = time.perf_counter()
+            watch = Stopwatch()
             best = choose(systems[name], task, rows, settings, seed, n_folds)
             predicted = np.asarray(systems[name](task, rows, unseen, settings[best]))
-            seconds[name] += time.perf_counter() - began
+            seconds[name] += watch.lap()
             chosen[name].append(best)
             for score in task.scores:
                 found[score][name].append(SCORES[score][0](unseen, predicted))

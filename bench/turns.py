@@ -13,14 +13,11 @@ may meet another machine. Here every turn of every system stands beside a turn o
 from __future__ import annotations
 
 import multiprocessing
-import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
-
-import numpy as np
 
 from bench.children import FORKS
 from bench.compiled import COMPILED
@@ -28,6 +25,7 @@ from bench.fitting import judged
 from bench.page_lines import Line
 from bench.page_systems import SYSTEMS
 from bench.system import F32, Settings, System
+from pyopencl_gbdt.device.timing import Stopwatch, clock, middle
 
 Record = dict[str, Any]
 Data = tuple[tuple[F32, F32], tuple[F32, F32]]
@@ -71,13 +69,13 @@ class Work:
 
     def begin(self) -> Record:
         """Set up, and train a little: or, for a line of prediction, to the end."""
-        start = time.perf_counter()
+        watch = Stopwatch()
         self._setup()
         self.system.rounds(1)
-        cold = time.perf_counter() - start
+        cold = watch.lap()
         self.system.relabel(self.values, self.label)
         self.system.rounds(self.line.trained or WARM_UP)
-        compiled = _clock(self.system.compile)
+        compiled = clock(self.system.compile)
         return {
             "version": self.system.version, "device": self.system.device, "cold_seconds": cold,
             "compile_seconds": compiled,
@@ -93,17 +91,17 @@ class Work:
         record: Record = {}
         if number < _SETUPS:
             del self.system  # its memory, before the next one takes its own
-            record["setup"] = _clock(self._setup)
+            record["setup"] = clock(self._setup)
         else:
             self.system.relabel(self.values, self.label)
         n = self.line.n_rounds
         if not self.system.incremental:  # a longer training less a shorter one
-            short = _clock(self.system.rounds, WARM_UP)
-            record["round"] = (_clock(self.system.rounds, WARM_UP + n) - short) / n
+            short = clock(self.system.rounds, WARM_UP)
+            record["round"] = (clock(self.system.rounds, WARM_UP + n) - short) / n
             return record
-        record["first"] = _clock(self.system.rounds, 1)
+        record["first"] = clock(self.system.rounds, 1)
         self.system.rounds(WARM_UP - 1)
-        record["round"] = _clock(self.system.rounds, n) / n
+        record["round"] = clock(self.system.rounds, n) / n
         return record
 
     def predict(self, number: int) -> Record:
@@ -112,9 +110,9 @@ class Work:
         if number == 0:
             self.prediction = self.system.predict(values)  # the first one builds kernels
             self.system.predict(values[:1])
-        record = {"predict": _clock(self.system.predict, values)}
-        one = [_clock(self.system.predict, values[row : row + 1]) for row in range(20)]
-        record["one"] = statistics.median(one)
+        record = {"predict": clock(self.system.predict, values)}
+        one = [clock(self.system.predict, values[row : row + 1]) for row in range(20)]
+        record["one"] = middle(one)
         return record
 
     def finish(self) -> Record:
@@ -140,12 +138,6 @@ class Work:
 
 def _kind(name: str) -> type[System]:
     return COMPILED[name][0] if name in COMPILED else SYSTEMS[name]
-
-
-def _clock(work: Callable[..., Any], *arguments: Any) -> float:
-    start = time.perf_counter()
-    work(*arguments)
-    return time.perf_counter() - start
 
 
 class Process:
@@ -228,9 +220,3 @@ def in_turns(
         }
         for one, first, last, kept in zip(everyone, begun, ended, samples, strict=True)
     ]  # fmt: skip
-
-
-def middle(samples: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median of samples, and their quartiles."""
-    low, median, high = np.quantile(np.asarray(samples, np.float64), [0.25, 0.5, 0.75])
-    return float(median), float(low), float(high)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import statistics
-import time
 from collections.abc import Sequence
 from typing import Any
+
+from pyopencl_gbdt.device.timing import Stopwatch, repeated
 
 #: Parts begin at a multiple of so many rows, as rows are made in blocks.
 _BLOCK = 1 << 20
@@ -65,14 +65,15 @@ def _worker(
         "device": device,
     }  # fmt: skip
     with xgboost.collective.CommunicatorContext(**tracker):
-        begin = time.perf_counter()
+        watch = Stopwatch()
         data = xgboost.QuantileDMatrix(values, label)
         booster = xgboost.train(params, data, 1)
-        setup = time.perf_counter() - begin
-        groups = []
-        for group in range(1 + options.groups):
-            begin = time.perf_counter()
-            for number in range(options.rounds):
-                booster.update(data, 1 + group * options.rounds + number)
-            groups.append((time.perf_counter() - begin) / options.rounds)
-    results.put((setup, statistics.median(groups[1:])))
+        setup = watch.lap()
+
+        def rounds() -> None:
+            first = booster.num_boosted_rounds()
+            for number in range(first, first + options.rounds):
+                booster.update(data, number)
+
+        times = repeated(rounds, options.groups, per=options.rounds)
+    results.put((setup, times.median))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -19,6 +17,7 @@ from pyopencl_gbdt.comparison.ways import dataset, parameters
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.timing import Stopwatch, clock, middle, repeated
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import GBDTError
 from pyopencl_gbdt.model import to_json
@@ -71,23 +70,21 @@ def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) 
     params = {**parameters(shape, device_id), "n_estimators": n_rounds}
     setup = rounds = 0.0
     trees = []
-    start = time.perf_counter()
+    watch = Stopwatch()
     data = dataset(shape, values, labels[:, 0])
     for k in range(shape.n_models):
         data.label = np.ascontiguousarray(labels[:, k])
         running = fitting.Fit(device, prepared_on(device, prepare(params, data, (), None, None)))
         device.finish()
-        ready = time.perf_counter()
+        setup += watch.lap()
         for _ in range(n_rounds):
             running.step()
         running.boosting.finished_trees()  # reads them, for which it waits
         device.finish()
-        setup += ready - start
-        done = time.perf_counter()
-        rounds += done - ready
+        rounds += watch.lap()
         trees.append(running.model().ensemble.trees)
         del running  # frees its memory before the next one allocates
-        start = time.perf_counter()
+        watch.lap()
     return Fit(setup, rounds / (n_rounds * shape.n_models), device.peak_bytes, trees)
 
 
@@ -151,9 +148,7 @@ def _measured(
     tell: Callable[[str], None],
 ) -> Record:
     tell("first fit")
-    start = time.perf_counter()
-    fit(device_id, shape, values, labels, 1)
-    first = time.perf_counter() - start
+    first = clock(fit, device_id, shape, values, labels, 1)
     tell("profiled fit")
     models = _models(device_id, shape, values, labels)
     fits = []
@@ -162,11 +157,9 @@ def _measured(
         fits.append(fit(device_id, shape, values, labels, shape.n_rounds))
     tell("prediction")
     rows = models[0].tree_values(dataset(shape, values[:MOST_PREDICTED]))
-    seconds = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        margins = predict_margins(models[0].ensemble, rows, device_id)
-        seconds.append(time.perf_counter() - start)
+    margins = predict_margins(models[0].ensemble, rows, device_id)
+    predicted = repeated(lambda: predict_margins(models[0].ensemble, rows, device_id), repeats)
+    round_ms = [1e3 * one.round_seconds for one in fits]
     return {
         "model_digest": digest(*(to_json(m.ensemble).encode() for m in models)),
         "prediction_digest": digest(margins.tobytes()),
@@ -177,10 +170,10 @@ def _measured(
         ),
         "variants": models[0].variants,
         "first_fit_seconds": first,
-        "setup_seconds": statistics.median(one.setup_seconds for one in fits),
-        "round_ms": 1e3 * statistics.median(one.round_seconds for one in fits),
-        "round_ms_runs": [1e3 * one.round_seconds for one in fits],
-        "predicted_rows_per_second": rows.shape[0] / statistics.median(seconds[1:]),
+        "setup_seconds": middle([one.setup_seconds for one in fits]),
+        "round_ms": middle(round_ms),
+        "round_ms_runs": round_ms,
+        "predicted_rows_per_second": rows.shape[0] / predicted.median,
         "peak_bytes": max(one.peak_bytes for one in fits),
         "kernels": kernel_times(models),
     }

@@ -1,15 +1,15 @@
-"""Measure how fast a device copies memory; kernels' bandwidths are compared with this number."""
+"""Time launches, and how fast a device copies memory, with which kernels are compared."""
 
 from __future__ import annotations
 
 import os
-import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.program import Launch
+from pyopencl_gbdt.device.timing import Times, Work, nothing, repeated
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
 
 MIB = 1024 * 1024
@@ -22,58 +22,42 @@ _COPIES = 4
 _known: dict[tuple[int, str, str], float] = {}
 
 
-def median_seconds(
-    device: Device,
-    launches: Sequence[Launch],
-    repeats: int,
-    prepare: Callable[[], None] = lambda: None,
-) -> float:
-    """Return the median time of ``repeats`` runs; one more run goes first, to warm up.
-
-    Parameters
-    ----------
-    device : Device
-    launches : sequence of Launch
-        One run.
-    repeats : int
-        At least 1.
-    prepare : callable
-        Called before every run, untimed.
-    """
+def launched(launches: Sequence[Launch]) -> Work:
+    """Return the work of launching all of these."""
 
     def work() -> None:
         for launch in launches:
             launch()
 
-    seconds = []
-    for _ in range(repeats + 1):
-        prepare()
-        seconds.append(device.elapsed(work))
-    return statistics.median(seconds[1:])
+    return work
 
 
-def device_seconds(
-    device: Device,
-    launches: Sequence[Launch],
-    repeats: int,
-    prepare: Callable[[], None] = lambda: None,
-) -> list[float]:
-    """Return the time of each of ``repeats`` runs by the device's own clock.
+def host_times(
+    device: Device, launches: Sequence[Launch], repeats: int, prepare: Work = nothing
+) -> Times:
+    """Return times of launches from an idle device to an idle device, see ``repeated``."""
+    return repeated(launched(launches), repeats, prepare=prepare, take=device.elapsed)
 
-    A time is from the start of the run's first launch to the end of its last one. Parameters are
-    those of ``median_seconds``. The device must have been opened with ``profile=True``.
+
+def device_times(
+    device: Device, launches: Sequence[Launch], repeats: int, prepare: Work = nothing
+) -> Times:
+    """Return times of launches by the device's own clock, see ``repeated``.
+
+    A time is from the start of the run's first launch to the end of its last one. The device must
+    have been opened with ``profile=True``.
     """
-    assert device.profiler is not None
-    seconds = []
-    for _ in range(repeats + 1):
-        prepare()
+    profiler = device.profiler
+    assert profiler is not None
+
+    def span(work: Work) -> float:
         device.finish()
-        device.profiler.collect()
-        for launch in launches:
-            launch()
+        profiler.collect()
+        work()
         device.finish()
-        seconds.append(device.profiler.span())
-    return seconds[1:]
+        return profiler.span()
+
+    return repeated(launched(launches), repeats, prepare=prepare, take=span)
 
 
 def copy_bandwidth(
@@ -98,7 +82,7 @@ def copy_bandwidth(
         Copies in a run, one after the other. With 1, the time includes the launch and the wait, as
         it does for a kernel that is timed alone.
     own_clock : bool, default False
-        Whether to take times by the device's clock, as ``device_seconds`` does.
+        Whether to take times by the device's clock, as ``device_times`` does.
     groups : int, default 0
         Work-groups that share a copy; 0 is a number that suits the device's compute units.
     """
@@ -111,11 +95,8 @@ def copy_bandwidth(
     values, out = device.zeros(shape, np.uint32), device.empty(shape, np.uint32)
     arguments = (values, np.uint32(n), np.uint32(chunk), out)
     launch = program.bind("copy", -(-n // chunk), *arguments)
-    if own_clock:
-        seconds = statistics.median(device_seconds(device, [launch] * copies, repeats))
-    else:
-        seconds = median_seconds(device, [launch] * copies, repeats)
-    return copies * 2 * BLOCK_BYTES * n / seconds
+    times = (device_times if own_clock else host_times)(device, [launch] * copies, repeats)
+    return copies * 2 * BLOCK_BYTES * n / times.median
 
 
 def device_bandwidth(device: Device) -> float:

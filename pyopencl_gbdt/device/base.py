@@ -21,6 +21,7 @@ from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.program import Action, Program
 from pyopencl_gbdt.device.render import Param
+from pyopencl_gbdt.device.timing import clock
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
 
@@ -379,11 +380,13 @@ class Device(ABC):
 
     def elapsed(self, work: Callable[[], object]) -> float:
         """Return the seconds that ``work`` takes, from an idle device to an idle device."""
+
+        def done() -> None:
+            work()
+            self.finish()
+
         self.finish()
-        start = time.perf_counter()
-        work()
-        self.finish()
-        return time.perf_counter() - start
+        return clock(done)
 
 
 def array_bytes(args: Sequence[Any]) -> int:

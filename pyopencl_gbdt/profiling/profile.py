@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Total
+from pyopencl_gbdt.device.timing import Stopwatch
 from pyopencl_gbdt.profiling.least_bytes import RULES
 from pyopencl_gbdt.profiling.traffic import Tally
 
@@ -128,11 +128,11 @@ class Recorder:
 
     def _begin(self, phase: str) -> None:
         self.profiler.phase = phase
-        self._start = time.perf_counter()
+        self._watch = Stopwatch()
 
     def _end(self) -> None:
         self.device.finish()
-        self._wall[self.profiler.phase] = time.perf_counter() - self._start
+        self._wall[self.profiler.phase] = self._watch.lap()
         self.profiler.collect()
 
     def begin_rounds(self) -> None:

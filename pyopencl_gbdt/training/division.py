@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
-from pyopencl_gbdt.device.bandwidth import median_seconds
+from pyopencl_gbdt.device.bandwidth import host_times
 from pyopencl_gbdt.device.nccl import may_join
 from pyopencl_gbdt.device.selection import Chosen
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -145,7 +145,7 @@ def histogram_speed(device: Device) -> float:
         built = CodeHistogram(device, n, _MEASURED_FEATURES, np.uint8, _BINS - 1)
         for launch in built.pack(codes):
             launch()
-        seconds = median_seconds(device, built.sums(pairs, sums), 3)
+        seconds = host_times(device, built.sums(pairs, sums), 3).median
         _speeds[key] = n * _MEASURED_FEATURES / seconds
     return _speeds[key]
 

@@ -11,7 +11,7 @@ import pytest
 from bench.page_drawing import PAGE, bound, merged, tables
 from bench.page_lines import LINES, quick
 from bench.pages import _has, chosen, main, said
-from bench.turns import Player, middle
+from bench.turns import Player
 from tests.bench.running import run
 from tests.conftest import TEST_DEVICE
 
@@ -36,10 +36,6 @@ def test_classes_are_about_equally_many_and_the_same_for_any_number_of_rows():
     counts = np.bincount(label.astype(int), minlength=line.n_classes)
     assert counts.size == line.n_classes
     assert counts.min() > len(label) / line.n_classes / 2
-
-
-def test_middle():
-    assert middle([3.0, 1.0, 2.0]) == (2.0, 1.5, 2.5)
 
 
 def test_a_wrong_file_is_an_error(tmp_path, capsys):

@@ -1,0 +1,145 @@
+"""Take times: one clock, one rule for warm-up and repeats, one result with its spread.
+
+The benches, the comparison of devices and tuning all measure by this module::
+
+    clock       one run, by the host's clock
+    repeated    runs one after the other; one more goes first, to warm up
+    in_turns    several pieces of work, one after the other in each turn; one more turn goes first
+
+A machine changes its speed from minute to minute, so what is compared is measured in turns.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Work = Callable[[], object]
+
+
+class Seconds(NamedTuple):
+    """Seconds of one run."""
+
+    wall: float
+    processor: float
+    """Of all of this process's threads together."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of equal runs, in their order."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def fastest(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def slowest(self) -> float:
+        return max(self.seconds)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The lower and the upper quartile."""
+        if len(self.seconds) == 1:
+            return self.seconds[0], self.seconds[0]
+        low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
+        return low, high
+
+
+def middle(seconds: Sequence[float]) -> float:
+    """Return the median of seconds."""
+    return Times(tuple(seconds)).median
+
+
+class Stopwatch:
+    """Tells the parts of one run apart.
+
+    Parameters
+    ----------
+    processor : bool, default False
+        Whether to take the processor's time, not that on the wall.
+    """
+
+    def __init__(self, *, processor: bool = False) -> None:
+        self._now = time.process_time if processor else time.perf_counter
+        self._last = self._now()
+
+    def lap(self) -> float:
+        """Return the seconds since the last call, or since the start."""
+        before, self._last = self._last, self._now()
+        return self._last - before
+
+
+def nothing() -> None:
+    """Prepare nothing."""
+
+
+def clocked(work: Callable[..., object], *arguments: Any) -> Seconds:
+    """Return the seconds of one run, on the wall and of the processor."""
+    start, busy = time.perf_counter(), time.process_time()
+    work(*arguments)
+    return Seconds(time.perf_counter() - start, time.process_time() - busy)
+
+
+def clock(work: Callable[..., object], *arguments: Any) -> float:
+    """Return the seconds of one run, by the host's clock."""
+    start = time.perf_counter()
+    work(*arguments)
+    return time.perf_counter() - start
+
+
+def repeated(
+    work: Work,
+    repeats: int,
+    *,
+    prepare: Work = nothing,
+    take: Callable[[Work], float] = clock,
+    per: int = 1,
+) -> Times:
+    """Run ``work`` once to warm up, then ``repeats`` times; return the times of the latter.
+
+    Parameters
+    ----------
+    work : callable
+    repeats : int
+        At least 1.
+    prepare : callable
+        Called before every run, untimed.
+    take : callable
+        Runs the work and returns its seconds, such as ``device.elapsed``.
+    per : int, default 1
+        Number of equal pieces, such as rounds, that a run has; the times are those of one piece.
+    """
+    seconds = []
+    for _ in range(repeats + 1):
+        prepare()
+        seconds.append(take(work) / per)
+    return Times(tuple(seconds[1:]))
+
+
+def in_turns(works: Sequence[Callable[[], float]], turns: int) -> list[Times]:
+    """Let pieces of work take turns, after one turn that warms up.
+
+    Parameters
+    ----------
+    works : sequence of callable
+        Each does its work and returns the seconds that it took.
+    turns : int
+        At least 1.
+
+    Returns
+    -------
+    list of Times
+        One for each piece of work.
+    """
+    seconds = [[work() for work in works] for _ in range(turns + 1)]
+    return [Times(own) for own in zip(*seconds[1:], strict=True)]
