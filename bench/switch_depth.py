@@ -11,7 +11,6 @@ fastest depth belongs in the row ``interleaved`` of the variant table.
 from __future__ import annotations
 
 import argparse
-import time
 from typing import Any
 
 from bench.sparse import sized
@@ -19,8 +18,9 @@ from bench.sparse_shapes import SHAPES, SearchShape
 from bench.system import LEARNING_RATE
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import find, open_device
-from pyopencl_gbdt.device.tuning import Choice, using
+from pyopencl_gbdt.device.timing import clocked
 from pyopencl_gbdt.device.variants import choose
+from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import GBDTError
 from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.preparing import prepare
@@ -103,12 +103,16 @@ def _fit(shape: SearchShape, options: argparse.Namespace, data: Dataset) -> tupl
     for _ in range(_WARM_UP):
         fit.step()
     _finish(fit)
-    start, busy = time.perf_counter(), time.process_time()
-    for _ in range(shape.n_rounds):
-        fit.step()
-    trees = _finish(fit)
-    n = shape.n_rounds
-    return ((time.perf_counter() - start) / n, (time.process_time() - busy) / n), trees
+    trees = ""
+
+    def rounds() -> None:
+        nonlocal trees
+        for _ in range(shape.n_rounds):
+            fit.step()
+        trees = _finish(fit)
+
+    wall, processor = clocked(rounds)
+    return (wall / shape.n_rounds, processor / shape.n_rounds), trees
 
 
 def _finish(fit: Fit) -> str:

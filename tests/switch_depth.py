@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from pyopencl_gbdt.device import Capabilities
-from pyopencl_gbdt.device.tuning import Choice, using
 from pyopencl_gbdt.device.variants import choose
+from pyopencl_gbdt.device.variants.tuning import Choice, using
 
 
 def switch_depth(

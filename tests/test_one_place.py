@@ -7,9 +7,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import choose, open_device, runnable
-from pyopencl_gbdt.device.tuning import sizes, tunable
-from pyopencl_gbdt.device.variant import Kernel, Sizes, Variant
 from pyopencl_gbdt.device.variants import KERNELS, kernels
+from pyopencl_gbdt.device.variants.tuning import sizes, tunable
+from pyopencl_gbdt.device.variants.variant import Kernel, Sizes, Variant
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind, MeanLoss
 from pyopencl_gbdt.evaluation.memory import plan_evaluation

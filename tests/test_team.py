@@ -17,7 +17,7 @@ from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_t
 from pyopencl_gbdt.device.nccl import communicators, release
 from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
 from pyopencl_gbdt.device.team_threads import threads
-from pyopencl_gbdt.device.tuning import Choice, using
+from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.messages import pip_install

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.cli import main, tuning_contests
-from pyopencl_gbdt.cli import tuning as tune
+from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.output import WIDTH
-from pyopencl_gbdt.cli.tuning_check import Contest
-from pyopencl_gbdt.cli.tuning_ways import BY_STEPS, PLAIN, TuningData, grows_whole, way_of
-from pyopencl_gbdt.device import bandwidth, fallback, find, runnable, tuning, variants
-from pyopencl_gbdt.device.tuning import Choice, sizes, tunable, using
-from pyopencl_gbdt.device.variants import KERNELS
-from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
+from pyopencl_gbdt.comparison import tuning_fits
+from pyopencl_gbdt.comparison.tuning_ways import BY_STEPS, PLAIN, TuningData, grows_whole, way_of
+from pyopencl_gbdt.device import bandwidth, fallback, find, runnable, variants
+from pyopencl_gbdt.device.variants import KERNELS, choosing, search, tuning
+from pyopencl_gbdt.device.variants.tuning import Choice, sizes, tunable, using
+from pyopencl_gbdt.device.variants.winners import Contest
+from pyopencl_gbdt.errors import DeviceError, GBDTError, KernelBuildError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_json, to_xgboost_json
 from tests.conftest import TEST_DEVICE
 
@@ -29,9 +29,9 @@ DATA = ALL_DATA.of("numbers")
 def _alone(monkeypatch, tmp_path):
     monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
     monkeypatch.delenv(tuning.ENVIRONMENT)
-    monkeypatch.setattr(variants, "REFUSED", set())
-    for module in (tune, fallback):
-        monkeypatch.setattr(module, "REFUSED", variants.REFUSED)
+    monkeypatch.setattr(choosing, "REFUSED", set())
+    for module in (search, fallback):
+        monkeypatch.setattr(module, "REFUSED", choosing.REFUSED)
     small = dict.fromkeys(("cpu", "gpu", "accelerator"), 8_000_000)
     monkeypatch.setattr(bandwidth, "_MOST_BYTES", small)
 
@@ -78,7 +78,7 @@ def test_every_candidate_gives_the_same_model(device):
                 continue
             refused = any(text.startswith(f"{kernel}: ") for text in failed)
             assert refused or name == choices[kernel].variant
-        variants.REFUSED.clear()
+        choosing.REFUSED.clear()
 
 
 WAYS = sorted({way_of(kernel) for kernel in tunable()})
@@ -111,12 +111,20 @@ def clock(monkeypatch):
 
     def pretend(seconds):
         monkeypatch.setattr(
-            tune.Measurement,
+            tuning_fits.KernelTimes,
             "seconds",
             lambda self, kernel, choices: seconds(kernel, choices.get(kernel)),
         )
 
     return pretend
+
+
+def kernel_times():
+    return tuning_fits.KernelTimes(find(TEST_DEVICE).device_id, ALL_DATA, repeats=1)
+
+
+def tuned():
+    return search.tune(find(TEST_DEVICE).caps, kernel_times())
 
 
 def outcome_of(kernel, outcomes):
@@ -131,7 +139,7 @@ def test_the_fastest_is_chosen_parameter_by_parameter(device, clock):
         return 1.0 + sum(choice.params.get(name) != value for name, value in best.items())
 
     clock(seconds)
-    for outcome in tune.tune(TEST_DEVICE):
+    for outcome in tuned():
         params = outcome.chosen.params
         (variant,) = [
             r for r in runnable(outcome.kernel, device.caps) if r.name == outcome.chosen.variant
@@ -149,7 +157,7 @@ def test_the_fastest_is_chosen_parameter_by_parameter(device, clock):
 
 def test_what_is_hardly_faster_or_fast_by_chance_is_not_chosen(clock):
     clock(lambda kernel, choice: 0.98 if choice.params.get("chunk") == 4096 else 1.0)
-    assert all(o.chosen == o.table for o in tune.tune(TEST_DEVICE))
+    assert all(o.chosen == o.table for o in tuned())
     asked = []
 
     def once(kernel, choice):
@@ -158,7 +166,7 @@ def test_what_is_hardly_faster_or_fast_by_chance_is_not_chosen(clock):
         return 0.5 if first and choice.params.get("chunk") == 4096 else 1.0
 
     clock(once)
-    assert all(o.chosen == o.table for o in tune.tune(TEST_DEVICE))
+    assert all(o.chosen == o.table for o in tuned())
 
 
 def test_a_candidate_that_fails_is_named_and_passed_over(clock):
@@ -168,7 +176,7 @@ def test_a_candidate_that_fails_is_named_and_passed_over(clock):
         return 0.1 if choice.params.get("chunk") == 4096 else 1.0
 
     clock(seconds)
-    outcome = outcome_of("partition", tune.tune(TEST_DEVICE))
+    outcome = outcome_of("partition", tuned())
     assert outcome.chosen.params["chunk"] == 4096
     assert all(text.endswith("error: too large") for text in outcome.failed)
     assert outcome.failed
@@ -180,15 +188,15 @@ def test_a_table_that_fails_is_an_error(clock):
 
     clock(seconds)
     with pytest.raises(DeviceError, match="gone"):
-        tune.tune(TEST_DEVICE)
+        tuned()
 
 
 def test_quick_tries_neighbours():
     caps = find(TEST_DEVICE).caps
     variant = runnable("partition", caps)[-1]
-    for name in {name for name, _ in tune.candidates(variant, quick=True)}:
-        tried = [value for other, value in tune.candidates(variant, quick=True) if other == name]
-        every = [value for other, value in tune.candidates(variant, quick=False) if other == name]
+    for name in {name for name, _ in search.candidates(variant, quick=True)}:
+        tried = [value for other, value in search.candidates(variant, quick=True) if other == name]
+        every = [value for other, value in search.candidates(variant, quick=False) if other == name]
         assert len(tried) <= 2
         assert set(tried) <= set(every)
         assert variant.params[name] not in every
@@ -198,14 +206,14 @@ def test_quick_tries_neighbours():
     "kernel", ["quantize", "predict", "symmetric", "tiled_histogram", "whole_trees"]
 )
 def test_times_are_measured(kernel):
-    measurement = tune.Measurement(find(TEST_DEVICE).device_id, ALL_DATA, repeats=1)
+    measurement = kernel_times()
     assert 0 < measurement.seconds(kernel, {}) < 60
 
 
 def test_a_measurement_refuses_another_model_and_restores_what_was_refused(device, monkeypatch):
-    measurement = tune.Measurement(find(TEST_DEVICE).device_id, ALL_DATA, repeats=1)
+    measurement = kernel_times()
     measurement.expected = {PLAIN: "another"}
-    with pytest.raises(tune.GBDTError, match="gives another model"):
+    with pytest.raises(GBDTError, match="gives another model"):
         measurement.seconds("split", {})
     kind, build = type(device), type(device)._build
     size = min(variants.choose("split", device.caps).params["wg_size"], device.caps.max_work_group)
@@ -216,9 +224,9 @@ def test_a_measurement_refuses_another_model_and_restores_what_was_refused(devic
         return build(self, template, wg_size, params)
 
     monkeypatch.setattr(kind, "_build", refuse)
-    with pytest.raises(tune.GBDTError, match=r"split: .* does not build"):
+    with pytest.raises(GBDTError, match=r"split: .* does not build"):
         measurement.seconds("split", {})
-    assert not variants.REFUSED
+    assert not choosing.REFUSED
 
 
 def test_command_line(capsys, clock, monkeypatch, tmp_path):
@@ -232,7 +240,7 @@ def test_command_line(capsys, clock, monkeypatch, tmp_path):
 
     clock(seconds)
     faster = Contest("a fit", frozenset(tunable()), lambda choices: 0.5 if choices else 1.0)
-    monkeypatch.setattr(tuning_contests, "contests", lambda *_: [faster])
+    monkeypatch.setattr(tuning_fits, "contests", lambda *_: [faster])
     assert main([*arguments, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "Nothing was stored." in said
@@ -284,7 +292,7 @@ def test_the_time_is_limited(capsys, clock):
 
 def test_contests_time_every_tuned_kernel():
     caps = find(TEST_DEVICE).caps
-    found = tuning_contests.contests(caps, ALL_DATA)
+    found = tuning_fits.contests(caps, ALL_DATA)
     idle = {"exact", "columns", "column_search", "interleaved"}  # some, by device
     assert set(tunable()) - idle <= set().union(*(contest.kernels for contest in found))
     names = [contest.name for contest in found]

@@ -12,9 +12,10 @@ from pyopencl_gbdt.cli.text_table import TextTable
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.cli.tuning import Tuned
+    from pyopencl_gbdt.comparison.tuning_ways import TuningData
     from pyopencl_gbdt.device import Capabilities
-    from pyopencl_gbdt.device.tuning import Choice
+    from pyopencl_gbdt.device.variants.search import Tuned
+    from pyopencl_gbdt.device.variants.tuning import Choice
 
 #: Minutes, normal and quick. Of these a part is for the check of what was chosen.
 _LIMIT = (10.0, 3.0)
@@ -55,8 +56,11 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, show, store."""
-    from pyopencl_gbdt.cli.tuning import tune
-    from pyopencl_gbdt.device import find, tuning
+    from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
+    from pyopencl_gbdt.comparison.tuning_ways import TuningData
+    from pyopencl_gbdt.device import find
+    from pyopencl_gbdt.device.variants import tuning
+    from pyopencl_gbdt.device.variants.search import tune
 
     info = find(args.device)
     assert info.caps is not None
@@ -80,8 +84,10 @@ def run(args: argparse.Namespace) -> int:
     table = TextTable(("kernel", 20), _FIGURES, "chosen")
     say("\n".join(["Each kernel alone:", *table.head()]))
     measured_by = start + 60 * minutes * (1 - _CHECK)
+    data = TuningData.of_device(info.caps, quick=args.quick)
+    clock = KernelTimes(info.device_id, data, repeats=2 if args.quick else 3)
     outcomes = tune(
-        info.device_id, quick=args.quick, report=lambda outcome: say(_line(table, outcome)),
+        info.caps, clock, quick=args.quick, report=lambda outcome: say(_line(table, outcome)),
         ended=lambda: time.monotonic() > measured_by,
     )  # fmt: skip
     say()
@@ -94,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         complain(wrapped(f"note: did not run: {text}", "", "    "))
     chosen = {o.kernel: o.chosen for o in outcomes if o.chosen != o.table}
     end = start + 60 * minutes
-    found = _checked(info.caps, chosen, quick=args.quick, ended=lambda: time.monotonic() > end)
+    found = _checked(info.caps, chosen, data, ended=lambda: time.monotonic() > end)
     if chosen and not found and time.monotonic() > end:
         said = "note: the time was over before whole fits had checked what was chosen: nothing is "
         complain(wrapped(f"{said}stored, what was there stays; raise --limit", "", "    "))
@@ -111,19 +117,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _checked(
-    caps: Capabilities, chosen: dict[str, Choice], *, quick: bool, ended: Callable[[], bool]
+    caps: Capabilities, chosen: dict[str, Choice], data: TuningData, ended: Callable[[], bool]
 ) -> dict[str, Choice]:
     """Return the choices with which whole fits are faster; show how they fared."""
     if not chosen or ended():
         return {}
-    from pyopencl_gbdt.cli import tuning_contests
-    from pyopencl_gbdt.cli.tuning_check import keep_winners
-    from pyopencl_gbdt.cli.tuning_ways import TuningData
+    from pyopencl_gbdt.comparison import tuning_fits
+    from pyopencl_gbdt.device.variants.winners import keep_winners
 
     table = TextTable(("fit", 20), _FIGURES[1:], "kernels with other choices")
     said = "Whole fits and predictions, by the host's clock, in turns with the table's choices:"
     say("\n".join([wrapped(said), *table.head()]))
-    found = tuning_contests.contests(caps, TuningData.of_device(caps, quick=quick))
+    found = tuning_fits.contests(caps, data)
     kept, verdicts = keep_winners(chosen, found, ended=ended)
     for verdict in verdicts:
         figures = _figures(verdict.table_seconds, verdict.tuned_seconds)

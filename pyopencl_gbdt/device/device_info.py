@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pyopencl_gbdt.device import measured_facts, tuning
+from pyopencl_gbdt.device import measured_facts
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.variants import TABLE, choose, kernels, summary
+from pyopencl_gbdt.device.variants import TABLE, choose, kernels, summary, tuning
 
 
 @dataclass(frozen=True)

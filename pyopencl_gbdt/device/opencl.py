@@ -26,7 +26,7 @@ from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.device.transfers import Transfers
-from pyopencl_gbdt.device.variant_table import KERNELS
+from pyopencl_gbdt.device.variants.table import KERNELS
 from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 

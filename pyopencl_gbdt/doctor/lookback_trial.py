@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, Variant
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.measured_facts import LOOKBACK
-from pyopencl_gbdt.device.variant_table import TABLE
+from pyopencl_gbdt.device.variants.table import TABLE
 from pyopencl_gbdt.primitives.radix_sort import radix_sort
 from pyopencl_gbdt.primitives.scan import scan
 from pyopencl_gbdt.primitives.segmented_scan import segmented_scan

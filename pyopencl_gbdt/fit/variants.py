@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Program, Variant, build_variant, variants
+from pyopencl_gbdt.device import Program, Variant, build_variant
 from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.device.launch_size import Parts
-from pyopencl_gbdt.device.variants import KERNELS, choose
+from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
 from pyopencl_gbdt.fit.shape import FitShape
 from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.primitives.histogram_plan import choose_histogram, shared_groups, work_groups
@@ -106,7 +106,7 @@ class FitVariants(FitShape):
         """Return the row of the variant table that this fit uses for a kernel."""
         codes = self.layout.most_codes if kernel == "histogram" else 0
         shape = self.tiled is None, self.policy.picks, codes, self.n_parallel, self.gathers
-        key = kernel, len(variants.REFUSED), *shape  # a variant that fails is refused
+        key = kernel, len(choosing.REFUSED), *shape  # a variant that fails is refused
         if key not in self.chosen_variants:
             self.chosen_variants[key] = self._choose(kernel)
         return self.chosen_variants[key]

@@ -15,7 +15,7 @@ from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.categories.targets import targets_of
-from pyopencl_gbdt.cli.tuning import Measurement
+from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import to_json, to_xgboost_json
@@ -87,7 +87,7 @@ def test_trees_do_not_read_beyond_the_columns(models):
         predict_margins(model.ensemble, data.values, TEST_DEVICE)
     margins = predict_margins(model.ensemble, model.tree_values(data), TEST_DEVICE)
     assert_same_bits(margins, model.predict(data, output_margin=True))
-    assert Measurement(TEST_DEVICE, data, 1)._predict(model, data, ("predict",)) > 0
+    assert KernelTimes(TEST_DEVICE, data, 1)._predict(model, data, ("predict",)) > 0
 
 
 def test_xgboost_refuses_the_file(models, tmp_path):

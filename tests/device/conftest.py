@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyopencl_gbdt.device import fallback, open_device, variants
+from pyopencl_gbdt.device import fallback, open_device
+from pyopencl_gbdt.device.variants import choosing
 from tests.device import fits
 
 
@@ -17,8 +18,8 @@ def expected():
 @pytest.fixture
 def nothing_refused(monkeypatch):
     """What did not build or run in other tests is tried, and the other way round."""
-    monkeypatch.setattr(variants, "REFUSED", set())
-    monkeypatch.setattr(fallback, "REFUSED", variants.REFUSED)
+    monkeypatch.setattr(choosing, "REFUSED", set())
+    monkeypatch.setattr(fallback, "REFUSED", choosing.REFUSED)
 
 
 @pytest.fixture

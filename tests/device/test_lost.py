@@ -13,9 +13,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.device import cache, choose, fallback, find, open_device, runnable, variants
+from pyopencl_gbdt.device import cache, choose, fallback, find, open_device, runnable
 from pyopencl_gbdt.device import opencl as opencl_module
-from pyopencl_gbdt.device.variants import fallbacks
+from pyopencl_gbdt.device.variants import choosing, fallbacks
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
 from pyopencl_gbdt.fit.variants import fit_kernels
 from pyopencl_gbdt.model import to_xgboost_json
@@ -112,8 +112,8 @@ def test_a_wrong_device_string_lists_the_right_ones():
 def refusing(device, monkeypatch, tmp_path):
     """Call it with what is true of a template and its parameters that do not build."""
     monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
-    monkeypatch.setattr(variants, "REFUSED", set())
-    monkeypatch.setattr(fallback, "REFUSED", variants.REFUSED)
+    monkeypatch.setattr(choosing, "REFUSED", set())
+    monkeypatch.setattr(fallback, "REFUSED", choosing.REFUSED)
     kind = type(device)
     build = kind._build
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pyopencl_gbdt.device import cache, private_paths, tuning
+from pyopencl_gbdt.device import cache, private_paths
+from pyopencl_gbdt.device.variants import tuning
 from tests.device import strangers
 from tests.device.test_tuning import CAPS
 

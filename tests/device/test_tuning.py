@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from pyopencl_gbdt.device import TABLE, choose, find, runnable, tuning, variants
-from pyopencl_gbdt.device.tuning import Choice, sizes
-from pyopencl_gbdt.device.variants import KERNELS, fallbacks, refusal
+from pyopencl_gbdt.device import TABLE, choose, find, runnable
+from pyopencl_gbdt.device.variants import KERNELS, choosing, fallbacks, refusal, tuning
+from pyopencl_gbdt.device.variants.tuning import Choice, sizes
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import make_caps
@@ -23,7 +23,7 @@ CHOICE = Choice("local_atomic_partials", {**runnable("histogram", CAPS)[1].param
 def _folder(monkeypatch, tmp_path):
     monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv(tuning.ENVIRONMENT)
-    monkeypatch.setattr(variants, "REFUSED", set())
+    monkeypatch.setattr(choosing, "REFUSED", set())
 
 
 def test_without_a_file_the_table_holds():
@@ -160,7 +160,7 @@ def test_a_variant_that_lacks_its_needs_is_never_chosen():
 def test_a_variant_that_was_refused_is_never_chosen():
     tuning.store(CAPS, {"histogram": CHOICE})
     variant = choose("histogram", CAPS)
-    variants.REFUSED.add(refusal(variant, CAPS))
+    choosing.REFUSED.add(refusal(variant, CAPS))
     assert choose("histogram", CAPS) is OWN
 
 

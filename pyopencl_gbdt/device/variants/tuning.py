@@ -20,8 +20,8 @@ from typing import Any
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.variant import Variant
-from pyopencl_gbdt.device.variant_table import KERNELS
+from pyopencl_gbdt.device.variants.table import KERNELS
+from pyopencl_gbdt.device.variants.variant import Variant
 from pyopencl_gbdt.errors import DeviceError
 
 ENVIRONMENT = "PYOPENCL_GBDT_TUNING"

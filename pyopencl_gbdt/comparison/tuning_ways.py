@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Capabilities
-from pyopencl_gbdt.device.tuning import Choice
-from pyopencl_gbdt.device.variant import Rows
 from pyopencl_gbdt.device.variants import KERNELS, fallbacks
+from pyopencl_gbdt.device.variants.tuning import Choice
+from pyopencl_gbdt.device.variants.variant import Rows
 
 F32 = npt.NDArray[np.float32]
 

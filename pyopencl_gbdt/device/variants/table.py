@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from pyopencl_gbdt.device.capabilities import Kind
-from pyopencl_gbdt.device.variant import Kernel, Phase, Rows, Sizes, Variant
+from pyopencl_gbdt.device.variants.variant import Kernel, Phase, Rows, Sizes, Variant
 
 #: Bytes of local memory that kernels leave to the driver: NVIDIA's refuses a kernel that takes all.
 LOCAL_HEADROOM = 2048

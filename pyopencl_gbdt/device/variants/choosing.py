@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 
-from pyopencl_gbdt.device import tuning
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.variant import NEEDS, Kernel, Variant
-from pyopencl_gbdt.device.variant_table import KERNELS, LOCAL_HEADROOM, TABLE
+from pyopencl_gbdt.device.variants import tuning
+from pyopencl_gbdt.device.variants.table import KERNELS
+from pyopencl_gbdt.device.variants.variant import Kernel, Variant
 from pyopencl_gbdt.errors import ParameterError
-
-__all__ = [
-    "KERNELS", "LOCAL_HEADROOM", "NEEDS", "REFUSED", "TABLE", "Variant", "choose", "fallbacks",
-    "kernels", "refusal", "runnable", "summary",
-]  # fmt: skip
 
 
 def kernels() -> list[str]:
@@ -34,6 +30,17 @@ REFUSED: set[tuple[str, str, str, str]] = set()
 def refusal(variant: Variant, caps: Capabilities) -> tuple[str, str, str, str]:
     """Return the key in ``REFUSED`` of a variant that a device's driver cannot build or launch."""
     return caps.device_id, caps.driver, variant.kernel, variant.name
+
+
+@contextlib.contextmanager
+def same_refusals() -> Iterator[None]:
+    """Forget at the end which variants failed in between."""
+    before = set(REFUSED)
+    try:
+        yield
+    finally:
+        REFUSED.clear()
+        REFUSED.update(before)
 
 
 #: What ``_ranked`` has returned, with the table's entry and the capabilities that it is for.

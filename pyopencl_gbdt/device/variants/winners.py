@@ -17,12 +17,12 @@ won alone stand together; if they do not do either, the best one of them; then n
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyopencl_gbdt.device.tuning import Choice
-from pyopencl_gbdt.device.variants import REFUSED
+from pyopencl_gbdt.device.timing import in_turns
+from pyopencl_gbdt.device.variants.choosing import same_refusals
+from pyopencl_gbdt.device.variants.tuning import Choice
 from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
 
 Choices = Mapping[str, Choice]
@@ -130,20 +130,15 @@ def _wins(found: Sequence[Verdict]) -> bool:
 
 
 def _verdict(contest: Contest, choices: Choices, turns: int) -> Verdict:
-    table, tuned = [], []
     contest.seconds({})  # builds kernels
-    refused = set(REFUSED)
     try:
-        contest.seconds(choices)
-        for _ in range(turns):
-            table.append(contest.seconds({}))
-            tuned.append(contest.seconds(choices))
+        with same_refusals():
+            table, tuned = in_turns(
+                [lambda: contest.seconds({}), lambda: contest.seconds(choices)], turns
+            )
     except (GBDTError, KernelFallbackWarning):  # what does not run loses
-        REFUSED.clear()
-        REFUSED.update(refused)
         return Verdict(contest.name, tuple(choices), 0.0, math.inf)
-    both = (statistics.median(seconds) for seconds in (table, tuned))
-    return Verdict(contest.name, tuple(choices), *both)
+    return Verdict(contest.name, tuple(choices), table.median, tuned.median)
 
 
 __all__ = ["TURNS", "Choices", "Contest", "Verdict", "keep_winners"]
