@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+from bench.page_drawing import heading
+from bench.task_page import between
+
 _HEAD = (
     "| data | system | set-up s | ms a round | of the floor | predict ms | quality | memory MB "
     "| ours is times as fast: set-up, a round, predict |\n"
@@ -57,19 +59,7 @@ def _ratio(ratios: list[dict[str, Any]], peer: str) -> str:
 
 def tables(result: dict[str, Any]) -> list[str]:
     """Return the lines of one file's results."""
-    host, versions = result["host"], result["versions"]
-    devices = "; ".join(
-        f"{d['label']}, driver {d['driver']}, copies {d['copy_bytes_per_second'] / 1e9:.0f} GB/s"
-        for d in result["devices"]
-    )
-    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
-    lines = [
-        f"### {result['devices'][0]['name']}, {result['date'][:10]}",
-        "",
-        f"{devices}. Host: {host['cpu']}, {host['n_cpus']} threads, Python {host['python']}; "
-        f"{packages}.",
-    ]
-    lines += ["", _HEAD]
+    lines = [*heading(result, result["devices"], result["date"], result["versions"]), "", _HEAD]
     for shape in result["shapes"]:
         lines += [_row(shape, system) for system in shape["systems"]]
     left_out = [f"{s['name']}: {s['problem']}" for s in result["shapes"] if s["problem"]]
@@ -82,16 +72,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("results", nargs="+", type=Path, metavar="FILE.json")
     parser.add_argument("--into", required=True, type=Path, metavar="PAGE.md")
     args = parser.parse_args(arguments)
-    page = args.into.read_text(encoding="utf-8")
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        print(f"{args.into}: expected one {BEGIN!r} and one {END!r}; add them", file=sys.stderr)
-        return 2
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    parts = []
+    lines: list[str] = []
     for path in args.results:
-        parts += ["", *tables(json.loads(path.read_text(encoding="utf-8")))]
-    args.into.write_text(
-        before + BEGIN + "\n".join(["", *parts, "", END]) + after, encoding="utf-8"
-    )
+        lines += ["", *tables(json.loads(path.read_text(encoding="utf-8")))]
+    try:
+        text = between(args.into, "measured", lines[1:])
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    args.into.write_text(text, encoding="utf-8")
     return 0

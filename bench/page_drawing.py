@@ -60,20 +60,10 @@ def tables(report: Record) -> list[str]:
     mine = [line for line in report["lines"] if not line["problem"]]
     if not mine:
         return []
-    host = report["host"]
-    devices = "; ".join(
-        f"{d['label']}, driver {d['driver']}, copies {d['copy_bytes_per_second'] / 1e9:.0f} GB/s"
-        for d in mine[0]["devices"]
-    )
     versions = {name: version for line in mine for name, version in line["versions"].items()}
-    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
-    lines = [
-        f"### {mine[0]['devices'][0]['name']}, {mine[0]['date'][:10]}",
-        "",
-        f"{devices}. Host: {host['cpu']}, {host['n_cpus']} threads, Python {host['python']}; "
-        f"{packages}. Medians of {_turns(mine)} turns, their quartiles in brackets.",
-        "",
-    ]
+    lines = heading(report, mine[0]["devices"], mine[0]["date"], versions)
+    lines[-1] += f" Medians of {_turns(mine)} turns, their quartiles in brackets."
+    lines.append("")
     trained = [line for line in mine if not line["trained"]]
     if trained:
         lines += [
@@ -96,6 +86,18 @@ def tables(report: Record) -> list[str]:
             "",
         ]
     return lines
+
+
+def heading(report: Record, devices: Sequence[Record], date: str, versions: Record) -> list[str]:
+    """Return the heading of a machine's tables, and what it is."""
+    host = report["host"]
+    drivers = "; ".join(
+        f"{d['label']}, driver {d['driver']}, copies {d['copy_bytes_per_second'] / 1e9:.0f} GB/s"
+        for d in devices
+    )
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
+    where = f"Host: {host['cpu']}, {host['n_cpus']} threads, Python {host['python']}"
+    return [f"### {devices[0]['name']}, {date[:10]}", "", f"{drivers}. {where}; {packages}."]
 
 
 def _turns(lines: Sequence[Record]) -> str:
