@@ -144,6 +144,31 @@ def metric_kinds() -> str:
     )
 
 
+def refusals() -> str:
+    """Return the combinations that are refused, with their messages."""
+    from pyopencl_gbdt.parameters import refusals as table_of
+
+    def plain(text: str) -> str:
+        """Return a message with `...` where it shows what was given."""
+        return "`" + re.sub(r"\{[^}]*\}", "...", text) + "`"
+
+    parts = {
+        "Parameters": table_of.OF_PARAMETERS,
+        "Data and losses": table_of.OF_DATA,
+        "Pages that take turns": table_of.OF_PAGES,
+        "Models that are continued": table_of.OF_MODELS,
+        "Several devices and processes": table_of.OF_TEAMS,
+    }
+    return "\n\n".join(
+        f"## {title}\n\n"
+        + table(
+            ["refused", "message", "way out"],
+            ([row.name, plain(row.message), row.way_out] for row in rows),
+        )
+        for title, rows in parts.items()
+    )
+
+
 def repairs() -> str:
     """Return the commands that install each part on each distribution, as in the doctor."""
     from pyopencl_gbdt.doctor.findings import FAMILIES, INSTALL
@@ -265,6 +290,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "foreign-names": foreign_names,
     "metric-kinds": metric_kinds,
     "parameters": parameters,
+    "refusals": refusals,
     "repairs": repairs,
     "variants": variants,
 }

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 
 class GBDTError(Exception):
-    """Base class of all errors that this library raises on purpose."""
+    """Base class of all errors that this library raises on purpose.
+
+    Attributes
+    ----------
+    refusal : str
+        Which row of ``parameters.refusals.REFUSED`` refused a training; empty for other errors.
+    """
+
+    refusal: str = ""
 
 
 class ParameterError(GBDTError, ValueError):

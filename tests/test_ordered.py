@@ -20,7 +20,6 @@ from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
-from tests.teams import trees_together
 from tests.test_checkpoint import DATA, PARAMS, crash, text_of
 from tests.test_reference_train import LOGISTIC, SQUARED, check, rows
 
@@ -211,15 +210,6 @@ def test_refusals(params, wrong, move):
         train({"boosting_type": "ordered", **params}, data)
     assert wrong in str(error.value)
     assert move in str(error.value)
-
-
-def test_teams_are_refused():
-    X, score, _ = rows(60)
-    params = Parameters.from_dict({"boosting_type": "ordered", "max_depth": 2})
-    team = [open_device(TEST_DEVICE) for _ in range(2)]
-    objective = get_objective(params.objective, params)
-    with pytest.raises(ParameterError, match="expected 'plain' where several devices train"):
-        trees_together(team, params, objective, Dataset(X, score), 0.5)
 
 
 def test_models_cannot_be_continued():

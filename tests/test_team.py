@@ -22,7 +22,7 @@ from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training import team_checks, together
+from pyopencl_gbdt.training import together, tree_method
 from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.preparing import prepare
 
@@ -147,7 +147,7 @@ def test_exact_search(monkeypatch, loss):
     label, more = LOSSES[loss]
     params = {"objective": loss, "tree_method": "exact", **more}
     check(params, label, weights=[3, 1, 1], names=[TEST_DEVICE] * 3)
-    monkeypatch.setattr(team_checks, "_MOST_BINS", 100)
+    monkeypatch.setattr(tree_method, "_MOST_BINS", 100)
     with pytest.raises(ParameterError, match=r"^tree_method='exact': column 0, .* has 100 dist"):
         train({**params, "device": listed(TWO)}, rows_of(label))
 

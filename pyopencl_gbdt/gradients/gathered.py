@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.custom import FunctionObjective
@@ -51,11 +50,7 @@ class GatheredGradients:
         objective, whole = self._objective, self.ws.share.whole
         if not isinstance(objective, FunctionObjective):
             return objective.gradient(margins, self._label)
-        if whole is None:
-            raise ParameterError(
-                f"objective={objective.custom_name}: expected a loss of this library, or kernel "
-                "code, as no member of the team has all rows; write a KernelObjective"
-            )
+        assert whole is not None  # processes refuse such a loss
         return objective.checked(margins, whole, number)
 
     def launches(self) -> list[Launch]:

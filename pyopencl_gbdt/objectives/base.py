@@ -138,15 +138,6 @@ class Objective(ABC):
         for target in data.targets():
             check_labels(target, self.name)
 
-    def check_continued(self) -> None:
-        """Raise an error if trees cannot be added to a model, since its file lacks needed state.
-
-        Raises
-        ------
-        ParameterError
-        """
-        return
-
     def leaf_alpha(self, output: int) -> float:
         """Return which quantile, 0 to 1, the renewed leaves of an output take."""
         return 0.5

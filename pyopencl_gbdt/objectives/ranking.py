@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source, show
 from pyopencl_gbdt.objectives.base import F32, Objective
 
@@ -116,13 +116,6 @@ class LambdaRank(Objective):
             )
         if self.name == "rank:ndcg" and self.ndcg_exp_gain:
             check_relevance(data.label)
-
-    def check_continued(self) -> None:
-        if self.lambdarank_unbiased:
-            raise ParameterError(
-                "lambdarank_unbiased=True: trees cannot be added to a model, as files do not store "
-                "the bias of positions; train all rounds at once"
-            )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.variants import choose
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.column_bins import sorted_on_device
 from pyopencl_gbdt.pages.columns import (
@@ -102,20 +101,10 @@ def expected_tiles(
     max_bin : int
     slots : int, default 1
         Histograms of a tree that are kept at a time.
-
-    Raises
-    ------
-    ParameterError
-        If dense data are to be sorted for ``hist``.
     """
     if method == "hist" and data.sparse is not None and kind in ("auto", "tiled"):
         present = np.bincount(data.sparse.columns, minlength=data.n_features).astype(np.int64)
         return tiles_of_sparse(device, data.n_rows, present, method, kind, max_bin, slots)
-    if method == "hist" and data.sparse is None and kind == "sorted":
-        raise ParameterError(
-            "page='sorted': expected a sparse matrix, or tree_method='exact' or 'approx'; use "
-            "'dense' or 'tiled'"
-        )
     if method != "hist" or kind in ("dense", "sorted", "streamed") or data.categories:
         return None
     n_values = data.n_rows * data.n_features

@@ -53,20 +53,6 @@ def check_history(evals_result: Any) -> None:
         )
 
 
-def check_no_profile(profile: bool) -> None:
-    """Raise an error if a training of several processes is to be profiled.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if profile:
-        raise ParameterError(
-            "profile=True: expected False with communicator=, since a profile is of one device; "
-            "profile a fit of one process"
-        )
-
-
 def check_pairs(evals: Any) -> list[tuple[Dataset, str]]:
     """Return evaluation sets as a list of (Dataset, name); None becomes an empty list.
 

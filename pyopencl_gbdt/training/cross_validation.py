@@ -28,7 +28,7 @@ from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
-from pyopencl_gbdt.training.opened import check_devices, opened_fit
+from pyopencl_gbdt.training.opened import opened_fit
 from pyopencl_gbdt.training.preparing import Given, prepare
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.
@@ -153,7 +153,6 @@ def cv(
     n_planned = whole.params.n_estimators
     everyone.check(Plan(n_planned, {name: list(whole.metrics) for name in ("train", "test")}, None))
     tasks = []
-    check_devices(whole, profile=False)
     for train_rows, test_rows in rows:
         fold = _prepared(fpreproc, data.slice(train_rows), data.slice(test_rows), params)
         own, evals, given = fold[0], [(fold[0], "train"), (fold[1], "test")], fold[2]

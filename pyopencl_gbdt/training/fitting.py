@@ -27,7 +27,9 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.refusals import OF_MODELS, refuse
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.profiling.profile import Recorder
@@ -163,7 +165,7 @@ class Fit:
         if task.start is not None:
             self.start = task.start
             if self.start.trees:
-                task.objective.check_continued()
+                refuse(FitFacts(task.params, resumed=True), OF_MODELS)
             # Compute margins first: rows need device memory for that, even if there are few trees.
             margins, others = self._first_margins(), self._margins_of_evals()
         evaluates_whole = any(rows is task.whole for rows, _ in task.evals)

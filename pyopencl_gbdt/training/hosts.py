@@ -27,7 +27,6 @@ from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.objectives.custom import FunctionObjective
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -37,7 +36,7 @@ from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.member import LeadingFit, follow
 from pyopencl_gbdt.training.parts_digest import digests_of_parts
 from pyopencl_gbdt.training.preparing import Given, fingerprint, prepare
-from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
+from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
 from pyopencl_gbdt.training.whole import (
     all_or_none,
     base_score,
@@ -87,6 +86,8 @@ class Plans:
         As in ``prepare``.
     callbacks : CallbackList
         Those of the leading member are called.
+    profile : bool
+        Whether kernels are to be measured, which is refused.
     """
 
     params: Given
@@ -96,6 +97,7 @@ class Plans:
     before: Any
     custom_metric: Any
     callbacks: CallbackList
+    profile: bool = False
 
 
 def train_among(team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds) -> Model:
@@ -190,14 +192,8 @@ def _train_on(
     def checked() -> Task:
         task = prepare(
             plans.params, data, evals, plans.eval_metric, plans.before, plans.custom_metric,
-            is_part=True,
+            is_part=True, profile=plans.profile,
         )  # fmt: skip
-        check_team(task.params, task.objective, data)
-        if isinstance(task.objective, FunctionObjective):
-            raise ParameterError(
-                f"objective={task.objective.custom_name}: expected a loss of this library, or "
-                "kernel code, as no member of the team has all rows; write a KernelObjective"
-            )
         return replace(task, data=data, whole=whole if leads else None)
 
     task = all_or_none(team, checked)

@@ -10,35 +10,12 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.pretend import limit_memory
 from pyopencl_gbdt.device.selection import find_several, names_several
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.training.division import divided
 from pyopencl_gbdt.training.fitting import Fit, Task
-from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
 from pyopencl_gbdt.training.together import leading
+from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
 from pyopencl_gbdt.training.with_statistics import prepared_on
-
-
-def check_devices(task: Task, *, profile: bool) -> None:
-    """Raise an error if a task names several devices that cannot train it together.
-
-    Raises
-    ------
-    ParameterError
-    DeviceError
-        If one of several devices is not there.
-    """
-    if not names_several(task.params.device):
-        return
-    chosen = find_several(task.params.device)
-    if len(chosen) == 1:
-        return
-    check_team(task.params, task.objective, task.data)
-    if profile:
-        raise ParameterError(
-            f"profile=True: expected False with device={task.params.device!r}, since a profile is "
-            "of one device; name one device"
-        )
 
 
 @contextlib.contextmanager

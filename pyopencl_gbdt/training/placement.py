@@ -41,7 +41,7 @@ from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.reservations import Reservations
-from pyopencl_gbdt.training.streamed import check_turns, cut_layout, stored_pages, why_resident
+from pyopencl_gbdt.training.streamed import cut_layout, stays_resident, stored_pages
 
 #: Values that are cut without asking before; H200, 10 k x 20: a plan takes 0.4 ms of 6.4.
 _FEW_VALUES = 1_000_000
@@ -94,17 +94,16 @@ class Placement:
         ------
         MemoryPlanError
             If the fit does not fit the device.
-        ParameterError
-            If pages are to take turns in a fit that asks for all rows at a time.
         """
-        reason = why_resident(self.params, self.objective, self.data, statistics=self.statistics)
+        resident = stays_resident(
+            self.params, self.objective, self.data, statistics=self.statistics
+        )
         kind, given, layout = self.params.page_kind, self.share.codes, self.share.layout
         if kind == "streamed" or isinstance(given, StoredPages):
-            check_turns(reason)
             return self._in_turn(), None
         tiles = self._tiles()
         asked = given is None and (self.share.team.size == 1 or layout is not None)
-        may_stream = not reason and self.params.page == "auto" and asked and tiles is None
+        may_stream = not resident and self.params.page == "auto" and asked and tiles is None
         if self._is_worth_asking():
             columns = None if tiles is not None else expected_columns(self.data, self.params.search)
             least = self._workspace(smallest_layout(self.data.n_features), (), columns, tiles)

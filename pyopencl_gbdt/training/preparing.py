@@ -24,23 +24,20 @@ from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.refusals import refuse
 from pyopencl_gbdt.parameters.row import same
 from pyopencl_gbdt.training.arguments import check_dataset, check_pairs
-from pyopencl_gbdt.training.batch_checks import check_batches
-from pyopencl_gbdt.training.category_checks import check_categories
 from pyopencl_gbdt.training.continuing import (
     Before,
     as_ensemble,
-    check_round,
     check_same_columns,
     continued,
 )
 from pyopencl_gbdt.training.eval_metrics import Metrics, choose_metrics
+from pyopencl_gbdt.training.fit_facts import fit_facts
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
 from pyopencl_gbdt.training.metric_fit import check_ranked
-from pyopencl_gbdt.training.ordered_checks import check_ordered
 from pyopencl_gbdt.training.tree_method import resolved
-from pyopencl_gbdt.training.with_statistics import check_statistics
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
@@ -95,6 +92,7 @@ def prepare(
     custom_metric: Callable[..., Any] | None = None,
     *,
     is_part: bool = False,
+    profile: bool = False,
 ) -> Task:
     """Check the arguments of a training; return the task.
 
@@ -111,10 +109,14 @@ def prepare(
         An additional metric.
     is_part : bool, default False
         Whether other processes have further rows: the base score is then left to be computed.
+    profile : bool, default False
+        Whether kernels are to be measured.
 
     Raises
     ------
     ParameterError, DataError, ModelFormatError
+    DeviceError
+        If one of several devices is not there.
     """
     given = as_mapping(params)
     check_dataset(data)
@@ -135,24 +137,24 @@ def prepare(
     _check_labelled(data, "the training data")
     if before is not None and p.cat_method == "auto":
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
-    check_statistics(p, data, continued=before is not None)
-    check_ordered(p, objective, data, continued=before is not None)
-    warn_of_blurred(data.checked.remarks.blurred.pairs, data.feature_names)
     p = resolved(p, data)
-    check_batches(p, data)
-    n_outputs = _check_outputs(p, objective, data, "y")
-    check_evals(evals, data, p, objective)
+    ensemble = None if before is None else as_ensemble(before)
     limits = limits_of(p, data)  # raises if constraints do not match the data
-    check_categories(data, p, limits, evals)
+    facts = fit_facts(
+        p, objective, data, limits, evals=evals, before=ensemble, in_hosts=is_part, profile=profile
+    )
+    refuse(facts)
+    warn_of_blurred(data.checked.remarks.blurred.pairs, data.feature_names)
+    n_outputs = facts.n_outputs
+    _check_outputs(n_outputs, objective, data)
+    check_evals(evals, data, n_outputs, objective)
     start: StartingPoint | None = None
-    if before is None:
+    if ensemble is None:
         later = is_part or sums_labels_on_device(objective, data)
         if p.base_score is not None or not later:
             start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
     else:
-        ensemble = as_ensemble(before)
-        start = continued(ensemble, p, objective, data)
-        check_round(ensemble, p, n_outputs)
+        start = continued(ensemble, data)
         data, given_data = data.coded_by(ensemble.categories, "the training data"), data
         evals = [(data if rows is given_data else rows, name) for rows, name in evals]
     evals = [(rows.coded_by(data.categories, f"evals: {name!r}"), name) for rows, name in evals]
@@ -172,7 +174,7 @@ def prepare(
     return Task(p, objective, data, evals, metrics, start)
 
 
-def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective) -> None:
+def check_evals(evals: Evals, data: Dataset, n_outputs: int, objective: Objective) -> None:
     """Raise an error for evaluation sets that do not match the training data."""
     names: set[str] = set()
     for index, pair in enumerate(evals):
@@ -183,12 +185,12 @@ def check_evals(evals: Evals, data: Dataset, p: Parameters, objective: Objective
             )
         names.add(name)
         _check_labelled(rows, f"evals: {name!r}")
-        _check_outputs(p, objective, rows, f"evals: {name!r}: y")
         if rows.n_targets != data.n_targets:
             raise DataError(
                 f"evals: {name!r} has {rows.n_targets} targets, the training data "
                 f"{data.n_targets}; give both the same"
             )
+        _check_outputs(n_outputs, objective, rows)
         check_same_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
 
 
@@ -199,17 +201,10 @@ def _check_labelled(rows: Dataset, what: str) -> None:
         )
 
 
-def _check_outputs(p: Parameters, objective: Objective, data: Dataset, what: str) -> int:
-    """Return the number of outputs; check labels and base margins against it."""
-    if (objective.n_outputs > 1 or objective.given) and data.n_targets > 1:
-        raise DataError(
-            f"{what} has {data.n_targets} columns: expected one for objective={p.objective!r}; "
-            "train a model for each"
-        )
+def _check_outputs(n_outputs: int, objective: Objective, data: Dataset) -> None:
+    """Check labels and base margins."""
     objective.check_data(data)
-    n_outputs = max(objective.n_outputs, data.n_targets)
     check_base_margin(data.base_margin, data.n_rows, n_outputs)
-    return n_outputs
 
 
 def _starting_score(

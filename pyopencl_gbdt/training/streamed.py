@@ -1,10 +1,9 @@
-"""Training from pages that take turns on the device: what it needs, and how its pages are made."""
+"""Training from pages that take turns on the device: how its pages are made."""
 
 from __future__ import annotations
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.objectives import Objective
@@ -14,48 +13,16 @@ from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.stored import StoredPages, encoded_pages
+from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 
-def why_resident(
+def stays_resident(
     params: Parameters, objective: Objective, data: Dataset, *, statistics: bool
-) -> str:
-    """Return why all rows of a fit have to stay on the device; empty if pages may take turns.
-
-    Parameters
-    ----------
-    params : Parameters
-    objective : Objective
-    data : Dataset
-    statistics : bool
-        Whether categorical columns become statistics.
-    """
-    if params.search != "hist":
-        return f"tree_method={params.tree_method!r} sorts all rows; use tree_method='hist'"
-    if data.sparse is not None:
-        return "X is sparse, and its columns are not cut into pages of rows; give a dense matrix"
-    if params.boosting_type == "ordered":
-        return "boosting_type='ordered' gathers rows in another order; use 'plain'"
-    if statistics:
-        return "cat_method='statistics' counts rows of all pages in every round; use 'sets'"
-    if not takes_pages(objective):
-        name = params.objective
-        return f"objective={name!r} has kernels that look at all rows; use a loss of single rows"
-    return ""
-
-
-def check_turns(reason: str) -> None:
-    """Refuse pages that take turns, if there is a reason.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if reason:
-        raise ParameterError(
-            f"page='streamed': expected a fit whose pages can take turns on the device, but "
-            f"{reason}, or leave out page="
-        )
+) -> bool:
+    """Tell whether all rows of a fit have to stay on the device; ``statistics``: of categories."""
+    loss = LossFacts(takes_pages=takes_pages(objective))
+    return statistics or FitFacts(params, loss, sparse=data.sparse is not None).stays_resident
 
 
 def cut_layout(data: Dataset, device: Device, params: Parameters) -> Layout:

@@ -19,7 +19,7 @@ from pyopencl_gbdt.pages.parted_cuts import columns_bytes
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.batches_memory import HOST_BYTES, batches_bytes
 from pyopencl_gbdt.training.memory_estimate import MemoryEstimate, Part, estimate_memory
-from pyopencl_gbdt.training.team_checks import as_histograms
+from pyopencl_gbdt.training.tree_method import as_histograms
 
 
 @dataclass(frozen=True)

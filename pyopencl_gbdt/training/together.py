@@ -25,7 +25,7 @@ from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.member import LeadingFit, follow
-from pyopencl_gbdt.training.team_checks import as_histograms, check_exact, check_team
+from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
 
 #: First row of a part, and the row behind it.
 Bounds = tuple[int, int]
@@ -133,11 +133,10 @@ def leading(
     Raises
     ------
     ParameterError
-        If the task cannot be trained by a team.
+        If exact search meets too many distinct values.
     DeviceError
         If a device fails, or devices disagree on the trees. All threads have ended then.
     """
-    check_team(task.params, task.objective, task.data)
     whole, asked = task.data, task.params
     task = replace(task, params=as_histograms(asked))
     if task.start is None:

@@ -27,7 +27,6 @@ from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.arguments import (
     check_dataset,
     check_history,
-    check_no_profile,
     check_pairs,
     check_rounds,
 )
@@ -35,7 +34,7 @@ from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
-from pyopencl_gbdt.training.opened import check_devices, opened_fit
+from pyopencl_gbdt.training.opened import opened_fit
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
 
 
@@ -144,13 +143,14 @@ def train(
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
     if communicator is not None:
-        check_no_profile(profile)
-        plans = Plans(params, data, evals or (), eval_metric, model, custom_metric, everyone)
+        given = params, data, evals or (), eval_metric, model, custom_metric
+        plans = Plans(*given, everyone, profile)
         made = train_among(joined_team(communicator), plans, _saved, partial(_led, everyone))
         return with_history(made, evals_result)
     data = check_dataset(data)
-    task = prepare(params, data, check_pairs(evals), eval_metric, model, custom_metric)
-    check_devices(task, profile=profile)
+    task = prepare(
+        params, data, check_pairs(evals), eval_metric, model, custom_metric, profile=profile
+    )
     watched = {name: list(task.metrics) for _, name in task.evals}
     everyone.check(
         Plan(

@@ -1,10 +1,14 @@
-"""What ``tree_method="auto"`` means for some data."""
+"""What ``tree_method`` means for some data: ``auto``, and exact search without sorted columns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -13,6 +17,8 @@ WIDE = 20_000
 #: ... of which at most this share is present. Such columns have few values each, so most values
 #: would have a bin of their own anyway.
 MOST_PRESENT = 0.05
+#: Most bins of a feature: codes have 16 bits, and one is that of missing values.
+_MOST_BINS = 65535
 
 
 def resolved(params: Parameters, data: Dataset) -> Parameters:
@@ -36,3 +42,35 @@ def of_sparse(params: Parameters, n_features: int, density: float) -> Parameters
     if n_features <= WIDE or density > MOST_PRESENT:
         return params
     return replace(params, tree_method="exact")
+
+
+def as_histograms(params: Parameters) -> Parameters:
+    """Return parameters with a bin for every distinct value in place of exact search.
+
+    Both grow the same trees. ``check_exact`` tells whether there are bins enough.
+    """
+    if params.search != "exact":
+        return params
+    return replace(params, tree_method="hist", max_bin=_MOST_BINS)
+
+
+def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:
+    """Raise an error if exact search was asked for, and a bin has several values.
+
+    Parameters
+    ----------
+    asked : Parameters
+        As the user gave them.
+    n_bins : uint32 array, shape (n_features,)
+        Bins of every feature.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if asked.search == "exact" and n_bins.max(initial=0) >= _MOST_BINS:
+        raise ParameterError(
+            f"tree_method='exact': column {int(n_bins.argmax())}, counted from 0, has {_MOST_BINS} "
+            "distinct values or more: expected fewer where several devices train together, and "
+            "with rows in batches; use tree_method='hist', or train on an array on one device"
+        )

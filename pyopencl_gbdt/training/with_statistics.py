@@ -11,7 +11,6 @@ import numpy as np
 from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fitting import Task
@@ -39,33 +38,6 @@ def becoming(params: Parameters, n_levels: Mapping[int, int]) -> list[int]:
 def has_targets(params: Parameters) -> bool:
     """Tell whether labels are numbers or classes that statistics can count."""
     return not (params.objective.startswith("survival:") or params.objective == "custom")
-
-
-def check_statistics(params: Parameters, data: Dataset, *, continued: bool) -> None:
-    """Raise an error if categorical columns cannot become what the parameters ask for.
-
-    Raises
-    ------
-    ParameterError
-    """
-    columns = statistic_columns(params, data)
-    if not columns:
-        return
-    if params.search != "hist":
-        raise ParameterError(
-            f"tree_method={params.tree_method!r}: expected 'hist' or 'auto' for statistics of "
-            "categories; leave it out, or leave the columns out"
-        )
-    if not has_targets(params):
-        raise ParameterError(
-            f"objective={params.objective!r}: expected a loss whose labels are targets, for "
-            "statistics of categories; use cat_method='sets'"
-        )
-    if continued:
-        raise ParameterError(
-            "model: expected none to continue with statistics of categories, since its trees have "
-            "statistics of other data; train a new model, or use cat_method='sets'"
-        )
 
 
 def prepared_on(device: Device, task: Task) -> Task:

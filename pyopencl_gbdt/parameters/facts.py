@@ -1,0 +1,197 @@
+"""What decides whether a training is refused: its parameters, and facts about data and devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.model.ensemble import Score, each
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS
+from pyopencl_gbdt.numerics.row_orders import n_entries
+from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.parameters.values import ParameterValues
+
+
+@dataclass(frozen=True)
+class LossFacts:
+    """Facts about a loss; the defaults are those of most losses.
+
+    Attributes
+    ----------
+    name : str
+        The name of a user's own loss.
+    n_outputs : int
+        Margins of a row with one label.
+    one_target : bool
+        Whether a row can have only one label.
+    own_kernels : bool
+        Whether a row's gradients depend on more than its own label and margins, or are a user's.
+    renews : bool
+        Whether leaves take quantiles.
+    takes_pages : bool
+        Whether gradients can be computed page by page.
+    fills_device_arrays, fills_host_arrays : bool
+        Whether a user's function computes the gradients of all rows.
+    has_targets : bool
+        Whether labels are numbers or classes, so that statistics of categories can count them.
+    """
+
+    name: str = ""
+    n_outputs: int = 1
+    one_target: bool = False
+    own_kernels: bool = False
+    renews: bool = False
+    takes_pages: bool = True
+    fills_device_arrays: bool = False
+    fills_host_arrays: bool = False
+    has_targets: bool = True
+
+
+@dataclass(frozen=True)
+class CategoryFacts:
+    """A categorical column of the training data.
+
+    Attributes
+    ----------
+    number : int
+    name : str
+        Empty if the data have no names.
+    n_levels : int
+    as_statistics : bool
+        Whether statistics replace the column; else it is split by sets of levels.
+    monotone : bool
+        Whether the column has a monotone constraint.
+    """
+
+    number: int
+    name: str
+    n_levels: int
+    as_statistics: bool = False
+    monotone: bool = False
+
+    @property
+    def shown(self) -> str:
+        return self.name or f"column {self.number}"
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """A model to continue, with the words that show its loss and the loss of this training."""
+
+    shown_loss: str
+    asked_loss: str
+    base_score: Score
+    n_outputs: int = 1
+    n_parallel: int = 1
+    has_statistics: bool = False
+    has_trees: bool = True
+
+
+@dataclass(frozen=True)
+class FitFacts:
+    """All that rows of ``REFUSED`` look at; the defaults are a dense array on one device.
+
+    Attributes
+    ----------
+    parameters : ParameterValues
+        ``tree_method="auto"`` is resolved.
+    loss : LossFacts
+    n_rows, n_targets : int
+        Rows of the training data, and labels of a row.
+    sparse, in_batches : bool
+        How the training data are given.
+    categories : tuple of CategoryFacts
+        Categorical columns, ascending.
+    sparse_evals : tuple of str
+        Names of sparse evaluation sets.
+    model : ModelFacts or None
+        The model to continue.
+    resumed : bool
+        Whether the training goes on from a checkpoint.
+    n_devices : int
+        Devices that one process names.
+    in_hosts : bool
+        Whether several processes train together.
+    profile : bool
+        Whether kernels are measured.
+    """
+
+    parameters: ParameterValues
+    loss: LossFacts = LossFacts()
+    n_rows: int = 1
+    n_targets: int = 1
+    sparse: bool = False
+    in_batches: bool = False
+    categories: tuple[CategoryFacts, ...] = ()
+    sparse_evals: tuple[str, ...] = ()
+    model: ModelFacts | None = None
+    resumed: bool = False
+    n_devices: int = 1
+    in_hosts: bool = False
+    profile: bool = False
+
+    @property
+    def in_team(self) -> bool:
+        """Whether several devices share the rows."""
+        return self.in_hosts or self.n_devices > 1
+
+    @property
+    def n_outputs(self) -> int:
+        return max(self.loss.n_outputs, self.n_targets)
+
+    @property
+    def statistics(self) -> tuple[CategoryFacts, ...]:
+        """Columns that statistics replace."""
+        return tuple(one for one in self.categories if one.as_statistics)
+
+    @property
+    def sets(self) -> tuple[CategoryFacts, ...]:
+        """Columns that are split by sets of levels."""
+        return tuple(one for one in self.categories if not one.as_statistics)
+
+    @property
+    def most_levels(self) -> CategoryFacts | None:
+        """The first set column of more levels than a set can have."""
+        return next((one for one in self.sets if one.n_levels > MOST_LEVELS), None)
+
+    @property
+    def monotone(self) -> CategoryFacts | None:
+        """The first categorical column with a monotone constraint."""
+        return next((one for one in self.categories if one.monotone), None)
+
+    @property
+    def n_margins(self) -> int:
+        """Margins for each output of all models of ordered boosting."""
+        return n_entries(self.n_rows, self.parameters.n_orders)
+
+    @property
+    def infinite_score(self) -> float | None:
+        """The first number in ``base_score`` whose margin is infinite.
+
+        The check is in float32, as in kernels: there 1 - 1e-9 is 1, whose log-odds are infinite.
+        """
+        link, score = LINKS[self.parameters.objective], self.parameters.base_score
+        given = () if score is None else each(score)
+        outside = (one for one in given if not link.lowest < np.float32(one) < link.highest)
+        return next(outside, None)
+
+    @property
+    def n_base_scores(self) -> int:
+        score = self.parameters.base_score
+        return 1 if score is None else len(each(score))
+
+    @property
+    def starts_elsewhere(self) -> bool:
+        """Whether ``base_score`` is given, and is not that of the model to continue."""
+        if self.model is None or self.n_base_scores not in (1, self.model.n_outputs):
+            return False
+        asked = self.parameters.starting_scores(self.model.n_outputs)
+        return asked is not None and asked != self.model.base_score
+
+    @property
+    def stays_resident(self) -> bool:
+        """Whether all rows have to stay on the device, for pages cannot take turns."""
+        ordered = self.parameters.boosting_type == "ordered"
+        sorts = self.parameters.search != "hist"
+        return sorts or self.sparse or ordered or bool(self.statistics) or not self.loss.takes_pages

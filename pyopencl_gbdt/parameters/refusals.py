@@ -1,0 +1,512 @@
+"""Every combination that is refused: parameters, kinds of data, teams and devices.
+
+``REFUSED`` is the only list of them; ``docs/refusals.md`` prints it. ``Parameters`` refuses by the
+rows that look at parameters alone, and a training by all rows, before a device is opened. What is
+allowed for one parameter alone stands in ``table.TABLE``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyopencl_gbdt.errors import DataError, GBDTError, ParameterError
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
+from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.table import DEEPEST_TABLE, TABLE
+from pyopencl_gbdt.parameters.values import ParameterValues
+
+#: Kernels number the margins of ordered boosting by 32 bits.
+MOST_MARGINS = 2**32 - 1
+_BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
+_DEFAULT_BINS = next(row.default for row in TABLE if row.name == "max_bin")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A combination that is refused.
+
+    Attributes
+    ----------
+    name : str
+        What is refused, for readers of the table; unique.
+    when : callable
+        Tells of ``FitFacts`` whether they are refused.
+    message : str
+        What was given and what is expected; ``{names}`` in it are those of parameters and facts.
+    way_out : str
+        What to do instead; with names too.
+    error : type
+        The class of the error.
+    """
+
+    name: str
+    when: Callable[[FitFacts], bool]
+    message: str
+    way_out: str
+    error: type[GBDTError] = ParameterError
+
+    def text(self, facts: FitFacts) -> str:
+        """Return the error's text for a training."""
+        return f"{self.message}; {self.way_out}".format_map(_Words(facts))
+
+
+class _Words(Mapping[str, Any]):
+    """Parameters and facts by their names, for ``str.format_map``."""
+
+    def __init__(self, facts: FitFacts) -> None:
+        self._facts = facts
+
+    def __getitem__(self, name: str) -> Any:
+        values = self._facts.parameters
+        return getattr(values if hasattr(values, name) else self._facts, name)
+
+    def __iter__(self) -> Any:
+        raise NotImplementedError("names are looked up one by one")
+
+    __len__ = __iter__
+
+
+def refusal_of(facts: FitFacts, rows: Sequence[Refusal] | None = None) -> Refusal | None:
+    """Return the first row that refuses a training; None if no row does."""
+    return next((row for row in (REFUSED if rows is None else rows) if row.when(facts)), None)
+
+
+def refuse(facts: FitFacts, rows: Sequence[Refusal] | None = None) -> None:
+    """Raise the error of the first row that refuses a training.
+
+    Parameters
+    ----------
+    facts : FitFacts
+    rows : sequence of Refusal or None
+        None is the whole table.
+
+    Raises
+    ------
+    ParameterError, DataError
+        With the row's name as ``refusal``.
+    """
+    row = refusal_of(facts, rows)
+    if row is not None:
+        error = row.error(row.text(facts))
+        error.refusal = row.name
+        raise error
+
+
+def _of(when: Callable[[ParameterValues], bool]) -> Callable[[FitFacts], bool]:
+    """Return a condition on facts that looks at the parameters alone."""
+    return lambda facts: when(facts.parameters)
+
+
+def _is_probability(p: ParameterValues) -> bool:
+    """Tell whether base scores of the loss are probabilities."""
+    return LINKS[p.objective].highest == 1
+
+
+def _weighs_classes(p: ParameterValues) -> bool:
+    link = LINKS[p.objective]
+    return "scale_pos_weight" in link.parameters and link.xgboost_name in _BINARY
+
+
+OF_PARAMETERS: tuple[Refusal, ...] = (
+    Refusal(
+        "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities",
+        lambda f: f.infinite_score is not None and _is_probability(f.parameters),
+        "base_score={infinite_score!r}: expected 0 < base_score < 1 for objective={objective!r}",
+        "give a probability, or leave it out",
+    ),
+    Refusal(
+        "`base_score` of 0 or less for a loss with a logarithmic link",
+        lambda f: f.infinite_score is not None and not _is_probability(f.parameters),
+        "base_score={infinite_score!r}: expected base_score > 0 for objective={objective!r}",
+        "give a mean above 0, or leave it out",
+    ),
+    Refusal(
+        '`subsample` with `sampling_method="goss"`',
+        _of(lambda p: p.sampling_method == "goss" and p.subsample != 1),
+        "subsample={subsample!r}: expected 1 for sampling_method='goss'",
+        "give top_rate and other_rate",
+    ),
+    Refusal(
+        '`top_rate` and `other_rate` of 1 or more together, with `sampling_method="goss"`',
+        _of(
+            lambda p: p.sampling_method == "goss" and not 0 < p.top_rate + p.other_rate < 1
+        ),
+        "top_rate={top_rate!r}: expected top_rate + other_rate below 1, other_rate is "
+        "{other_rate!r}",
+        "lower one of them",
+    ),
+    Refusal(
+        '`max_bin` with `tree_method="exact"`',
+        _of(lambda p: p.tree_method == "exact" and p.max_bin != _DEFAULT_BINS),
+        "max_bin={max_bin}: expected its default for tree_method='exact', which has a bin for "
+        "every distinct value",
+        "leave it out, or use tree_method='hist'",
+    ),
+    Refusal(
+        '`proposal` without `tree_method="approx"`',
+        _of(lambda p: p.proposal is not None and p.tree_method != "approx"),
+        "proposal={proposal!r}: expected None for tree_method={tree_method!r}",
+        "leave it out, or use tree_method='approx'",
+    ),
+    Refusal(
+        '`max_bin_exact=False` without `tree_method="hist"`',
+        _of(lambda p: not p.max_bin_exact and p.search != "hist"),
+        "max_bin_exact=False: expected True for tree_method={tree_method!r}, whose quantiles are "
+        "always exact",
+        "leave it out, or use tree_method='hist'",
+    ),
+    Refusal(
+        'A `page` of codes without `tree_method="hist"`',
+        _of(lambda p: p.search != "hist" and p.page not in ("auto", "sorted")),
+        "page={page!r}: expected 'auto' or 'sorted' for tree_method={tree_method!r}, which has no "
+        "pages of codes",
+        "leave it out, or use tree_method='hist'",
+    ),
+    Refusal(
+        '`max_leaves` with `grow_policy="symmetric"`',
+        _of(lambda p: p.symmetric_trees and p.max_leaves > 0),
+        "max_leaves={max_leaves}: expected 0 for grow_policy='symmetric', whose trees have "
+        "2^depth leaves",
+        "leave it out and give max_depth",
+    ),
+    Refusal(
+        '`max_depth=0` with `grow_policy="symmetric"`',
+        _of(lambda p: p.symmetric_trees and p.max_depth == 0),
+        f"max_depth=0 (no limit): expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
+        "trees have 2^max_depth leaves",
+        "give another depth",
+    ),
+    Refusal(
+        f'`max_depth` above {DEEPEST_TABLE} with `grow_policy="symmetric"`',
+        _of(lambda p: p.symmetric_trees and p.max_depth > DEEPEST_TABLE),
+        f"max_depth={{max_depth}}: expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
+        "trees have 2^max_depth leaves",
+        "give another depth",
+    ),
+    Refusal(
+        '`grow_policy="symmetric"` without `tree_method="hist"`',
+        _of(lambda p: p.symmetric_trees and p.search != "hist"),
+        "tree_method={tree_method!r}: expected 'hist' for grow_policy='symmetric'",
+        "leave it out",
+    ),
+    Refusal(
+        "A loss of classes without `num_class`",
+        _of(lambda p: p.objective in MULTICLASS and p.num_class <= 1),
+        "num_class={num_class}: expected 2 or more for objective={objective!r}",
+        "give the number of classes",
+    ),
+    Refusal(
+        "`num_class` for another loss",
+        _of(lambda p: p.objective not in MULTICLASS and p.num_class > 1),
+        "num_class={num_class}: expected 0, or objective='multi:softprob' for "
+        "objective={objective!r}",
+        "give the number of classes",
+    ),
+    Refusal(
+        "`scale_pos_weight` for a loss of other than two classes",
+        _of(lambda p: p.scale_pos_weight != 1 and not _weighs_classes(p)),
+        "scale_pos_weight={scale_pos_weight!r}: expected 1 for objective={objective!r}",
+        "give row weights instead",
+    ),
+)  # fmt: skip
+
+_ORDERED = ", or leave out boosting_type='ordered'"
+_SINGLE_ROWS = (
+    "expected a loss whose gradients depend on each row's own label and margin, such as "
+    "'reg:squarederror', 'binary:logistic' or 'multi:softprob', for ordered boosting"
+)
+
+
+def _is_ordered(facts: FitFacts) -> bool:
+    return facts.parameters.boosting_type == "ordered"
+
+
+OF_DATA: tuple[Refusal, ...] = (
+    Refusal(
+        "Several labels a row, for a loss of one label",
+        lambda f: f.n_targets > 1 and f.loss.one_target,
+        "y has {n_targets} columns: expected one for objective={objective!r}",
+        "train a model for each",
+        DataError,
+    ),
+    Refusal(
+        "Several numbers in `base_score`, for a loss with one output",
+        lambda f: f.n_outputs == 1 < f.n_base_scores,
+        "base_score has {n_base_scores} numbers: expected 1 number",
+        "give as many",
+    ),
+    Refusal(
+        "Another number of numbers in `base_score` than outputs",
+        lambda f: f.n_base_scores not in (1, f.n_outputs),
+        "base_score has {n_base_scores} numbers: expected 1 or {n_outputs} numbers, one for each "
+        "output",
+        "give as many",
+    ),
+    Refusal(
+        'Statistics of categories without `tree_method="hist"`',
+        lambda f: bool(f.statistics) and f.parameters.search != "hist",
+        "tree_method={tree_method!r}: expected 'hist' or 'auto' for statistics of categories",
+        "leave it out, or leave the columns out",
+    ),
+    Refusal(
+        "Statistics of categories for a loss of times, or of the user's own",
+        lambda f: bool(f.statistics) and not f.loss.has_targets,
+        "objective={objective!r}: expected a loss whose labels are targets, for statistics of "
+        "categories",
+        "use cat_method='sets'",
+    ),
+    Refusal(
+        "Ordered boosting for a loss whose leaves take quantiles",
+        lambda f: _is_ordered(f) and f.loss.renews,
+        f"objective={{objective!r}}, whose leaves take quantiles: {_SINGLE_ROWS}",
+        f"change it{_ORDERED}",
+    ),
+    Refusal(
+        "Ordered boosting for a loss with kernels of its own, or of the user's own",
+        lambda f: _is_ordered(f) and f.loss.own_kernels,
+        f"objective={{objective!r}}, with kernels of its own: {_SINGLE_ROWS}",
+        f"change it{_ORDERED}",
+    ),
+    Refusal(
+        "Ordered boosting of forests",
+        lambda f: _is_ordered(f) and f.parameters.num_parallel_tree > 1,
+        "num_parallel_tree={num_parallel_tree}: expected 1 for ordered boosting",
+        f"change it{_ORDERED}",
+    ),
+    Refusal(
+        f"Ordered boosting of more than {MOST_MARGINS} margins",
+        lambda f: _is_ordered(f) and f.n_margins > MOST_MARGINS,
+        "X has {n_rows} rows, which have {n_margins} margins in {n_orders} orders: expected "
+        f"{MOST_MARGINS} at most for ordered boosting",
+        f"lower permutation_count{_ORDERED}",
+        DataError,
+    ),
+    Refusal(
+        'Rows in batches with `tree_method="approx"`',
+        lambda f: f.in_batches and f.parameters.search == "approx",
+        "tree_method={tree_method!r}: expected 'hist' for rows in batches, since it sorts all "
+        "values at once",
+        "leave it out, or give Dataset an array",
+    ),
+    Refusal(
+        "Rows in batches with statistics of categories",
+        lambda f: f.in_batches and bool(f.statistics),
+        "cat_method={cat_method!r}: expected 'sets' for rows in batches, as "
+        "{statistics[0].shown} of {statistics[0].n_levels} levels would become statistics of all "
+        "rows",
+        "give cat_method='sets'",
+    ),
+    Refusal(
+        "`monotone_constraints` of a categorical column",
+        lambda f: f.monotone is not None,
+        "monotone_constraints constrains {monotone.shown}: expected columns of numbers, as levels "
+        "have no order",
+        "leave it out",
+    ),
+    Refusal(
+        f"Sets of more than {MOST_LEVELS} levels, for a loss that statistics can count",
+        lambda f: f.most_levels is not None and f.loss.has_targets,
+        f"{{most_levels.shown}} has {{most_levels.n_levels}} levels: expected {MOST_LEVELS} at "
+        "most in a categorical column that is split by sets of levels",
+        "leave out cat_method='sets'",
+        DataError,
+    ),
+    Refusal(
+        f"Sets of more than {MOST_LEVELS} levels, for a loss of times or of the user's own",
+        lambda f: f.most_levels is not None and not f.loss.has_targets,
+        f"{{most_levels.shown}} has {{most_levels.n_levels}} levels: expected {MOST_LEVELS} at "
+        "most in a categorical column that is split by sets of levels",
+        "merge rare levels",
+        DataError,
+    ),
+    Refusal(
+        "A sparse evaluation set where sets of categories are split",
+        lambda f: bool(f.sets) and bool(f.sparse_evals),
+        "evals: {sparse_evals[0]!r} is sparse: expected dense rows where X has categorical columns",
+        "convert it by X.toarray(), with NaN for missing values",
+        DataError,
+    ),
+    Refusal(
+        'Sets of categories without `tree_method="hist"`',
+        lambda f: bool(f.sets) and f.parameters.search != "hist",
+        "tree_method={tree_method!r}: expected 'hist' where X has categorical columns",
+        "leave it out",
+    ),
+    Refusal(
+        'Sets of categories with `page="tiled"`',
+        lambda f: bool(f.sets) and f.parameters.page == "tiled",
+        "page='tiled': expected 'auto' or 'dense' where X has categorical columns",
+        "leave it out",
+    ),
+    Refusal(
+        '`page="sorted"` of dense data with `tree_method="hist"`',
+        lambda f: (
+            f.parameters.page == "sorted"
+            and f.parameters.search == "hist"
+            and not (f.sparse or f.in_team or f.statistics)
+        ),
+        "page='sorted': expected a sparse matrix, or tree_method='exact' or 'approx'",
+        "use 'dense' or 'tiled'",
+    ),
+)  # fmt: skip
+
+
+def _streamed(name: str, when: Callable[[FitFacts], bool], reason: str, way_out: str) -> Refusal:
+    """Return a row about pages that are to take turns in a fit that ``stays_resident``."""
+    return Refusal(
+        f'`page="streamed"` {name}',
+        lambda facts: facts.parameters.page == "streamed" and when(facts),
+        "page='streamed': expected a fit whose pages can take turns on the device, but " + reason,
+        f"{way_out}, or leave out page=",
+    )
+
+
+OF_PAGES: tuple[Refusal, ...] = (
+    _streamed(
+        "of a sparse matrix",
+        lambda f: f.sparse,
+        "X is sparse, and its columns are not cut into pages of rows",
+        "give a dense matrix",
+    ),
+    _streamed(
+        "with ordered boosting",
+        _is_ordered,
+        "boosting_type='ordered' gathers rows in another order",
+        "use 'plain'",
+    ),
+    _streamed(
+        "with statistics of categories",
+        lambda f: bool(f.statistics),
+        "cat_method='statistics' counts rows of all pages in every round",
+        "use 'sets'",
+    ),
+    _streamed(
+        "for a loss that looks at several rows",
+        lambda f: not f.loss.takes_pages,
+        "objective={objective!r} has kernels that look at all rows",
+        "use a loss of single rows",
+    ),
+)
+
+
+OF_MODELS: tuple[Refusal, ...] = (
+    Refusal(
+        "Statistics of categories for a model that is continued",
+        lambda f: f.model is not None and bool(f.statistics),
+        "model: expected none to continue with statistics of categories, since its trees have "
+        "statistics of other data",
+        "train a new model, or use cat_method='sets'",
+    ),
+    Refusal(
+        "Ordered boosting of a model that is continued",
+        lambda f: f.model is not None and _is_ordered(f),
+        "model: expected none to continue with ordered boosting, since a model does not keep the "
+        "ones that learnt from parts of its rows",
+        f"train a new one{_ORDERED}",
+    ),
+    Refusal(
+        "A model to continue that has statistics of categories",
+        lambda f: f.model is not None and f.model.has_statistics,
+        "model: the one to continue has statistics of categories, which are those of its own "
+        "training rows: expected a model without",
+        "train a new one, or give cat_method='sets' to the first training too",
+    ),
+    Refusal(
+        "A model to continue of another loss",
+        lambda f: f.model is not None and f.model.shown_loss != f.model.asked_loss,
+        "objective={model.asked_loss}: the model to continue was trained for {model.shown_loss}",
+        "give the same objective and the same parameters of it",
+    ),
+    Refusal(
+        "A model to continue with another `base_score`",
+        lambda f: f.starts_elsewhere,
+        "base_score={base_score}: the model to continue starts at {model.base_score}",
+        "leave it out",
+    ),
+    Refusal(
+        "A model to continue with another number of outputs",
+        lambda f: f.model is not None and f.model.n_outputs != f.n_outputs,
+        "y has {n_outputs} targets or classes: the model to continue has {model.n_outputs}",
+        "give labels of as many",
+        DataError,
+    ),
+    Refusal(
+        "A model to continue with rounds of another number of trees",
+        lambda f: f.model is not None and f.model.n_parallel != f.parameters.num_parallel_tree,
+        "num_parallel_tree={num_parallel_tree}: the model to continue has rounds of "
+        "{model.n_parallel}",
+        "give the same",
+    ),
+    Refusal(
+        "`lambdarank_unbiased` for a model that is continued, or training that is resumed",
+        lambda f: (
+            (f.resumed or (f.model is not None and f.model.has_trees))
+            and f.parameters.lambdarank_unbiased
+            and f.parameters.objective.startswith("rank:")
+        ),
+        "lambdarank_unbiased=True: trees cannot be added to a model, as files do not store the "
+        "bias of positions",
+        "train all rounds at once",
+    ),
+)
+
+_TOGETHER = "where several devices train together"
+
+OF_TEAMS: tuple[Refusal, ...] = (
+    Refusal(
+        "Sparse data on several devices",
+        lambda f: f.in_team and f.sparse,
+        f"sparse data: expected dense data and tree_method='hist' or 'exact' {_TOGETHER}",
+        "train on one device",
+    ),
+    Refusal(
+        '`tree_method="approx"` on several devices',
+        lambda f: f.in_team and f.parameters.search == "approx",
+        "tree_method={tree_method!r}: expected dense data and tree_method='hist' or 'exact' "
+        + _TOGETHER,
+        "train on one device",
+    ),
+    Refusal(
+        "Statistics of categories on several devices",
+        lambda f: f.in_team and bool(f.statistics),
+        f"cat_method={{cat_method!r}}: expected no statistics of categories {_TOGETHER}",
+        "use cat_method='sets', or train on one device",
+    ),
+    Refusal(
+        "Ordered boosting on several devices",
+        lambda f: f.in_team and _is_ordered(f),
+        f"boosting_type='ordered': expected 'plain' {_TOGETHER}",
+        "train on one device",
+    ),
+    Refusal(
+        "A `DeviceObjective` on several devices",
+        lambda f: f.in_team and f.loss.fills_device_arrays,
+        f"objective={{loss.name}}: expected no function of device arrays {_TOGETHER}",
+        "write a KernelObjective, or train on one device",
+    ),
+    Refusal(
+        "A loss that is a function, in several processes",
+        lambda f: f.in_hosts and f.loss.fills_host_arrays,
+        "objective={loss.name}: expected a loss of this library, or kernel code, as no member of "
+        "the team has all rows",
+        "write a KernelObjective",
+    ),
+    Refusal(
+        "`profile=True` in several processes",
+        lambda f: f.in_hosts and f.profile,
+        "profile=True: expected False with communicator=, since a profile is of one device",
+        "profile a fit of one process",
+    ),
+    Refusal(
+        "`profile=True` on several devices of one process",
+        lambda f: f.n_devices > 1 and f.profile,
+        "profile=True: expected False with device={device!r}, since a profile is of one device",
+        "name one device",
+    ),
+)
+
+#: The whole table. Its first row that is true gives the error.
+REFUSED: tuple[Refusal, ...] = (*OF_PARAMETERS, *OF_DATA, *OF_PAGES, *OF_MODELS, *OF_TEAMS)

@@ -1,0 +1,170 @@
+"""The values of all training parameters, and what follows from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pyopencl_gbdt.model.ensemble import Score, each
+from pyopencl_gbdt.numerics.portable_math import as_margin
+
+
+@dataclass(frozen=True)
+class ParameterValues:
+    """One typed attribute for each entry of ``TABLE``, in the same order; not checked.
+
+    ``Parameters`` are the checked ones.
+    """
+
+    objective: str
+    n_estimators: int
+    learning_rate: float
+    num_parallel_tree: int
+    max_depth: int
+    max_leaves: int
+    grow_policy: str
+    boosting_type: str
+    tree_method: str
+    max_bin: int
+    proposal: str | None
+    max_bin_exact: bool
+    reg_lambda: float
+    reg_alpha: float
+    gamma: float
+    min_child_weight: float
+    max_delta_step: float
+    subsample: float
+    sampling_method: str
+    top_rate: float
+    other_rate: float
+    colsample_bytree: float
+    colsample_bylevel: float
+    colsample_bynode: float
+    monotone_constraints: str
+    interaction_constraints: str
+    cat_method: str
+    permutation_count: int
+    max_ctr_complexity: int
+    has_time: bool
+    target_border_count: int
+    ctr_priors: float | tuple[float, ...] | None
+    ctr_prior_weight: int
+    max_cat_to_onehot: int
+    max_cat_threshold: int
+    cat_smooth: float
+    cat_l2: float
+    min_data_per_group: int
+    base_score: float | tuple[float, ...] | None
+    scale_pos_weight: float
+    huber_slope: float
+    tweedie_variance_power: float
+    huber_alpha: float
+    fair_c: float
+    aft_loss_distribution: str
+    aft_loss_distribution_scale: float
+    quantile_alpha: float | tuple[float, ...]
+    num_class: int
+    lambdarank_pair_method: str
+    lambdarank_num_pair_per_sample: int | None
+    lambdarank_normalization: bool
+    lambdarank_score_normalization: bool
+    lambdarank_unbiased: bool
+    lambdarank_bias_norm: float
+    ndcg_exp_gain: bool
+    device: str
+    histogram: str
+    page: str
+    device_memory: int | None
+    cache_dir: str | None
+    work_group_size: int
+    verbosity: int
+    random_state: int
+
+    def starting_scores(self, n_outputs: int) -> Score | None:
+        """Return ``base_score`` or None; a tuple if there are several outputs.
+
+        If it has several numbers, there is one for each output.
+        """
+        if self.base_score is None:
+            return None
+        scores = as_margin(np.array(each(self.base_score), np.float32))
+        given = tuple(float(score) for score in scores)
+        if n_outputs == 1:
+            return given[0]
+        return given if len(given) > 1 else given * n_outputs
+
+    @property
+    def search(self) -> Literal["hist", "exact", "approx"]:
+        """How splits are found."""
+        if self.tree_method == "approx":
+            return "approx"
+        return "exact" if self.tree_method == "exact" else "hist"
+
+    @property
+    def page_kind(self) -> str:
+        """How codes lie on the device; a histogram variant chosen by name is one of dense codes."""
+        return "dense" if self.page == "auto" and self.histogram != "auto" else self.page
+
+    def most_leaves(self, n_rows: int) -> int:
+        """Return the leaves that a tree can have with so many rows."""
+        most = n_rows if self.max_leaves <= 0 else min(n_rows, self.max_leaves)
+        return most if self.max_depth <= 0 else min(most, 1 << self.max_depth)
+
+    @property
+    def leaf_wise(self) -> bool:
+        """Whether trees grow leaf by leaf: only with a limit of leaves does the order matter."""
+        return self.grow_policy == "lossguide" and self.max_leaves > 0
+
+    @property
+    def symmetric_trees(self) -> bool:
+        """Whether all nodes of a level share a split."""
+        return self.grow_policy == "symmetric"
+
+    @property
+    def cache_folders(self) -> list[str]:
+        """Where pages of codes are kept on disk; empty if they are kept in the host's memory."""
+        return [] if self.cache_dir is None else list(json.loads(self.cache_dir))
+
+    @property
+    def n_orders(self) -> int:
+        """Orders of the rows, for statistics of categories and for ordered boosting."""
+        return 1 if self.has_time else self.permutation_count
+
+    @property
+    def samples_rows(self) -> bool:
+        """Whether each tree is trained on a sample of the rows."""
+        return self.sampling_method == "goss" or self.subsample < 1
+
+    @property
+    def keep_below(self) -> np.uint32:
+        """Uniform sampling keeps a row if its 32-bit random number is below this."""
+        most: np.uint32 = np.uint32(min(int(self.subsample * 2.0**32), 2**32 - 1))
+        return most
+
+    @property
+    def root_lambda(self) -> np.float32:
+        """The factor of the squared Hessian in a row's sampling importance."""
+        root: np.float32 = np.float32(math.sqrt(min(self.reg_lambda, 1e12)))
+        return root
+
+    @property
+    def rounds_of_all_rows(self) -> int:
+        """Rounds before GOSS starts to sample: 1 / learning_rate, as in LightGBM."""
+        return int(min(1.0 / max(self.learning_rate, 2.0**-31), 2.0**31))
+
+    @property
+    def samples_columns(self) -> bool:
+        """Whether trees, levels or nodes use a sample of the features."""
+        return min(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode) < 1
+
+    def column_counts(self, n_features: int) -> tuple[int, int, int]:
+        """Return the number of features sampled for a tree, for a level and for a node."""
+        counts, n = [], n_features
+        for share in (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode):
+            n = max(1, int(np.float32(share) * np.float32(n)))
+            counts.append(n)
+        return counts[0], counts[1], counts[2]

@@ -1,0 +1,248 @@
+"""A training for each row of ``REFUSED``, which that row refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.categories.parts import Part
+from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
+from pyopencl_gbdt.model import Ensemble
+from tests.refusals.options import MANY, OPTIONS, Training
+
+_FACTS = "pyopencl_gbdt.parameters.facts"
+_TABLE = "pyopencl_gbdt.parameters.refusals"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training that is refused.
+
+    Attributes
+    ----------
+    says : str
+        How its error begins: the parameter or argument, its value, what is expected.
+    options : str
+        Names of ``OPTIONS``, separated by commas.
+    params : dict
+        Further parameters.
+    before : callable
+        Changes the model to continue.
+    limit : (str, int)
+        A constant that is lower for this training, so that few rows exceed it.
+    """
+
+    says: str
+    options: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+    before: Callable[[Ensemble, Dataset], Ensemble] = lambda model, data: model
+    limit: tuple[str, int] | None = None
+
+    def training(self) -> Training:
+        names = self.options.split(", ") if self.options else []
+        made = Training.of([OPTIONS[name] for name in names])
+        return replace(made, params={**made.params, **self.params})
+
+    def arguments(self) -> dict[str, Any]:
+        made = self.training()
+        given = made.arguments()
+        if "model" in given:
+            given["model"] = self.before(given["model"], made.data())
+        return given
+
+
+def _with_statistics(model: Ensemble, data: Dataset) -> Ensemble:
+    counts = np.ones(MANY, np.int64)
+    table = LevelTable((Part(3),), (MANY,), counts, counts[None])
+    return replace(model, statistics=Statistics(4, ("> 0.5",), ((0.5,),), (table,)))
+
+
+def _of_forests(model: Ensemble, data: Dataset) -> Ensemble:
+    return replace(model, trees=model.trees * 2, n_parallel=2)
+
+
+def _of_two_outputs(model: Ensemble, data: Dataset) -> Ensemble:
+    scores = {"base_score": (0.5, 0.5), "base_margin": (0.5, 0.5)}
+    return replace(model, trees=model.trees * 2, n_outputs=2, **scores)
+
+
+_ORDERED_LOSS = "expected a loss whose gradients depend on each row's own label"
+_TOGETHER = "where several devices train together"
+#: In the order of the table, by the names of its rows.
+CASES: dict[str, Case] = {
+    "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities": Case(
+        "base_score=1.5: expected 0 < base_score < 1", "logistic", {"base_score": 1.5}
+    ),
+    "`base_score` of 0 or less for a loss with a logarithmic link": Case(
+        "base_score=-1.0: expected base_score > 0", "gamma", {"base_score": -1}
+    ),
+    '`subsample` with `sampling_method="goss"`': Case(
+        "subsample=0.5: expected 1", "goss, subsample"
+    ),
+    '`top_rate` and `other_rate` of 1 or more together, with `sampling_method="goss"`': Case(
+        "top_rate=0.9: expected top_rate + other_rate below 1", "goss",
+        {"top_rate": 0.9, "other_rate": 0.2},
+    ),
+    '`max_bin` with `tree_method="exact"`': Case("max_bin=16: expected", "exact, few bins"),
+    '`proposal` without `tree_method="approx"`': Case(
+        "proposal='local': expected None", "hist", {"proposal": "local"}
+    ),
+    '`max_bin_exact=False` without `tree_method="hist"`': Case(
+        "max_bin_exact=False: expected True", "approximate quantiles, approx"
+    ),
+    'A `page` of codes without `tree_method="hist"`': Case(
+        "page='streamed': expected 'auto' or 'sorted'", "exact, streamed"
+    ),
+    '`max_leaves` with `grow_policy="symmetric"`': Case(
+        "max_leaves=5: expected 0", "symmetric, few leaves"
+    ),
+    '`max_depth=0` with `grow_policy="symmetric"`': Case(
+        "max_depth=0 (no limit): expected 1..16", "symmetric, any depth"
+    ),
+    '`max_depth` above 16 with `grow_policy="symmetric"`': Case(
+        "max_depth=17: expected 1..16", "symmetric", {"max_depth": 17}
+    ),
+    '`grow_policy="symmetric"` without `tree_method="hist"`': Case(
+        "tree_method='approx': expected 'hist'", "symmetric, approx"
+    ),
+    "A loss of classes without `num_class`": Case(
+        "num_class=0: expected 2 or more", params={"objective": "multi:softprob"}
+    ),
+    "`num_class` for another loss": Case(
+        "num_class=3: expected 0, or objective='multi:softprob'", params={"num_class": 3}
+    ),
+    "`scale_pos_weight` for a loss of other than two classes": Case(
+        "scale_pos_weight=2.0: expected 1", params={"scale_pos_weight": 2}
+    ),
+    "Several labels a row, for a loss of one label": Case(
+        "y has 2 columns: expected one", "two targets, ranking"
+    ),
+    "Several numbers in `base_score`, for a loss with one output": Case(
+        "base_score has 2 numbers: expected 1 number", params={"base_score": [1, 2]}
+    ),
+    "Another number of numbers in `base_score` than outputs": Case(
+        "base_score has 3 numbers: expected 1 or 2 numbers", "softprob",
+        {"base_score": [0.2, 0.3, 0.5]},
+    ),
+    'Statistics of categories without `tree_method="hist"`': Case(
+        "tree_method='approx': expected 'hist' or 'auto'", "approx, many levels"
+    ),
+    "Statistics of categories for a loss of times, or of the user's own": Case(
+        "objective='survival:cox': expected a loss whose labels are targets",
+        "cox, categories, statistics",
+    ),
+    "Ordered boosting for a loss whose leaves take quantiles": Case(
+        f"objective='reg:absoluteerror', whose leaves take quantiles: {_ORDERED_LOSS}",
+        "ordered, absolute",
+    ),
+    "Ordered boosting for a loss with kernels of its own, or of the user's own": Case(
+        f"objective='custom', with kernels of its own: {_ORDERED_LOSS}", "ordered, function"
+    ),
+    "Ordered boosting of forests": Case("num_parallel_tree=2: expected 1", "ordered, forest"),
+    "Ordered boosting of more than 4294967295 margins": Case(
+        "X has 40 rows, which have 40 margins in 2 orders: expected", "ordered",
+        limit=(f"{_TABLE}.MOST_MARGINS", 39),
+    ),
+    'Rows in batches with `tree_method="approx"`': Case(
+        "tree_method='approx': expected 'hist' for rows in batches", "batches, approx"
+    ),
+    "Rows in batches with statistics of categories": Case(
+        "cat_method='auto': expected 'sets' for rows in batches, as column 3 of 20 levels",
+        "batches, many levels",
+    ),
+    "`monotone_constraints` of a categorical column": Case(
+        "monotone_constraints constrains column 3: expected columns of numbers",
+        "monotone category, categories",
+    ),
+    "Sets of more than 65535 levels, for a loss that statistics can count": Case(
+        "column 3 has 20 levels: expected 65535 at most", "sets, many levels",
+        limit=(f"{_FACTS}.MOST_LEVELS", 19),
+    ),
+    "Sets of more than 65535 levels, for a loss of times or of the user's own": Case(
+        "column 3 has 20 levels: expected 65535 at most", "aft, many levels",
+        limit=(f"{_FACTS}.MOST_LEVELS", 19),
+    ),
+    "A sparse evaluation set where sets of categories are split": Case(
+        "evals: 'sparse' is sparse: expected dense rows", "categories, sparse evaluated"
+    ),
+    'Sets of categories without `tree_method="hist"`': Case(
+        "tree_method='exact': expected 'hist' where X has categorical", "exact, categories"
+    ),
+    'Sets of categories with `page="tiled"`': Case(
+        "page='tiled': expected 'auto' or 'dense'", "tiled, categories"
+    ),
+    '`page="sorted"` of dense data with `tree_method="hist"`': Case(
+        "page='sorted': expected a sparse matrix, or tree_method='exact'", "sorted"
+    ),
+    '`page="streamed"` of a sparse matrix': Case(
+        "page='streamed': expected a fit whose pages can take turns on the device, but X is",
+        "streamed, sparse",
+    ),
+    '`page="streamed"` with ordered boosting': Case(
+        "page='streamed': expected a fit whose pages can take turns", "streamed, ordered"
+    ),
+    '`page="streamed"` with statistics of categories': Case(
+        "page='streamed': expected a fit whose pages can take turns", "streamed, many levels"
+    ),
+    '`page="streamed"` for a loss that looks at several rows': Case(
+        "page='streamed': expected a fit whose pages can take turns", "streamed, cox"
+    ),
+    "Statistics of categories for a model that is continued": Case(
+        "model: expected none to continue with statistics", "statistics, many levels, continued"
+    ),
+    "Ordered boosting of a model that is continued": Case(
+        "model: expected none to continue with ordered boosting", "ordered, continued"
+    ),
+    "A model to continue that has statistics of categories": Case(
+        "model: the one to continue has statistics of categories", "many levels, continued",
+        before=_with_statistics,
+    ),
+    "A model to continue of another loss": Case(
+        "objective=binary:logistic: the model to continue was trained for huber",
+        "logistic, continued", before=lambda model, data: replace(model, objective="huber"),
+    ),
+    "A model to continue with another `base_score`": Case(
+        "base_score=0.25: the model to continue starts at 0.5", "base score, continued",
+        before=lambda model, data: replace(model, base_score=0.5),
+    ),
+    "A model to continue with another number of outputs": Case(
+        "y has 1 targets or classes: the model to continue has 2", "continued",
+        before=_of_two_outputs,
+    ),
+    "A model to continue with rounds of another number of trees": Case(
+        "num_parallel_tree=1: the model to continue has rounds of 2", "continued",
+        before=_of_forests,
+    ),
+    "`lambdarank_unbiased` for a model that is continued, or training that is resumed": Case(
+        "lambdarank_unbiased=True: trees cannot be added to a model", "clicks, continued"
+    ),
+    "Sparse data on several devices": Case(
+        "sparse data: expected dense data and tree_method='hist'", "devices, sparse"
+    ),
+    '`tree_method="approx"` on several devices': Case(
+        "tree_method='approx': expected dense data and tree_method='hist'", "hosts, approx"
+    ),
+    "Statistics of categories on several devices": Case(
+        "cat_method='auto': expected no statistics", "devices, many levels"
+    ),
+    "Ordered boosting on several devices": Case(
+        f"boosting_type='ordered': expected 'plain' {_TOGETHER}", "devices, ordered"
+    ),
+    "A `DeviceObjective` on several devices": Case(
+        "objective=filled: expected no function of device arrays", "devices, device function"
+    ),
+    "A loss that is a function, in several processes": Case(
+        "objective=half_squares: expected a loss of this library, or kernel code",
+        "hosts, function",
+    ),
+    "`profile=True` in several processes": Case(
+        "profile=True: expected False with communicator=", "hosts, profile"
+    ),
+    "`profile=True` on several devices of one process": Case(
+        "profile=True: expected False with device=", "devices, profile"
+    ),
+}  # fmt: skip

@@ -1,0 +1,143 @@
+"""The table of refusals: its rows raise before a device is used; what is no row trains."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from pyopencl_gbdt import train
+from pyopencl_gbdt.device import DeviceArray, selection
+from pyopencl_gbdt.errors import GBDTError
+from pyopencl_gbdt.parameters import refusals
+from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.refusals import OF_PARAMETERS, REFUSED, refusal_of
+from pyopencl_gbdt.training.preparing import prepare
+from tests.refusals.cases import CASES
+from tests.refusals.options import OPTIONS, Training, pairs
+from tests.test_hosts import members
+
+#: Pairs of options that train: '+' for a pair of the line's option with that of an earlier line,
+#: '-' if it is refused, '.' if it contradicts itself. The last sign is that of the option alone.
+TRAINED = Path(__file__).with_name("trained_pairs.txt")
+N_SAMPLED, SEED = 100, 4
+
+
+@pytest.fixture(autouse=True)
+def _devices_may_be_named_twice(monkeypatch):
+    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+
+
+def outcome(training, arguments):
+    """Return the model of a training, or its error."""
+
+    def work(team=None, rank=0):
+        more = {} if team is None else {"communicator": team}
+        try:
+            return train(training.params, training.data(), **arguments, **more)
+        except Exception as error:
+            return error
+
+    return members(1, work)[0] if training.in_hosts else work()
+
+
+def no_arrays(*arguments, **named):
+    raise AssertionError("an array is allocated on a device")
+
+
+def test_each_row_has_a_case():
+    names = [row.name for row in REFUSED]
+    assert list(CASES) == names
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
+def test_a_row_raises_before_anything_is_allocated(row, monkeypatch):
+    case = CASES[row.name]
+    arguments = case.arguments()
+    monkeypatch.setattr(DeviceArray, "__init__", no_arrays)
+    if case.limit is not None:
+        monkeypatch.setattr(*case.limit)
+    error = outcome(case.training(), arguments)
+    assert isinstance(error, row.error), error
+    assert error.refusal == row.name
+    text = str(error)
+    assert text.startswith(case.says)
+    assert text.partition("; ")[2] == row.way_out.format_map({"device": ""})
+    assert not re.search(r"[{}]", text)
+
+
+def test_the_double_fails_where_a_training_allocates(monkeypatch):
+    monkeypatch.setattr(DeviceArray, "__init__", no_arrays)
+    with pytest.raises(AssertionError, match="an array is allocated"):
+        raise outcome(Training.of([]), {})
+
+
+def test_defaults_are_refused_by_no_row():
+    assert refusal_of(FitFacts(Parameters.from_dict({}))) is None
+
+
+def test_parameters_alone_are_refused_by_their_rows():
+    for row in OF_PARAMETERS:
+        training = CASES[row.name].training()
+        with pytest.raises(row.error) as error:
+            Parameters.from_dict(training.params)
+        assert error.value.refusal == row.name
+
+
+def is_prepared(names):
+    """Tell whether all checks let a training pass that come before a device is opened."""
+    training = Training.of([OPTIONS[name] for name in names])
+    given = training.arguments()
+    try:
+        prepare(
+            training.params, training.data(), given.get("evals"), None, given.get("model"),
+            is_part=training.in_hosts, profile=given.get("profile", False),
+        )  # fmt: skip
+    except GBDTError:
+        return False
+    return True
+
+
+def known():
+    """Return what TRAINED says of each pair, and of each option as a pair with itself."""
+    found = {}
+    for line, name in zip(TRAINED.read_text().splitlines(), OPTIONS, strict=True):
+        signs, _, written = line.partition(" ")
+        assert written == name
+        found |= {(name, other): sign for other, sign in zip(OPTIONS, signs, strict=False)}
+    return found
+
+
+def test_what_trained_is_refused_by_no_row():
+    """A combination that trains cannot become a row; one that was refused may train later."""
+    trained = {pair for pair, sign in known().items() if sign == "+"}
+    assert len(trained) > 1200
+    assert {pair for pair in trained if not is_prepared(pair)} == set()
+
+
+def test_a_row_for_what_trains_is_found(monkeypatch):
+    row = refusals.Refusal(
+        "forests of a sample", lambda f: f.parameters.num_parallel_tree > 1, "no", "no"
+    )
+    monkeypatch.setattr(refusals, "REFUSED", (*REFUSED, row))
+    assert not is_prepared(["forest", "subsample"])
+
+
+def sampled():
+    """Return some pairs that no row refuses, drawn from a seed."""
+    trained = [pair for pair in pairs() if known()[pair] == "+"]
+    return random.Random(SEED).sample(trained, N_SAMPLED)
+
+
+@pytest.mark.few(6)
+@pytest.mark.parametrize("names", sampled(), ids=" and ".join)
+def test_what_is_no_row_trains(names):
+    training = Training.of([OPTIONS[name] for name in names])
+    model = outcome(training, training.arguments())
+    if isinstance(model, Exception):
+        raise model
+    assert model.ensemble.n_rounds == 2 + ("continued" in names)
