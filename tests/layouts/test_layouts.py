@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.objectives import OBJECTIVES
 from tests.conftest import TEST_DEVICE
 from tests.layouts import run as running
@@ -69,17 +68,23 @@ def failing(recipe, device, rng):
 
 
 def refusing(recipe, device, rng):
-    raise ParameterError("page='tiled': expected 'dense'")
+    return trained(recipe, device, page="sorted")
+
+
+def misspelt(recipe, device, rng):
+    return trained(recipe, device, page="dens")
 
 
 def test_another_model_and_a_foreign_error_are_problems():
     told = []
-    ways = {"other": one_round_more, "failing": failing, "refusing": refusing}
+    ways = {"other": one_round_more, "failing": failing, "refusing": refusing,
+            "misspelt": misspelt}  # fmt: skip
     outcome = run([recipe(0, 13)], ways, TEST_DEVICE, told.append)
     assert told == outcome.problems
-    first, second = told
+    first, second, third = told
     assert first.startswith("--seed 0 --first 13 --count 1 --way 'other'\n    another model")
     assert "ValueError('shapes differ')" in second
+    assert "page='dens': expected" in third
     assert outcome.in_way == {"other": 1}
     assert outcome.refused_in_way == {"refusing": 1}
 
