@@ -146,18 +146,21 @@ def metric_kinds() -> str:
 
 def refusals() -> str:
     """Return the combinations that are refused, with their messages."""
+    from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
     from pyopencl_gbdt.parameters import refusals as table_of
+    from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
 
     def plain(text: str) -> str:
         """Return a message with `...` where it shows what was given."""
         return "`" + re.sub(r"\{[^}]*\}", "...", text) + "`"
 
     parts = {
-        "Parameters": table_of.OF_PARAMETERS,
+        "Parameters": OF_PARAMETERS,
         "Data and losses": table_of.OF_DATA,
         "Pages that take turns": table_of.OF_PAGES,
         "Models that are continued": table_of.OF_MODELS,
         "Several devices and processes": table_of.OF_TEAMS,
+        "Estimators": OF_ESTIMATORS,
     }
     return "\n\n".join(
         f"## {title}\n\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import dask
 import distributed
@@ -32,6 +32,7 @@ class OnDask(Base):
     """
 
     _client: distributed.Client | None = None
+    _own_facts: ClassVar[dict[str, Any]] = {"on_dask": True}
 
     @property
     def client(self) -> distributed.Client | None:
@@ -102,8 +103,6 @@ class OnDask(Base):
             The estimator is unchanged.
         """
         self._check_own()
-        if self.warm_start:
-            raise ParameterError("warm_start=True: expected False on Dask; train a new model")
         client = self.client if client is None else client
         try:
             label = self._encoded(y, client, first=True)
@@ -184,14 +183,6 @@ class DaskGBDTClassifier(OnDask, GBDTClassifier):
     The classes are those of all partitions. There are no multilabel targets and no
     ``class_weight``.
     """
-
-    def _check_own(self) -> None:
-        super()._check_own()
-        if self.class_weight is not None:
-            raise ParameterError(
-                f"class_weight={self.class_weight!r}: expected None on Dask; give sample_weight "
-                "to fit"
-            )
 
     def _encoded(self, y: Any, client: distributed.Client | None, *, first: bool = False) -> Any:
         if not dask.is_dask_collection(y) or y.ndim != 1:

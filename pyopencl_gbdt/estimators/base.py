@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, s
 from pyopencl_gbdt.estimators.fitted import FittedModel
 from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
+from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.estimators.warm_start import joined_history, missing_rounds
 from pyopencl_gbdt.logger import tell
@@ -36,6 +37,7 @@ from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
 from pyopencl_gbdt.parameters.foreign import answer_to
 from pyopencl_gbdt.parameters.names import ROWS, check_n_jobs
+from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.training.continuing import as_ensemble
 from pyopencl_gbdt.training.train import Model, train
 
@@ -51,6 +53,7 @@ class Base(FittedModel, Parametrised):
     """The base of all estimators."""
 
     _kind = "regressor"
+    _own_facts: ClassVar[dict[str, Any]] = {}
 
     def _check_own(self) -> None:
         """Raise an error for parameters that do not suit the estimator."""
@@ -61,6 +64,20 @@ class Base(FittedModel, Parametrised):
         own = not named and custom_objective(self.objective) is not None
         if not own and (not named or answer_to("objective", self.objective)):
             ROWS["objective"].convert(self.objective)  # raises
+        self._refuse()
+
+    def _refuse(self, **known: Any) -> None:
+        """Raise an error for what does not go together, with what ``fit`` knows by now."""
+        own = custom_objective(self.objective) is not None
+        facts = EstimatorFacts(
+            type(self).__name__,
+            self._kind,
+            self.objective,
+            None if own else self._named_objective,
+            warm_start=self.warm_start,
+            class_weight=getattr(self, "class_weight", None),
+        )
+        refuse(replace(facts, **self._own_facts, **known), OF_ESTIMATORS)
 
     def _labels(self, y: Any, n_rows: int) -> F32:
         raise NotImplementedError
@@ -232,12 +249,8 @@ class Base(FittedModel, Parametrised):
                 "xgb_model and init_model are two names of one parameter; give one of them"
             )
         before = init_model if xgb_model is None else xgb_model
-        if self.warm_start and before is not None:
-            name = "init_model" if xgb_model is None else "xgb_model"
-            raise ParameterError(
-                f"{name}: expected None with warm_start=True, which continues the former fit; give "
-                f"one of them"
-            )
+        if before is not None:
+            self._refuse(model="init_model" if xgb_model is None else "xgb_model")
         if before is None:
             before = self._former()
         if before is None:

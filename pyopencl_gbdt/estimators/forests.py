@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.parameters.table import TABLE
@@ -18,6 +17,7 @@ class Forest(Base):
     """
 
     _absent = ("num_parallel_tree",)
+    _own_facts: ClassVar[dict[str, Any]] = {"is_forest": True}
 
     def __init__(
         self,
@@ -44,19 +44,11 @@ class Forest(Base):
         trees = row.convert(self.n_estimators, "n_estimators")
         return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
 
-    def _check_own(self) -> None:
-        super()._check_own()
-        for name in ("early_stopping_rounds", "callbacks"):
-            if getattr(self, name) is not None:
-                raise ParameterError(
-                    f"{name}: expected None for {type(self).__name__}, whose trees are one round; "
-                    "leave it out, or boost by another estimator with num_parallel_tree"
-                )
-        if self.warm_start:
-            raise ParameterError(
-                f"warm_start={self.warm_start!r}: expected False for {type(self).__name__}, as "
-                "each leaf has the share of one tree among n_estimators; fit anew"
-            )
+    def _refuse(self, **known: Any) -> None:
+        several = [
+            n for n in ("early_stopping_rounds", "callbacks") if getattr(self, n) is not None
+        ]
+        super()._refuse(**{"one_round": several[0] if several else "", **known})
 
 
 class GBDTRandomForestRegressor(Forest, GBDTRegressor):

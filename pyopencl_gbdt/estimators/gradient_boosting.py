@@ -18,10 +18,9 @@ from pyopencl_gbdt.data import (
     encode_labels,
     is_multilabel,
 )
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.estimators.base import Base, NotFittedEstimatorError
 from pyopencl_gbdt.estimators.class_weights import weights_of_classes
-from pyopencl_gbdt.estimators.files import BINARY as _BINARY
 from pyopencl_gbdt.estimators.files import CLASSES as _CLASSES
 from pyopencl_gbdt.estimators.files import read_classes
 from pyopencl_gbdt.estimators.misplaced import explains_arguments
@@ -29,7 +28,6 @@ from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
-from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.training.train import Model
 
 F32 = npt.NDArray[np.float32]
@@ -44,11 +42,6 @@ class GBDTRegressor(RegressorMixin, Base):  # type: ignore[misc]
     _objective = "reg:squarederror"
 
     def _labels(self, y: Any, n_rows: int) -> F32:
-        if self._named_objective in MULTICLASS:
-            raise ParameterError(
-                f"objective={self.objective!r}: expected a loss of numbers for "
-                f"{type(self).__name__}; use GBDTClassifier"
-            )
         return check_target(y, n_rows)
 
     def __sklearn_tags__(self) -> Any:
@@ -142,16 +135,6 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _check_own(self) -> None:
-        super()._check_own()
-        own = custom_objective(self.objective) is not None
-        if not own and self._named_objective not in (None, *_BINARY, *MULTICLASS):
-            raise ParameterError(
-                f"objective={self.objective!r}: expected one of "
-                f"{', '.join((*_BINARY, *MULTICLASS))}, or your own for {type(self).__name__}; use "
-                f"GBDTRegressor for other losses"
-            )
-
     def _labels(self, y: Any, n_rows: int) -> F32:
         if is_multilabel(y):
             return self._indicators(y, n_rows)
@@ -164,16 +147,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     def _indicators(self, y: Any, n_rows: int) -> F32:
         labels = check_indicators(y, n_rows)
         self._new_classes, self._new_multilabel = np.arange(labels.shape[1]), True
-        if self._named_objective in MULTICLASS:
-            raise ParameterError(
-                f"objective={self.objective!r}: expected one of {', '.join(_BINARY)} where y has "
-                f"several columns; leave it out"
-            )
-        if self.class_weight is not None:
-            raise ParameterError(
-                f"class_weight={self.class_weight!r}: expected None where y has several columns; "
-                f"give sample_weight to fit"
-            )
+        self._refuse(several_columns=True)
         return labels
 
     def _row_weight(self, labels: F32, sample_weight: Any) -> Any:
@@ -196,15 +170,11 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         params, n_classes = super()._training_parameters(), len(self._new_classes)
         if self._new_multilabel:
             return params
+        self._refuse(n_classes=n_classes)
         if self.objective is None and n_classes > 2:
             params["objective"] = "multi:softprob"
         if params["objective"] in MULTICLASS:
             params["num_class"] = max(2, n_classes)
-        elif n_classes > 2:
-            raise ParameterError(
-                f"objective={self.objective!r}: expected {' or '.join(MULTICLASS)} for the "
-                f"{n_classes} classes of y; leave it out"
-            )
         return params
 
     def _check_before(self, before: Ensemble) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.check import column_labels, take_column
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.evaluation_sets import one_each, pairs_of
 from pyopencl_gbdt.estimators.misplaced import explains_arguments
@@ -38,14 +38,6 @@ class GBDTRanker(Base):
 
     def _labels(self, y: Any, n_rows: int) -> F32:
         return check_target(y, n_rows)
-
-    def _check_own(self) -> None:
-        super()._check_own()
-        if self.objective is not None and not str(self._named_objective).startswith("rank:"):
-            raise ParameterError(
-                f"objective={self.objective!r}: expected rank:ndcg, rank:map or rank:pairwise for "
-                f"{type(self).__name__}; use GBDTRegressor for other losses"
-            )
 
     @explains_arguments
     def fit(

@@ -13,7 +13,8 @@ from typing import Any
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping, check_foreign
-from pyopencl_gbdt.parameters.refusals import OF_PARAMETERS, refuse
+from pyopencl_gbdt.parameters.refusal import refuse
+from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
 from pyopencl_gbdt.parameters.table import POISSON_DELTA_STEP, TABLE
 from pyopencl_gbdt.parameters.values import ParameterValues
 

@@ -7,212 +7,16 @@ allowed for one parameter alone stands in ``table.TABLE``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
-from pyopencl_gbdt.errors import DataError, GBDTError, ParameterError
-from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.levels import MOST_LEVELS
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.parameters.table import DEEPEST_TABLE, TABLE
-from pyopencl_gbdt.parameters.values import ParameterValues
+from pyopencl_gbdt.parameters.refusal import Refusal
+from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
 
 #: Kernels number the margins of ordered boosting by 32 bits.
 MOST_MARGINS = 2**32 - 1
-_BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
-_DEFAULT_BINS = next(row.default for row in TABLE if row.name == "max_bin")
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A combination that is refused.
-
-    Attributes
-    ----------
-    name : str
-        What is refused, for readers of the table; unique.
-    when : callable
-        Tells of ``FitFacts`` whether they are refused.
-    message : str
-        What was given and what is expected; ``{names}`` in it are those of parameters and facts.
-    way_out : str
-        What to do instead; with names too.
-    error : type
-        The class of the error.
-    """
-
-    name: str
-    when: Callable[[FitFacts], bool]
-    message: str
-    way_out: str
-    error: type[GBDTError] = ParameterError
-
-    def text(self, facts: FitFacts) -> str:
-        """Return the error's text for a training."""
-        return f"{self.message}; {self.way_out}".format_map(_Words(facts))
-
-
-class _Words(Mapping[str, Any]):
-    """Parameters and facts by their names, for ``str.format_map``."""
-
-    def __init__(self, facts: FitFacts) -> None:
-        self._facts = facts
-
-    def __getitem__(self, name: str) -> Any:
-        values = self._facts.parameters
-        return getattr(values if hasattr(values, name) else self._facts, name)
-
-    def __iter__(self) -> Any:
-        raise NotImplementedError("names are looked up one by one")
-
-    __len__ = __iter__
-
-
-def refusal_of(facts: FitFacts, rows: Sequence[Refusal] | None = None) -> Refusal | None:
-    """Return the first row that refuses a training; None if no row does."""
-    return next((row for row in (REFUSED if rows is None else rows) if row.when(facts)), None)
-
-
-def refuse(facts: FitFacts, rows: Sequence[Refusal] | None = None) -> None:
-    """Raise the error of the first row that refuses a training.
-
-    Parameters
-    ----------
-    facts : FitFacts
-    rows : sequence of Refusal or None
-        None is the whole table.
-
-    Raises
-    ------
-    ParameterError, DataError
-        With the row's name as ``refusal``.
-    """
-    row = refusal_of(facts, rows)
-    if row is not None:
-        error = row.error(row.text(facts))
-        error.refusal = row.name
-        raise error
-
-
-def _of(when: Callable[[ParameterValues], bool]) -> Callable[[FitFacts], bool]:
-    """Return a condition on facts that looks at the parameters alone."""
-    return lambda facts: when(facts.parameters)
-
-
-def _is_probability(p: ParameterValues) -> bool:
-    """Tell whether base scores of the loss are probabilities."""
-    return LINKS[p.objective].highest == 1
-
-
-def _weighs_classes(p: ParameterValues) -> bool:
-    link = LINKS[p.objective]
-    return "scale_pos_weight" in link.parameters and link.xgboost_name in _BINARY
-
-
-OF_PARAMETERS: tuple[Refusal, ...] = (
-    Refusal(
-        "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities",
-        lambda f: f.infinite_score is not None and _is_probability(f.parameters),
-        "base_score={infinite_score!r}: expected 0 < base_score < 1 for objective={objective!r}",
-        "give a probability, or leave it out",
-    ),
-    Refusal(
-        "`base_score` of 0 or less for a loss with a logarithmic link",
-        lambda f: f.infinite_score is not None and not _is_probability(f.parameters),
-        "base_score={infinite_score!r}: expected base_score > 0 for objective={objective!r}",
-        "give a mean above 0, or leave it out",
-    ),
-    Refusal(
-        '`subsample` with `sampling_method="goss"`',
-        _of(lambda p: p.sampling_method == "goss" and p.subsample != 1),
-        "subsample={subsample!r}: expected 1 for sampling_method='goss'",
-        "give top_rate and other_rate",
-    ),
-    Refusal(
-        '`top_rate` and `other_rate` of 1 or more together, with `sampling_method="goss"`',
-        _of(
-            lambda p: p.sampling_method == "goss" and not 0 < p.top_rate + p.other_rate < 1
-        ),
-        "top_rate={top_rate!r}: expected top_rate + other_rate below 1, other_rate is "
-        "{other_rate!r}",
-        "lower one of them",
-    ),
-    Refusal(
-        '`max_bin` with `tree_method="exact"`',
-        _of(lambda p: p.tree_method == "exact" and p.max_bin != _DEFAULT_BINS),
-        "max_bin={max_bin}: expected its default for tree_method='exact', which has a bin for "
-        "every distinct value",
-        "leave it out, or use tree_method='hist'",
-    ),
-    Refusal(
-        '`proposal` without `tree_method="approx"`',
-        _of(lambda p: p.proposal is not None and p.tree_method != "approx"),
-        "proposal={proposal!r}: expected None for tree_method={tree_method!r}",
-        "leave it out, or use tree_method='approx'",
-    ),
-    Refusal(
-        '`max_bin_exact=False` without `tree_method="hist"`',
-        _of(lambda p: not p.max_bin_exact and p.search != "hist"),
-        "max_bin_exact=False: expected True for tree_method={tree_method!r}, whose quantiles are "
-        "always exact",
-        "leave it out, or use tree_method='hist'",
-    ),
-    Refusal(
-        'A `page` of codes without `tree_method="hist"`',
-        _of(lambda p: p.search != "hist" and p.page not in ("auto", "sorted")),
-        "page={page!r}: expected 'auto' or 'sorted' for tree_method={tree_method!r}, which has no "
-        "pages of codes",
-        "leave it out, or use tree_method='hist'",
-    ),
-    Refusal(
-        '`max_leaves` with `grow_policy="symmetric"`',
-        _of(lambda p: p.symmetric_trees and p.max_leaves > 0),
-        "max_leaves={max_leaves}: expected 0 for grow_policy='symmetric', whose trees have "
-        "2^depth leaves",
-        "leave it out and give max_depth",
-    ),
-    Refusal(
-        '`max_depth=0` with `grow_policy="symmetric"`',
-        _of(lambda p: p.symmetric_trees and p.max_depth == 0),
-        f"max_depth=0 (no limit): expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
-        "trees have 2^max_depth leaves",
-        "give another depth",
-    ),
-    Refusal(
-        f'`max_depth` above {DEEPEST_TABLE} with `grow_policy="symmetric"`',
-        _of(lambda p: p.symmetric_trees and p.max_depth > DEEPEST_TABLE),
-        f"max_depth={{max_depth}}: expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
-        "trees have 2^max_depth leaves",
-        "give another depth",
-    ),
-    Refusal(
-        '`grow_policy="symmetric"` without `tree_method="hist"`',
-        _of(lambda p: p.symmetric_trees and p.search != "hist"),
-        "tree_method={tree_method!r}: expected 'hist' for grow_policy='symmetric'",
-        "leave it out",
-    ),
-    Refusal(
-        "A loss of classes without `num_class`",
-        _of(lambda p: p.objective in MULTICLASS and p.num_class <= 1),
-        "num_class={num_class}: expected 2 or more for objective={objective!r}",
-        "give the number of classes",
-    ),
-    Refusal(
-        "`num_class` for another loss",
-        _of(lambda p: p.objective not in MULTICLASS and p.num_class > 1),
-        "num_class={num_class}: expected 0, or objective='multi:softprob' for "
-        "objective={objective!r}",
-        "give the number of classes",
-    ),
-    Refusal(
-        "`scale_pos_weight` for a loss of other than two classes",
-        _of(lambda p: p.scale_pos_weight != 1 and not _weighs_classes(p)),
-        "scale_pos_weight={scale_pos_weight!r}: expected 1 for objective={objective!r}",
-        "give row weights instead",
-    ),
-)  # fmt: skip
-
 _ORDERED = ", or leave out boosting_type='ordered'"
 _SINGLE_ROWS = (
     "expected a loss whose gradients depend on each row's own label and margin, such as "
@@ -224,7 +28,7 @@ def _is_ordered(facts: FitFacts) -> bool:
     return facts.parameters.boosting_type == "ordered"
 
 
-OF_DATA: tuple[Refusal, ...] = (
+OF_DATA: tuple[Refusal[FitFacts], ...] = (
     Refusal(
         "Several labels a row, for a loss of one label",
         lambda f: f.n_targets > 1 and f.loss.one_target,
@@ -354,7 +158,9 @@ OF_DATA: tuple[Refusal, ...] = (
 )  # fmt: skip
 
 
-def _streamed(name: str, when: Callable[[FitFacts], bool], reason: str, way_out: str) -> Refusal:
+def _streamed(
+    name: str, when: Callable[[FitFacts], bool], reason: str, way_out: str
+) -> Refusal[FitFacts]:
     """Return a row about pages that are to take turns in a fit that ``stays_resident``."""
     return Refusal(
         f'`page="streamed"` {name}',
@@ -364,7 +170,7 @@ def _streamed(name: str, when: Callable[[FitFacts], bool], reason: str, way_out:
     )
 
 
-OF_PAGES: tuple[Refusal, ...] = (
+OF_PAGES: tuple[Refusal[FitFacts], ...] = (
     _streamed(
         "of a sparse matrix",
         lambda f: f.sparse,
@@ -392,7 +198,7 @@ OF_PAGES: tuple[Refusal, ...] = (
 )
 
 
-OF_MODELS: tuple[Refusal, ...] = (
+OF_MODELS: tuple[Refusal[FitFacts], ...] = (
     Refusal(
         "Statistics of categories for a model that is continued",
         lambda f: f.model is not None and bool(f.statistics),
@@ -455,7 +261,7 @@ OF_MODELS: tuple[Refusal, ...] = (
 
 _TOGETHER = "where several devices train together"
 
-OF_TEAMS: tuple[Refusal, ...] = (
+OF_TEAMS: tuple[Refusal[FitFacts], ...] = (
     Refusal(
         "Sparse data on several devices",
         lambda f: f.in_team and f.sparse,
@@ -509,4 +315,10 @@ OF_TEAMS: tuple[Refusal, ...] = (
 )
 
 #: The whole table. Its first row that is true gives the error.
-REFUSED: tuple[Refusal, ...] = (*OF_PARAMETERS, *OF_DATA, *OF_PAGES, *OF_MODELS, *OF_TEAMS)
+REFUSED: tuple[Refusal[FitFacts], ...] = (
+    *OF_PARAMETERS,
+    *OF_DATA,
+    *OF_PAGES,
+    *OF_MODELS,
+    *OF_TEAMS,
+)

@@ -29,7 +29,8 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusals import OF_MODELS, refuse
+from pyopencl_gbdt.parameters.refusal import refuse
+from pyopencl_gbdt.parameters.refusals import OF_MODELS
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.profiling.profile import Recorder

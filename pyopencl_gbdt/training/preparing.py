@@ -24,7 +24,8 @@ from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.names import as_mapping
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusals import refuse
+from pyopencl_gbdt.parameters.refusal import refuse
+from pyopencl_gbdt.parameters.refusals import REFUSED
 from pyopencl_gbdt.parameters.row import same
 from pyopencl_gbdt.training.arguments import check_dataset, check_pairs
 from pyopencl_gbdt.training.continuing import (
@@ -143,7 +144,7 @@ def prepare(
     facts = fit_facts(
         p, objective, data, limits, evals=evals, before=ensemble, in_hosts=is_part, profile=profile
     )
-    refuse(facts)
+    refuse(facts, REFUSED)
     warn_of_blurred(data.checked.remarks.blurred.pairs, data.feature_names)
     n_outputs = facts.n_outputs
     _check_outputs(n_outputs, objective, data)

@@ -12,12 +12,12 @@ import numpy as np
 from pyopencl_gbdt.errors import GBDTError, MemoryPlanError
 from pyopencl_gbdt.model import to_json
 from tests.layouts.recipes import Recipe
-from tests.layouts.ways import Way, trained
+from tests.layouts.ways import NotOfferedError, Way, trained
 
 
 def is_refused(error: Exception) -> bool:
-    """Tell whether a row of ``REFUSED`` refuses a training, or a device's memory is too small."""
-    return isinstance(error, MemoryPlanError) or (
+    """Tell whether a row of ``REFUSED`` or a way refuses, or a device's memory is too small."""
+    return isinstance(error, (MemoryPlanError, NotOfferedError)) or (
         isinstance(error, GBDTError) and error.refusal != ""
     )
 

@@ -25,6 +25,10 @@ from tests.test_hosts import members
 Way = Callable[[Recipe, str, np.random.Generator], Model]
 
 
+class NotOfferedError(Exception):
+    """Rows of a recipe cannot be given in a way: ``Dataset`` says so."""
+
+
 def trained(recipe: Recipe, device: str, data: Dataset | None = None, **more: Any) -> Model:
     """Train with a few parameters changed; with all rows in one array if no data are given."""
     params = {**recipe.params, **more, "device": device, "verbosity": 0}
@@ -70,6 +74,8 @@ def little_memory(recipe: Recipe, device: str, rng: np.random.Generator) -> Mode
 
 
 def batches(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
+    if "label_lower_bound" in recipe.columns:
+        raise NotOfferedError("batches have no bounds of labels")
     edges = _edges(rng, len(recipe.values), int(rng.integers(1, 5)), recipe.columns.get("qid"))
     parts = [recipe.values[first:end] for first, end in edges if first < end]
     categorical = list(recipe.categorical)
@@ -79,6 +85,8 @@ def batches(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
 
 def sparse(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
     """Only the values that are not missing."""
+    if recipe.categorical:
+        raise NotOfferedError("columns of a sparse matrix are numbers")
     X = recipe.values
     rows, columns = np.nonzero(~np.isnan(X))
     return trained(

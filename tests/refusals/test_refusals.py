@@ -11,10 +11,12 @@ import pytest
 from pyopencl_gbdt import train
 from pyopencl_gbdt.device import DeviceArray, selection
 from pyopencl_gbdt.errors import GBDTError
-from pyopencl_gbdt.parameters import refusals
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusals import OF_PARAMETERS, REFUSED, refusal_of
+from pyopencl_gbdt.parameters.refusal import Refusal, refusal_of
+from pyopencl_gbdt.parameters.refusals import REFUSED
+from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
+from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.preparing import prepare
 from tests.refusals.cases import CASES
 from tests.refusals.options import OPTIONS, Training, pairs
@@ -66,7 +68,7 @@ def test_a_row_raises_before_anything_is_allocated(row, monkeypatch):
     assert error.refusal == row.name
     text = str(error)
     assert text.startswith(case.says)
-    assert text.partition("; ")[2] == row.way_out.format_map({"device": ""})
+    assert text.partition("; ")[2] == row.way_out
     assert not re.search(r"[{}]", text)
 
 
@@ -77,7 +79,7 @@ def test_the_double_fails_where_a_training_allocates(monkeypatch):
 
 
 def test_defaults_are_refused_by_no_row():
-    assert refusal_of(FitFacts(Parameters.from_dict({}))) is None
+    assert refusal_of(FitFacts(Parameters.from_dict({})), REFUSED) is None
 
 
 def test_parameters_alone_are_refused_by_their_rows():
@@ -120,10 +122,8 @@ def test_what_trained_is_refused_by_no_row():
 
 
 def test_a_row_for_what_trains_is_found(monkeypatch):
-    row = refusals.Refusal(
-        "forests of a sample", lambda f: f.parameters.num_parallel_tree > 1, "no", "no"
-    )
-    monkeypatch.setattr(refusals, "REFUSED", (*REFUSED, row))
+    row = Refusal("forests of a sample", lambda f: f.parameters.num_parallel_tree > 1, "no", "no")
+    monkeypatch.setattr(preparing, "REFUSED", (*REFUSED, row))
     assert not is_prepared(["forest", "subsample"])
 
 

@@ -1,0 +1,126 @@
+"""What estimators refuse beside trainings; see ``parameters/refusals.py``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyopencl_gbdt.estimators.files import BINARY
+from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
+from pyopencl_gbdt.parameters.refusal import Refusal
+
+
+@dataclass(frozen=True)
+class EstimatorFacts:
+    """What rows of ``OF_ESTIMATORS`` look at.
+
+    Attributes
+    ----------
+    estimator, kind : str
+        The class's name; regressor, classifier or ranker.
+    objective : object
+        As the user gave it.
+    loss : object
+        By this library's name; None for the estimator's own, and for a user's loss.
+    is_forest, on_dask : bool
+    warm_start : bool
+    class_weight : object
+    one_round : str
+        A parameter that needs several rounds and is given; empty if none is.
+    several_columns : bool
+        Whether y has several columns of labels.
+    n_classes : int
+        0 where they are not known yet, and where y has several columns.
+    model : str
+        The argument that gives a model to continue; empty if none does.
+    """
+
+    estimator: str
+    kind: str = "regressor"
+    objective: Any = None
+    loss: Any = None
+    is_forest: bool = False
+    on_dask: bool = False
+    warm_start: bool = False
+    class_weight: Any = None
+    one_round: str = ""
+    several_columns: bool = False
+    n_classes: int = 0
+    model: str = ""
+
+
+OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
+    Refusal(
+        "A loss of classes for a regressor",
+        lambda f: f.kind == "regressor" and f.loss in MULTICLASS,
+        "objective={objective!r}: expected a loss of numbers for {estimator}",
+        "use GBDTClassifier",
+    ),
+    Refusal(
+        "A loss of numbers for a classifier",
+        lambda f: f.kind == "classifier" and f.loss not in (None, *BINARY, *MULTICLASS),
+        f"objective={{objective!r}}: expected one of {', '.join((*BINARY, *MULTICLASS))}, or your "
+        "own for {estimator}",
+        "use GBDTRegressor for other losses",
+    ),
+    Refusal(
+        "Another loss than one of ranking for a ranker",
+        lambda f: (
+            f.kind == "ranker" and f.objective is not None
+            and not str(f.loss).startswith("rank:")
+        ),
+        "objective={objective!r}: expected rank:ndcg, rank:map or rank:pairwise for {estimator}",
+        "use GBDTRegressor for other losses",
+    ),
+    Refusal(
+        "A loss of several classes where y has several columns",
+        lambda f: f.several_columns and f.loss in MULTICLASS,
+        f"objective={{objective!r}}: expected one of {', '.join(BINARY)} where y has several "
+        "columns",
+        "leave it out",
+    ),
+    Refusal(
+        "`class_weight` where y has several columns",
+        lambda f: f.several_columns and f.class_weight is not None,
+        "class_weight={class_weight!r}: expected None where y has several columns",
+        "give sample_weight to fit",
+    ),
+    Refusal(
+        "A loss of two classes for more of them",
+        lambda f: f.n_classes > 2 and f.objective is not None and f.loss not in MULTICLASS,
+        f"objective={{objective!r}}: expected {' or '.join(MULTICLASS)} for the {{n_classes}} "
+        "classes of y",
+        "leave it out",
+    ),
+    Refusal(
+        "`early_stopping_rounds` or `callbacks` of a forest",
+        lambda f: f.is_forest and f.one_round != "",
+        "{one_round}: expected None for {estimator}, whose trees are one round",
+        "leave it out, or boost by another estimator with num_parallel_tree",
+    ),
+    Refusal(
+        "`warm_start` of a forest",
+        lambda f: f.is_forest and f.warm_start,
+        "warm_start={warm_start!r}: expected False for {estimator}, as each leaf has the share of "
+        "one tree among n_estimators",
+        "fit anew",
+    ),
+    Refusal(
+        "A model to continue with `warm_start`",
+        lambda f: f.warm_start and f.model != "",
+        "{model}: expected None with warm_start=True, which continues the former fit",
+        "give one of them",
+    ),
+    Refusal(
+        "`warm_start` on Dask",
+        lambda f: f.on_dask and f.warm_start,
+        "warm_start=True: expected False on Dask",
+        "train a new model",
+    ),
+    Refusal(
+        "`class_weight` on Dask",
+        lambda f: f.on_dask and f.class_weight is not None,
+        "class_weight={class_weight!r}: expected None on Dask",
+        "give sample_weight to fit",
+    ),
+)  # fmt: skip

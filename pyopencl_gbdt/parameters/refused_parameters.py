@@ -1,0 +1,133 @@
+"""Combinations of parameters that are refused whatever the data are; see ``refusals``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
+from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.refusal import Refusal
+from pyopencl_gbdt.parameters.table import DEEPEST_TABLE, TABLE
+from pyopencl_gbdt.parameters.values import ParameterValues
+
+_BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
+_DEFAULT_BINS = next(row.default for row in TABLE if row.name == "max_bin")
+
+
+def _of(when: Callable[[ParameterValues], bool]) -> Callable[[FitFacts], bool]:
+    """Return a condition on facts that looks at the parameters alone."""
+    return lambda facts: when(facts.parameters)
+
+
+def _is_probability(p: ParameterValues) -> bool:
+    """Tell whether base scores of the loss are probabilities."""
+    return LINKS[p.objective].highest == 1
+
+
+def _weighs_classes(p: ParameterValues) -> bool:
+    link = LINKS[p.objective]
+    return "scale_pos_weight" in link.parameters and link.xgboost_name in _BINARY
+
+
+OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
+    Refusal(
+        "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities",
+        lambda f: f.infinite_score is not None and _is_probability(f.parameters),
+        "base_score={infinite_score!r}: expected 0 < base_score < 1 for objective={objective!r}",
+        "give a probability, or leave it out",
+    ),
+    Refusal(
+        "`base_score` of 0 or less for a loss with a logarithmic link",
+        lambda f: f.infinite_score is not None and not _is_probability(f.parameters),
+        "base_score={infinite_score!r}: expected base_score > 0 for objective={objective!r}",
+        "give a mean above 0, or leave it out",
+    ),
+    Refusal(
+        '`subsample` with `sampling_method="goss"`',
+        _of(lambda p: p.sampling_method == "goss" and p.subsample != 1),
+        "subsample={subsample!r}: expected 1 for sampling_method='goss'",
+        "give top_rate and other_rate",
+    ),
+    Refusal(
+        '`top_rate` and `other_rate` of 1 or more together, with `sampling_method="goss"`',
+        _of(
+            lambda p: p.sampling_method == "goss" and not 0 < p.top_rate + p.other_rate < 1
+        ),
+        "top_rate={top_rate!r}: expected top_rate + other_rate below 1, other_rate is "
+        "{other_rate!r}",
+        "lower one of them",
+    ),
+    Refusal(
+        '`max_bin` with `tree_method="exact"`',
+        _of(lambda p: p.tree_method == "exact" and p.max_bin != _DEFAULT_BINS),
+        "max_bin={max_bin}: expected its default for tree_method='exact', which has a bin for "
+        "every distinct value",
+        "leave it out, or use tree_method='hist'",
+    ),
+    Refusal(
+        '`proposal` without `tree_method="approx"`',
+        _of(lambda p: p.proposal is not None and p.tree_method != "approx"),
+        "proposal={proposal!r}: expected None for tree_method={tree_method!r}",
+        "leave it out, or use tree_method='approx'",
+    ),
+    Refusal(
+        '`max_bin_exact=False` without `tree_method="hist"`',
+        _of(lambda p: not p.max_bin_exact and p.search != "hist"),
+        "max_bin_exact=False: expected True for tree_method={tree_method!r}, whose quantiles are "
+        "always exact",
+        "leave it out, or use tree_method='hist'",
+    ),
+    Refusal(
+        'A `page` of codes without `tree_method="hist"`',
+        _of(lambda p: p.search != "hist" and p.page not in ("auto", "sorted")),
+        "page={page!r}: expected 'auto' or 'sorted' for tree_method={tree_method!r}, which has no "
+        "pages of codes",
+        "leave it out, or use tree_method='hist'",
+    ),
+    Refusal(
+        '`max_leaves` with `grow_policy="symmetric"`',
+        _of(lambda p: p.symmetric_trees and p.max_leaves > 0),
+        "max_leaves={max_leaves}: expected 0 for grow_policy='symmetric', whose trees have "
+        "2^depth leaves",
+        "leave it out and give max_depth",
+    ),
+    Refusal(
+        '`max_depth=0` with `grow_policy="symmetric"`',
+        _of(lambda p: p.symmetric_trees and p.max_depth == 0),
+        f"max_depth=0 (no limit): expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
+        "trees have 2^max_depth leaves",
+        "give another depth",
+    ),
+    Refusal(
+        f'`max_depth` above {DEEPEST_TABLE} with `grow_policy="symmetric"`',
+        _of(lambda p: p.symmetric_trees and p.max_depth > DEEPEST_TABLE),
+        f"max_depth={{max_depth}}: expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
+        "trees have 2^max_depth leaves",
+        "give another depth",
+    ),
+    Refusal(
+        '`grow_policy="symmetric"` without `tree_method="hist"`',
+        _of(lambda p: p.symmetric_trees and p.search != "hist"),
+        "tree_method={tree_method!r}: expected 'hist' for grow_policy='symmetric'",
+        "leave it out",
+    ),
+    Refusal(
+        "A loss of classes without `num_class`",
+        _of(lambda p: p.objective in MULTICLASS and p.num_class <= 1),
+        "num_class={num_class}: expected 2 or more for objective={objective!r}",
+        "give the number of classes",
+    ),
+    Refusal(
+        "`num_class` for another loss",
+        _of(lambda p: p.objective not in MULTICLASS and p.num_class > 1),
+        "num_class={num_class}: expected 0, or objective='multi:softprob' for "
+        "objective={objective!r}",
+        "give the number of classes",
+    ),
+    Refusal(
+        "`scale_pos_weight` for a loss of other than two classes",
+        _of(lambda p: p.scale_pos_weight != 1 and not _weighs_classes(p)),
+        "scale_pos_weight={scale_pos_weight!r}: expected 1 for objective={objective!r}",
+        "give row weights instead",
+    ),
+)  # fmt: skip
