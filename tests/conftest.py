@@ -18,10 +18,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
-from pyopencl_gbdt.device import Device, builds, find, open_device, opencl
+from pyopencl_gbdt.device import Device, DeviceArray, builds, find, open_device, opencl
+from pyopencl_gbdt.device.paper import Allocation
 from pyopencl_gbdt.fit import variants
 from tests.quick_builds import builds_quickly
 
@@ -164,3 +166,18 @@ def eighty_columns() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def device() -> Device:
     return open_device(TEST_DEVICE)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> WeakKeyDictionary[Device, list[Allocation]]:
+    """The arrays that each device is asked for from now on, in order."""
+    found: WeakKeyDictionary[Device, list[Allocation]] = WeakKeyDictionary()
+    empty = Device.empty
+
+    def record(device: Device, shape: Any, dtype: Any, name: str = "") -> DeviceArray:
+        array = empty(device, shape, dtype, name)
+        found.setdefault(device, []).append(Allocation(name, array.shape, array.dtype))
+        return array
+
+    monkeypatch.setattr(Device, "empty", record)
+    return found

@@ -19,9 +19,9 @@ from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.metrics.regression import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.objectives.softmax import SoftProb
+from pyopencl_gbdt.pages.page import even_layout
 from pyopencl_gbdt.parameters.constraints import Limits
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.memory_estimate import expected_layout
 from tests.reference import predict as predict_twin
 from tests.reference.train import train_reference
 
@@ -235,7 +235,7 @@ def test_bad_input():
 
 def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
     params = Parameters.from_dict({"objective": "multi:softprob", "num_class": 2**16})
-    layout = expected_layout(1, 2)
+    layout = even_layout(1, 2)
     policy = policy_of(params)
     ws = Workspace(open_device(TEST_DEVICE), params, policy, layout, None, 2, False, 0, 0)
     ws.describe(SoftProb(num_class=2**16), 1, Limits())
@@ -268,7 +268,7 @@ def test_nodes_that_are_their_own_children_are_refused():
     nodes["left"], nodes["parent"] = 1, NO_NODE
     levels["first"], levels["count"] = [[0, 1]], [[1, 2]]
     with pytest.raises(ModelFormatError, match="two parents"):
-        decode_trees({name: nodes[name] for name in KEPT}, levels, expected_layout(1, 2), RATES[:1])
+        decode_trees({name: nodes[name] for name in KEPT}, levels, even_layout(1, 2), RATES[:1])
 
 
 @pytest.mark.parametrize("roots", [1, 2])
@@ -280,11 +280,11 @@ def test_nodes_that_are_not_there_are_refused(roots, name):
     nodes["tree"][0, :roots] = range(roots)
     levels["first"], levels["count"] = [[0, roots]], [[roots, 2]]
     fields = {field: nodes[field].copy() for field in KEPT}
-    assert len(decode_trees(fields, levels, expected_layout(1, 2), RATES[:roots])) == roots
+    assert len(decode_trees(fields, levels, even_layout(1, 2), RATES[:roots])) == roots
     for wrong in (roots + 2, 0x80000005):
         fields[name][0, 1] = wrong
         with pytest.raises(ModelFormatError, match=f"a node's {name} is none of the tree's"):
-            decode_trees(fields, levels, expected_layout(1, 2), RATES[:roots])
+            decode_trees(fields, levels, even_layout(1, 2), RATES[:roots])
 
 
 @pytest.mark.parametrize(

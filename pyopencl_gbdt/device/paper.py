@@ -47,11 +47,11 @@ class PaperProgram(Program):
 
     source = ""
 
-    def __init__(self, device: PaperDevice, wg_size: int) -> None:
-        self.device, self.wg_size = device, wg_size
+    def __init__(self, device: PaperDevice, template: str, wg_size: int) -> None:
+        self.device, self.template, self.wg_size = device, template, wg_size
 
     def bind(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> Launch:
-        answer = self.device.answers.get(kernel_name)
+        answer = self.device.answers.get((self.template, kernel_name))
         return Launch(kernel_name, _nothing if answer is None else partial(answer, named))
 
     prepare = bind
@@ -72,8 +72,8 @@ class PaperDevice(Device):
     ----------
     allocations : list of Allocation
         All arrays so far, in order, freed ones too.
-    answers : dict of str to callable
-        What kernels would write, by their names, where the host reads it.
+    answers : dict of (str, str) to callable
+        What a template's kernels would write, by both names, where the host reads it.
     """
 
     holds_memory = False
@@ -81,7 +81,7 @@ class PaperDevice(Device):
     def __init__(self, caps: Capabilities) -> None:
         super().__init__(caps)
         self.allocations: list[Allocation] = []
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[tuple[str, str], Answer] = {}
         self._alignment = super().alignment
 
     @classmethod
@@ -129,6 +129,9 @@ class PaperDevice(Device):
         answered = isinstance(array.handle, np.ndarray)
         return array.handle.copy() if answered else np.zeros(array.shape, array.dtype)
 
+    def read_into(self, array: DeviceArray, host: Array) -> None:
+        pass
+
     def write(self, array: DeviceArray, host: Array, start_bytes: int) -> None:
         pass
 
@@ -150,7 +153,7 @@ class PaperDevice(Device):
         return None
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
-        return PaperProgram(self, wg_size)
+        return PaperProgram(self, template, wg_size)
 
 
 class PaperTeam(Member):

@@ -75,15 +75,12 @@ class SetUp:
         Columns that are sorted at a time.
     n_bytes : int
         Most bytes that are allocated at the same time.
-    encoding_bytes : int
-        The same where the cut points are known already.
     """
 
     piece_rows: int
     block: int
     batch: int
     n_bytes: int
-    encoding_bytes: int
 
 
 def plan_set_up(
@@ -137,8 +134,7 @@ def plan_set_up(
     cutting = block * column + _scratch(device, n_rows, batch, weighted)
     if not exact:
         cutting = SUMMARY_BYTES * min(n_rows * n_features, summary_values(device))
-    encoding = fixed + page + tables
-    return SetUp(piece_rows, block, batch, max(fixed + cutting, encoding), encoding)
+    return SetUp(piece_rows, block, batch, fixed + max(cutting, page + tables))
 
 
 def _scratch(device: Device, n_rows: int, batch: int, weighted: bool) -> int:

@@ -242,35 +242,27 @@ def cut_columns(
     return rows, places, layout
 
 
-def columns_bytes(n_entries: int, n_codes: int) -> int:
-    """Return the bytes of sorted columns on a device: rows, places, and the features of places."""
-    return 4 * (2 * n_entries + n_codes)
-
-
-def sorting_bytes(n_entries: int, n_codes: int) -> int:
-    """Return the peak bytes of sorting columns on a device, see ``column_bins``.
-
-    These are the columns and, of each entry, its value, feature and run; of each place, the values
-    on both sides.
-    """
-    return columns_bytes(n_entries, n_codes) + 4 * (3 * n_entries + 2 * n_codes)
-
-
 def uploaded_columns(
     device: Device, columns: Columns, weight: F32 | None, max_bin: int | None
 ) -> tuple[SortedColumns, Layout]:
     """Sort and cut columns on the host; return them on a device, and the layout of their bins."""
     rows, places, layout = cut_columns(columns, weight, max_bin)
+    return columns_on(device, columns, rows, places, layout), layout
+
+
+def columns_on(
+    device: Device, columns: Columns, rows: U32, places: U32, layout: Layout
+) -> SortedColumns:
+    """Return sorted entries on a device; the arguments are those of ``cut_columns``."""
     offset = layout.feature_offset.astype(np.int64)
     features = np.repeat(np.arange(columns.n_features, dtype=np.uint32), offset[1:] - offset[:-1])
-    page = SortedColumns(
+    return SortedColumns(
         rows=device.upload(rows),
         places=device.upload(places),
         features=device.upload(features),
         n_rows=columns.n_rows,
         missing=bool(columns.missing.any()),
     )
-    return page, layout
 
 
 def check_entries(n_entries: int) -> None:

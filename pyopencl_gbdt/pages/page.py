@@ -56,11 +56,14 @@ class Layout:
         return int(np.diff(self.feature_offset).max())
 
 
-def smallest_layout(n_features: int) -> Layout:
-    """Return the layout with one bin per feature, which needs the least memory of all."""
-    ones = np.ones(n_features, np.uint32)
-    offset = np.arange(n_features + 1, dtype=np.uint32)
-    return Layout(ones, offset, np.zeros(n_features, np.float32), np.zeros(n_features, np.uint32))
+def even_layout(n_features: int, n_bins: int = 1) -> Layout:
+    """Return the layout of features that all have so many bins, and no missing values.
+
+    With one bin for each, it needs the least memory of all.
+    """
+    bins, zeros = np.full(n_features, n_bins, np.uint32), np.zeros(n_features, np.uint32)
+    offset = np.arange(n_features + 1, dtype=np.uint32) * np.uint32(n_bins)
+    return Layout(bins, offset, np.zeros(n_features * n_bins, np.float32), zeros)
 
 
 @dataclass(frozen=True)

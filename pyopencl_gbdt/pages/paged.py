@@ -23,7 +23,7 @@ from pyopencl_gbdt.pages.columns import (
     uploaded_columns,
 )
 from pyopencl_gbdt.pages.cuts import make_layout
-from pyopencl_gbdt.pages.page import Page, QuantizedData, SortedColumns
+from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, SortedColumns
 from pyopencl_gbdt.pages.quantize import Quantizer, quantized
 from pyopencl_gbdt.pages.tiles import EntryRows, TileMaker, TileSizes, suited_layout, tiled_bounds
 from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
@@ -252,8 +252,20 @@ def _tiled(
         values = data.features_for(device)
         source = Quantizer(device, values, data.weight, max_bin, tiled_bytes=n_bytes, exact=exact)
         layout = make_layout(source.cuts())
+    shape = data.n_rows, data.n_features
+    return tiled_codes(device, source, layout, shape, sizes.n_entries, n_pages)
+
+
+def tiled_codes(
+    device: Device,
+    source: EntryRows | Quantizer,
+    layout: Layout,
+    shape: tuple[int, int],
+    n_entries: int,
+    n_pages: int = 0,
+) -> QuantizedData:
+    """Return rows of a shape, with about so many present values, as tiled codes."""
     layout = suited_layout(layout)
     maker = TileMaker(device, layout)
-    shape = data.n_rows, data.n_features, maker.n_tiles
-    bounds = tiled_bounds(device, *shape, sizes.n_entries, n_pages)
+    bounds = tiled_bounds(device, *shape, maker.n_tiles, n_entries, n_pages)
     return QuantizedData(maker.encode(source, bounds), layout)

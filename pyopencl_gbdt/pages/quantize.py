@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
@@ -75,12 +76,36 @@ def quantized(
     return made
 
 
-def full_bins(arguments: Mapping[str, Any]) -> None:
-    """Answer to the kernel ``cuts`` on paper: all bins are used, and values are missing."""
-    n_rows, max_bin, found = (arguments[name] for name in ("n_rows", "max_bin", "found"))
-    edges = np.arange(max_bin + 1, dtype=np.float32).view(np.uint32)
-    one = np.concatenate([[max_bin, n_rows - 1, 0], edges[:-1], edges[1:]])
-    found.handle = np.broadcast_to(one.astype(np.uint32), found.shape)
+class FullBins:
+    """What the kernels of cut points find on paper: every column has as many bins as it can.
+
+    Parameters
+    ----------
+    n_bins : uint32 array or None
+        Bins of every column to cut; None is ``max_bin``, or as many as rows.
+    n_missing : int
+        Missing values of every column.
+    """
+
+    def __init__(self, n_bins: U32 | None = None, n_missing: int = 0) -> None:
+        self._n_bins, self._n_missing, self._first = n_bins, n_missing, 0
+
+    def tell(self, paper: PaperDevice) -> None:
+        """Answer to these kernels on a device."""
+        paper.answers["quantize", "columns"] = self._columns
+        paper.answers["quantize", "cuts"] = self._cuts
+
+    def _columns(self, arguments: Mapping[str, Any]) -> None:
+        self._first = arguments["first_feature"]
+
+    def _cuts(self, arguments: Mapping[str, Any]) -> None:
+        n_rows, max_bin, found = (arguments[name] for name in ("n_rows", "max_bin", "found"))
+        edges = np.arange(max_bin + 1, dtype=np.float32).view(np.uint32)
+        head = np.array([min(max_bin, n_rows), n_rows - self._n_missing, 0], np.uint32)
+        found.handle = np.tile(np.concatenate([head, edges[:-1], edges[1:]]), (found.shape[0], 1))
+        if self._n_bins is not None:
+            own = self._n_bins[self._first :][: found.shape[0]]
+            found.handle[: own.size, 0] = own
 
 
 class Quantizer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -127,6 +128,23 @@ class HostPages:
     def close(self) -> None:
         """Free the pages."""
         self._pages = []
+
+
+@dataclass
+class PagesOnPaper:
+    """Pages that would lie in files: nothing is written, and nothing is loaded."""
+
+    layout: Layout
+    bounds: Bounds
+
+    def add(self, index: int, page: U8) -> None:
+        """Keep nothing."""
+
+    def load(self, index: int, into: U8) -> None:
+        """Copy nothing."""
+
+    def close(self) -> None:
+        """Free nothing."""
 
 
 def encoded_pages(

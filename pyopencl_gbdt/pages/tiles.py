@@ -136,18 +136,6 @@ def tiled_bounds(
     return [(a, b - a) for a, b in pairwise(begins)]
 
 
-def encoding_bytes(device: Device, layout: Layout, n_rows: int, n_entries: int) -> tuple[int, int]:
-    """Return the bytes of tiled codes of sparse rows on a device, and the most while they are made.
-
-    Meanwhile, the device holds the tables that tell codes, and a piece of entries.
-    """
-    begins = tile_begins(layout.feature_offset, tile_capacity(device.caps))
-    features = tiled_features(layout.feature_offset, layout.feature_bins, begins)
-    made = TileSizes(n_entries).n_bytes(n_rows, begins.size - 1) + features.nbytes
-    piece = min(n_entries, _PIECE_ENTRIES) * 8 + 4 * n_rows
-    return made, made + search_tables(layout).nbytes + begins.nbytes + piece
-
-
 class TileMaker:
     """Encodes rows into tiles: counts, adds up, then writes.
 

@@ -20,13 +20,12 @@ from pyopencl_gbdt.categories.pair_scores import score_bytes
 from pyopencl_gbdt.categories.parts import Combination, Part, sizes_of
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 from pyopencl_gbdt.training.greedy import Greedy
 from pyopencl_gbdt.training.scored_pairs import ScoredPairs, is_scored, known_scores
 
@@ -48,13 +47,6 @@ MOST_FEATURES = 64
 def n_slots(n_means: int) -> int:
     """Return how many combinations have features at a time, each with so many means."""
     return min(MOST_SLOTS, max(1, MOST_FEATURES // max(1, n_means)))
-
-
-def held_bytes(device: Device, n_rows: int, n_means: int) -> int:
-    """Return the bytes that `Combining` holds from the start, besides the levels of columns."""
-    keys_bit_rows_runs, codes = 8 + 3 * 4, 4 * min(MOST_NEW, n_slots(n_means))
-    sorting = scratch_bytes(device, n_rows, 1, has_values=True, key_dtype=np.uint64)
-    return n_rows * (keys_bit_rows_runs + codes) + sorting
 
 
 def combining_bytes(

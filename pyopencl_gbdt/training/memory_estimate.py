@@ -1,38 +1,33 @@
-"""Estimate a fit's device memory from shapes and parameters."""
+"""Estimate a fit's memory from shapes and parameters: build the fit on paper."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.paper import Allocation, PaperDevice
 from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.dtypes import VALUE
-from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fit.choose_turns import choose_turns
+from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
+from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.growth.policy import policy_of
-from pyopencl_gbdt.objectives import Objective, get_objective
-from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
-from pyopencl_gbdt.pages.columns import ColumnSizes, columns_bytes, sorting_bytes
-from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.pages.paged import tiles_of_sparse
-from pyopencl_gbdt.pages.tiles import TileSizes, encoding_bytes
-from pyopencl_gbdt.pages.value_counts import ValueCounts
-from pyopencl_gbdt.parameters.constraints import limits_of
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.pages.levels import cut_features
+from pyopencl_gbdt.pages.page import even_layout
+from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.batches_memory import batches_bytes
-from pyopencl_gbdt.training.reservations import Reservations
+from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.fitting import Task
+from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of
 from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 from pyopencl_gbdt.training.tree_method import of_sparse
-from pyopencl_gbdt.training.with_statistics import becoming
+from pyopencl_gbdt.training.with_statistics import becoming, prepared_on
 
 
 @dataclass(frozen=True)
@@ -50,32 +45,19 @@ class MemoryEstimate:
         statistics of categories, without the rows given; where pages take turns, what the host
         keeps of them; for rows in batches, two of these too. 0 for other data, of which this is not
         estimated.
+    allocations : tuple of Allocation
+        Every array that the fit and its evaluation sets ask the device for, in order, those that
+        are freed again among them.
     """
 
     set_up_bytes: int
     training_bytes: int
     host_bytes: int = 0
+    allocations: tuple[Allocation, ...] = ()
 
     @property
     def peak_bytes(self) -> int:
         return max(self.set_up_bytes, self.training_bytes)
-
-
-def expected_layout(n_features: int, n_bins: int) -> Layout:
-    """Return the layout of features that all have ``n_bins`` bins and no missing values."""
-    return _layout_of(np.full(n_features, n_bins, np.uint32))
-
-
-def _layout_of(bins: npt.NDArray[np.uint32], sets: Sequence[int] = ()) -> Layout:
-    """Return the layout of features with these bins, of which some are split by sets."""
-    offset = np.concatenate([[0], np.cumsum(bins, dtype=np.int64)])
-    zeros = np.zeros(bins.size, np.uint32)
-    thresholds = np.zeros(int(offset[-1]), np.float32)
-    categorical = None
-    if sets:
-        categorical = np.zeros(bins.size, np.bool_)
-        categorical[list(sets)] = True
-    return Layout(bins, offset.astype(np.uint32), thresholds, zeros, categorical)
 
 
 @dataclass(frozen=True)
@@ -96,37 +78,25 @@ class Part:
     cuts: bool
 
 
-@dataclass
-class _Columns:
-    n_features: int
-    feature_names: list[str] | None
-    feature_weights: npt.NDArray[np.float32] | None = None
-
-
 def estimate_memory(
     device: Device,
     params: Parameters,
     n_rows: int,
     n_features: int,
     *,
-    weighted: bool = False,
-    n_targets: int = 1,
-    n_queries: int = 1,
-    feature_names: list[str] | None = None,
     evaluation_rows: int = 0,
-    counts: ValueCounts | None = None,
     evaluation_entries: int = 0,
-    n_levels: Mapping[int, int] | None = None,
-    batch_rows: int = 0,
     part: Part | None = None,
+    **facts: Any,
 ) -> MemoryEstimate:
-    """Estimate the device memory of a fit; allocates nothing.
+    """Estimate the device memory of a fit, which is built on paper; allocates nothing.
 
     The estimate assumes ``max_bin`` bins per feature, or as many as rows; features with few
     distinct values take less, and so do tiled codes of dense data. With ``tree_method="exact"`` or
     ``"approx"`` it assumes a bin for every row and feature, and that no value is missing. Of a
     sparse matrix, ``counts`` says what it holds. If a few gradients are much larger than the
-    others, a fit may take 8 bytes more per row and tree grown at a time.
+    others, a fit may take 8 bytes more per row and tree grown at a time. A fit that does not fit
+    the device is estimated for a device with more memory.
 
     Parameters
     ----------
@@ -134,210 +104,133 @@ def estimate_memory(
     params : Parameters
         Includes classes, quantiles, trees of a forest, sampling and constraints.
     n_rows, n_features : int
-    weighted : bool, default False
-        Whether rows have weights.
-    n_targets : int, default 1
-        Labels per row.
-    n_queries : int, default 1
-        Queries of a ranking task, assumed to be of equal size.
-    feature_names : list of str or None
-        Names of the columns, if constraints use them.
     evaluation_rows : int, default 0
         Total number of rows of all evaluation sets.
-    counts : ValueCounts or None
-        Present and distinct values of the columns of a sparse matrix; None is dense data.
     evaluation_entries : int, default 0
         Present values of all evaluation sets, where these are sparse.
-    n_levels : mapping of int to int, or None
-        Number of levels of each categorical column. Columns that become statistics are counted with
-        the most targets that labels can have.
-    batch_rows : int, default 0
-        Rows of the largest batch; 0 is rows that are there as a whole.
     part : Part or None
         For a device of a team, which has ``n_rows`` of all rows; see ``team_memory.estimate_team``.
         ``host_bytes`` are then those of its pages alone.
+    **facts
+        Further facts about the rows:
+
+        weighted : bool, default False
+            Whether rows have weights.
+        n_targets : int, default 1
+            Labels per row.
+        n_queries : int, default 1
+            Queries of a ranking task, assumed to be of equal size.
+        feature_names : list of str or None
+            Names of the columns, if constraints use them.
+        counts : ValueCounts or None
+            Present and distinct values of the columns of a sparse matrix; None is dense data.
+        n_levels : mapping of int to int
+            Number of levels of each categorical column. Columns that become statistics are counted
+            with the most targets that labels can have.
+        batch_rows : int, default 0
+            Rows of the largest batch; 0 is rows that are there as a whole.
 
     Raises
     ------
     ParameterError
         If ``counts`` is that of a matrix of another shape.
     """
-    if counts is not None and (counts.n_rows, counts.n_features) != (n_rows, n_features):
-        raise ParameterError(
-            f"counts of {counts.n_rows} rows and {counts.n_features} columns: expected "
-            f"{n_rows} and {n_features}; count the values of the matrix that is meant"
-        )
-    n_levels = n_levels or {}
-    columns = becoming(params, n_levels)
-    statistics = None
-    if columns:
-        replaced = {column: n_levels[column] for column in columns}
-        statistics = StatisticSizes.of(
-            params, n_rows, n_features, n_targets, replaced, len(n_levels)
-        )
-    in_batches = batch_rows > 0
-    data = _dense(
-        device, params, n_rows, n_features, n_levels, statistics, weighted=weighted,
-        in_batches=in_batches, part=part,
-    )  # fmt: skip
+    known = DataFacts(n_rows, n_features, **facts)
+    counts = known.counts
     if counts is not None:
+        if (counts.n_rows, counts.n_features) != (n_rows, n_features):
+            raise ParameterError(
+                f"counts of {counts.n_rows} rows and {counts.n_features} columns: expected "
+                f"{n_rows} and {n_features}; count the values of the matrix that is meant"
+            )
         params = of_sparse(params, n_features, counts.density)
-        data = _sparse(device, params, counts)
-    objective = get_objective(params.objective, params)
-    own_weights = weighted and not objective.applies_weights
-    policy = policy_of(params, device.caps if data.columns is None else None)
-    ws = Workspace(device, params, policy, data.layout, (), n_rows, own_weights, 0, 0)
-    ws.columns, ws.tiled = data.columns, data.tiles
-    if part is not None:
-        ws.join(Share(part.team, all_rows=part.all_rows))
-    ws.n_orders = 1 if statistics is None else statistics.n_orders
-    ws.describe(objective, n_targets, limits_of(params, _Columns(n_features, feature_names)))
-    longest = -(-n_rows // n_queries)
-    reserve = Reservations(objective, weighted, n_queries, longest).reserve
-    ws.choose_trees(reserve)
-    if policy.picks > 1 and not ws.fits():
-        ws.policy = policy_of(params)
-        ws.choose_trees(reserve)
-    row = data.layout.n_features + ws.n_outputs + n_targets  # values, margins and labels
-    evaluated = evaluation_rows * row * VALUE.itemsize
-    if counts is not None:
-        row = ws.n_outputs + n_targets
-        evaluated = evaluation_rows * row * VALUE.itemsize
-        if not device.borrows:
-            evaluated += 8 * (evaluation_rows + evaluation_entries)
-    begun = ws.plan().total_bytes + data.page_bytes
-    batches = 0
-    if batch_rows and part is None:
-        batches = batches_bytes(n_rows, n_features, batch_rows, n_targets, weighted=weighted)
-    may_stream = counts is None and statistics is None and _takes_turns(params, objective)
-    needed = max(data.set_up_bytes, begun + evaluated)
-    if may_stream and _streams(params.page_kind, needed, device):
-        streamed = _streamed(ws, reserve, evaluated, data.set_up_bytes if part else 0)
-        return replace(streamed, host_bytes=streamed.host_bytes + batches)
-    training = begun + data.combining_bytes + evaluated
-    set_up = max(data.set_up_bytes, begun + data.encoding_bytes)
-    return MemoryEstimate(set_up, training, data.host_bytes + batches)
+    evaluated = evaluation_rows, evaluation_entries
+    try:
+        return _built(PaperDevice.like(device), params, known, evaluated, part)
+    except MemoryPlanError:
+        return _built(PaperDevice.like(device, has_limits=False), params, known, evaluated, part)
 
 
-def _takes_turns(params: Parameters, objective: Objective) -> bool:
-    """Return whether nothing of a fit to dense rows asks for all of them at a time."""
-    plain = params.search == "hist" and params.boosting_type == "plain"
-    return plain and takes_pages(objective)
-
-
-def _streams(kind: str, needed: int, device: Device) -> bool:
-    """Return whether pages take turns in a fit that needs so many bytes where they stay."""
-    return kind == "streamed" or (kind == "auto" and needed > device.caps.global_bytes)
-
-
-def _streamed(
-    ws: Workspace, reserve: Callable[[Workspace], None], evaluated: int, of_team: int
+def _built(
+    paper: PaperDevice,
+    params: Parameters,
+    facts: DataFacts,
+    evaluated: tuple[int, int],
+    part: Part | None,
 ) -> MemoryEstimate:
-    """Estimate a fit whose pages take turns; the host keeps what is not on the device.
+    """Build a fit on paper, and an evaluation set of so many rows and entries."""
+    begin, made, bins = paper.allocated_bytes, None, None
+    objective, sizes = get_objective(params.objective, params), _statistics(params, facts)
+    classes = 2 if params.objective.startswith("binary:") else params.num_class
+    data = facts.dataset(classes or params.target_border_count + 1)
+    host = 0
+    if sizes is not None:
+        host = sizes.host_bytes(paper)
+        task = prepared_on(paper, Task(params, objective, data, (), {}, None))
+        params, data, made = task.params, task.data, task.replaced
+        bins = sizes.bins(min(params.max_bin, facts.n_rows))[cut_features(data)]
+    answer(paper, params, facts, bins)
+    share = _share(paper, params, facts, part)
+    watched = facts.evaluation_set(*evaluated, data.n_features)
+    evals = [(watched, "evaluation")] if watched.n_rows else []
+    beside = plan_evaluation(paper, objective, {}, evals, data)
+    fit = Boosting(paper, params, objective, data, 0.0, beside=beside, share=share, replaced=made)
+    for rows, _ in evals:
+        fit.watch(rows.sparse or rows.values)
+    labels = [
+        paper.empty(rows.label.shape, np.float32, "labels of rows to evaluate") for rows, _ in evals
+    ]
+    if made is not None:
+        made.release()
+    set_up, training = paper.peak_bytes - begin, paper.allocated_bytes - begin
+    del labels
+    if made is not None and made.combining is not None:
+        training += made.combining.n_bytes
+    if part is None and sizes is None:
+        host = _host_bytes(fit, params, facts)
+    return MemoryEstimate(set_up, training, host + _kept_bytes(fit.ws), tuple(paper.allocations))
 
-    ``of_team`` are the bytes in which a team cuts the columns of all rows; 0 where there is none.
-    """
-    ws.turns, ws.policy = Turns([(0, ws.n_rows)], 1), policy_of(ws.params)
-    ws.reserved.clear()  # other steps grow trees of all rows
-    ws.choose_trees(reserve)
-    choose_turns(ws, reserve)
-    device, n_features = ws.device, ws.layout.n_features
-    most = int(ws.layout.feature_bins.max())
-    planned = page_bytes(device, ws.turns.most_rows, n_features, most)
-    set_up = plan_set_up(
-        device, ws.n_rows, n_features, most, weighted=ws.weighted, tiled_bytes=planned,
-        exact=ws.params.max_bin_exact,
-    ).n_bytes  # fmt: skip
-    set_up = max(set_up, min(of_team, device.caps.global_bytes))
-    training = ws.plan_with_codes().total_bytes + evaluated
+
+def _statistics(params: Parameters, facts: DataFacts) -> StatisticSizes | None:
+    """Return the sizes of statistics of categories; None if no column becomes them."""
+    replaced = {column: facts.n_levels[column] for column in becoming(params, facts.n_levels)}
+    sizes = facts.n_rows, facts.n_features, facts.n_targets, replaced, len(facts.n_levels)
+    return StatisticSizes.of(params, *sizes) if replaced else None
+
+
+def _share(paper: PaperDevice, params: Parameters, facts: DataFacts, part: Part | None) -> Share:
+    """Return the place of a fit in a team, and codes that follow from counts."""
+    if part is not None:
+        if part.cuts:
+            every = replace(facts, n_rows=part.all_rows).dataset(2)
+            shares = [facts.n_rows / max(1, part.all_rows)] * part.team.size
+            exact = params.max_bin_exact
+            shared_layout(paper, part.team, every, params.max_bin, shares, exact=exact)
+        layout = even_layout(facts.n_features, min(params.max_bin, part.all_rows))
+        return Share(part.team, all_rows=part.all_rows, layout=layout)
+    if facts.counts is None and params.search == "hist":
+        return Share()
+    slots = policy_of(params).slots(params.most_leaves(facts.n_rows))
+    return Share(codes=codes_of(paper, params, facts.counts or facts.all_present, slots))
+
+
+def _host_bytes(fit: Boosting, params: Parameters, facts: DataFacts) -> int:
+    """Return the peak of the host's arrays while it reads or sorts rows."""
+    if facts.batch_rows:
+        batches = facts.n_rows, facts.n_features, facts.batch_rows, facts.n_targets
+        return batches_bytes(*batches, weighted=facts.weighted)
+    if facts.counts is not None:
+        max_bin = params.max_bin if params.search == "hist" else None
+        return facts.counts.host_bytes(max_bin, tiled=fit.ws.tiled is not None)
+    return 0
+
+
+def _kept_bytes(ws: Workspace) -> int:
+    """Return what the host keeps of pages that take turns; 0 where all rows lie on the device."""
+    if ws.turns is None:
+        return 0
     kept = ws.slot_bytes(ws.n_rows)
     if ws.params.cache_folders:  # two pages are read ahead, or to the slots themselves
         ahead = 0 if ws.turns.in_place else 2
         kept[CODES] = ahead * ws.slot_bytes(ws.turns.most_rows)[CODES]
-    return MemoryEstimate(set_up, training, sum(kept.values()))
-
-
-@dataclass(frozen=True)
-class _Data:
-    """What data become on the device: their layout, sizes and bytes."""
-
-    layout: Layout
-    columns: ColumnSizes | None
-    tiles: TileSizes | None
-    page_bytes: int
-    set_up_bytes: int
-    host_bytes: int = 0
-    encoding_bytes: int = 0
-    combining_bytes: int = 0
-
-
-def _dense(
-    device: Device,
-    params: Parameters,
-    n_rows: int,
-    n_features: int,
-    n_levels: Mapping[int, int],
-    statistics: StatisticSizes | None,
-    *,
-    weighted: bool,
-    in_batches: bool,
-    part: Part | None,
-) -> _Data:
-    all_rows = n_rows if part is None else part.all_rows
-    encodes = part is not None and not part.cuts
-    if params.search != "hist":
-        layout, n_values = expected_layout(n_features, n_rows), n_rows * n_features
-        columns = ColumnSizes(n_values)
-        sizes = n_values, layout.n_codes
-        return _Data(layout, columns, None, columns_bytes(*sizes), sorting_bytes(*sizes))
-    n_bins = min(params.max_bin, all_rows)
-    bins = np.full(n_features, n_bins, np.uint32) if statistics is None else statistics.bins(n_bins)
-    replaced: Mapping[int, int] = {} if statistics is None else statistics.n_levels
-    sets = sorted(n_levels.keys() - replaced.keys())
-    bins[sets] = [n_levels[column] for column in sets]
-    layout, most = _layout_of(bins, sets), max(params.max_bin, int(bins[sets].max(initial=0)))
-    resident = statistics is not None and statistics.lie_on(device)
-    pages = page_bytes(device, n_rows, bins.size, int(bins.max()))
-    plan = plan_set_up(
-        device,
-        n_rows if encodes else all_rows,
-        bins.size,
-        most,
-        weighted=weighted,
-        resident=resident,
-        tiled_bytes=0 if part is None else pages,
-        in_batches=in_batches,
-        exact=params.max_bin_exact,
-    )
-    set_up = plan.encoding_bytes if encodes else plan.n_bytes
-    if statistics is None:
-        return _Data(layout, None, None, pages, set_up)
-    kept = statistics.kept_bytes(device)
-    set_up += kept + statistics.value_bytes(device)
-    set_up = max(statistics.set_up_bytes(device), set_up)
-    most = int(bins.max())
-    pages += kept + statistics.orders_bytes(most)
-    encoding = statistics.encoding_bytes(device, most)
-    host, combining = statistics.host_bytes(device), statistics.combining_bytes
-    return _Data(layout, None, None, pages, set_up, host, encoding, combining)
-
-
-def _sparse(device: Device, params: Parameters, counts: ValueCounts) -> _Data:
-    max_bin = params.max_bin if params.search == "hist" else None
-    layout = counts.layout(max_bin)
-    n_rows, n_entries = counts.n_rows, counts.n_entries
-    slots = policy_of(params).slots(params.most_leaves(n_rows))
-    kind = params.page_kind
-    tiles = tiles_of_sparse(
-        device, n_rows, counts.present, params.search, kind, params.max_bin, slots
-    )
-    if tiles is not None:
-        page, set_up = encoding_bytes(device, layout, n_rows, n_entries)
-        return _Data(layout, None, tiles, page, set_up, counts.host_bytes(max_bin, tiled=True))
-    page = columns_bytes(n_entries, layout.n_codes)
-    set_up = page  # the host sorts
-    if max_bin is None:
-        set_up = sorting_bytes(n_entries, layout.n_codes) + 12 * counts.n_features
-    missing = bool((counts.present < n_rows).any())
-    sizes, host = ColumnSizes(n_entries, missing), counts.host_bytes(max_bin)
-    return _Data(layout, sizes, None, page, set_up, host)
+    return sum(kept.values())

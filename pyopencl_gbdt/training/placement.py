@@ -27,7 +27,7 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, smallest_layout
+from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
 from pyopencl_gbdt.pages.paged import (
     expected_columns,
     expected_tiles,
@@ -106,7 +106,7 @@ class Placement:
         may_stream = not resident and self.params.page == "auto" and asked and tiles is None
         if self._is_worth_asking():
             columns = None if tiles is not None else expected_columns(self.data, self.params.search)
-            least = self._workspace(smallest_layout(self.data.n_features), (), columns, tiles)
+            least = self._workspace(even_layout(self.data.n_features), (), columns, tiles)
             if not may_stream:
                 least.check()
             elif not self._fits_all(least):
@@ -209,7 +209,7 @@ class Placement:
         stored = self.share.codes if isinstance(self.share.codes, StoredPages) else None
         layout = self.share.layout if stored is None else stored.layout
         if layout is None:
-            self._turned(smallest_layout(data.n_features))  # raises before columns are cut
+            self._turned(even_layout(data.n_features))  # raises before columns are cut
             layout = cut_layout(data, device, self.params)
         ws = self._turned(layout, None if stored is None else stored.bounds)
         assert ws.turns is not None

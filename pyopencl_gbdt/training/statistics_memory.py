@@ -9,11 +9,9 @@ import numpy as np
 
 from pyopencl_gbdt.categories.ordered_statistics import kept_bytes
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.pages.orders import encoding_bytes
 from pyopencl_gbdt.pages.shares import N_BINS
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.combining import combining_bytes, held_bytes, n_slots
+from pyopencl_gbdt.training.combining import n_slots
 from pyopencl_gbdt.training.statistic_values import Places, fits_on
 
 
@@ -102,52 +100,13 @@ class StatisticSizes:
     def _values_bytes(self) -> int:
         return 4 * self.n_rows * (self.n_features + self.n_orders * self.n_statistics)
 
-    def value_bytes(self, device: Device) -> int:
-        """Return the bytes of all values on a device, until they are encoded."""
-        return self._values_bytes if self.lie_on(device) else 0
-
     def set_up_bytes(self, device: Device) -> int:
         """Return the peak on a device while the statistics of columns are computed."""
         n_levels = self.n_levels.values()
         own = kept_bytes(device, self.n_rows, self.n_targets, self.n_priors)
         levels, tables = 4 * self.n_rows * len(n_levels), (self.n_targets + 1) * sum(n_levels)
-        begins = 4 * (max(n_levels) + 1)
-        return own + levels + 4 * tables + begins + self.value_bytes(device)
-
-    def kept_bytes(self, device: Device) -> int:
-        """Return the bytes that stay on a device to compute statistics of combinations."""
-        if not self.combines:
-            return 0
-        n, n_means = self.n_rows, self.n_targets * self.n_priors
-        own = kept_bytes(device, n, self.n_targets, self.n_priors)
-        return own + 4 * n * len(self.n_levels) + held_bytes(device, n, n_means)
-
-    @property
-    def _changes(self) -> bool:
-        return self.n_orders > 1 or self.combines
-
-    def orders_bytes(self, n_bins: int) -> int:
-        """Return the bytes of the codes of all orders."""
-        n_ordered = self.n_statistics + self.n_empty
-        code = code_dtype(n_bins).itemsize
-        return self.n_orders * n_ordered * self.n_rows * code if self._changes else 0
-
-    def encoding_bytes(self, device: Device, n_bins: int) -> int:
-        """Return the bytes that encoding an order takes before rounds begin."""
-        there = self.lie_on(device)
-        values = self.value_bytes(device)
-        if not self._changes:
-            return values
-        n = self.n_statistics
-        return values + encoding_bytes(device, self.n_rows, n, n_bins, resident=there)
-
-    @property
-    def combining_bytes(self) -> int:
-        """Bytes that choosing combinations takes between rounds."""
-        if not self.combines:
-            return 0
-        columns = self.n_columns, self.n_categorical, len(self.n_levels)
-        return combining_bytes(self.n_rows, *columns, self.n_targets)
+        begins, values = 4 * (max(n_levels) + 1), self._values_bytes if self.lie_on(device) else 0
+        return own + levels + 4 * tables + begins + values
 
     def bins(self, n_bins: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """Return the most bins of every feature, if numbers have ``n_bins``."""

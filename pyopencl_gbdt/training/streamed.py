@@ -12,7 +12,7 @@ from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.pages.stored import StoredPages, encoded_pages
+from pyopencl_gbdt.pages.stored import PagesOnPaper, PageStore, StoredPages, encoded_pages
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -35,8 +35,11 @@ def stored_pages(
 ) -> StoredPages:
     """Return a data set's codes in pages that lie in the host's memory, or in ``cache_dir``."""
     quantizer = _quantizer(data, device, params, turns.most_rows, weighted=False)
-    folders, store = params.cache_folders, None
-    if folders:
+    folders = params.cache_folders
+    store: PageStore | None = None
+    if folders and not device.holds_memory:
+        store = PagesOnPaper(layout, turns.bounds)
+    elif folders:
         side_by_side = device.caps.side_by_side
         store = DiskPages(layout, turns.bounds, folders, side_by_side=side_by_side)
     return encoded_pages(quantizer, layout, turns.bounds, store)

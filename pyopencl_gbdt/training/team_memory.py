@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.team import Member
+from pyopencl_gbdt.device.paper import PaperTeam
 from pyopencl_gbdt.device.team_sums import PIECE_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth.policy import policy_of
@@ -40,24 +40,6 @@ class TeamEstimate:
     devices: list[MemoryEstimate]
     host_bytes: list[int]
     n_rows: list[int]
-
-
-class _OnPaper(Member):
-    """A member of a team whose members all give what this one gives."""
-
-    def __init__(self, rank: int, size: int) -> None:
-        self._rank, self._size = rank, size
-
-    @property
-    def rank(self) -> int:
-        return self._rank
-
-    @property
-    def size(self) -> int:
-        return self._size
-
-    def exchange(self, value: Any) -> list[Any]:
-        return [value] * self.size
 
 
 def estimate_team(
@@ -126,7 +108,7 @@ def estimate_team(
     def estimates(given: Parameters) -> list[MemoryEstimate]:
         found = []
         for rank, (device, own) in enumerate(zip(names, rows, strict=True)):
-            part = Part(_OnPaper(rank, len(names)), n_rows, cuts=n_hosts == 1)
+            part = Part(PaperTeam(rank, len(names)), n_rows, cuts=n_hosts == 1)
             evaluated = evaluation_rows if rank == 0 else 0
             one = estimate_memory(
                 device, given, own, n_features, weighted=weighted, n_targets=n_targets,

@@ -59,7 +59,7 @@ class FakeDevice(PaperDevice):
 
     def _build(self, template: str, wg_size: int, params: Any) -> Program:
         self.built.append(wg_size)
-        return PaperProgram(self, min(wg_size, self.kernel_limit))
+        return PaperProgram(self, template, min(wg_size, self.kernel_limit))
 
 
 def opencl_device(platform: Any = None, **changes: Any) -> Any:

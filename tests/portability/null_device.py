@@ -13,7 +13,7 @@ from pyopencl_gbdt.device.paper import PaperDevice, PaperProgram
 from pyopencl_gbdt.device.program import Groups
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.device.signature import arrange
-from pyopencl_gbdt.pages.quantize import full_bins
+from pyopencl_gbdt.pages.quantize import FullBins
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _KERNEL = re.compile(r"^KERNEL\((\d+)\)\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
@@ -92,7 +92,7 @@ class NullProgram(PaperProgram):
     """Checks the arguments that its kernels are given."""
 
     def __init__(self, device: NullDevice, built: Built) -> None:
-        super().__init__(device, built.wg_size)
+        super().__init__(device, built.template, built.wg_size)
         self.complaints, self.built = device.complaints, built
         self.source = built.source("opencl")
 
@@ -127,7 +127,7 @@ class NullDevice(PaperDevice):
         self.built: dict[Key, Built] = {}
         self.complaints: list[str] = []
         self.label = ""
-        self.answers["cuts"] = full_bins
+        FullBins(n_missing=1).tell(self)
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         key = (template, wg_size, tuple(sorted(params.items())))
