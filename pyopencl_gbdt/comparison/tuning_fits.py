@@ -23,7 +23,7 @@ from pyopencl_gbdt.comparison.tuning_ways import (
 )
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Capabilities, Device, open_device
-from pyopencl_gbdt.device.timing import clock
+from pyopencl_gbdt.device.timing import Times, clock
 from pyopencl_gbdt.device.variants import KERNELS, same_refusals
 from pyopencl_gbdt.device.variants.tuning import Choice, tunable, using
 from pyopencl_gbdt.device.variants.winners import Choices, Contest
@@ -63,7 +63,8 @@ class KernelTimes:
     device : str
     data : TuningData
     repeats : int
-        Number of measurements, of which the shortest counts.
+        Number of measurements, of which the shortest counts. None goes first to warm up, as the
+        device's clock does not count what is built.
     """
 
     def __init__(self, device: str, data: TuningData, repeats: int) -> None:
@@ -81,7 +82,7 @@ class KernelTimes:
         kernels = (kernel, *KERNELS[kernel].timed_with)
         try:
             with same_refusals(), using(_in_place(kernel, choices)), fallbacks_raise():
-                return min(self._once(kernels) for _ in range(self.repeats))
+                return Times(tuple(self._once(kernels) for _ in range(self.repeats))).fastest
         except KernelFallbackWarning as error:
             raise GBDTError(str(error).splitlines()[0]) from error
 
