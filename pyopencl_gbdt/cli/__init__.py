@@ -169,7 +169,7 @@ def _refuse_empty_paths(chosen: argparse.ArgumentParser, args: argparse.Namespac
     """
     for action in chosen._actions:
         given = getattr(args, action.dest, None)
-        named = (action.option_strings or [action.metavar])[0]
+        named = action.option_strings[0] if action.option_strings else action.metavar
         if action.metavar in _PATHS and "" in (given if isinstance(given, list) else [given]):
             raise ParameterError(f"{named} is empty: expected the path of a file; give one")
 

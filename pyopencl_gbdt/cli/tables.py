@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pyopencl_gbdt.cli import side_files
 from pyopencl_gbdt.cli.batched import batched_table
 from pyopencl_gbdt.cli.data_path import DataPath
