@@ -114,8 +114,7 @@ INTEL = (
     _intel("skl", "HD and UHD Graphics 510 to 580", 256),
     _intel("tgllp", "Iris Xe", 512),
     _intel("dg2", "Arc A", 1024),
-    # level's decide, which bounds leaf values by itself, spills 4 of 128 registers.
-    _intel("pvc", "Data Center GPU Max", 1024, 128, most_spilled=4),
+    _intel("pvc", "Data Center GPU Max", 1024, 128),
 )
 #: For the newest compiler, which has given up skl.
 INTEL_NEW = (
