@@ -279,7 +279,8 @@ def lifted(function):
 
 
 @pytest.fixture
-def fake_cupy(monkeypatch):
+def fake_cupy(monkeypatch, device):
+    """Put a stand-in for CuPy in place, after a CUDA device is opened by the real one."""
     stream = types.SimpleNamespace(synchronize=lambda: None)
     module = types.SimpleNamespace(
         ndarray=FakeArray,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -110,9 +113,20 @@ class Platform:
         return self.devices
 
 
-def forget_module(monkeypatch: Any, name: str) -> None:
-    """Let a module be imported anew during a test and put the old one back afterwards."""
+@contextlib.contextmanager
+def imported_anew(name: str) -> Iterator[None]:
+    """Let a submodule be imported anew, and leave what was there before: the old one, or none.
+
+    A module that was imported with a stand-in of CuPy must not stay: ``from package import it``
+    finds it as the package's attribute, though ``sys.modules`` has lost it.
+    """
     parent, _, leaf = name.rpartition(".")
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    if parent in sys.modules:
-        monkeypatch.delattr(sys.modules[parent], leaf, raising=False)
+    places = ((sys.modules, name), (vars(importlib.import_module(parent)), leaf))
+    before = [place.pop(key, None) for place, key in places]
+    try:
+        yield
+    finally:
+        for (place, key), module in zip(places, before, strict=True):
+            place.pop(key, None)
+            if module is not None:
+                place[key] = module

@@ -18,7 +18,7 @@ from tests.device.fakes import (
     FakeDevice,
     Platform,
     ThrowingDevice,
-    forget_module,
+    imported_anew,
     make_info,
     opencl_device,
 )
@@ -433,10 +433,9 @@ def cupy(monkeypatch):
     fake.__spec__ = importlib.machinery.ModuleSpec("cupy", None)
     fake.__version__ = "0.0"
     fake.cuda = SimpleNamespace()
-    forget_module(monkeypatch, "pyopencl_gbdt.device.cuda")
-    monkeypatch.setitem(sys.modules, "cupy", fake)
-    yield fake
-    sys.modules.pop("pyopencl_gbdt.device.cuda", None)
+    with imported_anew("pyopencl_gbdt.device.cuda"):
+        monkeypatch.setitem(sys.modules, "cupy", fake)
+        yield fake
 
 
 def test_cupy_without_a_driver_is_a_note(cupy, monkeypatch):
@@ -473,12 +472,12 @@ def test_cupy_with_two_cards(cupy, monkeypatch):
 
 def test_a_pyopencl_that_does_not_import_is_a_note(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyopencl", None)
-    forget_module(monkeypatch, "pyopencl_gbdt.device.opencl_facts")
     monkeypatch.setattr(discovery, "_cuda", lambda: ([CUDA_0], []))
     monkeypatch.setattr(discovery.driver_folders, "_notes", {})
-    assert find("cuda") is CUDA_0
-    with pytest.raises(DeviceError, match="OpenCL: "):
-        find("opencl")
+    with imported_anew("pyopencl_gbdt.device.opencl_facts"):
+        assert find("cuda") is CUDA_0
+        with pytest.raises(DeviceError, match="OpenCL: "):
+            find("opencl")
 
 
 def test_a_missing_cupy_is_a_note(monkeypatch):
@@ -486,6 +485,23 @@ def test_a_missing_cupy_is_a_note(monkeypatch):
     found, notes = discovery._cuda()
     assert found == []
     assert "CuPy is not installed" in notes[0]
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_a_stand_in_leaves_no_module_behind(loaded, monkeypatch, tmp_path):
+    """One imported with a stand-in of CuPy stayed: ``find("cuda")`` then failed on a real card."""
+    (tmp_path / "a_package").mkdir()
+    for name in ("__init__.py", "part.py"):
+        (tmp_path / "a_package" / name).touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    before = importlib.import_module("a_package.part") if loaded else None
+    for _ in range(2):
+        with imported_anew("a_package.part"):
+            assert importlib.import_module("a_package.part") is not before
+        assert sys.modules.get("a_package.part") is before
+        assert getattr(sys.modules["a_package"], "part", None) is before
+    for name in ("a_package.part", "a_package"):
+        sys.modules.pop(name, None)
 
 
 # -- this machine ------------------------------------------------------------------------------
