@@ -511,7 +511,7 @@ def test_a_missing_pyopencl_is_told_with_the_command(monkeypatch):
     assert any("pip install pyopencl" in note for note in notes), notes
 
 
-def test_the_device_of_the_tests_opens_and_describes_itself():
+def test_the_device_of_the_tests_opens_and_describes_itself(nothing_refused):
     info = find(TEST_DEVICE)
     assert info.usable
     text = info.describe()
