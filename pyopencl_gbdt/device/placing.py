@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.discovery import every_gpu, find, open_device
-from pyopencl_gbdt.device.selection import asked_for, names_several
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.device.selection import asked_for
 
 #: Names that stand for any GPU, of which the processes of a host take one after the other.
 _ANY_GPU = ("auto", "gpu", "cuda")
@@ -28,15 +27,8 @@ def name_in_turn(name: str, place: int) -> str:
 
     Raises
     ------
-    ParameterError
-        If the name is that of several devices.
     DeviceError
     """
-    if names_several(name):
-        raise ParameterError(
-            f"device={name!r}: expected one device for each process; start a process for each, and "
-            "give 'gpu', of which each process of a host takes another one"
-        )
     info = find(name)
     asked = asked_for(name) or "auto"
     if asked in _ANY_GPU and info.caps is not None and info.caps.kind == "gpu":

@@ -110,7 +110,9 @@ class FitFacts:
     resumed : bool
         Whether the training goes on from a checkpoint.
     n_devices : int
-        Devices that one process names.
+        Devices that one process names; in several processes they are not looked up, so 1.
+    names_several : bool
+        Whether ``device`` has the form of several devices.
     in_hosts : bool
         Whether several processes train together.
     profile : bool
@@ -128,6 +130,7 @@ class FitFacts:
     model: ModelFacts | None = None
     resumed: bool = False
     n_devices: int = 1
+    names_several: bool = False
     in_hosts: bool = False
     profile: bool = False
 

@@ -301,6 +301,21 @@ OF_TEAMS: tuple[Refusal[FitFacts], ...] = (
         "write a KernelObjective",
     ),
     Refusal(
+        "Several devices in each of several processes",
+        lambda f: f.in_hosts and f.names_several,
+        "device={device!r}: expected one device for each process",
+        "start a process for each, and give 'gpu', of which each process of a host takes another "
+        "one",
+    ),
+    Refusal(
+        "A sparse evaluation set in several processes",
+        lambda f: f.in_hosts and bool(f.sparse_evals),
+        "evals: {sparse_evals[0]!r} is sparse: expected dense rows where several processes train "
+        "together",
+        "convert it by X.toarray(), with NaN for missing values",
+        DataError,
+    ),
+    Refusal(
         "`profile=True` in several processes",
         lambda f: f.in_hosts and f.profile,
         "profile=True: expected False with communicator=, since a profile is of one device",

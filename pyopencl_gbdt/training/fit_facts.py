@@ -35,8 +35,7 @@ def fit_facts(
     DeviceError
         If one of several devices is not there.
     """
-    device = params.device
-    several = not in_hosts and names_several(device)
+    device, several = params.device, names_several(params.device)
     return FitFacts(
         params,
         _loss(params, objective),
@@ -47,7 +46,8 @@ def fit_facts(
         categories=_categories(params, data, limits),
         sparse_evals=tuple(name for rows, name in evals if rows.sparse is not None),
         model=None if before is None else _model(params, objective, before),
-        n_devices=len(find_several(device)) if several else 1,
+        n_devices=len(find_several(device)) if several and not in_hosts else 1,
+        names_several=several,
         in_hosts=in_hosts,
         profile=profile,
     )

@@ -29,7 +29,10 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.refusal import refuse
+from pyopencl_gbdt.parameters.refusals import OF_TEAMS
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.common_columns import common_data, joined
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
@@ -163,6 +166,10 @@ def _evaluation_sets(team: HostTeam, plans: Plans, own: Dataset | None, leader: 
     names = [name for _, name in plans.evals]
     facts = {"the list of names of evaluation sets": names}
     check_same(team, facts, "give evals the same names on all ranks", ParameterError)
+    own_sets = [(rows, name) for rows, name in plans.evals if rows is not plans.data]
+    sparse = [n for rows, n in own_sets if isinstance(rows, Dataset) and rows.sparse is not None]
+    sets = FitFacts(Parameters.from_dict({}), sparse_evals=tuple(sparse), in_hosts=True)
+    refuse(sets, OF_TEAMS)  # before rows are sent
     found: list[tuple[Dataset | None, str]] = []
     for rows, name in plans.evals:
         is_data = any(team.exchange(rows is plans.data and rows is not None))

@@ -12,6 +12,7 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model import Ensemble
+from tests.conftest import TEST_DEVICE
 from tests.refusals.options import MANY, OPTIONS, Training
 
 _FACTS = "pyopencl_gbdt.parameters.facts"
@@ -238,6 +239,13 @@ CASES: dict[str, Case] = {
     "A loss that is a function, in several processes": Case(
         "objective=half_squares: expected a loss of this library, or kernel code",
         "hosts, function",
+    ),
+    "Several devices in each of several processes": Case(
+        f"device='{TEST_DEVICE}=1,", "hosts, devices"
+    ),
+    "A sparse evaluation set in several processes": Case(
+        "evals: 'sparse' is sparse: expected dense rows where several processes",
+        "hosts, sparse evaluated",
     ),
     "`profile=True` in several processes": Case(
         "profile=True: expected False with communicator=", "hosts, profile"
