@@ -20,7 +20,6 @@ A function of ``Number`` is an expression::
 from __future__ import annotations
 
 import operator
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -108,48 +107,8 @@ Term = Number | float | np.float32
 Arm = Term | Callable[[], Term]
 
 
-class Way(ABC):
-    """One way to carry an expression out: to write it as C, or to compute it with NumPy."""
-
-    @abstractmethod
-    def content(self, term: Term) -> Any:
-        """Return what the way keeps of a term."""
-
-    @abstractmethod
-    def combined(self, operation: str, left: Term, right: Term) -> Number:
-        """Return the sum, difference or product."""
-
-    @abstractmethod
-    def negative(self, number: Number) -> Number:
-        """Return the number with the other sign."""
-
-    @abstractmethod
-    def compared(self, operation: str, left: Term, right: Term) -> Truth:
-        """Return a comparison."""
-
-    @abstractmethod
-    def joined(self, operation: str, left: Truth, right: Truth) -> Truth:
-        """Return whether both hold, or one of them."""
-
-    @abstractmethod
-    def opposite(self, truth: Truth) -> Truth:
-        """Return whether a comparison is false."""
-
-    @abstractmethod
-    def called(self, name: str, twin: Callable[..., F32], arguments: Sequence[Term]) -> Number:
-        """Return the value of a function of the headers."""
-
-    @abstractmethod
-    def chosen(self, truth: Truth, first: Arm, second: Arm) -> Number:
-        """Return ``first`` where the comparison holds, else ``second``."""
-
-    @abstractmethod
-    def of_output(self, values: F32) -> Number:
-        """Return the number of the output that the row's margin belongs to."""
-
-
-class _InC(Way):
-    """Writes a statement for each operation."""
+class _InC:
+    """Writes an expression as C: a statement for each operation."""
 
     def __init__(self, prefix: str) -> None:
         self.lines: list[str] = []
@@ -214,8 +173,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-class _OnHost(Way):
-    """Computes arrays of float32, and both arms of a choice."""
+class _OnHost:
+    """Computes an expression with arrays of float32, and both arms of a choice."""
 
     def content(self, term: Term) -> Any:
         return term.content if isinstance(term, Number) else np.float32(term)
@@ -247,6 +206,9 @@ class _OnHost(Way):
 
     def of_output(self, values: F32) -> Number:
         return Number(self, values[0] if values.size == 1 else values[:, None])
+
+
+Way = _InC | _OnHost
 
 
 def statements(

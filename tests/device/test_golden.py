@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from pyopencl_gbdt.device.render import render, source_folder
+from pyopencl_gbdt.objectives.aft import Aft
 from tests.device.vocabulary import header
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -60,6 +61,10 @@ SOURCES = {
     "histogram_private-four_copies": (
         "histogram_private",
         {"wg_size": 256, "codes": 256, "copies": 4, "chunk": 2048, "block": 16, "adds": False},
+    ),
+    "aft-logistic": (
+        "aft",
+        {"wg_size": 64, "gradient_between": Aft("logistic", 0.5).kernel_between},
     ),
     "split-plain": ("split", {"wg_size": 64, "many": False, **_PLAIN}),
     "split-many": ("split", {"wg_size": 64, "many": True, **_PLAIN}),
