@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.drawn_rows import follow
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.gradients import gather_drawn, gradients, sample
+from pyopencl_gbdt.gradients import gather_drawn, gradients, sample, sources
 from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
@@ -30,10 +31,13 @@ from pyopencl_gbdt.growth import (
     finalize,
     histogram,
     level,
+    ordered_leaves,
     partition,
+    renew_leaves,
     split,
     symmetric,
     symmetric_sets,
+    walked_leaves,
     whole_trees,
 )
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
@@ -69,6 +73,22 @@ def reserve(ws: Workspace) -> None:
         sample.reserve(ws)
     if ws.masks_columns:
         feature_mask.reserve(grown)
+
+
+def reserve_fit(ws: Workspace, objective: Objective, data: Dataset) -> None:
+    """Plan the arrays of all steps, and those that follow from the loss and the data."""
+    reserve(ws)
+    if objective.given:
+        sizes = np.diff(whole_offsets(data.group_offsets, data.n_rows))
+        sources.reserve(objective, ws, sizes.size, int(sizes.max()))
+    if ws.is_ordered:
+        ordered_leaves.reserve(ws)
+    if ws.walks_leaves:
+        walked_leaves.reserve(ws)
+    if objective.renews:
+        one = np.ones(1, np.float32)
+        weights = objective.leaf_weights(one, None if data.weight is None else one)
+        renew_leaves.reserve(ws, weighted=weights is not None)
 
 
 def _parts(ws: Workspace) -> tuple[ModuleType, ...]:

@@ -226,10 +226,10 @@ class Quantizer:
             blocks, shape = self.source.host_blocks(), (self.n_rows, self.n_features)
             return summary_cuts(self.device, blocks, self.weight, shape, self.cut, self.max_bin)
         device, n, block = self.device, self.n_rows, self.plan.block
-        keys = device.empty((block, n), VALUE)
+        keys = device.empty((block, n), VALUE, "sorted values")
         few = (self.plan.batch, n) if self.weighted else (1, 1)
         ids, running = device.empty(few, np.uint32), device.empty(few, SUM)
-        found = device.empty((block, found_words(self.max_bin)), np.uint32)
+        found = device.empty((block, found_words(self.max_bin)), np.uint32, "cut points")
         value_dtype = np.uint32 if self.weighted else None
         sort = RadixSort(device, n, np.float32, value_dtype, columns=self.plan.batch)
         numbering, summing = self._running_weight(ids, running)

@@ -169,11 +169,13 @@ class TileMaker:
         features = device.upload(
             tiled_features(layout.feature_offset, layout.feature_bins, self.begins)
         )
-        begun = [device.empty((self.n_tiles, n_rows + 1), ROW) for _, n_rows in bounds]
+        begun = [
+            device.empty((self.n_tiles, n_rows + 1), ROW, "row begins") for _, n_rows in bounds
+        ]
         for row_begin in begun:
             device.clear(row_begin)
         self._launch("count", source, bounds, [{"row_begin": array} for array in begun])
-        cells = [device.empty(self._add_up(array, source), CELL) for array in begun]
+        cells = [device.empty(self._add_up(array, source), CELL, "cells") for array in begun]
         self._launch(
             "write", source, bounds,
             [{"row_begin": r, "cells": c, "features": features}

@@ -90,6 +90,6 @@ def empty_codes(
     Without ``columns``, ``by_feature`` is empty.
     """
     order = BlockOrder.of(n_features, dtype, side_by_side=device.caps.side_by_side)
-    codes = device.empty(order.shape(n_rows), dtype)
-    by_feature = device.empty((n_features, n_rows if columns else 0), dtype)
+    codes = device.empty(order.shape(n_rows), dtype, "codes")
+    by_feature = device.empty((n_features, n_rows if columns else 0), dtype, "codes by feature")
     return PackedCodes(codes, by_feature, order)

@@ -185,7 +185,7 @@ class Boosting:
         """
         device, n_rows = self.ws.device, values.shape[0]
         start = self.base_margin if start is None else start
-        margins = device.empty(self.ws.margin_shape(n_rows), np.float32)
+        margins = device.empty(self.ws.margin_shape(n_rows), np.float32, "evaluated margins")
         margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
         there: DeviceArray | SparseRows | RowsInBatches
         if isinstance(values, SparseMatrix):

@@ -21,13 +21,17 @@ from pyopencl_gbdt.pages.levels import cut_features
 from pyopencl_gbdt.pages.page import even_layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.batches_memory import batches_bytes
 from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.fitting import Task
 from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of
 from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 from pyopencl_gbdt.training.tree_method import of_sparse
 from pyopencl_gbdt.training.with_statistics import becoming, prepared_on
+
+#: Bytes of NumPy's temporary arrays for a weight that is scaled; ``tracemalloc``, 1 M weights.
+_SCALING_BYTES = 29
+#: Bytes of the host's objects in a fit on batches, beside its arrays; ``tracemalloc``.
+HOST_BYTES = 300_000
 
 
 @dataclass(frozen=True)
@@ -223,6 +227,22 @@ def _host_bytes(fit: Boosting, params: Parameters, facts: DataFacts) -> int:
         max_bin = params.max_bin if params.search == "hist" else None
         return facts.counts.host_bytes(max_bin, tiled=fit.ws.tiled is not None)
     return 0
+
+
+def batches_bytes(
+    n_rows: int, n_features: int, batch_rows: int, n_targets: int = 1, *, weighted: bool = False
+) -> int:
+    """Return the peak bytes of the host's arrays while rows are read batch by batch.
+
+    These are labels and weights of all rows, and two batches with theirs, as float32: one is being
+    made of the other, or read while the device has the other. After the first pass, parts of labels
+    and weights are joined; later, weights are scaled. Base margins and pages of codes are not
+    counted.
+    """
+    row = 4 * (n_targets + weighted)
+    vectors, batches = n_rows * row, 2 * batch_rows * (4 * n_features + row)
+    scaling = _SCALING_BYTES * n_rows if weighted else 0
+    return HOST_BYTES + vectors + max(vectors, batches, scaling)
 
 
 def _kept_bytes(ws: Workspace) -> int:

@@ -25,6 +25,7 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of
+from pyopencl_gbdt.growth.steps import reserve_fit
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
@@ -40,7 +41,6 @@ from pyopencl_gbdt.pages.stored import StoredPages
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.reservations import Reservations
 from pyopencl_gbdt.training.streamed import cut_layout, stays_resident, stored_pages
 
 #: Values that are cut without asking before; H200, 10 k x 20: a plan takes 0.4 ms of 6.4.
@@ -84,8 +84,11 @@ class Placement:
 
     def __post_init__(self) -> None:
         self.chosen = self.policy or policy_of(self.params)
-        self.reservations = Reservations.of(self.objective, self.data)
         self.limits = limits_of(self.params, self.data)
+
+    def _reserve(self, ws: Workspace) -> None:
+        """Plan the fit's steps; again if the number of trees at a time changes."""
+        reserve_fit(ws, self.objective, self.data)
 
     def place(self) -> tuple[Workspace, QuantizedData | None]:
         """Return the fit's workspace with its pages, and the codes if all stay on the device.
@@ -199,7 +202,7 @@ class Placement:
         ws.first_round, ws.beside = self.first_round, self.beside
         ws.n_ordered, ws.n_orders = self.orders
         ws.join(self.share)
-        ws.choose_trees(self.reservations.reserve)
+        ws.choose_trees(self._reserve)
         return ws
 
     def _in_turn(self) -> Workspace:
@@ -223,7 +226,7 @@ class Placement:
     def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> Workspace:
         """Return a workspace for pages that take turns, with no pages yet."""
         ws = self._workspace(layout, (), None, None, Turns([(0, self.data.n_rows)], 1))
-        choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
+        choose_turns(ws, self._reserve, bounds, self.n_pages, self.n_slots)
         ws.check()
         if gathers_rows(ws):
             self._gather(ws, bounds)
@@ -236,7 +239,7 @@ class Placement:
         ws.forget_reserved()
         ws.gathers, ws.drawn = True, DrawnRows.of(ws)
         try:
-            choose_turns(ws, self.reservations.reserve, bounds, self.n_pages, self.n_slots)
+            choose_turns(ws, self._reserve, bounds, self.n_pages, self.n_slots)
             ws.check()
             if passes_of_codes(ws) * copied_share(ws.turns) < copied:
                 return
@@ -244,9 +247,9 @@ class Placement:
             pass
         ws.gather_no_rows()
         ws.turns = turns
-        self.reservations.reserve(ws)
+        self._reserve(ws)
 
     def turn_again(self, ws: Workspace) -> None:
         """Choose again how many of the same pages lie on the device at a time."""
         assert ws.turns is not None
-        choose_turns(ws, self.reservations.reserve, ws.turns.bounds)
+        choose_turns(ws, self._reserve, ws.turns.bounds)

@@ -17,8 +17,13 @@ from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.pages.parted_cuts import columns_bytes
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.batches_memory import HOST_BYTES, batches_bytes
-from pyopencl_gbdt.training.memory_estimate import MemoryEstimate, Part, estimate_memory
+from pyopencl_gbdt.training.memory_estimate import (
+    HOST_BYTES,
+    MemoryEstimate,
+    Part,
+    batches_bytes,
+    estimate_memory,
+)
 from pyopencl_gbdt.training.tree_method import as_histograms
 
 
