@@ -50,14 +50,19 @@ def close(found, wanted):
     assert [one.peak_bytes for one in found] == pytest.approx(wanted, rel=MISS)
 
 
-@pytest.mark.parametrize("kind", ["array", "batches", "streamed", "watched"])
+@pytest.mark.parametrize("kind", ["array", "batches", "streamed", "watched", "sets"])
 def test_devices_of_a_process(rows, kind, monkeypatch):
     opened = []
     monkeypatch.setattr(
         division, "open_device", lambda name: opened.append(open_device(name)) or opened[-1]
     )
-    data = batches(rows) if kind == "batches" else Dataset(*rows)
+    data, known = batches(rows) if kind == "batches" else Dataset(*rows), {}
+    if kind == "sets":
+        X, known = rows[0].copy(), {"n_levels": {2: 2000}}
+        X[:, 2] = np.arange(len(X)) % 2000
+        data = Dataset(X, rows[1], categorical_features=[2])
     params = {**PARAMS, **({"device_memory": "1800KB"} if kind == "streamed" else {})}
+    params |= {"cat_method": "sets"} if known else {}
     evals = [(data, "train")] if kind == "watched" else []
     given = {**params, "device": listed([TEST_DEVICE] * 2, [1, 3])}
     model = train(given, data, evals=evals)
@@ -69,7 +74,7 @@ def test_devices_of_a_process(rows, kind, monkeypatch):
     size = 20_000 if kind == "batches" else 0
     found = estimate_team(
         fresh, Parameters.from_dict(params), *SHAPE, weights=[1, 3], batch_rows=size,
-        watches_training=bool(evals),
+        watches_training=bool(evals), **known,
     )  # fmt: skip
     assert found.n_rows == [20_000, 60_000]
     close(found.devices, [one.peak_bytes for one in opened])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.paper import Allocation, PaperDevice
 from pyopencl_gbdt.device.team import Team
@@ -18,12 +19,11 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.levels import cut_features
-from pyopencl_gbdt.pages.page import even_layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.fitting import Task
-from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of
+from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of, full_layout
 from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 from pyopencl_gbdt.training.tree_method import of_sparse
 from pyopencl_gbdt.training.with_statistics import becoming, prepared_on
@@ -174,7 +174,7 @@ def _built(
         params, data, made = task.params, task.data, task.replaced
         bins = sizes.bins(min(params.max_bin, facts.n_rows))[cut_features(data)]
     answer(paper, params, facts, bins)
-    share = _share(paper, params, facts, part)
+    share = _share(paper, params, facts, data, part)
     watched = facts.evaluation_set(*evaluated, data.n_features)
     evals = [(watched, "evaluation")] if watched.n_rows else []
     beside = plan_evaluation(paper, objective, {}, evals, data)
@@ -202,7 +202,9 @@ def _statistics(params: Parameters, facts: DataFacts) -> StatisticSizes | None:
     return StatisticSizes.of(params, *sizes) if replaced else None
 
 
-def _share(paper: PaperDevice, params: Parameters, facts: DataFacts, part: Part | None) -> Share:
+def _share(
+    paper: PaperDevice, params: Parameters, facts: DataFacts, data: Dataset, part: Part | None
+) -> Share:
     """Return the place of a fit in a team, and codes that follow from counts."""
     if part is not None:
         if part.cuts:
@@ -210,7 +212,7 @@ def _share(paper: PaperDevice, params: Parameters, facts: DataFacts, part: Part 
             shares = [facts.n_rows / max(1, part.all_rows)] * part.team.size
             exact = params.max_bin_exact
             shared_layout(paper, part.team, every, params.max_bin, shares, exact=exact)
-        layout = even_layout(facts.n_features, min(params.max_bin, part.all_rows))
+        layout = full_layout(data, min(params.max_bin, part.all_rows))
         return Share(part.team, all_rows=part.all_rows, layout=layout)
     if facts.counts is None and params.search == "hist":
         return Share()

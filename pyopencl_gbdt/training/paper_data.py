@@ -18,7 +18,9 @@ from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.pages.column_bins import sorted_on_device
 from pyopencl_gbdt.pages.columns import Columns, columns_on
-from pyopencl_gbdt.pages.page import QuantizedData
+from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.pages.levels import layout_of
+from pyopencl_gbdt.pages.page import Layout, QuantizedData
 from pyopencl_gbdt.pages.paged import tiled_codes, tiles_of_sparse
 from pyopencl_gbdt.pages.quantize import FullBins
 from pyopencl_gbdt.pages.summary_cuts import SUMMARY_KERNELS, full_summary
@@ -122,6 +124,14 @@ def answer(paper: PaperDevice, params: Parameters, facts: DataFacts, bins: U32 |
     paper.answers |= dict.fromkeys(SUMMARY_KERNELS, partial(full_summary, n_entries=n_bins))
     paper.answers["tiles", "total"] = partial(_cells, counts.n_entries / max(1, n_rows))
     paper.answers["column_bins", "count"] = partial(_distinct, counts.distinct)
+
+
+def full_layout(data: Dataset, n_bins: int) -> Layout:
+    """Return the layout of rows whose columns of numbers all have so many bins."""
+    n_features = data.n_features
+    edges = np.broadcast_to(np.arange(n_bins, dtype=np.float32), (n_features, n_bins))
+    bins, zeros = np.full(n_features, n_bins, np.uint32), np.zeros(n_features, np.uint32)
+    return layout_of(Cuts(edges, edges, bins, zeros.astype(np.bool_), zeros), data)
 
 
 def codes_of(
