@@ -6,6 +6,7 @@ import inspect
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pyopencl_gbdt import (
@@ -182,6 +183,31 @@ def test_one_pair_is_one_evaluation_set(kind):
     other = kind(**SMALL).fit(X, Y, eval_set=[(X, Y)], **own, **sets)
     assert one.evals_result() == other.evals_result()
     assert list(one.evals_result()) == ["validation_0"]
+
+
+@pytest.mark.parametrize("as_list", [list, tuple, np.asarray, pd.Series])
+def test_one_evaluation_set_has_one_array_of_each(as_list):
+    weight, margin = as_list(Y + 1.0), as_list(Y / 2)
+    given = {"sample_weight_eval_set": weight, "base_margin_eval_set": margin}
+    one = GBDTRegressor(**SMALL).fit(X, Y, eval_set=(X, Y), **given)
+    in_lists = {name: [value] for name, value in given.items()}
+    other = GBDTRegressor(**SMALL).fit(X, Y, eval_set=[(X, Y)], **in_lists)
+    plain = GBDTRegressor(**SMALL).fit(X, Y, eval_set=(X, Y))
+    assert one.evals_result() == other.evals_result() != plain.evals_result()
+
+
+@pytest.mark.parametrize(("name", "value"), [("eval_qid", np.arange(60) // 20),
+                                             ("eval_group", [20, 20, 20])])  # fmt: skip
+def test_one_evaluation_set_of_a_ranker_has_one_array_of_queries(name, value):
+    ranker = GBDTRanker(**SMALL)
+    results = [
+        ranker.fit(X, Y, group=[60], eval_set=pairs, **{name: given}).evals_result()
+        for pairs, given in (((X, Y), value), ([(X, Y)], [value]))
+    ]
+    assert results[0] == results[1]
+    two = {"eval_set": [(X, Y), (X, Y)], name: value}
+    with pytest.raises(ParameterError, match=f"{name}: .*expected a list with an entry for each"):
+        ranker.fit(X, Y, group=[60], **two)
 
 
 def test_pairs():

@@ -16,7 +16,7 @@ from pyopencl_gbdt.dask.training import mapped, train, width_of
 from pyopencl_gbdt.data import encode_labels
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base
-from pyopencl_gbdt.estimators.evaluation_sets import pairs_of
+from pyopencl_gbdt.estimators.evaluation_sets import one_each, pairs_of
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.ranking import GBDTRanker
@@ -84,8 +84,8 @@ class OnDask(Base):
             With the partitions of X. A ranker needs ``qid``.
         eval_set : list of (X, y), one (X, y), or None
             Sets whose metrics are computed after every round, on one worker.
-        sample_weight_eval_set, eval_qid : list of Dask collection, or None
-            The same for every set.
+        sample_weight_eval_set, eval_qid : list of Dask collection, one of them, or None
+            The same for every set. With one set, its collection will do.
         client : distributed.Client or None
             None is the attribute ``client``.
         workers, timeout
@@ -107,14 +107,17 @@ class OnDask(Base):
         try:
             label = self._encoded(y, client, first=True)
             own: list[dict[str, Any]] = []
-            for number, (rows, labels) in enumerate(pairs_of(eval_set)):
+            pairs = pairs_of(eval_set)
+            weights = one_each("sample_weight_eval_set", sample_weight_eval_set, len(pairs))
+            queries = one_each("eval_qid", eval_qid, len(pairs))
+            for (rows, labels), weight, ids in zip(pairs, weights, queries, strict=True):
                 same = rows is X and labels is y
                 own.append(
                     {
                         "X": rows,
                         "label": label if same else self._encoded(labels, client),
-                        "weight": _one_of(sample_weight_eval_set, number),
-                        "qid": _one_of(eval_qid, number),
+                        "weight": weight,
+                        "qid": ids,
                     }
                 )
             model = train(
@@ -214,10 +217,6 @@ class DaskGBDTClassifier(OnDask, GBDTClassifier):
     def decision_function(self, X: Any, **options: Any) -> Any:
         """Return margins: of a Dask collection, as a lazy Dask array."""
         return self.predict(X, output_margin=True, **options)
-
-
-def _one_of(values: Sequence[Any] | None, number: int) -> Any:
-    return None if values is None else values[number]
 
 
 def _call(rows: Any, estimator: Any, name: str, options: Mapping[str, Any]) -> Any:

@@ -92,8 +92,8 @@ class Base(FittedModel, Parametrised):
         base_margin: Any = None,
         label_column: int | str | None = None,
         eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
-        sample_weight_eval_set: Sequence[Any] | None = None,
-        base_margin_eval_set: Sequence[Any] | None = None,
+        sample_weight_eval_set: Any = None,
+        base_margin_eval_set: Any = None,
         xgb_model: Any = None,
         init_model: Any = None,
         categorical_feature: Any = None,
@@ -123,8 +123,8 @@ class Base(FittedModel, Parametrised):
             a message names; an error where another is called label, target, y or class.
         eval_set : list of (X, y), one (X, y), or None
             Sets whose metrics are computed after every round; see ``evals_result``.
-        sample_weight_eval_set, base_margin_eval_set : list of array-like or None
-            The same for every set; None for sets without them.
+        sample_weight_eval_set, base_margin_eval_set : list of array-like, array or None
+            The same for every set; None for sets without them. With one set, its array will do.
         xgb_model : estimator, Model, path or None
             A model to continue: rounds are added to a copy of it.
         init_model : estimator, Model, path or None

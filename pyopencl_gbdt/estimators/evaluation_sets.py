@@ -129,10 +129,22 @@ def _is_pair(given: Any) -> bool:
     return isinstance(given, (list, tuple)) and len(given) == 2 and not np.isscalar(given[1])
 
 
-def one_each(name: str, values: Sequence[Any] | None, n_sets: int) -> list[Any]:
-    """Return a list with one entry per set; None becomes a list of None."""
+def _is_one_array(values: Any) -> bool:
+    """Tell an array, or a list of numbers, from a list of arrays."""
+    if not isinstance(values, (list, tuple)):
+        return hasattr(values, "__len__") and not isinstance(values, (str, bytes, dict))
+    return len(values) > 0 and np.isscalar(values[0])
+
+
+def one_each(name: str, values: Any, n_sets: int) -> list[Any]:
+    """Return a list with one entry per set; None becomes a list of None.
+
+    With one set, an array, or a list of numbers, is the set's entry itself.
+    """
     if values is None:
         return [None] * n_sets
+    if n_sets == 1 and _is_one_array(values):
+        return [values]
     if not isinstance(values, (list, tuple)) or len(values) != n_sets:
         found = f"{len(values)} entries" if isinstance(values, (list, tuple)) else type(values)
         raise ParameterError(

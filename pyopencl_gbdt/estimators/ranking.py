@@ -77,8 +77,8 @@ class GBDTRanker(Base):
         qid : (n_rows,) array-like of integers, or None
             The query of each row, in ascending order.
         eval_set : list of (X, y), one (X, y), or None
-        eval_group, eval_qid : list of array-like, or None
-            The queries of every set.
+        eval_group, eval_qid : list of array-like, array or None
+            The queries of every set. With one set, its array will do.
         base_margin, label_column, sample_weight_eval_set, base_margin_eval_set
             As in ``GBDTRegressor.fit``.
         xgb_model, init_model, categorical_feature, cat_features, verbose, profile
