@@ -53,14 +53,14 @@ def array(values, rows=150):
 
 
 def test_arrays(on_dask, client):
-    """Unequal partitions; the training rows and others are evaluated."""
-    all_rows = Dataset(X, Y, WEIGHT)
-    alone = train(
-        PARAMS, all_rows, 4, evals=[(all_rows, "train"), (Dataset(X[:90], Y[:90]), "test")]
-    )
+    """Unequal partitions; the training rows, these without weights, and others are evaluated."""
+    all_rows, others = Dataset(X, Y, WEIGHT), Dataset(X[:90], Y[:90])
+    evals = [(all_rows, "train"), (Dataset(X, Y), "unweighted"), (others, "test")]
+    alone = train(PARAMS, all_rows, 4, evals=evals)
     rows, label, weight = array(X), array(Y), array(WEIGHT, 200)
     sets = [
         ({"X": rows, "label": label, "weight": weight}, "train"),
+        ({"X": rows, "label": label}, "unweighted"),
         ({"X": array(X[:90], 30), "label": array(Y[:90], 30)}, "test"),
     ]
     model = on_dask.train(client, PARAMS, rows, label, 4, weight=weight, evals=sets)

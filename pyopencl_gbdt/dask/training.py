@@ -123,7 +123,7 @@ def train(
     runs, placed = _placed(client, futures, chosen)
     sets: list[list[list[Any]] | None] = []
     for rows, _ in named:
-        same = rows.get("X") is X and rows.get("label") is label
+        same = all(rows.get(name) is part for name, part in given.items())
         sets.append(None if same else _shares(client, partitions(client, rows), len(placed)))
     name, key = f"pyopencl_gbdt-{uuid.uuid4().hex}", secrets.token_bytes(32)
     try:
