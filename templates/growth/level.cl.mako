@@ -73,20 +73,19 @@ KERNEL(${wg_size}) begin_tree(
 }
 
 % if limited:
-/* Set weights and values of a level's nodes; wanted[index] = what a node's split gains, or -1 if it does not split. */
-FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma, const f32 rate,
+/* wanted[index] = what the split of a level's node gains, or -1 if it does not split. */
+FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma,
                    const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-                   GLOBAL node_t* nodes, GLOBAL const scale_t* scale,
+                   GLOBAL const node_t* nodes, GLOBAL const scale_t* scale,
                    GLOBAL const candidate_t* chosen, GLOBAL f32* wanted) {
     for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
-        GLOBAL node_t* node = &nodes[first + index];
+        GLOBAL const node_t* node = &nodes[first + index];
         const rule_t unbounded = make_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step);
         const rule_t rule = within(unbounded, node->lower, node->upper);
         GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
         c += best_of(c, n_each);
         const f32 gain = c->score_hi > NO_SCORE ? gain_of(c, node, rule) : -1.0f;
         wanted[index] = gain > 1e-6f && gain >= gamma ? gain : -1.0f;
-        finish_node(node, scale + node->tree, rule, rate);
     }
 }
 
@@ -140,8 +139,8 @@ KERNEL(${wg_size}) decide(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
 % if limited:
-    list_gains(first, count, n_each, gamma, leaf_rate[0], reg_lambda, reg_alpha, max_delta_step,
-               nodes, scale, chosen, wanted);
+    list_gains(first, count, n_each, gamma, reg_lambda, reg_alpha, max_delta_step, nodes, scale,
+               chosen, wanted);
     BARRIER();
     if (LOCAL_ID == 0) limit_splits(first, count, nodes, splits_left, wanted);
     BARRIER();
@@ -159,6 +158,7 @@ KERNEL(${wg_size}) decide(
         f32 gain = 0.0f;
         GLOBAL const candidate_t* c = chosen;
         if (index < count) {
+            finish(nodes, id, own_scale, rule, leaf_rate[0], min_child_weight);
             c += (u64)index * n_each;
             c += best_of(c, n_each);
 % if limited:
@@ -166,7 +166,6 @@ KERNEL(${wg_size}) decide(
             split = gain >= 0.0f;
 % else:
             split = splits(c, node, rule, gamma, &gain);
-            finish(nodes, id, own_scale, rule, leaf_rate[0], min_child_weight);
 % endif
         }
         const u32 tasks = split ? tasks_of(node->count, ${row_chunk}) : 0;
