@@ -104,12 +104,13 @@ def spelled_integers(
     """
     found: dict[int, list[int | None]] = {column: [] for column in rows}
     wanted = {column: frozenset(own.tolist()) for column, own in rows.items()}
+    last = max(map(max, filter(None, wanted.values())), default=-1)
     for row, (_, fields) in enumerate(rows_of(layout, start, end)):
         for column in [column for column, own in wanted.items() if row in own]:
             found[column].append(integer(fields[column].strip()))
             if found[column][-1] is None:
                 del wanted[column]
-        if not wanted:
+        if not wanted or row >= last:
             break
     return {
         column: numbers + [None] * (len(rows[column]) - len(numbers))

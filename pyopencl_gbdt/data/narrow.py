@@ -69,7 +69,9 @@ class Scan:
         """Search a block for blurred numbers; call this in the order of rows."""
         if self.blurred is not None and given.size:
             for number in range(given.shape[1]):
-                self.blurred.add(column + number, given[:, number], narrow[:, number])
+                for start in range(0, given.shape[0], CHUNK):
+                    part = slice(start, start + CHUNK), number
+                    self.blurred.add(column + number, given[part], narrow[part])
 
     def finish(self) -> None:
         """Raise `DataError` if anything was found: how many values, the first, and what to do."""

@@ -122,7 +122,7 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         _of(lambda p: p.objective not in MULTICLASS and p.num_class > 1),
         "num_class={num_class}: expected 0, or objective='multi:softprob' for "
         "objective={objective!r}",
-        "give the number of classes",
+        "leave one of them out",
     ),
     Refusal(
         "`scale_pos_weight` for a loss of other than two classes",

@@ -168,8 +168,10 @@ def _evaluation_sets(team: HostTeam, plans: Plans, own: Dataset | None, leader: 
     check_same(team, facts, "give evals the same names on all ranks", ParameterError)
     own_sets = [(rows, name) for rows, name in plans.evals if rows is not plans.data]
     sparse = [n for rows, n in own_sets if isinstance(rows, Dataset) and rows.sparse is not None]
-    sets = FitFacts(Parameters.from_dict({}), sparse_evals=tuple(sparse), in_hosts=True)
-    refuse(sets, OF_TEAMS)  # before rows are sent
+    sets = FitFacts(
+        Parameters.from_dict({}), sparse_evals=tuple(sparse), in_hosts=True, profile=plans.profile
+    )
+    all_or_none(team, lambda: refuse(sets, OF_TEAMS))  # before rows are sent
     found: list[tuple[Dataset | None, str]] = []
     for rows, name in plans.evals:
         is_data = any(team.exchange(rows is plans.data and rows is not None))

@@ -93,7 +93,9 @@ def estimate_memory(
     part: Part | None = None,
     **facts: Any,
 ) -> MemoryEstimate:
-    """Estimate the device memory of a fit, which is built on paper; allocates nothing.
+    """Estimate the device memory of a fit, which is built on paper.
+
+    On the device nothing is allocated, on the host labels of all rows.
 
     The estimate assumes ``max_bin`` bins per feature, or as many as rows; features with few
     distinct values take less, and so do tiled codes of dense data. With ``tree_method="exact"`` or

@@ -92,9 +92,10 @@ class DataFacts:
             label = np.broadcast_to(label[:, None], (n_rows, self.n_targets))
         levels = {c: Levels(np.arange(n, dtype=np.int64)) for c, n in self.n_levels.items()}
         edges = np.linspace(0, n_rows, self.n_queries + 1).astype(np.int64)
-        weight = np.ones(n_rows if self.n_queries == 1 else self.n_queries, np.float32)
+        n_weights = n_rows if self.n_queries == 1 else self.n_queries
+        weight = np.broadcast_to(np.float32(1), n_weights) if self.weighted else None
         return Dataset(
-            Features(values, self.feature_names, levels), label, weight if self.weighted else None,
+            Features(values, self.feature_names, levels), label, weight,
             group=np.diff(edges) if self.n_queries > 1 else None,
         )  # fmt: skip
 
