@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -29,12 +30,13 @@ def folder(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def rebuilt(monkeypatch):
+def rebuilt(device, monkeypatch):
     """Call it with a function that changes the source of kernels: a compiler that errs."""
+    own = sys.modules[type(device).__module__]
 
     def change(source):
         monkeypatch.setattr(opencl, "_programs", {})
-        monkeypatch.setattr(opencl, "render", lambda *a, **k: source(render(*a, **k)))
+        monkeypatch.setattr(own, "render", lambda *a, **k: source(render(*a, **k)))
 
     return change
 
