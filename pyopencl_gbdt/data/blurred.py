@@ -7,6 +7,7 @@ warning, whoever reads them and wherever blocks begin.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,7 @@ EXACT = 2**53
 #: Numbers remembered of all columns; each takes 16 bytes.
 MOST_KEPT = 2**18
 
+_NONE, _NAN = np.zeros(0, np.uint64), np.float32("nan")
 _INTEGER = re.compile("[+-]?0{0,99}[0-9]{1,20}")
 _COLUMN_BITS = np.uint64(32)
 #: 2^64 divided by the golden ratio; its multiples are spread evenly.
@@ -64,11 +66,13 @@ class Blurred:
     def __init__(self, missing: float = float("nan")) -> None:
         self.pairs: dict[int, str] = {}
         self._others: set[int] = set()  # columns that have a large number that is not whole
-        self._keys: U64 = np.zeros(0, np.uint64)  # column, and bits of the float32 value; ascend
-        self._whole: U64 = np.zeros(0, np.uint64)  # the first number of each key
+        self._keys: U64 = _NONE  # column, and bits of the float32 value; ascend
+        self._whole: U64 = _NONE  # the first number of each key
         self._halvings = 0  # of the sample
-        with np.errstate(over="ignore", under="ignore"):
-            self._missing = np.float32(missing)
+        self._missing = _NAN
+        if not math.isnan(missing):
+            with np.errstate(over="ignore", under="ignore"):
+                self._missing = np.float32(missing)
 
     def is_open(self, column: int) -> bool:
         """Tell whether the search of a column goes on."""

@@ -60,7 +60,7 @@ def get_objective(
     if name not in OBJECTIVES:
         raise ParameterError(f"objective={name!r}: expected one of {sorted(OBJECTIVES)}")
     objective = OBJECTIVES[name]
-    if parameters is None:
+    if parameters is None or (isinstance(parameters, Mapping) and not parameters):
         return objective
     if isinstance(parameters, Mapping):
         names = [f.name for f in fields(objective) if f.name in parameters]
