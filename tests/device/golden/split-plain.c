@@ -334,7 +334,8 @@ KERNEL(64) find(
     run_t run = run_of(n_bins, fullest[feature]);
     const u32 each = (count + N_GROUPS_Y - 1) / N_GROUPS_Y, begin = GROUP_ID_Y * each;
     const u32 n_own = begin < count ? (begin + each < count ? each : count - begin) : 0;
-    u32 tree = NO_NODE, index = n_own ? begin + feature % n_own : 0;
+    /* a compiler may divide in groups without nodes, too, and take the divisor's not being 0 for granted */
+    u32 tree = NO_NODE, index = begin + feature % (n_own ? n_own : 1);
     for (u32 k = 0; k < n_own; k++, index = index + 1 < begin + n_own ? index + 1 : begin) {
         GLOBAL node_t* node = &nodes[first + index];
         if (node->tree != tree) { /* a group's nodes have few trees */
