@@ -71,10 +71,22 @@ def test_look_back_that_fails_its_trial_is_not_used(stranger, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "facts", [{"tested_driver": True}, {"kind": "cpu"}, {"lookback": True}], ids=str
+    "facts",
+    [{"tested_driver": True}, {"kind": "cpu"}, {"lookback": True}, {"int64_atomics": False}],
+    ids=str,
 )
 def test_where_there_is_nothing_to_try(facts):
     assert lookback_trial.variants(make_caps(**facts)) == []
+
+
+def test_words_of_64_bits_that_may_be_read_in_halves_are_not_looked_back_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
+    caps = make_caps(kind="gpu", tested_driver=False, lookback=False, int64_atomics=True)
+    halves = replace(caps, int64_atomics=False, device_id="opencl:9:9", name="halves")
+    for device in (caps, halves):
+        fact_store.store(device, {"lookback": 1})
+    assert measured_facts.applied(caps).lookback
+    assert not measured_facts.applied(halves).lookback
 
 
 # -- the verdict ---------------------------------------------------------------------------------
