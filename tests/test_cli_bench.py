@@ -41,6 +41,7 @@ def fake(monkeypatch):
         ],
     )  # fmt: skip
     monkeypatch.setattr(running, "copy_bandwidth", lambda device_id: 1e10)
+    monkeypatch.setattr(running, "int64_percent", lambda device_id: 170)
 
     def be(answer):
         def measure(device_id, shape, values, labels, *, bandwidth, repeats, tell):
@@ -57,7 +58,8 @@ def test_a_real_device(tmp_path, capsys):
     assert main([*ARGUMENTS, "--json", str(saved), "--html", str(page)]) == 0
     said = capsys.readouterr()
     for words in (
-        "Machine  ", "copies", "roughly", "Memory", "tiny: 200 x 20, depth 2",
+        "Machine  ", "copies", "64-bit integers take", "roughly", "Memory",
+        "tiny: 200 x 20, depth 2",
         "shape          set-up s",
         f"Saved    {saved}", "Verdict  nothing to compare",
     ):  # fmt: skip

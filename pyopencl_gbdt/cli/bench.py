@@ -171,6 +171,9 @@ def _train(args: argparse.Namespace) -> int:
 def _device_line(device: dict[str, Any]) -> str:
     caps, rate = device["capabilities"], device["copy_bytes_per_second"]
     state = f"copies {size(rate)}/s" if rate else f"FAILED: {device['problem']}"
+    cost = device.get("int64_percent")
+    if cost:
+        state += f", 64-bit integers take {cost / 100:.1f} times as long as 32-bit ones"
     return f"{device['device']}  {caps['name']} ({caps['platform']}), {state}"
 
 

@@ -17,6 +17,7 @@ from pyopencl_gbdt.comparison.ways import dataset, parameters
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.measured_facts import int64_cost
 from pyopencl_gbdt.device.timing import Stopwatch, clock, middle, repeated
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import GBDTError
@@ -55,6 +56,11 @@ class Fit:
 def copy_bandwidth(device_id: str) -> float:
     """Return the bytes per second, read plus written, of a large copy on a device."""
     return device_bandwidth(open_device(device_id))
+
+
+def int64_percent(device_id: str) -> int:
+    """Return the time of sums and comparisons of 64-bit integers, in percent of 32-bit ones."""
+    return int64_cost(open_device(device_id))
 
 
 def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:

@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.comparison.measure import copy_bandwidth, describe, digest, measure
+from pyopencl_gbdt.comparison.measure import (
+    copy_bandwidth,
+    describe,
+    digest,
+    int64_percent,
+    measure,
+)
 from pyopencl_gbdt.comparison.plan import Options, floor_bytes, task_name
 from pyopencl_gbdt.comparison.shapes import Shape
 from pyopencl_gbdt.device import DeviceInfo
@@ -59,12 +65,13 @@ def describe_machine(options: Options) -> Json:
 
 
 def describe_device(info: DeviceInfo) -> Json:
-    """Describe a device as in `schema.DEVICE`; measures a copy."""
+    """Describe a device as in `schema.DEVICE`; measures a copy and the cost of 64-bit integers."""
     assert info.caps is not None
     device: Json = {"device": info.device_id, "capabilities": asdict(info.caps), "problem": ""}
-    device.update(notes=list(info.notes), copy_bytes_per_second=None)
+    device.update(notes=list(info.notes), copy_bytes_per_second=None, int64_percent=None)
     try:
         device["copy_bytes_per_second"] = copy_bandwidth(info.device_id)
+        device["int64_percent"] = int64_percent(info.device_id)
     except Exception as error:  # a driver may raise anything; other devices go on
         device["problem"] = describe(error)
     cleaned: Json = Scrubber.here().clean(device)

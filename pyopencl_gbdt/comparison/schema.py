@@ -74,6 +74,8 @@ DEVICE = {
         "compute_units": int, "global_bytes": int,
     },
     "copy_bytes_per_second": _MAYBE,
+    # and, in files since version 0.2: "int64_percent", the time of sums and comparisons of 64-bit
+    # integers in percent of those of 32 bits, or None
     "problem": str,  # why nothing was measured; else empty
 }  # fmt: skip
 MACHINE = {
