@@ -20,7 +20,7 @@ from pyopencl_gbdt.cli.output import (
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import get_metric
-from pyopencl_gbdt.model.file_formats import check_ending
+from pyopencl_gbdt.model.formats.registry import formats_of_name
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _check_options(args: argparse.Namespace, extras: Extras) -> None:
     if extras.save_period:
         check_output(str(Path(extras.model_dir) / model_name(extras.save_period)), "model_dir")
     check_output(args.model, option)
-    check_ending(args.model)
+    formats_of_name(args.model)
     if Path(args.model).exists() and not Path(args.model).is_file():
         raise DataError(f"{option} {args.model}: expected a regular file; give another name")
     if Path(args.model).suffix != ".json":

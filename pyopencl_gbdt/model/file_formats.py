@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import PurePath
+from pyopencl_gbdt.errors import ModelFormatError
 
-from pyopencl_gbdt.errors import ModelFormatError, ParameterError
-
-#: Other formats by their endings; JSON under such a name would mislead whoever reads the file.
-_ENDINGS = {
+#: Other formats by the endings of names; a model under such a name would mislead its reader.
+FOREIGN_ENDINGS = {
     ".ubj": "UBJSON, XGBoost's binary JSON",
     ".ubjson": "UBJSON, XGBoost's binary JSON",
     ".bin": "a binary format",
@@ -42,10 +39,10 @@ _BEGINNINGS = (
     (b"binf", "XGBoost's old binary format", f"load it by XGBoost before 3.1, and {_BY_XGBOOST}"),
     (b"bs64", "XGBoost's old binary format", f"load it by XGBoost before 3.1, and {_BY_XGBOOST}"),
     (b"CONFIG-offset:", "a snapshot of XGBoost's, not a model", _BY_XGBOOST),
-    (b"tree\n", "LightGBM's text format", "only XGBoost's JSON is read: train the model anew"),
-    (b"CBM1", "CatBoost's format", "only XGBoost's JSON is read: train the model anew"),
-    (b"<", "XML or HTML", "only XGBoost's JSON is read: look at what was downloaded"),
-    (b"\x08", "ONNX or another binary format", "only XGBoost's JSON is read: train the model anew"),
+    (b"tree\n", "LightGBM's text format", "train the model anew"),
+    (b"CBM1", "CatBoost's format", "train the model anew"),
+    (b"<", "XML or HTML", "look at what was downloaded"),
+    (b"\x08", "ONNX or another binary format", "train the model anew"),
     (b"\x80", "a pickle", _PICKLED),
     (b"\x1f\x8b", "compressed by gzip", _UNPACKED),
     (b"BZh", "compressed by bzip2", _UNPACKED),
@@ -55,23 +52,17 @@ _BEGINNINGS = (
 )
 
 
-def check_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse to write a model under a name that other formats use.
+def check_beginning(data: bytes, source: str, expected: str) -> None:
+    """Refuse the content of a file in a known format that is not read.
 
-    Raises
-    ------
-    ParameterError
-    """
-    ending = PurePath(os.fsdecode(path)).suffix.lower()
-    if ending in _ENDINGS:
-        raise ParameterError(
-            f"path={os.fsdecode(path)!r}: a name in {ending} tells of {_ENDINGS[ending]}, which is "
-            "not written here: expected .json, for XGBoost's JSON format; end the name in .json"
-        )
-
-
-def check_beginning(data: bytes, source: str) -> None:
-    """Refuse the content of a file in a known format other than XGBoost's JSON.
+    Parameters
+    ----------
+    data : bytes
+        The file's first bytes.
+    source : str
+        Its name.
+    expected : str
+        The formats that are read.
 
     Raises
     ------
@@ -79,6 +70,4 @@ def check_beginning(data: bytes, source: str) -> None:
     """
     for beginning, kind, move in _BEGINNINGS:
         if data.startswith(beginning):
-            raise ModelFormatError(
-                f"{source}: this is {kind}: expected XGBoost's JSON model format; {move}"
-            )
+            raise ModelFormatError(f"{source}: this is {kind}: expected {expected}; {move}")

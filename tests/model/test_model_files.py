@@ -79,11 +79,19 @@ def test_endings_of_other_formats_are_refused(ending: str, tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["m", "m.model", "m.JSON", "m.v2", ".json", "m.json.bak"])
+@pytest.mark.parametrize("name", ["m", "m.model", "m.JSON", ".json", "m.gbdt.json"])
 def test_other_names_hold_json(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     write_model(make_ensemble([1]), path)
     assert read_model(path) == make_ensemble([1])
+
+
+@pytest.mark.parametrize("name", ["m.v2", "m.json.bak", "m.ubj.tmp"])
+def test_unknown_endings_are_refused(name: str, tmp_path: Path) -> None:
+    words = r"m\..*has no known ending: expected .*\.json \(XGBoost's JSON\).*end the name in"
+    with pytest.raises(ParameterError, match=words):
+        write_model(make_ensemble([1]), tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

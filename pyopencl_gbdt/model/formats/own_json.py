@@ -1,4 +1,4 @@
-"""JSON of a format of our own, for models that XGBoost cannot evaluate.
+"""JSON of a format of our own, which holds every model, also those that XGBoost cannot evaluate.
 
     {"format": "pyopencl_gbdt", "version": 1,
      "statistics": {"columns": 3, "targets": ["> 0.5"], "priors": [[0.5]], "prior_weight": 1,
@@ -7,10 +7,10 @@
      "model": {...}}
 
 A combination has several parts; one with a threshold is the bit of a number. Its `keys` are the
-levels' numbers, see `categories.parts.combined_keys`. `model` is a document in XGBoost's format
-whose features are the user's columns and then the statistics. XGBoost, and versions of this library
-before the format, refuse the file, as it has no learner at its top. A reader refuses versions that
-it does not know.
+levels' numbers, see `categories.parts.combined_keys`. `statistics` is null if there are none.
+`model` is a document in XGBoost's format whose features are the user's columns and then the
+statistics. XGBoost, and versions of this library before the format, refuse the file, as it has no
+learner at its top. A reader refuses versions that it does not know.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from pyopencl_gbdt.categories.parts import MOST_KEYS, Part
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.formats.base import first_key
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
-from pyopencl_gbdt.model.formats.xgboost_reader import read_document
+from pyopencl_gbdt.model.formats.xgboost_reader import parse, read_document
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 
 FORMAT = "pyopencl_gbdt"
@@ -34,38 +35,56 @@ VERSION = 1
 _MOST = 2**31 - 1
 
 
+class OwnJson:
+    """JSON of this library; under ``.json``, for models that XGBoost's JSON cannot hold."""
+
+    name = "this library's JSON"
+    suffixes = (".gbdt.json", ".json")
+    reads = writes = True
+
+    def sniff(self, head: bytes) -> bool:
+        return first_key(head) == "format"
+
+    def lacks(self, model: Ensemble) -> str:
+        return ""
+
+    def read(self, data: bytes, source: str) -> Ensemble:
+        return read_own(Cursor(parse(data, source), "", source))
+
+    def write(self, model: Ensemble) -> bytes:
+        return to_own_json(model).encode("utf-8")
+
+
 def to_own_json(ensemble: Ensemble) -> str:
-    """Return a model with statistics as a document in this library's format.
+    """Return a model as a document in this library's format.
 
     Raises
     ------
     ModelFormatError
-        If the model is inconsistent, or has no statistics.
+        If the model is inconsistent.
     """
-    statistics = ensemble.statistics
-    if statistics is None:
-        raise ModelFormatError(
-            "the model has no statistics: expected some in this library's format; write it by "
-            "to_xgboost_json"
-        )
     ensemble.check()
+    statistics = ensemble.statistics
     names = None
     if ensemble.feature_names is not None:
         names = [ensemble.feature_name(f) for f in range(ensemble.n_tree_features)]
     plain = replace(
         ensemble, n_features=ensemble.n_tree_features, feature_names=names, statistics=None
     )
-    tables = [_written(table) for table in statistics.tables]
-    found = {
+    found = None if statistics is None else _written_statistics(statistics)
+    shown = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    head = f'"format":"{FORMAT}","version":{VERSION}'
+    return f'{{{head},"statistics":{shown},"model":{to_xgboost_json(plain)}}}'
+
+
+def _written_statistics(statistics: Statistics) -> dict[str, Any]:
+    return {
         "columns": statistics.n_columns,
         "targets": list(statistics.targets),
         "priors": [list(own) for own in statistics.priors],
         "prior_weight": statistics.weight,
-        "tables": tables,
+        "tables": [_written(table) for table in statistics.tables],
     }
-    shown = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-    head = f'"format":"{FORMAT}","version":{VERSION}'
-    return f'{{{head},"statistics":{shown},"model":{to_xgboost_json(plain)}}}'
 
 
 def is_own(document: Cursor) -> bool:
@@ -88,6 +107,8 @@ def read_own(document: Cursor) -> Ensemble:
             f"{VERSION}", "read it by the version of the library that wrote it"
         )
     plain = read_document(document.member("model"))
+    if document.member("statistics").value is None:
+        return plain
     try:
         return _with_statistics(plain, document)
     except ModelFormatError as error:  # of tables that contradict each other

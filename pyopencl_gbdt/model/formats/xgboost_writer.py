@@ -105,9 +105,14 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     return _render({"learner": learner, "version": XGBOOST_VERSION})
 
 
+def lacks(ensemble: Ensemble) -> str:
+    """Return what XGBoost's files lack to hold a model; '' if nothing."""
+    return "" if ensemble.statistics is None else "statistics of categories"
+
+
 def _check(ensemble: Ensemble) -> None:
     ensemble.check()
-    if ensemble.statistics is not None:
+    if lacks(ensemble):
         raise ModelFormatError(
             "the model has statistics of categories, which XGBoost cannot evaluate: expected trees "
             "on columns alone; write it by save_model, in this library's format, or train with "

@@ -1,0 +1,76 @@
+"""What a format of model files is; see ``registry`` for the formats that there are."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from pyopencl_gbdt.model.ensemble import Ensemble
+
+#: Bytes of a file that ``Format.sniff`` is given.
+HEAD_SIZE = 4096
+_FIRST_KEY = re.compile(rb'(?:\xef\xbb\xbf)?[ \t\r\n]*\{[ \t\r\n]*"([^"\\]{0,200})"')
+
+
+class Format(Protocol):
+    """One format of model files.
+
+    Attributes
+    ----------
+    name : str
+        What a sentence calls it: ``XGBoost's JSON``.
+    reads, writes : bool
+        What the format is for. The methods of a direction that it lacks are never called.
+    """
+
+    name: str
+    reads: bool
+    writes: bool
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Endings of file names, in lower case, such as ``.json``; a class attribute will do.
+
+        Messages and pages name the first. An ending may have several dots; of all that fit a name,
+        the longest counts. Several formats may have the same ending: the first of them that can
+        hold a model writes it.
+        """
+
+    def sniff(self, head: bytes) -> bool:
+        """Tell from a file's first ``HEAD_SIZE`` bytes whether it has this format."""
+
+    def lacks(self, model: Ensemble) -> str:
+        """Return what the format lacks to hold a model, such as ``sets of levels``; '' if nothing.
+
+        This is quick. The message around it names the formats that can hold the model.
+        """
+
+    def read(self, data: bytes, source: str) -> Ensemble:
+        """Return the model that a file holds.
+
+        Nothing in ``data`` is trusted. No code of it runs, and no more than a stated multiple of
+        its size is allocated.
+
+        Raises
+        ------
+        ModelFormatError
+            About whatever is wrong in ``data``; the message begins with ``source``, the file's
+            name.
+        """
+
+    def write(self, model: Ensemble) -> bytes:
+        """Return a model that the format can hold as the content of a file.
+
+        Equal models give equal bytes.
+
+        Raises
+        ------
+        ModelFormatError
+            If a value of the model cannot be written.
+        """
+
+
+def first_key(head: bytes) -> str:
+    """Return the name of the first member of a JSON object; '' if the bytes begin otherwise."""
+    found = _FIRST_KEY.match(head)
+    return "" if found is None else found[1].decode("utf-8", "replace")
