@@ -92,6 +92,17 @@ def check_switches(**given: Any) -> None:
             raise ParameterError(f"{name}={show(value)}: expected True or False; give one of them")
 
 
+def check_file(name: str, source: Any) -> None:
+    """Raise an error if ``source`` is neither the path of a file nor its content as bytes.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(source, (bytes, bytearray, memoryview)):
+        check_path(name, source)
+
+
 def check_path(name: str, path: Any) -> None:
     """Raise an error if ``path`` cannot be the path of a file.
 

@@ -87,7 +87,7 @@ from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
         (["--model", "."], "expected a file"),
         (["--model", "absent/m.json"], "create it first"),
         (["--model", "/dev/null"], "expected a regular file"),
-        (["--model", "m.ubj"], "UBJSON, XGBoost's binary JSON, which is not written here"),
+        (["--model", "m.cbm"], "CatBoost's format, which is not written here: expected a name"),
     ],
 )
 def test_errors_of_train(

@@ -204,10 +204,10 @@ def _check_options(args: argparse.Namespace, extras: Extras) -> None:
     if extras.save_period:
         check_output(str(Path(extras.model_dir) / model_name(extras.save_period)), "model_dir")
     check_output(args.model, option)
-    formats_of_name(args.model)
+    formats = formats_of_name(args.model)
     if Path(args.model).exists() and not Path(args.model).is_file():
         raise DataError(f"{option} {args.model}: expected a regular file; give another name")
-    if Path(args.model).suffix != ".json":
+    if formats[0].suffixes[0] == ".json" and Path(args.model).suffix != ".json":
         complain(f"note: XGBoost reads {args.model} only if its name ends in .json")
     if args.verbose_every < 0:
         raise ParameterError(f"--verbose-every {args.verbose_every}: expected 0 or more")

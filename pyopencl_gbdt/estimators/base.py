@@ -33,6 +33,7 @@ from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble, write_model
 from pyopencl_gbdt.model.explain import check_importance_kind
+from pyopencl_gbdt.model.formats.files import name_of
 from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
 from pyopencl_gbdt.parameters.foreign import answer_to
@@ -355,12 +356,16 @@ class Base(FittedModel, Parametrised):
         return self._fitted().feature_importances(kind)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the model in XGBoost's JSON format; the file appears whole or not at all.
+        """Write the model in the format that the name's ending asks for; whole or not at all.
+
+        ``docs/formats.md`` lists the formats.
 
         Raises
         ------
         ParameterError
-            If the name has an ending of another format, such as ``.ubj``.
+            If no format has the name's ending.
+        ModelFormatError
+            If the format cannot hold the model; the message names those that can.
         FileWriteError
             If the file cannot be written; also an ``OSError``.
         """
@@ -369,8 +374,8 @@ class Base(FittedModel, Parametrised):
         attributes = {**ensemble.attributes, **saved_by(self._kind)}
         write_model(replace(ensemble, attributes=attributes), path)
 
-    def load_model(self, path: str | os.PathLike[str]) -> Any:
-        """Read a model in XGBoost's JSON format; the estimator is fitted afterwards.
+    def load_model(self, path: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Any:
+        """Read a model file, or its content as bytes; the estimator is fitted afterwards.
 
         Raises
         ------
@@ -378,7 +383,7 @@ class Base(FittedModel, Parametrised):
             If the file is not a valid model, or the model of another kind of estimator, such as a
             regressor's for a classifier; the estimator is unchanged.
         """
-        model, source = Model.load_model(path), os.fspath(path)
+        model, source = Model.load_model(path), name_of(path)
         ensemble = model.ensemble
         check_kind(ensemble, self._kind, type(self).__name__, self._named_objective, source)
         read_classes(ensemble, source)

@@ -27,6 +27,7 @@ from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.formats.files import name_of
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.training.train import Model
 
@@ -202,10 +203,10 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         self.__dict__.pop("_new_classes", None)
         self.__dict__.pop("_new_multilabel", None)
 
-    def load_model(self, path: str | os.PathLike[str]) -> Any:
-        """Read a model in XGBoost's JSON format; if it lists no classes, they are 0, 1, ..."""
+    def load_model(self, path: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Any:
+        """Read a model file, or its content; if it lists no classes, they are 0, 1, ..."""
         super().load_model(path)
-        self.classes_ = read_classes(self.model_.ensemble, os.fspath(path))
+        self.classes_ = read_classes(self.model_.ensemble, name_of(path))
         return self
 
     def _is_multilabel(self) -> bool:

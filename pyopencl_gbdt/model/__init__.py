@@ -9,6 +9,7 @@ from pyopencl_gbdt.model.formats.files import (
     from_xgboost_json,
     read_model,
     to_json,
+    to_raw,
     to_xgboost_json,
     write_model,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "plot_tree",
     "read_model",
     "to_json",
+    "to_raw",
     "to_xgboost_json",
     "write_model",
 ]

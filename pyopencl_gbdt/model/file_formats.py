@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from pyopencl_gbdt.errors import ModelFormatError
 
 #: Other formats by the endings of names; a model under such a name would mislead its reader.
 FOREIGN_ENDINGS = {
-    ".ubj": "UBJSON, XGBoost's binary JSON",
-    ".ubjson": "UBJSON, XGBoost's binary JSON",
     ".bin": "a binary format",
     ".deprecated": "XGBoost's old binary format",
     ".pkl": "a pickle",
@@ -24,20 +24,17 @@ FOREIGN_ENDINGS = {
 }
 
 _BY_XGBOOST = "save it by XGBoost under a name that ends in .json"
-_AS_XGBOOST = "in XGBoost, load it and save it under a name that ends in .json"
+_OLD_BINARY = "XGBoost's old binary format"
+_CONVERT = (
+    "convert it by XGBoost before 3.1: pip install 'xgboost<3.1'; python -c \"import xgboost; "
+    "xgboost.Booster(model_file='{source}').save_model('model.ubj')\""
+)
 _PICKLED = "load it by pickle or joblib, and save the model under a name that ends in .json"
 _UNPACKED = "unpack it first"
 #: First bytes of a file, its format, and what the user can do with it.
 _BEGINNINGS = (
-    (b"{L", "UBJSON, XGBoost's binary JSON", _AS_XGBOOST),
-    (b"{l", "UBJSON", _AS_XGBOOST),
-    (b"{U", "UBJSON", _AS_XGBOOST),
-    (b"{i", "UBJSON", _AS_XGBOOST),
-    (b"{I", "UBJSON", _AS_XGBOOST),
-    (b"{$", "UBJSON", _AS_XGBOOST),
-    (b"{#", "UBJSON", _AS_XGBOOST),
-    (b"binf", "XGBoost's old binary format", f"load it by XGBoost before 3.1, and {_BY_XGBOOST}"),
-    (b"bs64", "XGBoost's old binary format", f"load it by XGBoost before 3.1, and {_BY_XGBOOST}"),
+    (b"binf", _OLD_BINARY, _CONVERT),
+    (b"bs64", _OLD_BINARY, _CONVERT),
     (b"CONFIG-offset:", "a snapshot of XGBoost's, not a model", _BY_XGBOOST),
     (b"tree\n", "LightGBM's text format", "train the model anew"),
     (b"CBM1", "CatBoost's format", "train the model anew"),
@@ -50,6 +47,9 @@ _BEGINNINGS = (
     (b"\x28\xb5\x2f\xfd", "compressed by zstd", _UNPACKED),
     (b"PK\x03\x04", "a zip archive", _UNPACKED),
 )
+#: Bytes of the head of old binary files before XGBoost 1.3, whose last 27 integers are 0. It begins
+#: with the base score and the number of features.
+_OLD_HEAD = 136
 
 
 def check_beginning(data: bytes, source: str, expected: str) -> None:
@@ -70,4 +70,12 @@ def check_beginning(data: bytes, source: str, expected: str) -> None:
     """
     for beginning, kind, move in _BEGINNINGS:
         if data.startswith(beginning):
-            raise ModelFormatError(f"{source}: this is {kind}: expected {expected}; {move}")
+            _refuse(source, kind, expected, move)
+    if len(data) >= _OLD_HEAD and data[28:_OLD_HEAD] == bytes(_OLD_HEAD - 28) and any(data[4:8]):
+        _refuse(source, _OLD_BINARY, expected, _CONVERT)
+
+
+def _refuse(source: str, kind: str, expected: str, move: str) -> NoReturn:
+    raise ModelFormatError(
+        f"{source}: this is {kind}: expected {expected}; {move.replace('{source}', source)}"
+    )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.arguments import check_path, check_switches
+from pyopencl_gbdt.arguments import check_file, check_path, check_switches
 from pyopencl_gbdt.data.batches import has_batches
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.check import check_shape, column_names
@@ -24,7 +24,7 @@ from pyopencl_gbdt.data.remarks import warn_of_unknown
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, write_model
+from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, to_raw, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
@@ -334,17 +334,33 @@ class Model:
         )
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the model in XGBoost's JSON format; the file appears whole or not at all."""
+        """Write the model in the format that the name's ending asks for; whole or not at all.
+
+        ``docs/formats.md`` lists the formats, and which models each can hold: ``.json`` and
+        ``.ubj`` are XGBoost's, ``.gbdt`` is this library's and holds every model.
+        """
         check_path("save_model: path", path)
         write_model(self.ensemble, path)
 
+    def save_raw(self, raw_format: str = "ubj") -> bytearray:
+        """Return what ``save_model`` would write into a file that ends in ``raw_format``.
+
+        Raises
+        ------
+        ParameterError
+            If no format has this ending.
+        ModelFormatError
+            If the format cannot hold the model; the message names those that can.
+        """
+        return to_raw(self.ensemble, raw_format)
+
     @_OfClassOrModel
     @classmethod
-    def load_model(cls, path: str | os.PathLike[str]) -> Model:
-        """Read a model in XGBoost's JSON format, and return it.
+    def load_model(cls, path: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Model:
+        """Read a model file in any format that is read, and return the model.
 
-        ``model.load_model(path)`` also replaces what ``model`` holds, as in XGBoost; after an error
-        it holds what it held.
+        ``path`` may be the file's content, such as ``save_raw`` returns. ``model.load_model(path)``
+        also replaces what ``model`` holds, as in XGBoost; after an error it holds what it held.
 
         Raises
         ------
@@ -353,7 +369,7 @@ class Model:
         ParameterError
             If ``path`` cannot be a path.
         """
-        check_path("load_model: path", path)
+        check_file("load_model: path", path)
         return cls(read_model(path))
 
     def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:

@@ -9,18 +9,28 @@ from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import MissingFileError, ModelFormatError
 from pyopencl_gbdt.messages import no_such_file
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.formats.registry import format_of_data, formats_of_name, written_in
+from pyopencl_gbdt.model.formats.registry import (
+    format_of_data,
+    formats_of_name,
+    formats_of_raw,
+    written_in,
+)
 from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json, without_collector
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 
 __all__ = [
     "from_xgboost_json",
     "model_of",
+    "name_of",
     "read_model",
     "to_json",
+    "to_raw",
     "to_xgboost_json",
     "write_model",
 ]
+
+#: A model file, or its content.
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
@@ -59,8 +69,26 @@ def to_json(ensemble: Ensemble) -> str:
     return written_in(formats_of_name("model.json"), ensemble).decode("utf-8")
 
 
-def read_model(path: str | os.PathLike[str]) -> Ensemble:
+def to_raw(ensemble: Ensemble, raw_format: str) -> bytearray:
+    """Return a model as the content of a file whose name ends in ``raw_format``.
+
+    Raises
+    ------
+    ModelFormatError
+        If the format cannot hold the model.
+    ParameterError
+        If no format that is written has this ending.
+    """
+    return bytearray(written_in(formats_of_raw(raw_format), ensemble))
+
+
+def read_model(source: Source) -> Ensemble:
     """Read a model in any format of ``registry.FORMATS``; its first bytes tell which.
+
+    Parameters
+    ----------
+    source : path-like, or bytes, bytearray or memoryview
+        The file, or its content.
 
     Raises
     ------
@@ -71,15 +99,22 @@ def read_model(path: str | os.PathLike[str]) -> Ensemble:
     OSError
         If the file cannot be read.
     """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return model_of(bytes(source), name_of(source))
     try:
-        data = Path(path).read_bytes()
+        data = Path(source).read_bytes()
     except FileNotFoundError as error:
-        raise MissingFileError(no_such_file(path)) from error
+        raise MissingFileError(no_such_file(source)) from error
     except IsADirectoryError as error:
         raise ModelFormatError(
-            f"{os.fspath(path)}: expected a model file, but it is a folder; name a file in it"
+            f"{os.fspath(source)}: expected a model file, but it is a folder; name a file in it"
         ) from error
-    return model_of(data, os.fspath(path))
+    return model_of(data, name_of(source))
+
+
+def name_of(source: Source) -> str:
+    """Return what messages call a model file, or its content in memory."""
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else "<memory>"
 
 
 @without_collector()

@@ -20,12 +20,13 @@ _DEFAULT_MOVE = "the file is damaged, write the model again"
 
 @dataclass(frozen=True)
 class Cursor:
-    """One unchecked value of a JSON document.
+    """One unchecked value of a document of JSON or UBJSON.
 
     Attributes
     ----------
     value : object
-        What ``json.loads`` returned at this position.
+        What ``json.loads`` or ``parse_ubjson`` returned at this position; the latter has NumPy
+        arrays of numbers beside lists.
     place : str
         For example ``learner.gradient_booster.model.trees[3]``; empty for the whole document.
     source : str
@@ -69,14 +70,14 @@ class Cursor:
 
     def array(self, length: int | None = None, why: str = "") -> list[object]:
         """Return this value as a list; raise unless it is an array, of ``length`` if given."""
-        if not isinstance(self.value, list):
+        if not isinstance(self.value, (list, np.ndarray)):
             self.fail("an array [...]")
         if length is not None and len(self.value) != length:
             raise ModelFormatError(
                 f"{self.source}: {self.place} has {len(self.value)} entries: expected {length}, "
                 f"{why}; {_DEFAULT_MOVE}"
             )
-        return self.value
+        return self.value if isinstance(self.value, list) else self.value.tolist()
 
     def text(self) -> str:
         """Return this value as a string that can be written again, or raise."""

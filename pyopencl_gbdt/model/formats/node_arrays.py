@@ -1,5 +1,7 @@
 """Members of all trees of a model file as NumPy arrays: the nodes of one tree after another's.
 
+In files of UBJSON they are NumPy arrays already, in JSON lists.
+
 A file may have 100 000 trees of a few nodes each, so nothing here runs Python code for every tree
 unless it has to name a fault::
 
@@ -114,6 +116,10 @@ class NodeArrays:
     def _numbers(self, name: str, kind: type, dtype: type[np.generic]) -> Any:
         """Return a member as an array; None if a value has another type or does not fit."""
         arrays, parts = self._arrays(name), []
+        if isinstance(arrays[0], np.ndarray):
+            found = np.concatenate(arrays)
+            known = {int: "iu", float: "iuf"}[kind]
+            return found.astype(dtype, copy=False) if found.dtype.kind in known else None
         for first in range(0, len(arrays), _BLOCK):
             values = list(chain.from_iterable(arrays[first : first + _BLOCK]))
             if set(map(type, values)) != {kind}:
@@ -126,14 +132,20 @@ class NodeArrays:
 
     def _values(self, name: str) -> Iterator[Any]:
         """Return a member of all trees, one value after the other."""
-        return chain.from_iterable(self._arrays(name))
+        arrays = self._arrays(name)
+        return chain.from_iterable(
+            one.tolist() if isinstance(one, np.ndarray) else one for one in arrays
+        )
 
-    def _arrays(self, name: str) -> list[list[Any]]:
+    def _arrays(self, name: str) -> list[Any]:
         """Return a member of every tree; raise unless each is an array of the tree's length."""
         entries: list[Any] = self.trees.array()
         arrays = [tree.get(name) for tree in entries]
-        if set(map(type, arrays)) != {list} or list(map(len, arrays)) != self._lengths:
+        kinds = set(map(type, arrays))
+        if not kinds <= {list, np.ndarray} or list(map(len, arrays)) != self._lengths:
             for index, size in enumerate(self._lengths):
                 tree = self.trees.entry(index)
                 tree.member(name).array(size, f"tree_param.num_nodes of {tree.place}")
+        if len(kinds) > 1:
+            return [list(self.trees.entry(i).member(name).array()) for i in range(len(arrays))]
         return arrays

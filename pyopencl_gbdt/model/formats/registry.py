@@ -6,16 +6,18 @@ import os
 from pathlib import PurePath
 
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.file_formats import FOREIGN_ENDINGS, check_beginning
 from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format
 from pyopencl_gbdt.model.formats.own_json import OwnJson
 from pyopencl_gbdt.model.formats.xgboost_json import XGBoostJson
+from pyopencl_gbdt.model.formats.xgboost_ubjson import XGBoostUbjson
 
 _XGBOOST_JSON = XGBoostJson()
 #: Every format. Of several with an ending, the first that can hold a model writes it; the first
 #: that recognises a file reads it.
-FORMATS: tuple[Format, ...] = (_XGBOOST_JSON, OwnJson())
+FORMATS: tuple[Format, ...] = (_XGBOOST_JSON, XGBoostUbjson(), OwnJson())
 
 
 def known_endings() -> str:
@@ -54,6 +56,23 @@ def formats_of_name(path: str | os.PathLike[str]) -> tuple[Format, ...]:
         f"path={name!r}: the name{tells}: expected a name that ends in one of {known_endings()}; "
         "end the name in .json"
     )
+
+
+def formats_of_raw(raw_format: str) -> tuple[Format, ...]:
+    """Return the formats that ``save_raw`` is asked for: an ending without its dot.
+
+    Raises
+    ------
+    ParameterError
+    """
+    suffix = f".{raw_format}"
+    found = tuple(one for one in FORMATS if one.writes and suffix in one.suffixes)
+    if not found:
+        known = ", ".join(sorted({s[1:] for one in FORMATS if one.writes for s in one.suffixes}))
+        raise ParameterError(
+            f"raw_format={show(raw_format)}: expected one of {known}; give 'ubj', the default"
+        )
+    return found
 
 
 def format_of_data(data: bytes, source: str) -> Format:

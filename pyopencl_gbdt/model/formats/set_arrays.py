@@ -58,7 +58,7 @@ class SetArrays:
             columns = list(zip(*(_MEMBERS(trees[index]) for index in some), strict=True))
         except KeyError:
             return None
-        if set(map(type, chain.from_iterable(columns))) != {list}:
+        if not set(map(type, chain.from_iterable(columns))) <= {list, np.ndarray}:
             return None
         lengths = [np.array([len(one) for one in column], np.int64) for column in columns]
         arrays = [natural for column in columns if (natural := _natural(column)) is not None]
@@ -109,8 +109,9 @@ class SetArrays:
         return {key: words[a:b] for key, (a, b) in zip(keys, bounds, strict=True)}
 
 
-def _natural(lists: Iterable[list[Any]]) -> I64 | None:
+def _natural(lists: Iterable[Any]) -> I64 | None:
     """Return the numbers of all lists, one after the other; None if one is not from 0 on."""
+    lists = [one.tolist() if isinstance(one, np.ndarray) else one for one in lists]
     values = list(chain.from_iterable(lists))
     if not {int}.issuperset(map(type, values)):
         return None

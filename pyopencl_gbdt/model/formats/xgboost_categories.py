@@ -32,7 +32,8 @@ _SIGNED = bytes(byte ^ 0x80 for byte in range(256))
 def write_categories(categories: Mapping[int, Levels], n_features: int) -> dict[str, Any]:
     """Return the member ``cats`` of a model."""
     if not categories:
-        return {"enc": [], "feature_segments": [], "sorted_idx": []}
+        none = np.zeros(0, np.int32)
+        return {"enc": [], "feature_segments": none, "sorted_idx": none}
     encoded, orders, segments = [], [], [0]
     for feature in range(n_features):
         levels = categories.get(feature)
@@ -40,19 +41,25 @@ def write_categories(categories: Mapping[int, Levels], n_features: int) -> dict[
         encoded.append(entry)
         orders.append(order)
         segments.append(segments[-1] + len(order))
-    return {"enc": encoded, "feature_segments": segments, "sorted_idx": np.concatenate(orders)}
+    return {
+        "enc": encoded,
+        "feature_segments": np.array(segments, np.int32),
+        "sorted_idx": np.concatenate(orders).astype(np.int32),
+    }
 
 
 def _write_levels(levels: Levels | None) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
     if levels is None:
-        return {"offsets": [], "values": []}, np.zeros(0, np.int64)
+        none = {"offsets": np.zeros(0, np.int32), "values": np.zeros(0, np.int8)}
+        return none, np.zeros(0, np.int64)
     if not levels.are_strings:
         return {"type": _INTEGERS[-1], "values": levels.values}, np.arange(levels.n_levels)
     texts = [text.encode("utf-8") for text in levels.values.tolist()]
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
     keys = [text.translate(_SIGNED) for text in texts]
     order = np.array(sorted(range(len(texts)), key=keys.__getitem__), np.int64)
-    return {"offsets": offsets, "values": np.frombuffer(b"".join(texts), np.int8)}, order
+    values = np.frombuffer(b"".join(texts), np.int8)
+    return {"offsets": offsets.astype(np.int32), "values": values}, order
 
 
 def read_categories(

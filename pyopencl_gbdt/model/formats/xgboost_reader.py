@@ -1,7 +1,7 @@
-"""Read an ``Ensemble`` from XGBoost's JSON model format; the text is not trusted.
+"""Read an ``Ensemble`` from a document of XGBoost's JSON or UBJSON, which is not trusted.
 
 Every value is read through a ``Cursor`` and every index is checked before use. Any mistake in
-the text becomes a ``ModelFormatError``.
+the document becomes a ``ModelFormatError``.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pyopencl_gbdt.model.formats.xgboost_links import (
 )
 from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parameters
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_trees
+from pyopencl_gbdt.model.formats.xgboost_vectors import has_vectors, read_vector_trees
 from pyopencl_gbdt.model.tree import Tree
 
 #: Prefix of this library's keys in XGBoost's ``attributes``. Only the reader and the writer of
@@ -45,6 +46,8 @@ RESERVED_KEYS = (
     SYMMETRIC_KEY,
 )  # fmt: skip
 FORMAT_VERSION = "1"
+#: The newest version of XGBoost whose files are known; files of newer ones may have other members.
+NEWEST_KNOWN = [3, 4]
 #: Largest claimed number of trees per round in a file without trees to confirm it.
 _MOST_WITHOUT_TREES = 2**12
 
@@ -82,31 +85,49 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
     Ensemble
         Trees are renumbered breadth-first, without the nodes that pruning deleted.
         ``base_margin`` is the exact margin of this library if the file has it, else the one that
-        XGBoost computes from ``base_score`` (``margin_from_base_score``).
+        XGBoost computes from ``base_score`` (``margin_from_base_score``). Trees of the booster
+        dart have their weights multiplied into their leaves; a tree whose leaves are vectors
+        becomes one tree for each output.
 
     Raises
     ------
     ModelFormatError
         If the text is not a consistent model, or uses something unsupported: an objective that
-        the message does not list, the linear or dart booster, category splits, vector leaves.
+        the message does not list, or the linear booster.
     """
     return read_document(Cursor(parse(text, source), "", source))
 
 
 def read_document(document: Cursor) -> Ensemble:
     """Return the model of a parsed document; errors are those of ``from_xgboost_json``."""
-    source = document.source
+    version = [0, 0, 0]
     if document.has("version"):
-        document.member("version").integers(0, XGBOOST_NONE, 3, "major, minor and patch")
-    learner = document.member("learner")
-    n_features, n_outputs = _read_sizes(learner)
+        place = document.member("version")
+        version = place.integers(0, XGBOOST_NONE, 3, "major, minor and patch")
+    try:
+        return _read_learner(document.member("learner"))
+    except ModelFormatError as error:
+        if version[:2] <= NEWEST_KNOWN:
+            raise
+        newer, known = (".".join(map(str, one)) for one in (version, NEWEST_KNOWN))
+        raise ModelFormatError(
+            f"{error}; or XGBoost {newer} wrote the file, newer than {known}, the newest version "
+            "whose files this library knows: read it with a newer pyopencl_gbdt"
+        ) from error
+
+
+def _read_learner(learner: Cursor) -> Ensemble:
+    source = learner.source
+    model, tree_weights = _read_booster(learner)
+    n_features, n_outputs = _read_sizes(learner, model)
     attributes = _read_attributes(learner)
     objective = _read_objective(learner, attributes)
     base_score, base_margin = _read_base(learner, objective, attributes, n_outputs)
     parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
     _check_outputs(learner, objective, parameters, n_outputs)
-    trees, n_parallel = _read_trees(learner, n_features, n_outputs)
-    model = learner.member("gradient_booster").member("model")
+    trees, n_parallel = _read_trees(model, n_features, n_outputs)
+    if tree_weights is not None:
+        trees = _weighted(trees, tree_weights)
     categories, trees = read_categories(model, n_features, trees)
     first_round = trees[: n_outputs * n_parallel]
     check_best_round(attributes, f"{source}: learner.attributes")
@@ -143,8 +164,8 @@ def parse(text: str | bytes, source: str) -> object:
         return json.loads(decoded, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:  # bad JSON or UTF-8, huge numbers, deep nesting
         raise ModelFormatError(
-            f"{source}: not JSON or cut short ({error}): expected XGBoost's JSON model format; "
-            f"write the model again, under a name that ends in .json (UBJSON is not read)"
+            f"{source}: not JSON or cut short ({error}): expected a model file; "
+            "write the model again"
         ) from error
 
 
@@ -159,13 +180,34 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
-def _read_sizes(learner: Cursor) -> tuple[int, int]:
-    """Return the numbers of features and outputs; refuse boosters other than gbtree."""
+def _read_booster(learner: Cursor) -> tuple[Cursor, Cursor | None]:
+    """Return the trees' place, and that of the weights by which dart multiplies trees."""
+    booster = learner.member("gradient_booster")
+    name = booster.member("name")
+    if name.text() == "dart":
+        return booster.member("gbtree").member("model"), booster.member("weight_drop")
+    if name.text() != "gbtree":
+        what = ", a linear model without trees" if name.text() == "gblinear" else ""
+        name.fail(f"a model of the booster gbtree or dart{what}", "train with booster='gbtree'")
+    return booster.member("model"), None
+
+
+def _weighted(trees: list[Tree], place: Cursor) -> list[Tree]:
+    """Return trees whose leaf values are multiplied by the weights that dart gave them."""
+    weights = place.floats(len(trees), "one for each tree, and leaves of one value")
+    found = []
+    for index, (tree, weight) in enumerate(zip(trees, weights, strict=True)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = tree.value * weight
+        if not np.isfinite(value).all():
+            place.entry(index).fail("a weight that gives finite leaf values")
+        found.append(Tree.trusted(**(vars(tree) | {"value": value})))
+    return found
+
+
+def _read_sizes(learner: Cursor, model: Cursor) -> tuple[int, int]:
+    """Return the numbers of features and outputs."""
     parameters = learner.member("learner_model_param")
-    booster = learner.member("gradient_booster").member("name")
-    if booster.text() != "gbtree":
-        booster.fail("'gbtree', the only booster supported", "train with booster='gbtree'")
-    model = learner.member("gradient_booster").member("model")
     n_trees = len(model.member("trees").array())
     n_outputs = 1
     for name in ("num_class", "num_target"):
@@ -288,31 +330,36 @@ def _from_hex(text: str) -> float:
         return math.nan
 
 
-def _read_trees(learner: Cursor, n_features: int, n_outputs: int) -> tuple[list[Tree], int]:
+def _read_trees(model: Cursor, n_features: int, n_outputs: int) -> tuple[list[Tree], int]:
     """Return the trees, and the number of trees per round and output."""
-    model = learner.member("gradient_booster").member("model")
     parameters = model.member("gbtree_model_param")
     n_trees = parameters.member("num_trees").parameter(0, XGBOOST_NONE)
     why = "gbtree_model_param.num_trees"
     entries = model.member("trees")
     entries.array(n_trees, why)
-    n_parallel = 1
+    groups = model.member("tree_info")
+    given = np.array(groups.integers(0, XGBOOST_NONE, n_trees, why), np.int64)
+    vectors = has_vectors(entries)
+    n_groups = 1 if vectors else n_outputs
     if parameters.has("num_parallel_tree"):
         place = parameters.member("num_parallel_tree")
         n_parallel = max(1, place.parameter(0, XGBOOST_NONE))
-        if n_parallel * n_outputs > max(n_trees, _MOST_WITHOUT_TREES):
+        if n_parallel * n_groups > max(n_trees, _MOST_WITHOUT_TREES):
             place.fail(f"rounds of no more trees than the file has, {n_trees}")
-    trees = read_trees(entries, n_features)
-    if n_trees % (n_parallel * n_outputs):
+    else:  # XGBoost 1.0 and 1.1
+        n_parallel = max(1, int(np.argmax(given != 0))) if n_groups > 1 and given.any() else 1
+    if n_trees % (n_parallel * n_groups):
         parameters.member("num_trees").fail(
-            f"a multiple of {n_outputs} outputs times num_parallel_tree={n_parallel}"
+            f"a multiple of {n_groups} outputs times num_parallel_tree={n_parallel}"
         )
-    groups = model.member("tree_info")
-    given = np.array(groups.integers(0, XGBOOST_NONE, n_trees, why), np.int64)
-    outputs = np.arange(n_trees) // n_parallel % n_outputs
+    outputs = np.arange(n_trees) // n_parallel % n_groups
     if (given != outputs).any():
         index = int(np.argmax(given != outputs))
         groups.entry(index).fail(f"{outputs[index]}, the outputs' numbers in order")
+    if vectors:
+        trees = read_vector_trees(entries, n_features, n_outputs, n_parallel)
+    else:
+        trees = read_trees(entries, n_features)
     if model.has("iteration_indptr"):
         _check_iterations(model.member("iteration_indptr"), n_trees)
     return trees, n_parallel

@@ -34,8 +34,8 @@ def written_sets(tree: Tree) -> dict[str, Any]:
     sets = [np.flatnonzero(tree.right_set(int(node))) for node in nodes]
     sizes = np.array([codes.size for codes in sets], np.int64)
     return {
-        "categories": np.concatenate([np.zeros(0, np.int64), *sets]),
-        "categories_nodes": nodes,
+        "categories": np.concatenate([np.zeros(0, np.int64), *sets]).astype(np.int32),
+        "categories_nodes": nodes.astype(np.int32),
         "categories_segments": np.cumsum(sizes) - sizes,
         "categories_sizes": sizes,
     }
@@ -72,6 +72,9 @@ def _plainly_without(tree: dict[str, Any], no_kinds: list[int]) -> bool:
         kinds, sets = tree["split_type"], _MEMBERS_OF(tree)
     except KeyError:
         return False
+    if isinstance(kinds, np.ndarray):
+        plain = kinds.dtype.kind in "iu" and kinds.shape == (len(no_kinds),) and not kinds.any()
+        return plain and all(isinstance(one, (list, np.ndarray)) and not len(one) for one in sets)
     return sets == _NO_SETS and kinds == no_kinds and _INTEGERS.issuperset(map(type, kinds))
 
 

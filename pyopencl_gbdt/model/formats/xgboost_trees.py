@@ -136,7 +136,7 @@ def _read_parameters(cursor: Cursor) -> tuple[int, int]:
     if parameters.has("size_leaf_vector"):
         size = parameters.member("size_leaf_vector")
         if size.parameter(0, XGBOOST_NONE) > 1:
-            size.fail('"1", one value per leaf', "train with multi_strategy='one_output_per_tree'")
+            size.fail('"1", one value per leaf, as in the first tree')
     return n_nodes, n_deleted
 
 

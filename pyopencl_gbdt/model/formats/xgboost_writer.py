@@ -1,4 +1,4 @@
-"""Write an ``Ensemble`` in XGBoost's JSON model format, byte for byte as XGBoost 3.2 would.
+"""Write an ``Ensemble`` in XGBoost's JSON and UBJSON, byte for byte as XGBoost 3.2 would.
 
 Keys are sorted and there is no white space. A float32 is written with the fewest digits that
 read back as the same float32, always with an exponent (``5E-1``): XGBoost's reader takes a number
@@ -70,6 +70,19 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
     look the levels of a DataFrame up; an array has to hold the codes, in columns of the feature
     type "c".
     """
+    return _render(xgboost_document(ensemble))
+
+
+def xgboost_document(ensemble: Ensemble) -> dict[str, Any]:
+    """Return a model as the document that XGBoost's JSON and UBJSON spell.
+
+    Arrays have the types that XGBoost gives them in UBJSON.
+
+    Raises
+    ------
+    ModelFormatError
+        If the format cannot hold the model.
+    """
     _check(ensemble)
     trees = ensemble.trees or [_empty_tree()] * ensemble.round_trees
     n_parallel, step = ensemble.n_parallel, ensemble.round_trees
@@ -102,7 +115,7 @@ def to_xgboost_json(ensemble: Ensemble) -> str:
         },
         "objective": _objective(ensemble),
     }
-    return _render({"learner": learner, "version": XGBOOST_VERSION})
+    return {"learner": learner, "version": XGBOOST_VERSION}
 
 
 def lacks(ensemble: Ensemble) -> str:
@@ -204,11 +217,11 @@ def _tree(tree: Tree, index: int, n_features: str) -> dict[str, Any]:
     return {
         "base_weights": tree.weight[:, 0],
         **written_sets(tree),
-        "default_left": tree.default_left.astype(np.int32),
+        "default_left": tree.default_left.astype(np.uint8),
         "id": index,
         "left_children": tree.left,
         "loss_changes": tree.gain,
-        "parents": np.where(tree.parent == NO_NODE, XGBOOST_NONE, tree.parent),
+        "parents": np.where(tree.parent == NO_NODE, np.int32(XGBOOST_NONE), tree.parent),
         "right_children": tree.right,
         "split_conditions": np.where(tree.is_leaf, tree.value[:, 0], tree.threshold),
         "split_indices": tree.feature,
