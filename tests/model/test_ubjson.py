@@ -64,9 +64,7 @@ def test_files_and_memory_hold_the_same(tmp_path):
     assert kept.ensemble == model.ensemble
     with pytest.raises(ParameterError, match=r"raw_format='deprecated': expected one of .*ubj"):
         model.save_raw("deprecated")
-    with pytest.raises(
-        ModelFormatError, match=r"<memory>: byte 73 is .*a length 0\.\.27"
-    ):
+    with pytest.raises(ModelFormatError, match=r"<memory>: byte 73 is .*a length 0\.\.27"):
         Model.load_model(model.save_raw()[:100])
 
 

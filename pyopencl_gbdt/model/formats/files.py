@@ -9,6 +9,7 @@ from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import MissingFileError, ModelFormatError
 from pyopencl_gbdt.messages import no_such_file
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.formats.own_json import to_own_json
 from pyopencl_gbdt.model.formats.registry import (
     format_of_data,
     formats_of_name,
@@ -16,7 +17,7 @@ from pyopencl_gbdt.model.formats.registry import (
     written_in,
 )
 from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json, without_collector
-from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
+from pyopencl_gbdt.model.formats.xgboost_writer import lacks, to_xgboost_json
 
 __all__ = [
     "from_xgboost_json",
@@ -61,12 +62,12 @@ def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
 
 
 def to_json(ensemble: Ensemble) -> str:
-    """Return a model as the text of a file that ends in ``.json``.
+    """Return a model as the text of a file that ends in ``.json``, without a digest.
 
-    That is XGBoost's JSON, see ``to_xgboost_json``; models with statistics of categories, which
-    XGBoost cannot evaluate, are in this library's format, see ``own_json``.
+    That is XGBoost's JSON, see ``to_xgboost_json``; models that it lacks something to hold are in
+    this library's format, see ``own_json``.
     """
-    return written_in(formats_of_name("model.json"), ensemble).decode("utf-8")
+    return to_own_json(ensemble) if lacks(ensemble) else to_xgboost_json(ensemble)
 
 
 def to_raw(ensemble: Ensemble, raw_format: str) -> bytearray:

@@ -1,21 +1,25 @@
 """JSON of a format of our own, which holds every model, also those that XGBoost cannot evaluate.
 
-    {"format": "pyopencl_gbdt", "version": 1,
+    {"format": "pyopencl_gbdt", "version": 2, "digest": "e3b0...",
      "statistics": {"columns": 3, "targets": ["> 0.5"], "priors": [[0.5]], "prior_weight": 1,
                     "tables": [{"parts": [{"column": 1, "levels": 2}], "keys": null,
                                 "counts": [7, 2], "hits": [[3, 0]]}]},
      "model": {...}}
 
-A combination has several parts; one with a threshold is the bit of a number. Its `keys` are the
-levels' numbers, see `categories.parts.combined_keys`. `statistics` is null if there are none.
-`model` is a document in XGBoost's format whose features are the user's columns and then the
-statistics. XGBoost, and versions of this library before the format, refuse the file, as it has no
-learner at its top. A reader refuses versions that it does not know.
+The digest is the SHA-256 of all bytes behind its comma; checkpoints, which have one of their own,
+and version 1 have none. A combination has several parts; one with a threshold is the bit of a
+number. Its `keys` are the levels' numbers, see `categories.parts.combined_keys`. `statistics` is
+null if there are none; version 1 always has some. `model` is a document in XGBoost's format whose
+features are the user's columns and then the statistics. XGBoost, and versions of this library
+before the format, refuse the file, as it has no learner at its top. A reader refuses versions that
+it does not know. `docs/formats.md` describes the format for users.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +35,12 @@ from pyopencl_gbdt.model.formats.xgboost_reader import parse, read_document
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 
 FORMAT = "pyopencl_gbdt"
-VERSION = 1
+VERSION = 2
+_READ = (1, VERSION)
+_HEAD = f'{{"format":"{FORMAT}","version":{VERSION},'
+_SEALED = re.compile(
+    rb'\{"format":"%s","version":[0-9]{1,9},"digest":"([0-9a-f]{64})",' % FORMAT.encode()
+)
 _MOST = 2**31 - 1
 
 
@@ -49,14 +58,16 @@ class OwnJson:
         return ""
 
     def read(self, data: bytes, source: str) -> Ensemble:
-        return read_own(Cursor(parse(data, source), "", source))
+        return read_own(Cursor(parse(data, source), "", source), data)
 
     def write(self, model: Ensemble) -> bytes:
-        return to_own_json(model).encode("utf-8")
+        rest = to_own_json(model).removeprefix(_HEAD).encode("utf-8")
+        digest = hashlib.sha256(rest).hexdigest()
+        return f'{_HEAD}"digest":"{digest}",'.encode() + rest
 
 
 def to_own_json(ensemble: Ensemble) -> str:
-    """Return a model as a document in this library's format.
+    """Return a model as a document in this library's format, without a digest.
 
     Raises
     ------
@@ -73,8 +84,7 @@ def to_own_json(ensemble: Ensemble) -> str:
     )
     found = None if statistics is None else _written_statistics(statistics)
     shown = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-    head = f'"format":"{FORMAT}","version":{VERSION}'
-    return f'{{{head},"statistics":{shown},"model":{to_xgboost_json(plain)}}}'
+    return f'{_HEAD}"statistics":{shown},"model":{to_xgboost_json(plain)}}}'
 
 
 def _written_statistics(statistics: Statistics) -> dict[str, Any]:
@@ -92,8 +102,14 @@ def is_own(document: Cursor) -> bool:
     return document.has("format")
 
 
-def read_own(document: Cursor) -> Ensemble:
+def read_own(document: Cursor, data: bytes) -> Ensemble:
     """Return the model of a parsed document in this library's format.
+
+    Parameters
+    ----------
+    document : Cursor
+    data : bytes
+        The file, for the digest that it may have.
 
     Raises
     ------
@@ -102,10 +118,13 @@ def read_own(document: Cursor) -> Ensemble:
     """
     if document.member("format").value != FORMAT:
         document.member("format").fail(f'"{FORMAT}"', "write the model again")
-    if document.member("version").value != VERSION:
-        document.member("version").fail(
-            f"{VERSION}", "read it by the version of the library that wrote it"
+    version = document.member("version")
+    if type(version.value) is not int or version.value not in _READ:
+        version.fail(
+            f"one of {_READ}", "read it by the version of the library that wrote it, or a newer one"
         )
+    if document.has("digest"):
+        _check_digest(document.member("digest"), data)
     plain = read_document(document.member("model"))
     if document.member("statistics").value is None:
         return plain
@@ -116,6 +135,16 @@ def read_own(document: Cursor) -> Ensemble:
         raise ModelFormatError(
             text if text.startswith(document.source) else f"{document.source}: {text}"
         ) from error
+
+
+def _check_digest(place: Cursor, data: bytes) -> None:
+    sealed = _SEALED.match(data)
+    if sealed is None or hashlib.sha256(data[sealed.end() :]).hexdigest().encode() != sealed[1]:
+        place.fail(
+            "the digest of the bytes behind it",
+            "the file is damaged, write the model again; or remove the digest, if the file was "
+            "changed on purpose",
+        )
 
 
 def _with_statistics(plain: Ensemble, document: Cursor) -> Ensemble:

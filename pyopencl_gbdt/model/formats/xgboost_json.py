@@ -26,7 +26,7 @@ class XGBoostJson:
     def read(self, data: bytes, source: str) -> Ensemble:
         document = Cursor(parse(data, source), "", source)
         # members may come in another order, so that `sniff` does not know our own format
-        return read_own(document) if is_own(document) else read_document(document)
+        return read_own(document, data) if is_own(document) else read_document(document)
 
     def write(self, model: Ensemble) -> bytes:
         return to_xgboost_json(model).encode("utf-8")

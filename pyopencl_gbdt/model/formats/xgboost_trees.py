@@ -71,7 +71,7 @@ def read_trees(trees: Cursor, n_features: int) -> list[Tree]:
     split_or_value = _living_floats(nodes, "split_conditions", order, ~leaf, by_set)
     gain = _living_floats(nodes, "loss_changes", order)
     begin: I64 = np.concatenate([[0], np.cumsum(sizes - deleted)])
-    children, parent = _breadth_first_links(leaf, begin)
+    children, parent = breadth_first_links(leaf, begin)
     zero = np.float32(0.0)
     found = trees_of(
         begin,
@@ -251,7 +251,7 @@ def _living_floats(
     return values
 
 
-def _breadth_first_links(
+def breadth_first_links(
     leaf: Bools, begin: I64
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the left children and the parents, as breadth-first numbering implies them.
