@@ -10,6 +10,7 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.file_formats import FOREIGN_ENDINGS, check_beginning
 from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format
+from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
 from pyopencl_gbdt.model.formats.own_json import OwnJson
 from pyopencl_gbdt.model.formats.xgboost_json import XGBoostJson
@@ -18,7 +19,13 @@ from pyopencl_gbdt.model.formats.xgboost_ubjson import XGBoostUbjson
 _XGBOOST_JSON = XGBoostJson()
 #: Every format. Of several with an ending, the first that can hold a model writes it; the first
 #: that recognises a file reads it.
-FORMATS: tuple[Format, ...] = (_XGBOOST_JSON, XGBoostUbjson(), OwnBinary(), OwnJson())
+FORMATS: tuple[Format, ...] = (
+    _XGBOOST_JSON,
+    XGBoostUbjson(),
+    OwnBinary(),
+    OwnJson(),
+    LightGBMText(),
+)
 
 
 def known_endings() -> str:

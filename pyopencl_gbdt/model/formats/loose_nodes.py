@@ -1,0 +1,105 @@
+"""A tree whose nodes have any numbers, as readers of other libraries' files find them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.sets import joined
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, NUMERIC_SPLIT, Tree
+
+U32 = npt.NDArray[np.uint32]
+_NO_WORDS = np.zeros(0, np.uint32)
+
+
+def tree_of(
+    left: Sequence[int],
+    right: Sequence[int],
+    sets: Mapping[int, U32],
+    place: str,
+    **numbers: npt.NDArray[np.generic],
+) -> Tree:
+    """Return a tree of nodes in any order; node 0 is the root.
+
+    Parameters
+    ----------
+    left, right : sequence of int
+        Children of each node; ``NO_NODE`` in leaves.
+    sets : mapping of int to uint32 array
+        By node: the words of its set, see ``Tree``.
+    place : str
+        The tree in error messages.
+    **numbers : array, shape (n_nodes,)
+        ``feature``, ``threshold``, ``default_left``, ``value``, ``weight``, ``gain`` and
+        ``sum_hessian``. ``feature``, ``threshold``, ``default_left`` and ``gain`` do not matter in
+        leaves, nor ``value`` in other nodes.
+
+    Raises
+    ------
+    ModelFormatError
+        If the children are no tree, or a number is not finite in float32.
+    """
+    order, above = _breadth_first(left, right, place)
+    of_order = np.array(order)
+    leaf = np.array([left[node] == NO_NODE for node in order])
+    own_left = np.full(leaf.size, NO_NODE, np.int32)
+    own_left[~leaf] = 1 + 2 * np.arange(np.count_nonzero(~leaf))
+
+    def found(name: str, dtype: type[np.generic], ignored: npt.NDArray[np.bool_] | None) -> Any:
+        values = numbers[name][of_order]
+        if ignored is not None:
+            values = np.where(ignored, 0, values)
+        with np.errstate(over="ignore"):
+            return values.astype(dtype)
+
+    by_set = np.array([node in sets for node in order])
+    words, begin = joined([sets.get(node, _NO_WORDS) for node in order])
+    try:
+        return Tree(
+            left=own_left,
+            right=np.where(leaf, NO_NODE, own_left + 1).astype(np.int32),
+            parent=np.array(above, np.int32),
+            feature=found("feature", np.int32, leaf),
+            threshold=found("threshold", np.float32, leaf | by_set),
+            default_left=found("default_left", np.bool_, leaf),
+            split_kind=np.where(by_set, CATEGORY_SPLIT, NUMERIC_SPLIT).astype(np.uint8),
+            value=found("value", np.float32, ~leaf)[:, None],
+            weight=found("weight", np.float32, None)[:, None],
+            gain=found("gain", np.float32, leaf),
+            sum_hessian=found("sum_hessian", np.float32, None),
+            sets=words,
+            set_begin=begin,
+        )
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{place}: {error}") from error
+
+
+def _breadth_first(
+    left: Sequence[int], right: Sequence[int], place: str
+) -> tuple[list[int], list[int]]:
+    """Return the nodes in breadth-first order, and the parent of each by its new number."""
+    order, above = [0], [NO_NODE]
+    seen = bytearray(len(left))
+    seen[0] = 1
+    for number, node in enumerate(order):  # the loop appends to the list
+        if left[node] == NO_NODE:
+            continue
+        for child in (left[node], right[node]):
+            if seen[child]:
+                raise ModelFormatError(
+                    f"{place}: two nodes have the same child: expected a tree; the file is "
+                    "damaged, write it again"
+                )
+            seen[child] = 1
+            order.append(child)
+            above.append(number)
+    if len(order) != len(left):
+        raise ModelFormatError(
+            f"{place}: {len(left) - len(order)} nodes are not below the root: expected a tree; the "
+            "file is damaged, write it again"
+        )
+    return order, above

@@ -1,0 +1,57 @@
+"""What formats write that know neither a best round nor our losses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
+from pyopencl_gbdt.model.ensemble import Ensemble
+
+#: What a prediction is of margins, by loss. The rest are the margins themselves.
+_LINKS = {
+    **dict.fromkeys(
+        ("reg:gamma", "reg:tweedie", "count:poisson", "survival:cox", "survival:aft"), "exp"
+    ),
+    **dict.fromkeys(("reg:logistic", "binary:logistic", "cross_entropy"), "sigmoid"),
+    "binary:hinge": "positive",
+    "multi:softprob": "softmax",
+    "multi:softmax": "class",
+}
+
+
+def link_of(ensemble: Ensemble) -> str:
+    """Return what makes predictions of margins.
+
+    ``identity``, ``exp``, ``sigmoid``, ``positive`` (1 if the margin is above 0, else 0),
+    ``softmax`` or ``class`` (the first class with the largest margin).
+    """
+    if ensemble.objective == "custom":
+        logit = ensemble.objective_parameters.get("custom_link") == "logit"
+        return "sigmoid" if logit else "identity"
+    return _LINKS.get(ensemble.objective, "identity")
+
+
+def of_used_rounds(ensemble: Ensemble) -> Ensemble:
+    """Return the model of the rounds that ``predict`` uses: those up to the best one."""
+    ensemble.check()
+    if BEST_ITERATION not in ensemble.attributes:
+        return ensemble
+    best, _ = check_best_round(ensemble.attributes, "model.ensemble.attributes")
+    kept = {k: v for k, v in ensemble.attributes.items() if k not in (BEST_ITERATION, BEST_SCORE)}
+    trees = ensemble.trees[: (best + 1) * ensemble.round_trees]
+    return replace(ensemble, trees=trees, attributes=kept)
+
+
+def splits_by_sets(ensemble: Ensemble) -> bool:
+    """Tell whether a tree of a model splits by a set of levels."""
+    return any(tree.sets.size for tree in ensemble.trees)
+
+
+def base_of(link: str, margins: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the base scores of base margins, on the scale of predictions."""
+    if link == "exp":
+        return tuple(math.exp(min(margin, 88.0)) for margin in margins)
+    if link == "sigmoid":
+        return tuple(1.0 / (1.0 + math.exp(-max(margin, -700.0))) for margin in margins)
+    return margins
