@@ -13,6 +13,8 @@ from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
 from pyopencl_gbdt.model.formats.own_json import OwnJson
+from pyopencl_gbdt.model.formats.program_c import ProgramC
+from pyopencl_gbdt.model.formats.program_python import ProgramPython
 from pyopencl_gbdt.model.formats.xgboost_json import XGBoostJson
 from pyopencl_gbdt.model.formats.xgboost_ubjson import XGBoostUbjson
 
@@ -25,6 +27,8 @@ FORMATS: tuple[Format, ...] = (
     OwnBinary(),
     OwnJson(),
     LightGBMText(),
+    ProgramC(),
+    ProgramPython(),
 )
 
 
