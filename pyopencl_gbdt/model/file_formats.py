@@ -13,7 +13,6 @@ FOREIGN_ENDINGS = {
     ".pkl": "a pickle",
     ".pickle": "a pickle",
     ".joblib": "a pickle",
-    ".onnx": "ONNX",
     ".pmml": "PMML",
     ".cbm": "CatBoost's format",
     ".npy": "a NumPy array",

@@ -11,6 +11,7 @@ from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.file_formats import FOREIGN_ENDINGS, check_beginning
 from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
+from pyopencl_gbdt.model.formats.onnx_trees import Onnx
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
 from pyopencl_gbdt.model.formats.own_json import OwnJson
 from pyopencl_gbdt.model.formats.program_c import ProgramC
@@ -27,6 +28,8 @@ FORMATS: tuple[Format, ...] = (
     OwnBinary(),
     OwnJson(),
     LightGBMText(),
+    Onnx(3),
+    Onnx(5),
     ProgramC(),
     ProgramPython(),
 )
