@@ -59,8 +59,7 @@ class Cursor:
         members = self.fields()
         if key not in members:
             raise ModelFormatError(
-                f"{self.source}: {place} is missing: expected in every model by XGBoost; "
-                f"{_DEFAULT_MOVE}"
+                f"{self.source}: {place} is missing: expected in every such model; {_DEFAULT_MOVE}"
             )
         return Cursor(members[key], place, self.source)
 

@@ -10,6 +10,7 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.file_formats import FOREIGN_ENDINGS, check_beginning
 from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format
+from pyopencl_gbdt.model.formats.catboost_json import CatBoostJson
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
 from pyopencl_gbdt.model.formats.onnx_trees import Onnx
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
@@ -28,6 +29,7 @@ FORMATS: tuple[Format, ...] = (
     OwnBinary(),
     OwnJson(),
     LightGBMText(),
+    CatBoostJson(),
     Onnx(3),
     Onnx(5),
     ProgramC(),
