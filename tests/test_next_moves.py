@@ -140,7 +140,7 @@ def fitted():
         ("ntree_limit", r"^ntree_limit=3: give iteration_range=\(begin, end\), the rounds from"),
         ("num_iteration", r"^num_iteration=3: give iteration_range="),
         ("start_iteration", r"^start_iteration=3: give iteration_range="),
-        ("pred_contribs", r"^pred_contribs=3: contributions of features \(SHAP\) are not here yet"),
+        ("pred_contrib", r"^pred_contrib=3: give pred_contribs=True, pred_interactions=True or"),
         ("validate_features", "columns are always compared with those of training; leave it out"),
         ("strict_shape", r"have the shape \(n_rows,\), or"),
         ("iteration_rang", "unknown argument of .* 'iteration_rang'; did you mean 'iteration_rang"),

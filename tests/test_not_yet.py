@@ -25,8 +25,7 @@ REFUSED = {
     "seed_per_iteration": {"seed_per_iteration": True},
     "disable_default_eval_metric": {"disable_default_eval_metric": True},
 }
-PREDICTION = ("pred_contribs", "approx_contribs", "pred_interactions", "strict_shape",
-              "validate_features")  # fmt: skip
+PREDICTION = ("strict_shape", "validate_features")
 METHODS = (
     "update", "boost", "eval", "set_param", "reset", "save_raw", "get_dump", "trees_to_dataframe",
     "__getitem__", "get_split_value_histogram", "set_attr", "save_config",

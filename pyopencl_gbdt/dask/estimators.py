@@ -148,12 +148,14 @@ class OnDask(Base):
         """Return labels as numbers; ``first`` are those of the training rows."""
         return y
 
-    def _mapped(self, own: Any, X: Any, width: int, dtype: Any, options: Mapping[str, Any]) -> Any:
+    def _mapped(
+        self, own: Any, X: Any, shape: tuple[int, ...], dtype: Any, options: Mapping[str, Any]
+    ) -> Any:
         """Call a method for every partition, or for rows in memory."""
         self._fitted()
         if not dask.is_dask_collection(X):
             return own(X, **options)
-        return mapped(_call, X, width, dtype, estimator=self, name=own.__name__, options=options)
+        return mapped(_call, X, shape, dtype, estimator=self, name=own.__name__, options=options)
 
     def predict(self, X: Any, **options: Any) -> Any:
         """Return predictions: of a Dask collection, as a lazy Dask array of shape (n_rows, ..).
@@ -162,14 +164,14 @@ class OnDask(Base):
         """
         classes = getattr(self, "classes_", None)
         is_label = classes is not None and not options.get("output_margin")
-        width = width_of(self._fitted().ensemble.n_outputs)
-        width, dtype = (0, classes.dtype) if is_label else (width, np.float32)  # type: ignore[union-attr]
-        return self._mapped(super().predict, X, width, dtype, options)
+        shape = width_of(self._fitted())
+        shape, dtype = ((), classes.dtype) if is_label else (shape, np.float32)  # type: ignore[union-attr]
+        return self._mapped(super().predict, X, shape, dtype, options)
 
     def apply(self, X: Any, **options: Any) -> Any:
         """Return leaf ids, shape (n_rows, n_trees): a lazy Dask array for a collection."""
         width = self._fitted().n_trees_used(options.get("iteration_range"))
-        return self._mapped(super().apply, X, width, np.int32, options)
+        return self._mapped(super().apply, X, (width,), np.int32, options)
 
 
 class DaskGBDTRegressor(OnDask, GBDTRegressor):
@@ -207,12 +209,12 @@ class DaskGBDTClassifier(OnDask, GBDTClassifier):
     def predict_proba(self, X: Any, **options: Any) -> Any:
         """Return probabilities, shape (n_rows, n_classes): a lazy Dask array for a collection."""
         width = len(self.classes_) if hasattr(self, "classes_") else 1
-        return self._mapped(super().predict_proba, X, width, np.float32, options)
+        return self._mapped(super().predict_proba, X, (width,), np.float32, options)
 
     def predict_log_proba(self, X: Any, **options: Any) -> Any:
         """Return logarithms of probabilities, as ``predict_proba`` returns these."""
         width = len(self.classes_) if hasattr(self, "classes_") else 1
-        return self._mapped(super().predict_log_proba, X, width, np.float64, options)
+        return self._mapped(super().predict_log_proba, X, (width,), np.float64, options)
 
     def decision_function(self, X: Any, **options: Any) -> Any:
         """Return margins: of a Dask collection, as a lazy Dask array."""

@@ -285,39 +285,44 @@ def predict(model: Model, X: Any, **options: Any) -> Any:
     -------
     dask.array.Array
         Float32, shape (n_rows,) or (n_rows, n_outputs); with ``pred_leaf`` int32, shape
-        (n_rows, n_trees); lazy.
+        (n_rows, n_trees); contributions float64, of the shape that ``Model.predict`` returns; lazy.
     """
-    of_leaves = bool(options.get("pred_leaf"))
-    used = model.n_trees_used(options.get("iteration_range"))
-    width = used if of_leaves else width_of(model.ensemble.n_outputs)
-    dtype = np.int32 if of_leaves else np.float32
-    return mapped(_predict, X, width, dtype, model=model, options=options)
+    used, shape = model.n_trees_used(options.get("iteration_range")), width_of(model)
+    dtype: Any = np.float32
+    if options.get("pred_leaf"):
+        shape, dtype = (used,), np.int32
+    elif options.get("pred_contribs") or options.get("pred_interactions"):
+        n_each = 2 if options.get("pred_interactions") else 1
+        shape, dtype = (*shape, *[model.ensemble.n_features + 1] * n_each), np.float64
+    return mapped(_predict, X, shape, dtype, model=model, options=options)
 
 
-def width_of(n_outputs: int) -> int:
-    """Return the columns of margins, 0 if they have one dimension."""
-    return n_outputs if n_outputs > 1 else 0
+def width_of(model: Model) -> tuple[int, ...]:
+    """Return the shape of a row's margins."""
+    n_outputs = model.ensemble.n_outputs
+    return (n_outputs,) if n_outputs > 1 else ()
 
 
 def _predict(rows: Any, model: Model, options: Mapping[str, Any]) -> Any:
     return model.predict(rows, **options)
 
 
-def mapped(function: Any, X: Any, width: int, dtype: Any, **options: Any) -> Any:
+def mapped(function: Any, X: Any, shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
     """Return a function of every partition's rows, as a Dask array.
 
     Parameters
     ----------
     function : callable
-        Returns an array of shape (n_rows,), or (n_rows, width) if ``width`` is above 0.
+        Returns an array of shape (n_rows, *shape).
     X : Dask array or table
-    width : int
+    shape : tuple of int
     dtype : dtype
     """
-    empty = np.zeros((0, width) if width else 0, dtype)
+    empty = np.zeros((0, *shape), dtype)
     if isinstance(X, array.Array):
         X = X.rechunk({1: -1})
-        more = {"chunks": (X.chunks[0], (width,))} if width else {"drop_axis": 1}
+        more: dict[str, Any] = {"chunks": (X.chunks[0], *[(n,) for n in shape])}
+        more |= {"new_axis": list(range(2, 1 + len(shape)))} if shape else {"drop_axis": 1}
         given = {"function": function, "options": options, "empty": empty}
         return X.map_blocks(_of_rows, **given, meta=empty, **more)
     if not hasattr(X, "to_delayed"):

@@ -17,7 +17,10 @@ _KIND = (
     "probabilities"
 )
 _ROUNDS = "give iteration_range=(begin, end), the rounds from begin up to end - 1, counted from 0"
-_SHAP = "contributions of features (SHAP) are not here yet; leave it out"
+_SHAP = (
+    "give pred_contribs=True, pred_interactions=True or both pred_contribs=True and "
+    "approx_contribs=True to predict of a Model, which an estimator has as model_"
+)
 _EVERY_TREE = "predictions use every tree of the rounds; leave it out, or give iteration_range="
 _SHAPE = (
     "predictions have the shape (n_rows,), or (n_rows, n_outputs) with several outputs; leave it "

@@ -84,7 +84,7 @@ class HostWalk:
             The margins after each ``n / n_stages`` trees of every output.
         """
         each = trees.shape[1] // len(stages) if stages is not None else 1
-        for rows, block in self._blocks(values):
+        for rows, block in self.blocks(values):
             n_outputs = max(1, _WALKS // block.n_rows)
             together = max(1, n_outputs // trees.shape[0] // each) * each
             for first in range(0, trees.shape[0], n_outputs):
@@ -115,7 +115,7 @@ class HostWalk:
         int32 array, shape (n_rows, n)
         """
         found = np.empty((values.shape[0], trees.size), np.int32)
-        for rows, block in self._blocks(values):
+        for rows, block in self.blocks(values):
             together = max(1, _WALKS // block.n_rows)
             for begin in range(0, trees.size, together):
                 some = trees[begin : begin + together]
@@ -123,17 +123,24 @@ class HostWalk:
                 found[rows, begin : begin + together] = ids.T
         return found
 
-    def _blocks(self, values: F32 | SparseMatrix) -> Iterator[tuple[slice, _Block]]:
-        """Yield blocks of rows that a core's cache holds."""
-        n_rows = min(_ROWS, max(1, _KEYS // (2 * self._used.size)))
+    def goes_right(self, block: Block, nodes: I64) -> npt.NDArray[np.bool_]:
+        """Return whether each row of a block goes right at nodes: bool, shape (n, n_rows)."""
+        at = np.repeat(nodes[:, None], block.n_rows, axis=1)
+        return self._goes_right(block, at, self._columns[at], block.rows)
+
+    def blocks(
+        self, values: F32 | SparseMatrix, most: int = _ROWS
+    ) -> Iterator[tuple[slice, Block]]:
+        """Yield blocks of rows that a core's cache holds, of at most ``most`` rows."""
+        n_rows = min(most, max(1, _KEYS // (2 * self._used.size)))
         for first in range(0, values.shape[0], n_rows):
             rows = slice(first, min(first + n_rows, values.shape[0]))
             if isinstance(values, SparseMatrix):
-                yield rows, _Block(values.dense(self._used, rows.start, rows.stop))
+                yield rows, Block(values.dense(self._used, rows.start, rows.stop))
             else:
-                yield rows, _Block(np.take(values[rows], self._used, axis=1))
+                yield rows, Block(np.take(values[rows], self._used, axis=1))
 
-    def _leaves(self, block: _Block, trees: I64) -> I64:
+    def _leaves(self, block: Block, trees: I64) -> I64:
         """Return the leaves of a block's rows: node numbers, shape (n_trees, n_rows)."""
         at = np.empty((trees.size, block.n_rows), np.int64)
         at[:] = self._roots[trees, None]
@@ -154,7 +161,7 @@ class HostWalk:
             flat[going] = self._child[node] + right
 
     def _goes_right(
-        self, block: _Block, at: I64, column: I64, row: I64, keys: U32 | None = None
+        self, block: Block, at: I64, column: I64, row: I64, keys: U32 | None = None
     ) -> npt.NDArray[np.bool_]:
         """Return whether rows go right at nodes; writes into ``column`` and ``keys``."""
         if block.n_rows > 1:
@@ -178,7 +185,7 @@ class HostWalk:
         return np.where(is_missing(value), self._columns[at] & 1 == 0, right)
 
 
-class _Block:
+class Block:
     """A block of rows: each value, and its key twice, as missing values go right or left."""
 
     def __init__(self, values: F32) -> None:

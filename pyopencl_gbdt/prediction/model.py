@@ -27,6 +27,8 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, to_raw, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction.contributions.explain_rows import explain_rows
+from pyopencl_gbdt.prediction.contributions.kinds import kind_of
 from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
 from pyopencl_gbdt.prediction.in_batches import rows_to_predict
 from pyopencl_gbdt.prediction.links import on_device
@@ -154,12 +156,16 @@ class Model:
         *,
         output_margin: bool = False,
         pred_leaf: bool = False,
+        pred_contribs: bool = False,
+        pred_interactions: bool = False,
+        approx_contribs: bool = False,
+        background: Any = None,
         iteration_range: tuple[int, int] | None = None,
         base_margin: Any = None,
         missing: float | None = None,
         device: str | Device = "auto",
     ) -> npt.NDArray[Any]:
-        """Return predictions, margins or leaf ids.
+        """Return predictions, margins, leaf ids or contributions of features.
 
         Parameters
         ----------
@@ -177,6 +183,17 @@ class Model:
             Return the leaf of each row in each tree, by its number among the tree's nodes in the
             file that the model was read from, else in what ``save_model`` writes, as XGBoost does.
             Margins do not matter.
+        pred_contribs : bool, default False
+            Return what each column adds to the margin (SHAP values), and the base: they add up to
+            the margin. A missing feature is replaced by the shares of the training rows that went
+            each way.
+        pred_interactions : bool, default False
+            Return what each pair of columns adds; the lines add up to the contributions.
+        approx_contribs : bool, default False
+            With ``pred_contribs``: the changes of the mean along each row's path instead.
+        background : as X, or None
+            Rows that missing features are taken from, for contributions and interactions: their
+            mean over these rows (``data`` of shap's ``TreeExplainer``).
         iteration_range : (int, int) or None
             Use only the trees of rounds ``begin .. end - 1``. None and ``(0, 0)`` mean all rounds,
             or the rounds up to the best one after early stopping.
@@ -191,14 +208,19 @@ class Model:
         Returns
         -------
         float32 array, shape (n_rows,), or (n_rows, n_outputs) if there are several outputs
-            With ``pred_leaf``: int32 array, shape (n_rows, n_trees), trees round by round.
+            With ``pred_leaf``: int32 array, shape (n_rows, n_trees), trees round by round. With
+            ``pred_contribs``: float64 array, shape (n_rows, n_features + 1), or (n_rows, n_outputs,
+            n_features + 1); the base is the last column. With ``pred_interactions``: of a further
+            dimension (n_features + 1).
 
         Raises
         ------
         DataError
-            If the columns differ from those of training; names the first that differs.
+            If the columns differ from those of training; names the first that differs. If
+            ``background`` has no rows.
         ParameterError
-            If the model does not have these rounds.
+            If the model does not have these rounds, or its trees do not tell the cover of their
+            nodes, which contributions without a background need.
         NoDeviceError
             If no device is what ``device`` names.
         """
@@ -207,23 +229,34 @@ class Model:
             raise ParameterError(
                 "pred_leaf=True and output_margin=True: expected one of them; call predict twice"
             )
+        kind = kind_of(pred_contribs, pred_interactions, approx_contribs, background)
+        if pred_leaf and kind is not None:
+            raise ParameterError(
+                "pred_leaf=True and contributions: expected one of them; call predict twice"
+            )
         if _in_batches(X):
             margin = X.base_margin if isinstance(X, Dataset) else None
             if base_margin is not None and margin is not None:
                 raise _two_margins()
             margin = base_margin if margin is None else margin
-            parts = [
+            batches = [
                 self.predict(
                     rows, output_margin=output_margin, pred_leaf=pred_leaf,
+                    pred_contribs=pred_contribs, pred_interactions=pred_interactions,
+                    approx_contribs=approx_contribs, background=background,
                     iteration_range=iteration_range, base_margin=own, device=device,
                 )
                 for rows, own in rows_to_predict(self.ensemble, X, margin, missing)
             ]  # fmt: skip
-            return np.concatenate(parts)
+            return np.concatenate(batches)
         rounds = self._rounds(iteration_range)
         values, start = self._rows(X, base_margin, missing)
         if pred_leaf:
             return walk_to_leaves(self.ensemble, values, device, rounds)
+        if kind is not None:
+            others = None if background is None else self._background(background, missing)
+            explained = explain_rows(self.ensemble, values, device, start, rounds, kind, others)
+            return explained[:, 0] if self.ensemble.n_outputs == 1 else explained
         objective = self.objective
         link = "" if output_margin else objective.device_link
         link = link if on_device(link, values.shape[0], self.ensemble.n_outputs) else ""
@@ -270,6 +303,18 @@ class Model:
         values = self.tree_values(X, missing=missing)
         start = check_base_margin(base_margin, values.shape[0], self.ensemble.n_outputs)
         return values, start if start is None or self.ensemble.n_outputs == 1 else start.T
+
+    def _background(self, rows: Any, missing: float | None) -> Values:
+        """Return the checked rows of a background, or raise an error."""
+        if _in_batches(rows):
+            raise DataError("background comes in batches: expected an array; give some of its rows")
+        shape = rows.values.shape if isinstance(rows, Features) else np.shape(rows)
+        if shape[:1] == (0,):
+            raise DataError("background has no rows: expected one or more; give rows of training")
+        try:
+            return self._rows(rows, None, missing)[0]
+        except DataError as error:
+            raise DataError(f"background: {error}") from None
 
     def _predictions(self, margins: F32, ready: bool) -> F32:
         """Return the predictions of margins, which have the shape (n_outputs, n_rows).

@@ -1,0 +1,1 @@
+"""Contributions of features to predictions (SHAP values); `docs/contributions.md` has the rule."""

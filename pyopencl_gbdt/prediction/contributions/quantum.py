@@ -1,0 +1,127 @@
+"""The quantum of contributions, and how sums of quanta become float64 that add up exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+#: Sums of contributions stay below so many bits of quanta, and roundings below one more.
+_BITS = 52
+
+
+def quantum_bits(base: Iterable[float], largest: F64, depth: I64) -> int:
+    """Return k: contributions of a model are multiples of 2^-k.
+
+    A tree's contributions to a row add up to at most ``2 d v`` in absolute value, where ``v`` is
+    its largest leaf value and ``d`` its depth, and its mean is at most ``v``.
+
+    Parameters
+    ----------
+    base : iterable of float
+        The base margin of each output.
+    largest : float64 array, shape (n_trees,)
+        Largest absolute leaf value of each tree; those of the first output come first.
+    depth : int64 array, shape (n_trees,)
+    """
+    scores = list(base)
+    most = largest * (2 * depth + 1)
+    sums = [
+        math.fsum([abs(score), *own])
+        for score, own in zip(scores, most.reshape(len(scores), -1), strict=True)
+    ]
+    return _BITS - bit_length(max(sums))
+
+
+def bit_length(x: float) -> int:
+    """Return the least e with ``|x| < 2^e``; 0 for 0."""
+    return math.frexp(x)[1]
+
+
+def to_floats(quanta: I64, bits: int, margins: F32, base: F32) -> F64:
+    """Return contributions whose sum is the margin.
+
+    What the sum differs from the margin is added to the largest contribution; the lowest index wins
+    a tie. If all are 0, it is added to the base.
+
+    Parameters
+    ----------
+    quanta : int64 array, shape (n_rows, n_outputs, n_features + 1), overwritten
+        The last column is the mean of the trees, without what rows start from.
+    bits : int
+        k: a quantum is 2^-k.
+    margins : float32 array, shape (n_outputs, n_rows)
+    base : float32 array, shape (n_outputs, n_rows)
+        What rows start from. A row whose base is larger than the model allows for has a larger
+        quantum.
+
+    Returns
+    -------
+    float64 array, shape of ``quanta``
+    """
+    start = base.T.astype(np.float64)
+    shift = _shift(start, bits)
+    quanta, own = _rounded(quanta, shift[..., None]), bits - shift
+    quanta[..., -1] += np.rint(np.ldexp(start, own)).astype(np.int64)
+    found = np.ldexp(quanta.astype(np.float64), -own[..., None])
+    rest = margins.T - np.ldexp(quanta.sum(axis=2).astype(np.float64), -own)
+    features = np.abs(quanta[..., :-1])
+    place = np.argmax(features, axis=2)[..., None]
+    none = np.take_along_axis(features, place, 2) == 0
+    place = np.where(none, quanta.shape[2] - 1, place)
+    np.put_along_axis(found, place, np.take_along_axis(found, place, 2) + rest[..., None], 2)
+    return found
+
+
+def to_matrices(pairs: I64, bits: int, contributions: F64, base: F32) -> F64:
+    """Return interactions: matrices whose lines add up to contributions.
+
+    Parameters
+    ----------
+    pairs : int64 array, shape (n_rows, n_outputs, n_features + 1, n_features + 1)
+        In quanta; symmetric, 0 on the diagonal.
+    bits : int
+    contributions : float64 array, shape (n_rows, n_outputs, n_features + 1)
+        What ``to_floats`` returned.
+    base : float32 array, shape (n_outputs, n_rows)
+
+    Returns
+    -------
+    float64 array, shape of ``pairs``
+    """
+    shift = _shift(base.T.astype(np.float64), bits)[..., None, None]
+    found = np.ldexp(_rounded(pairs, shift).astype(np.float64), shift - bits)
+    index = np.arange(pairs.shape[3])
+    found[..., index, index] = contributions - found.sum(axis=3)
+    return found
+
+
+def divided(quanta: I64, n: int) -> I64:
+    """Return ``quanta / n``, rounded to the nearest, ties to even."""
+    down = quanta // n
+    rest = 2 * (quanta - n * down)
+    found: I64 = down + ((rest > n) | ((rest == n) & (down & 1 > 0)))
+    return found
+
+
+def _shift(start: F64, bits: int) -> I64:
+    """Return by how many bits the quantum of a row that starts from ``start`` is larger."""
+    size = np.where(start == 0, _BITS - bits, np.frexp(start)[1])
+    found: I64 = np.maximum(size - (_BITS - bits), 0).astype(np.int64)
+    return found
+
+
+def _rounded(quanta: I64, shift: I64) -> I64:
+    """Return ``quanta / 2^shift``, rounded to the nearest, ties to even."""
+    if not shift.any():
+        return quanta
+    few = np.minimum(shift, 62)
+    down = quanta >> few
+    rest, half = quanta - (down << few), (np.int64(1) << few) >> 1
+    found: I64 = down + ((rest > half) | ((rest == half) & (few > 0) & (down & 1 > 0)))
+    return found
