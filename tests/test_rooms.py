@@ -136,6 +136,7 @@ ROOMS = (
     ("callbacks",),
     ("training",),
     ("estimators",),
+    ("explain",),
     ("dask",),
     ("doctor",),
     ("comparison",),

@@ -1,0 +1,7 @@
+"""What a model's predictions say about columns and rows."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.explain.results import Explanation, PartialDependence
+
+__all__ = ["Explanation", "PartialDependence"]
