@@ -88,6 +88,9 @@ WALK = np.dtype(
 #: In ``default_left`` of ``walk_t``: the split is by a set; the bits of ``number`` say where it
 #: begins.
 WALK_BY_SET = 2
+#: In ``default_left`` of ``walk_t``: the bits of ``number`` are the index of the node's mask of
+#: cells, see ``templates/prediction/walk_cells.cl.mako``.
+WALK_BY_CELL = 4
 #: ``step_t``
 STEP = np.dtype(
     [

@@ -176,13 +176,30 @@ class HostWalk:
         return right
 
     def _set_goes_right(self, at: I64, value: F32) -> npt.NDArray[np.bool_]:
-        """Return whether values go right at splits by sets; see `value_set_decision.h`."""
         assert self._sets is not None
         begin = self._values[at].view(np.uint32).astype(np.int64)
-        inside = (value >= 0) & (value < self._sets[begin].astype(np.float32))
-        code = np.where(inside, value, 0).astype(np.int64)
-        right = inside & (self._sets[begin + 1 + (code >> 5)] >> (code & 31) & 1 > 0)
-        return np.where(is_missing(value), self._columns[at] & 1 == 0, right)
+        return set_goes_right(self._sets, begin, value, self._columns[at] & 1 > 0)
+
+
+def set_goes_right(
+    sets: U32, begin: I64, value: F32, default_left: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return whether values go right at splits by sets; see `value_set_decision.h`.
+
+    Parameters
+    ----------
+    sets : uint32 array
+        As in ``PackedTrees``.
+    begin : int64 array, shape (n,)
+        Where each split's set begins.
+    value : float32 array, shape (n,)
+    default_left : bool array, shape (n,)
+        Whether missing values go left.
+    """
+    inside = (value >= 0) & (value < sets[begin].astype(np.float32))
+    code = np.where(inside, value, 0).astype(np.int64)
+    right = inside & (sets[begin + 1 + (code >> 5)] >> (code & 31) & 1 > 0)
+    return np.where(is_missing(value), ~default_left, right)
 
 
 class Block:

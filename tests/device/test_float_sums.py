@@ -19,6 +19,7 @@ REASONS = {
     IN_ORDER: {
         # predictions and margins: tree by tree
         *(("add_leaves", "margin"), ("predict", "margin"), ("predict_sparse", "margin")),
+        *(("walk_cells", f"margin_{cell}") for cell in range(32)),
         # shares of classes: class by class
         *(("softmax", "total"), ("class_shares", "total"), ("loss_of", "total")),
         # a query's pairs, by ranks
@@ -41,7 +42,7 @@ REASONS = {
         # rows
         *(("add_leaves", "margins"), ("add_leaves", "own"), ("add_entries", "margins")),
         *(("predict", "margins"), ("predict_sparse", "margins"), ("predict_blocks", "sum")),
-        *(("predict_codes", "sum"), ("predict_tables", "sum")),
+        *(("predict_codes", "sum"), ("predict_tables", "sum"), ("walk_cells", "margin")),
         *(("exponential", "margins"), ("sigmoid", "margins"), ("softmax", "margins")),
         *(("softmax", "hessians"), ("scale_lambdas", "g"), ("scale_lambdas", "h")),
         # nodes

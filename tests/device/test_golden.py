@@ -108,6 +108,8 @@ SOURCES = {
     "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128, **_NUMBERS}),
     "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0, **_NUMBERS}),
     "predict_sparse-portable": ("predict_sparse", {"wg_size": 64, "items": 1}),
+    "walk_cells-sequential": ("walk_cells", {"wg_size": 1, "rows": 64, "categories": True}),
+    "walk_cells-portable": ("walk_cells", {"wg_size": 64, "rows": 1, **_NUMBERS}),
     "scan-sequential": ("scan", {"wg_size": 1, "type": "i64", "op": "max"}),
     "scan-portable": ("scan", {"wg_size": 256, "type": "u32", "op": "sum"}),
     "compact-portable": ("compact", {"wg_size": 256, "items": 8, "type": "u32"}),

@@ -37,6 +37,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_codes, predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
 from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
@@ -50,6 +51,7 @@ from tests.reference import predict as predict_twin
 from tests.reference import scan as scan_twin
 from tests.reference import segmented_reduce as reduce_twin
 from tests.reference import segmented_scan as segmented_twin
+from tests.reference import walk_cells as walk_cells_twin
 from tests.reference.auc import area_words
 from tests.reference.mean_loss import sum_words
 from tests.reference.train import train_reference
@@ -167,6 +169,11 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
             with patch.multiple(predict_codes, _LEAST_ROWS=0, _LEAST_STEPS=0):  # on CPUs
                 margins = predict_margins(twin, p.values, device)
             yield f"training {name}: predictions by codes", (margins, wanted)
+            rows, features, cells = p.values[:200], [0, 1], p.values[:40, :2]
+            pieces = margins_of_cells(device, twin, rows, features, cells, (0, twin.n_rounds))
+            margins = np.concatenate([own for _, own in pieces], axis=2)
+            changed = walk_cells_twin.walk_cells(twin, rows, features, cells)
+            yield f"training {name}: predictions of cells", (margins, changed)
             for way in (True, False):  # to gather columns, and to search them
                 with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
                     margins = predict_margins(twin, present(p.values), device)

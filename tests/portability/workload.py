@@ -24,6 +24,7 @@ from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.packing import packed
 from pyopencl_gbdt.prediction.predict_codes import CodeWalk
+from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
 from pyopencl_gbdt.primitives import histogram_plan
 from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
 from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
@@ -232,6 +233,9 @@ def _prediction(device: NullDevice) -> None:
     predict_margins(of_sets, values, device)
     with patch.object(predict, "plan_tables", lambda *_: None):
         predict_margins(of_sets, values, device)
+    for model in (of_tables, of_sets):
+        for _ in margins_of_cells(device, model, values, [0], values[:1, :1], (0, 1)):
+            pass
     for way in (True, False):  # to gather columns, and to search them
         with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
             predict_margins(ensemble, present(values), device)

@@ -490,6 +490,10 @@ _ENTRIES = (
         tuned={"wg_size": _GROUP, "rows": _BLOCK},
         fitted_with=_SYMMETRIC,
     ),
+    _kernel(
+        "walk_cells",
+        *_both(cpu={"wg_size": 1, "rows": 64}, gpu={"wg_size": 64, "rows": 1}),
+    ),
     _kernel("links", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "predict_sparse",
