@@ -126,7 +126,7 @@ def leaf_ids(ensemble: Ensemble, values: Values, device: str | Device, trees: Se
                     found[piece, place] = ids.get()
         return found
 
-    return _tried(work)
+    return tried(work)
 
 
 def _margins(
@@ -156,10 +156,14 @@ def _margins(
             _add_trees(opened, ensemble, _given(values, opened), out, ends, link)
         return out
 
-    return _tried(work)
+    return tried(work)
 
 
-def _tried(work: Callable[[], T]) -> T:
+def tried(work: Callable[[], T]) -> T:
+    """Do some work with kernels; another variant replaces one that is refused.
+
+    After an error, no frame keeps the memory of the device.
+    """
     try:
         return with_fallbacks(work)
     except BaseException as error:

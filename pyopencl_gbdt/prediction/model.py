@@ -296,11 +296,7 @@ class Model:
             if base_margin is not None and X.base_margin is not None:
                 raise _two_margins()
             base_margin = X.base_margin if base_margin is None else base_margin
-            names = X.feature_names
-        else:
-            names = X.names if isinstance(X, Features) else column_names(X)
-        check_columns(names, self.ensemble.feature_names)
-        values = self.tree_values(X, missing=missing)
+        values = self._tree_values(self.checked(X, missing=missing))
         start = check_base_margin(base_margin, values.shape[0], self.ensemble.n_outputs)
         return values, start if start is None or self.ensemble.n_outputs == 1 else start.T
 
@@ -336,11 +332,25 @@ class Model:
         -------
         float32 array, DeviceMatrix or SparseMatrix, shape (n_rows, ensemble.n_tree_features)
         """
-        features, statistics = self._checked(X, missing), self.ensemble.statistics
+        return self._tree_values(self._checked(X, missing))
+
+    def _tree_values(self, features: Features) -> Values:
+        statistics = self.ensemble.statistics
         return features.values if statistics is None else RowsWithStatistics(statistics, features)
 
+    def checked(self, X: Any, *, missing: float | None = None) -> Features:
+        """Return rows with the columns of training, whose categories have its codes; may warn.
+
+        The parameters and errors are those of ``predict``.
+        """
+        given = isinstance(X, Dataset)
+        names = (
+            X.feature_names if given else X.names if isinstance(X, Features) else column_names(X)
+        )
+        check_columns(names, self.ensemble.feature_names)
+        return self._checked(X, missing)
+
     def _checked(self, X: Any, missing: float | None) -> Features:
-        """Return checked rows, whose categories have the codes of training; may warn."""
         features = self._coded(X, missing)
         categories = self.ensemble.categories
         warn_of_unknown(features.remarks.unknown, categories, self.ensemble.feature_names)

@@ -90,7 +90,7 @@ def host_rows(
     n_walks = values.shape[0] * ensemble.round_trees * (rounds[1] - rounds[0])
     if n_walks > MOST_WALKS and not any_will_do(device):
         return None
-    there, trees = _is_there(device), packed(ensemble)
+    there, trees = is_there(device), packed(ensemble)
     if there and not _are_few(values, trees, n_walks):
         return None
     if isinstance(values, SparseMatrix):
@@ -113,7 +113,7 @@ def trees_of(ensemble: Ensemble, rounds: tuple[int, int]) -> I64:
     return first[:, None] * ensemble.n_parallel + np.arange(n_each)
 
 
-def _is_there(device: str) -> bool:
+def is_there(device: str) -> bool:
     """Tell whether a string selects a device; the first time, it is opened."""
     asked = device, os.environ.get(ENVIRONMENT, "")
     if not _found.get(asked, True):

@@ -1,0 +1,170 @@
+"""What every explanation is given: a model and rows, checked, with the names of columns."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.batches import has_batches
+from pyopencl_gbdt.data.coded import level_codes
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.foreign import DeviceMatrix
+from pyopencl_gbdt.device.selection import main_device
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model.pictures import fitted
+from pyopencl_gbdt.prediction.model import Model
+
+F32 = npt.NDArray[np.float32]
+Objects = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked rows of a model.
+
+    Attributes
+    ----------
+    model : Model
+    features : Features
+        Dense columns; categorical ones have the codes of training.
+    device : str or Device
+        Where to predict.
+    """
+
+    model: Model
+    features: Features
+    device: str | Device
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.features.values.shape[0])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns; ``f0``, ``f1``, ... if they have none."""
+        ensemble = self.model.ensemble
+        return [ensemble.feature_name(column) for column in range(ensemble.n_features)]
+
+    def host_values(self) -> F32:
+        """Return the columns as trees read them, float32, shape (n_rows, n_features)."""
+        values = self.features.values
+        assert isinstance(values, np.ndarray | DeviceMatrix)
+        return values.host() if isinstance(values, DeviceMatrix) else values
+
+    def column(self, column: int) -> npt.NDArray[Any]:
+        """Return a column: float32, or an object array of levels, None where there is none."""
+        levels = self.model.categories.get(column)
+        if levels is None:
+            return self.host_values()[:, column]
+        codes = level_codes(self.features, column)
+        return named_levels(levels.values, codes)
+
+    def table(self) -> npt.NDArray[Any]:
+        """Return all columns: float32, or objects if columns are categorical."""
+        values, categories = self.host_values(), self.model.categories
+        if not categories:
+            return values
+        found = values.astype(object)
+        for column in categories:
+            found[:, column] = self.column(column)
+        return found
+
+
+def named_levels(levels: npt.NDArray[Any], codes: npt.NDArray[Any]) -> Objects:
+    """Return the level of each code, as objects; None where a code is no level's."""
+    known = np.append(levels.astype(object), [None])
+    place = np.where((codes >= 0) & (codes < levels.size), codes, levels.size)
+    found: Objects = known[place.astype(np.int64)]
+    return found
+
+
+def model_of(model: Any) -> Model:
+    """Return the ``Model`` of a fitted estimator, and a ``Model`` as it is.
+
+    Raises
+    ------
+    ParameterError
+        If ``model`` is anything else.
+    NotFittedError
+        If it is an estimator that is not fitted.
+    """
+    found = fitted(model)
+    if not isinstance(found, Model):
+        raise ParameterError(
+            f"model={type(found).__name__}: expected a Model or a fitted estimator; give what "
+            "train or fit returns"
+        )
+    return found
+
+
+def rows_of(model: Any, X: Any, *, missing: float | None, device: str | Device | None) -> Rows:
+    """Check a model and rows; what is None is as an estimator has it.
+
+    Parameters
+    ----------
+    model : Model or fitted estimator
+    X : (n_rows, n_features) array-like, DataFrame or Dataset
+        As for ``Model.predict``, dense and in memory, with a row or more.
+    missing : float or None
+        A number in X that also means "missing".
+    device : str, Device or None
+
+    Raises
+    ------
+    DataError
+        If the columns differ from those of training, or X has no rows, is sparse or in batches.
+    ParameterError
+        If ``model`` is no model.
+    """
+    own = model_of(model)
+    if device is None:
+        device = main_device(getattr(model, "device", "auto"))
+    if has_batches(X) or (isinstance(X, Dataset) and X.batches is not None):
+        raise DataError(
+            "X comes in batches: expected rows that lie in memory as a whole to be explained; give "
+            "an array"
+        )
+    missing = getattr(model, "missing", None) if missing is None else missing
+    features = own.checked(X, missing=missing)
+    if isinstance(features.values, SparseMatrix):
+        raise DataError("X is sparse: expected dense rows to be explained; give X.toarray()")
+    return Rows(own, features, device)
+
+
+def column_of(name: str, given: Any, names: Sequence[str]) -> int:
+    """Return a column's number.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    given : str or int
+        The column's name, or its number, counted from 0.
+    names : sequence of str
+        The names of all columns.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such column; names those that are near.
+    """
+    if isinstance(given, str) and given in names:
+        return names.index(given)
+    whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+    if whole and 0 <= given < len(names):
+        return int(given)
+    near = difflib.get_close_matches(str(given), names, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "give one of these"
+    raise ParameterError(
+        f"{name}={show(given)}: expected the name or number of a column of training, one of "
+        f"{show(list(names))} or 0..{len(names) - 1}; {hint}"
+    )
