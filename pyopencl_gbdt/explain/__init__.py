@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyopencl_gbdt.explain.partial_dependence import partial_dependence
+from pyopencl_gbdt.explain.dependence import partial_dependence
+from pyopencl_gbdt.explain.proximity import proximities
 from pyopencl_gbdt.explain.results import Explanation, PartialDependence
 
-__all__ = ["Explanation", "PartialDependence", "partial_dependence"]
+__all__ = ["Explanation", "PartialDependence", "partial_dependence", "proximities"]

@@ -60,6 +60,12 @@ class Rows:
         assert isinstance(values, np.ndarray | DeviceMatrix)
         return values.host() if isinstance(values, DeviceMatrix) else values
 
+    def leaf_ids(self) -> npt.NDArray[np.int32]:
+        """Return each row's leaf in each tree, shape (n_rows, n_trees)."""
+        found: npt.NDArray[np.int32]
+        found = self.model.predict(self.features, pred_leaf=True, device=self.device)
+        return found
+
     def column(self, column: int) -> npt.NDArray[Any]:
         """Return a column: float32, or an object array of levels, None where there is none."""
         levels = self.model.categories.get(column)
@@ -106,7 +112,9 @@ def model_of(model: Any) -> Model:
     return found
 
 
-def rows_of(model: Any, X: Any, *, missing: float | None, device: str | Device | None) -> Rows:
+def rows_of(
+    model: Any, X: Any, *, missing: float | None, device: str | Device | None, name: str = "X"
+) -> Rows:
     """Check a model and rows; what is None is as an estimator has it.
 
     Parameters
@@ -117,6 +125,8 @@ def rows_of(model: Any, X: Any, *, missing: float | None, device: str | Device |
     missing : float or None
         A number in X that also means "missing".
     device : str, Device or None
+    name : str
+        The name of X in messages.
 
     Raises
     ------
@@ -130,13 +140,14 @@ def rows_of(model: Any, X: Any, *, missing: float | None, device: str | Device |
         device = main_device(getattr(model, "device", "auto"))
     if has_batches(X) or (isinstance(X, Dataset) and X.batches is not None):
         raise DataError(
-            "X comes in batches: expected rows that lie in memory as a whole to be explained; give "
-            "an array"
+            f"{name} comes in batches: expected rows that lie in memory as a whole; give an array"
         )
     missing = getattr(model, "missing", None) if missing is None else missing
-    features = own.checked(X, missing=missing)
+    features = own.checked(X, missing=missing, name=name)
     if isinstance(features.values, SparseMatrix):
-        raise DataError("X is sparse: expected dense rows to be explained; give X.toarray()")
+        raise DataError(
+            f"{name} is sparse: expected dense rows to be explained; give {name}.toarray()"
+        )
     return Rows(own, features, device)
 
 

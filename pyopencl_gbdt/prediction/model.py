@@ -338,28 +338,28 @@ class Model:
         statistics = self.ensemble.statistics
         return features.values if statistics is None else RowsWithStatistics(statistics, features)
 
-    def checked(self, X: Any, *, missing: float | None = None) -> Features:
+    def checked(self, X: Any, *, missing: float | None = None, name: str = "X") -> Features:
         """Return rows with the columns of training, whose categories have its codes; may warn.
 
-        The parameters and errors are those of ``predict``.
+        The parameters and errors are those of ``predict``; ``name`` is that of X in messages.
         """
         given = isinstance(X, Dataset)
         names = (
             X.feature_names if given else X.names if isinstance(X, Features) else column_names(X)
         )
-        check_columns(names, self.ensemble.feature_names)
-        return self._checked(X, missing)
+        check_columns(names, self.ensemble.feature_names, name)
+        return self._checked(X, missing, name)
 
-    def _checked(self, X: Any, missing: float | None) -> Features:
-        features = self._coded(X, missing)
+    def _checked(self, X: Any, missing: float | None, name: str = "X") -> Features:
+        features = self._coded(X, missing, name)
         categories = self.ensemble.categories
         warn_of_unknown(features.remarks.unknown, categories, self.ensemble.feature_names)
         return features
 
-    def _coded(self, X: Any, missing: float | None) -> Features:
+    def _coded(self, X: Any, missing: float | None, name: str) -> Features:
         n_features, levels = self.ensemble.n_features, self.ensemble.categories
         if isinstance(X, Dataset):
-            check_shape((X.n_rows, X.n_features), "X", n_features)
+            check_shape((X.n_rows, X.n_features), name, n_features)
             if not levels and not X.categories:
                 return check_features(X.features, missing=missing, categorical=None)
             if not math.isnan(check_missing(missing)):
@@ -369,8 +369,8 @@ class Model:
                 )
             return X.coded_by(levels).checked
         if isinstance(X, Features):
-            check_shape(X.values.shape, "X", n_features)
-        return check_features(X, n_features=n_features, missing=missing, levels=levels)
+            check_shape(X.values.shape, name, n_features)
+        return check_features(X, name=name, n_features=n_features, missing=missing, levels=levels)
 
     def _rounds(self, asked: tuple[int, int] | None) -> tuple[int, int]:
         """Return the first round to use, and the last plus 1."""

@@ -57,6 +57,7 @@ VALUES: dict[str, list[Any]] = {
     "wg_size": [1, 64, 256],
     "items": [1, 4],
     "rows": [128, 0],
+    "columns": (1, 128),
     "chunk": [4096],
     "most_nodes": [128],
     "row_chunk": [2048],

@@ -110,6 +110,7 @@ SOURCES = {
     "predict_sparse-portable": ("predict_sparse", {"wg_size": 64, "items": 1}),
     "walk_cells-sequential": ("walk_cells", {"wg_size": 1, "rows": 64, "categories": True}),
     "walk_cells-portable": ("walk_cells", {"wg_size": 64, "rows": 1, **_NUMBERS}),
+    "proximities-portable": ("proximities", {"wg_size": 128, "rows": 8, "columns": 1}),
     "scan-sequential": ("scan", {"wg_size": 1, "type": "i64", "op": "max"}),
     "scan-portable": ("scan", {"wg_size": 256, "type": "u32", "op": "sum"}),
     "compact-portable": ("compact", {"wg_size": 256, "items": 8, "type": "u32"}),

@@ -106,7 +106,7 @@ def test_equals_scikit_learns():
         ours = partial_dependence(model, X, features, kind="both", grid_resolution=12)
         for one, other in zip(ours.grid, theirs["grid_values"], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
-        # their means are float32
+            # their means are float32
             np.testing.assert_allclose(ours.average, theirs["average"], rtol=1e-5)
         np.testing.assert_allclose(ours.individual, theirs["individual"], rtol=1e-6)
 

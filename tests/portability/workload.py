@@ -18,6 +18,7 @@ from pyopencl_gbdt.device import (
     measured_facts,
     runnable,
 )
+from pyopencl_gbdt.explain.proximity import count_same
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction import predict, predict_sparse
@@ -233,6 +234,8 @@ def _prediction(device: NullDevice) -> None:
     predict_margins(of_sets, values, device)
     with patch.object(predict, "plan_tables", lambda *_: None):
         predict_margins(of_sets, values, device)
+    leaves = np.zeros((3, 2), np.int32)
+    assert len(list(count_same(device, leaves, leaves))) == 1
     for model in (of_tables, of_sets):
         for _ in margins_of_cells(device, model, values, [0], values[:1, :1], (0, 1)):
             pass

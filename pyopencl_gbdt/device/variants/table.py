@@ -494,6 +494,13 @@ _ENTRIES = (
         "walk_cells",
         *_both(cpu={"wg_size": 1, "rows": 64}, gpu={"wg_size": 64, "rows": 1}),
     ),
+    _kernel(
+        "proximities",
+        *_both(
+            cpu={"wg_size": 1, "rows": 8, "columns": 128},
+            gpu={"wg_size": 128, "rows": 8, "columns": 1},
+        ),
+    ),
     _kernel("links", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "predict_sparse",

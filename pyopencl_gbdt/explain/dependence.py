@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.targets import check_weight
-from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device import Device, DeviceArray, open_device
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.grid import check_range, given_grids, grid_of
@@ -183,9 +183,9 @@ def _pieces(
     if link == "softmax" and ensemble.n_outputs > MOST_CLASSES:
         link = ""
     opened = open_device(rows.device)
-    values = model.tree_values(rows.features)
-    if isinstance(values, DeviceMatrix):
-        values = values.for_device(opened)
+    whole = model.tree_values(rows.features)
+    values = whole.for_device(opened) if isinstance(whole, DeviceMatrix) else whole
+    assert isinstance(values, np.ndarray | DeviceArray)
     found = margins_of_cells(opened, ensemble, values, columns, cells, rounds, link)
     for piece, own in found:
         ready = _linked(model.objective, own) if asked and not link else own
