@@ -27,6 +27,7 @@ _PUBLIC = {
     "plot_importance": "pyopencl_gbdt.model.importance_plot",
     "plot_metric": "pyopencl_gbdt.model.metric_plot",
     "plot_tree": "pyopencl_gbdt.model.tree_plot",
+    "to_graphviz": "pyopencl_gbdt.model.graphviz",
     "register_logger": "pyopencl_gbdt.logger",
     "train": "pyopencl_gbdt.training.train",
 }

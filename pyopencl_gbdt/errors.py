@@ -27,6 +27,10 @@ class ArgumentError(ParameterError, TypeError):
     """A method was given an argument that it does not have."""
 
 
+class RoundIndexError(ParameterError, IndexError):
+    """A model does not have the rounds that an index or a slice names."""
+
+
 class DataError(GBDTError, ValueError):
     """An input array or file cannot be used: shape, dtype, NaN, infinity, labels."""
 

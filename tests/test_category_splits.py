@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -196,9 +196,10 @@ def test_xgboost_reads_and_writes_the_same_sets(model):
     back = from_xgboost_json(bytes(booster.save_raw("json")).decode())
     assert back.trees == ensemble.trees
     assert to_xgboost_json(from_xgboost_json(text)) == text
-    assert booster.get_dump() == dump_xgboost(ensemble)
+    by_code = replace(ensemble, categories={})  # XGBoost lists codes, this library levels
+    assert booster.get_dump() == dump_xgboost(by_code)
     stats = {"dump_format": "json", "with_stats": True}
-    assert booster.get_dump(**stats) == dump_xgboost(ensemble, **stats)
+    assert booster.get_dump(**stats) == dump_xgboost(by_code, **stats)
 
 
 def test_trees_keep_their_sets(model):

@@ -64,7 +64,8 @@ KEYS: tuple[ParameterRow, ...] = (
                  "the best one after early stopping.", low=0, high=MOST),
     ParameterRow("name_dump", str, "dump.txt", "dump: the file of the trees; stdout or - is "
                  "standard output."),
-    ParameterRow("dump_format", str, "text", "dump: text or JSON.", allowed=DUMP_FORMATS),
+    ParameterRow("dump_format", str, "text", "dump: text, JSON, or Graphviz's DOT.",
+                 allowed=DUMP_FORMATS),
     ParameterRow("with_stats", bool, False, "dump: add the gain of splits and the cover of nodes.",
                  aliases=("dump_stats",)),
     ParameterRow("fmap", str, "", "dump: file with lines id name kind, which names the columns.",

@@ -18,6 +18,7 @@ from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model import FeatureMap, dump_xgboost, read_model
+from pyopencl_gbdt.model.xgboost_dump import joined_dump
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -129,10 +130,7 @@ def _dump(configuration: Configuration) -> None:
     trees = dump_xgboost(
         ensemble, names, with_stats=bool(args.with_stats), dump_format=args.dump_format
     )
-    if args.dump_format == "json":
-        text = "[\n" + ",\n".join(trees) + "\n]\n"
-    else:
-        text = "".join(f"booster[{number}]:\n{tree}" for number, tree in enumerate(trees))
+    text = joined_dump(trees, args.dump_format).removesuffix("\n") + "\n"
     _write(configuration, args.name_dump, text, plural(len(trees), "tree"))
 
 

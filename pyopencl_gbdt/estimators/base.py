@@ -29,6 +29,7 @@ from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.estimators.warm_start import joined_history, missing_rounds
+from pyopencl_gbdt.estimators.xgboost_methods import XGBoostMethods
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble, write_model
@@ -50,7 +51,7 @@ class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: i
     """Raised by an unfitted estimator; an error of this library and of scikit-learn."""
 
 
-class Base(FittedModel, Parametrised):
+class Base(FittedModel, Parametrised, XGBoostMethods):
     """The base of all estimators."""
 
     _kind = "regressor"

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble, each
-from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree, set_text
+from pyopencl_gbdt.model.node_labels import listed, right_levels
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
 
@@ -59,10 +60,23 @@ def feature_importances(
     ParameterError
         If ``kind`` is not a kind of importance.
     """
+    used, importance = used_importances(ensemble, kind)
+    whole = importance.sum()
+    found = np.zeros(ensemble.n_features)  # unwritten pages take no memory
+    found[used] = importance / whole if normalize and whole != 0.0 else importance
+    return found
+
+
+def used_importances(
+    ensemble: Ensemble, kind: str
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """Return the columns that have a split, and their importances, which are not normalized.
+
+    A file of ten bytes can claim 2^31 columns, so this takes memory for those in use only.
+    """
     check_is_ensemble(ensemble)
     kind = check_importance_kind(kind)
     asked = [tree.feature[~tree.is_leaf] for tree in ensemble.trees]
-    # A ten-byte file can claim 2^31 features, so allocate for the features in use only.
     used = np.unique(np.concatenate([np.zeros(0, np.int32), *asked]))
     n_splits, total = np.zeros(used.size), np.zeros(used.size)
     for tree, features in zip(ensemble.trees, asked, strict=True):
@@ -73,15 +87,8 @@ def feature_importances(
     if ensemble.statistics is not None:
         used, n_splits, total = _of_columns(ensemble, used, n_splits, total)
     if kind == "weight":
-        importance = n_splits
-    elif kind.startswith("total"):
-        importance = total
-    else:
-        importance = total / np.maximum(n_splits, 1.0)
-    whole = importance.sum()
-    found = np.zeros(ensemble.n_features)  # unwritten pages take no memory
-    found[used] = importance / whole if normalize and whole != 0.0 else importance
-    return found
+        return used, n_splits
+    return used, total if kind.startswith("total") else total / np.maximum(n_splits, 1.0)
 
 
 def _of_columns(
@@ -144,8 +151,9 @@ def _describe(ensemble: Ensemble, tree: Tree, node: int) -> str:
     side = "left" if tree.default_left[node] else "right"
     if tree.split_kind[node] == CATEGORY_SPLIT:
         return (
-            f"{ensemble.feature_name(int(tree.feature[node]))} not in {set_text(tree, node, 12)}, "
-            f"missing {side}  (gain {_short(tree.gain[node])}, cover {cover})"
+            f"{ensemble.feature_name(int(tree.feature[node]))} not in "
+            f"{listed(right_levels(ensemble, tree, node), 12)}, missing {side}  "
+            f"(gain {_short(tree.gain[node])}, cover {cover})"
         )
     return (
         f"{ensemble.feature_name(int(tree.feature[node]))} < {_short(tree.threshold[node])}, "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import plural
-from pyopencl_gbdt.model.explain import check_importance_kind, feature_importances
+from pyopencl_gbdt.model.explain import check_importance_kind, used_importances
 from pyopencl_gbdt.model.pictures import (
     CHARACTER,
     COLORS,
@@ -168,10 +168,8 @@ def plot_importances(
 def importance_scores(model: Any, kind: str) -> dict[str, float]:
     """Return the unnormalised importance of every feature with a split, by feature name."""
     ensemble = ensemble_of(model)
-    counts = feature_importances(ensemble, "weight", normalize=False)
-    values = feature_importances(ensemble, kind, normalize=False)
-    pairs = enumerate(zip(counts, values, strict=True))
-    return {ensemble.feature_name(i): float(value) for i, (count, value) in pairs if count > 0}
+    used, values = used_importances(ensemble, kind)
+    return dict(zip(map(ensemble.feature_name, used.tolist()), values.tolist(), strict=True))
 
 
 def _best(scores: Mapping[str, float], most: int | None) -> tuple[list[tuple[str, float]], str]:

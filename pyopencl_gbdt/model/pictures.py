@@ -11,6 +11,8 @@ import os
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from pyopencl_gbdt.arguments import check_path
 from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import ParameterError
@@ -58,6 +60,16 @@ def ensemble_of(model: Any) -> Ensemble:
             "one that is fitted"
         )
     return found
+
+
+def check_tree_number(ensemble: Ensemble, tree: Any, name: str = "tree") -> None:
+    """Raise ``ParameterError`` unless ``tree`` is the index of a tree."""
+    if isinstance(tree, bool) or not isinstance(tree, (int, np.integer)):
+        raise ParameterError(f"{name}={tree!r}: expected an integer; give a whole number")
+    if not 0 <= tree < len(ensemble.trees):
+        raise ParameterError(
+            f"{name}={tree}: expected 0..{len(ensemble.trees) - 1}; choose a tree that exists"
+        )
 
 
 def new_axes(width: float, height: float, *, pyplot: bool, layout: str | None = None) -> Axes:

@@ -319,10 +319,3 @@ def _same(name: str, found: npt.NDArray[Any], expected: npt.NDArray[Any], move: 
         raise ModelFormatError(
             f"tree.{name}[{node}]={found[node]}: expected {expected[node]}; {move}"
         )
-
-
-def set_text(tree: Tree, node: int, most: int) -> str:
-    """Return the codes that go right at a split by a set, the first ``most`` of them."""
-    codes = [str(code) for code in np.flatnonzero(tree.right_set(node))]
-    shown = codes if len(codes) <= most else [*codes[: most - 1], f".. {len(codes)} codes"]
-    return "{" + ", ".join(shown) + "}"

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.node_labels import level_of
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 
@@ -186,10 +187,8 @@ def _condition(ensemble: Ensemble, tree: Tree, node: int, longest: int) -> str:
 
 
 def _level_name(ensemble: Ensemble, feature: int, code: int) -> str:
-    """Return the name of a level, or the code if the model has no name for it."""
-    levels = ensemble.categories.get(feature)
-    known = levels is not None and code < levels.n_levels
-    return shorten(str(levels.values[code]), LONGEST_LEVEL) if levels and known else str(code)
+    """Return a level in few characters, or the code if the model has no level for it."""
+    return shorten(str(level_of(ensemble, feature, code)), LONGEST_LEVEL)
 
 
 def _count_descendants(tree: Tree) -> list[int]:

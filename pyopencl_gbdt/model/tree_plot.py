@@ -14,6 +14,7 @@ from pyopencl_gbdt.model.pictures import (
     INK,
     LINE,
     LONGEST_LABEL,
+    check_tree_number,
     ensemble_of,
     new_axes,
     save,
@@ -70,13 +71,9 @@ def plot_tree(
         If matplotlib is missing.
     """
     ensemble = ensemble_of(model)
-    for name, number in (("tree", tree), ("max_depth", max_depth)):
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-            raise ParameterError(f"{name}={number!r}: expected an integer; give a whole number")
-    if not 0 <= tree < len(ensemble.trees):
-        raise ParameterError(
-            f"tree={tree}: expected 0..{len(ensemble.trees) - 1}; choose a tree that exists"
-        )
+    check_tree_number(ensemble, tree)
+    if isinstance(max_depth, bool) or not isinstance(max_depth, numbers.Integral):
+        raise ParameterError(f"max_depth={max_depth!r}: expected an integer; give a whole number")
     if max_depth < 0:
         raise ParameterError(f"max_depth={max_depth}: expected 0 or more; raise max_depth")
     layout = lay_out(ensemble, tree, max_depth, LONGEST_LABEL)

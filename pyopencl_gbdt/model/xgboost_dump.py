@@ -1,19 +1,21 @@
-"""Trees as text or JSON, in the form of XGBoost's ``Booster.get_dump``."""
+"""Trees as text, JSON or DOT, in the form of XGBoost's ``Booster.get_dump``."""
 
 from __future__ import annotations
 
 import json
-import math
+import os
+from collections.abc import Callable
+from typing import TextIO
 
-import numpy as np
-
+from pyopencl_gbdt.arguments import check_path
+from pyopencl_gbdt.data.whole_file import write_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble
-from pyopencl_gbdt.model.feature_map import INDICATOR, INTEGER, FeatureMap
+from pyopencl_gbdt.model.feature_map import FeatureMap
+from pyopencl_gbdt.model.graphviz import dot_tree
+from pyopencl_gbdt.model.node_labels import NodeLabels, children, listed, nine_digits
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
-
-DUMP_FORMATS = ("text", "json")
 
 
 def dump_xgboost(
@@ -32,7 +34,7 @@ def dump_xgboost(
         Names and kinds of columns; None takes the model's names.
     with_stats : bool
         Add gain and cover (the sum of the Hessians).
-    dump_format : {"text", "json"}
+    dump_format : {"text", "json", "dot"}
 
     Returns
     -------
@@ -45,8 +47,9 @@ def dump_xgboost(
 
         Rows with ``value < threshold`` go to ``yes``. Numbers have nine digits, which is enough
         to read the same float32 back. A column of kind ``i`` has no threshold, and ``missing`` is
-        its ``no``. A split by a set lists the codes that go to ``yes``: ``[f0:{1,3}]``. Thresholds
-        of kind ``int`` are rounded up, which is the same for whole numbers.
+        its ``no``. A split by a set lists the levels that go to ``yes``: ``[town:{Lyon,Oslo}]``.
+        XGBoost lists their codes. Thresholds of kind ``int`` are rounded up, which is the same for
+        whole numbers.
 
     Raises
     ------
@@ -55,44 +58,60 @@ def dump_xgboost(
     """
     check_is_ensemble(ensemble)
     if dump_format not in DUMP_FORMATS:
+        *others, last = DUMP_FORMATS
         raise ParameterError(
-            f"dump_format={show(dump_format)}: expected {' or '.join(DUMP_FORMATS)}; "
+            f"dump_format={show(dump_format)}: expected {', '.join(others)} or {last}; "
             "choose one of them"
         )
-    names = FeatureMap.of_model(ensemble) if feature_map is None else feature_map
-    one = _json_tree if dump_format == "json" else _text_tree
-    return [one(tree, names, with_stats) for tree in ensemble.trees]
+    labels = NodeLabels(ensemble, FeatureMap() if feature_map is None else feature_map)
+    return [_WRITERS[dump_format](tree, labels, with_stats) for tree in ensemble.trees]
 
 
-def _text_tree(tree: Tree, names: FeatureMap, with_stats: bool) -> str:
+def joined_dump(trees: list[str], dump_format: str) -> str:
+    """Return the dump of all trees as one text, as XGBoost's ``dump_model`` writes it."""
+    if dump_format == "json":
+        return "[\n" + ",\n".join(trees) + "\n]"
+    return "".join(f"booster[{number}]:\n{tree}" for number, tree in enumerate(trees))
+
+
+def write_dump(target: str | os.PathLike[str] | TextIO, text: str) -> None:
+    """Write a dump to a path, whole or not at all, or to an open text file."""
+    if hasattr(target, "write"):
+        target.write(text)
+        return
+    check_path("dump_model: fout", target)
+    write_whole(os.fspath(target), text.encode())
+
+
+def _text_tree(tree: Tree, labels: NodeLabels, with_stats: bool) -> str:
     depth, lines, pending = tree.depth.tolist(), [], [0]
     while pending:  # depth first, left before right
         node = pending.pop()
-        cover = f",cover={_number(tree.sum_hessian[node])}" if with_stats else ""
+        cover = f",cover={nine_digits(tree.sum_hessian[node])}" if with_stats else ""
         if tree.left[node] == NO_NODE:
-            text = f"leaf={_number(tree.value[node, 0])}{cover}"
+            text = f"leaf={nine_digits(tree.value[node, 0])}{cover}"
         else:
-            text = _text_split(tree, node, names)
+            text = _text_split(tree, node, labels)
             if with_stats:
-                text += f",gain={_number(tree.gain[node])}{cover}"
+                text += f",gain={nine_digits(tree.gain[node])}{cover}"
             pending += [int(tree.right[node]), int(tree.left[node])]
         lines.append("\t" * depth[node] + f"{node}:{text}\n")
     return "".join(lines)
 
 
-def _text_split(tree: Tree, node: int, names: FeatureMap) -> str:
+def _text_split(tree: Tree, node: int, labels: NodeLabels) -> str:
     feature = int(tree.feature[node])
-    left, right, missing = _children(tree, node)
-    name = names.name(feature)
+    left, right, missing = children(tree, node)
+    name = labels.name(feature)
     if tree.split_kind[node] == CATEGORY_SPLIT:
-        codes = ",".join(map(str, np.flatnonzero(tree.right_set(node))))
-        return f"[{name}:{{{codes}}}] yes={right},no={left},missing={missing}"
-    if names.kind(feature) == INDICATOR:
+        levels = listed(labels.levels(tree, node))
+        return f"[{name}:{levels}] yes={right},no={left},missing={missing}"
+    if labels.is_indicator(tree, node):
         return f"[{name}] yes={left + right - missing},no={missing}"
-    return f"[{name}<{_threshold(tree, node, names)}] yes={left},no={right},missing={missing}"
+    return f"[{name}<{labels.threshold(tree, node)}] yes={left},no={right},missing={missing}"
 
 
-def _json_tree(tree: Tree, names: FeatureMap, with_stats: bool) -> str:
+def _json_tree(tree: Tree, labels: NodeLabels, with_stats: bool) -> str:
     depth, parts = tree.depth.tolist(), []
     pending: list[int | str] = [0]  # nodes, and text between them
     while pending:
@@ -101,48 +120,40 @@ def _json_tree(tree: Tree, names: FeatureMap, with_stats: bool) -> str:
             parts.append(node)
             continue
         indent = "  " * (depth[node] + 1)
-        cover = f', "cover": {_number(tree.sum_hessian[node])}' if with_stats else ""
+        cover = f', "cover": {nine_digits(tree.sum_hessian[node])}' if with_stats else ""
         if tree.left[node] == NO_NODE:
-            leaf = f'"leaf": {_number(tree.value[node, 0])} {cover}{" " if cover else ""}'
+            leaf = f'"leaf": {nine_digits(tree.value[node, 0])} {cover}{" " if cover else ""}'
             parts.append(f'{indent}{{ "nodeid": {node}, {leaf}}}')
             continue
-        gain = f', "gain": {_number(tree.gain[node])}' if with_stats else ""
-        split = _json_split(tree, node, depth[node], names)
+        gain = f', "gain": {nine_digits(tree.gain[node])}' if with_stats else ""
+        split = _json_split(tree, node, depth[node], labels)
         parts.append(f'{indent}{{ {split} {gain}{cover}, "children": [\n')
         pending += [f"\n{indent}]}}", int(tree.right[node]), ", \n", int(tree.left[node])]
     return "".join(parts)
 
 
-def _json_split(tree: Tree, node: int, depth: int, names: FeatureMap) -> str:
+def _json_split(tree: Tree, node: int, depth: int, labels: NodeLabels) -> str:
     feature = int(tree.feature[node])
-    left, right, missing = _children(tree, node)
-    name = json.dumps(names.name(feature), ensure_ascii=False)
+    left, right, missing = children(tree, node)
+    name = json.dumps(labels.name(feature), ensure_ascii=False)
     start = f'"nodeid": {node}, "depth": {depth}, "split": {name}'
     if tree.split_kind[node] == CATEGORY_SPLIT:
-        codes = ", ".join(map(str, np.flatnonzero(tree.right_set(node))))
+        levels = json.dumps(labels.levels(tree, node), ensure_ascii=False)
         return (
-            f'{start}, "split_condition": [{codes}], "yes": {right}, "no": {left}, '
+            f'{start}, "split_condition": {levels}, "yes": {right}, "no": {left}, '
             f'"missing": {missing}'
         )
-    if names.kind(feature) == INDICATOR:
+    if labels.is_indicator(tree, node):
         return f'{start}, "yes": {left + right - missing}, "no": {missing}'
     return (
-        f'{start}, "split_condition": {_threshold(tree, node, names)}, "yes": {left}, '
+        f'{start}, "split_condition": {labels.threshold(tree, node)}, "yes": {left}, '
         f'"no": {right}, "missing": {missing}'
     )
 
 
-def _children(tree: Tree, node: int) -> tuple[int, int, int]:
-    """Return the left child, the right child, and where missing values go."""
-    left, right = int(tree.left[node]), int(tree.right[node])
-    return left, right, left if tree.default_left[node] else right
-
-
-def _threshold(tree: Tree, node: int, names: FeatureMap) -> str:
-    if names.kind(int(tree.feature[node])) == INTEGER:
-        return str(math.ceil(tree.threshold[node]))
-    return _number(tree.threshold[node])
-
-
-def _number(number: np.float32) -> str:
-    return f"{float(number):.9g}"
+_WRITERS: dict[str, Callable[[Tree, NodeLabels, bool], str]] = {
+    "text": _text_tree,
+    "json": _json_tree,
+    "dot": dot_tree,
+}
+DUMP_FORMATS = tuple(_WRITERS)

@@ -31,6 +31,7 @@ from pyopencl_gbdt.prediction.contributions.explain_rows import explain_rows
 from pyopencl_gbdt.prediction.contributions.kinds import kind_of
 from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
 from pyopencl_gbdt.prediction.in_batches import rows_to_predict
+from pyopencl_gbdt.prediction.inspection import Inspected
 from pyopencl_gbdt.prediction.links import on_device
 from pyopencl_gbdt.prediction.walk_rows import staged_walk, walk, walk_to_leaves
 from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
@@ -59,7 +60,7 @@ def _replaced(model: Model, make: Callable[..., Model], *args: Any, **kwargs: An
     return model
 
 
-class Model:
+class Model(Inspected):
     """A fitted model; it holds only NumPy arrays, so it pickles and predicts on any machine.
 
     Attributes

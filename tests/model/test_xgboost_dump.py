@@ -65,7 +65,7 @@ def test_deep_trees() -> None:
 
 
 def test_errors(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="dump_format='xml': expected text or json; choose"):
+    with pytest.raises(ParameterError, match="='xml': expected text, json or dot; choose"):
         dump_xgboost(make_ensemble([1]), dump_format="xml")
     for text, words in (
         ("0 a q\n2 b q", "m.txt, line 2: id '2': expected 1, ids from 0 in order"),

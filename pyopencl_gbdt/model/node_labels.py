@@ -1,0 +1,92 @@
+"""How splits are written: names of columns, and of levels."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.feature_map import INDICATOR, INTEGER, FeatureMap
+from pyopencl_gbdt.model.tree import Tree
+
+#: A level that a list of levels can hold as it is: no comma, bracket, quote or line end.
+_PLAIN = re.compile(r'[^,{}\[\]"\\\x00-\x1f\x7f]+')
+
+
+def level_of(ensemble: Ensemble, feature: int, code: int) -> int | str:
+    """Return a level of a categorical column; the code itself if the model has no level for it."""
+    levels = ensemble.categories.get(feature)
+    if levels is None or code >= levels.n_levels:
+        return code
+    value = levels.values[code]
+    return value if isinstance(value, str) else int(value)
+
+
+def right_levels(ensemble: Ensemble, tree: Tree, node: int) -> list[int | str]:
+    """Return the levels that go right at a split by a set."""
+    feature = int(tree.feature[node])
+    codes = np.flatnonzero(tree.right_set(node)).tolist()
+    return [level_of(ensemble, feature, code) for code in codes]
+
+
+def listed(levels: list[int | str], most: int | None = None) -> str:
+    """Return levels as text, ``{Bern,Ulm}``; a level with a comma or bracket gets JSON's quotes.
+
+    Of more than ``most`` levels the first ones are written, and how many there are.
+    """
+    words = [
+        word if _PLAIN.fullmatch(word) else json.dumps(word, ensure_ascii=False)
+        for word in map(str, levels)
+    ]
+    if most is not None and len(words) > most:
+        words = [*words[: most - 1], f".. {len(words)} levels"]
+    return f"{{{','.join(words)}}}"
+
+
+@dataclass(frozen=True)
+class NodeLabels:
+    """Names for the nodes of a model's trees.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    names : FeatureMap
+        Names and kinds that replace those of the model.
+    """
+
+    ensemble: Ensemble
+    names: FeatureMap
+
+    def name(self, feature: int) -> str:
+        """Return a feature's name: that of the map, else of the model."""
+        names = self.names.names
+        return names[feature] if feature < len(names) else self.ensemble.feature_name(feature)
+
+    def is_indicator(self, tree: Tree, node: int) -> bool:
+        """Tell whether a node asks if a column is there, without a threshold."""
+        return self.names.kind(int(tree.feature[node])) == INDICATOR
+
+    def threshold(self, tree: Tree, node: int) -> str:
+        """Return a threshold; of whole numbers it is rounded up, which is the same."""
+        if self.names.kind(int(tree.feature[node])) == INTEGER:
+            return str(math.ceil(tree.threshold[node]))
+        return nine_digits(tree.threshold[node])
+
+    def levels(self, tree: Tree, node: int) -> list[int | str]:
+        """Return the levels that go right at a split by a set."""
+        return right_levels(self.ensemble, tree, node)
+
+
+def nine_digits(number: np.float32) -> str:
+    """Return a number in nine digits, which is enough to read the same float32 back."""
+    return f"{float(number):.9g}"
+
+
+def children(tree: Tree, node: int) -> tuple[int, int, int]:
+    """Return the left child, the right child, and where missing values go."""
+    left, right = int(tree.left[node]), int(tree.right[node])
+    return left, right, left if tree.default_left[node] else right
