@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.model.ensemble import each
+from pyopencl_gbdt.prediction.description import card
 from pyopencl_gbdt.prediction.model import Model
 
 F32 = npt.NDArray[np.float32]
@@ -45,6 +46,19 @@ class FittedModel:
         found: npt.NDArray[np.int32]
         found = self._predict(X, pred_leaf=True, iteration_range=iteration_range)
         return found
+
+    def _repr_html_(self) -> str:
+        """Return a card for a notebook; before ``fit``, scikit-learn's picture."""
+        if not hasattr(self, "model_"):
+            drawn: str = super()._repr_html_()  # type: ignore[misc]
+            return drawn
+        settings = " ".join(repr(self).split())
+        return card(self._fitted(), type(self).__name__, settings)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what notebooks show; HTML is left out where scikit-learn is told to."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        return shown | {kind: self._repr_html_() for kind in shown if kind == "text/html"}
 
     @property
     def intercept_(self) -> F32:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.errors import RoundIndexError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
@@ -43,6 +45,54 @@ class Inspected:
 
     def __init__(self, ensemble: Ensemble) -> None:
         raise NotImplementedError
+
+    @property
+    def best_iteration(self) -> int:
+        """The round with the best score, counted from 0; only after early stopping."""
+        self._attribute(BEST_ITERATION)
+        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[0]
+
+    @property
+    def best_score(self) -> float:
+        """The score of the best round."""
+        self._attribute(BEST_SCORE)
+        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[1]
+
+    def _attribute(self, name: str) -> str:
+        if name not in self.ensemble.attributes:
+            raise AttributeError(
+                f"{name} exists only after early stopping; train with "
+                "early_stopping_rounds= and an evaluation set"
+            )
+        return self.ensemble.attributes[name]
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Column names of the training data; can be assigned."""
+        return self.ensemble.feature_names
+
+    @feature_names.setter
+    def feature_names(self, names: Any) -> None:
+        n_features = self.ensemble.n_features
+        found = None if names is None else check_feature_names(names, n_features)
+        self.ensemble.feature_names = found
+
+    @property
+    def categories(self) -> Mapping[int, Levels]:
+        """The levels of each categorical column, by the column's number."""
+        return self.ensemble.categories
+
+    def num_boosted_rounds(self) -> int:
+        """Return the number of rounds in the model."""
+        return self.ensemble.n_rounds
+
+    @property
+    def rounds_to_predict(self) -> int:
+        """The rounds that ``predict`` uses by default: up to the best one after early stopping."""
+        n_rounds = self.num_boosted_rounds()
+        if BEST_ITERATION not in self.ensemble.attributes:
+            return n_rounds
+        return min(self.best_iteration + 1, n_rounds)
 
     def get_dump(
         self, fmap: _Path | FeatureMap = "", with_stats: bool = False, dump_format: str = "text"

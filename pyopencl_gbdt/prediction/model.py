@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -14,21 +14,21 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_file, check_path, check_switches
 from pyopencl_gbdt.data.batches import has_batches
-from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.check import check_shape, column_names
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features, Values, check_features
-from pyopencl_gbdt.data.names import check_columns, check_feature_names
+from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.remarks import warn_of_unknown
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, to_raw, write_model
-from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
+from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction.contributions.explain_rows import explain_rows
 from pyopencl_gbdt.prediction.contributions.kinds import kind_of
+from pyopencl_gbdt.prediction.description import card, describe
 from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
 from pyopencl_gbdt.prediction.in_batches import rows_to_predict
 from pyopencl_gbdt.prediction.inspection import Inspected
@@ -88,42 +88,6 @@ class Model(Inspected):
     def objective(self) -> Objective:
         return get_objective(self.ensemble.objective, self.ensemble.objective_parameters)
 
-    @property
-    def best_iteration(self) -> int:
-        """The round with the best score, counted from 0; only after early stopping."""
-        self._attribute(BEST_ITERATION)
-        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[0]
-
-    @property
-    def best_score(self) -> float:
-        """The score of the best round."""
-        self._attribute(BEST_SCORE)
-        return check_best_round(self.ensemble.attributes, "model.ensemble.attributes")[1]
-
-    def _attribute(self, name: str) -> str:
-        if name not in self.ensemble.attributes:
-            raise AttributeError(
-                f"{name} exists only after early stopping; train with "
-                "early_stopping_rounds= and an evaluation set"
-            )
-        return self.ensemble.attributes[name]
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        """Column names of the training data; can be assigned."""
-        return self.ensemble.feature_names
-
-    @feature_names.setter
-    def feature_names(self, names: Any) -> None:
-        n_features = self.ensemble.n_features
-        found = None if names is None else check_feature_names(names, n_features)
-        self.ensemble.feature_names = found
-
-    @property
-    def categories(self) -> Mapping[int, Levels]:
-        """The levels of each categorical column, by the column's number."""
-        return self.ensemble.categories
-
     def __repr__(self) -> str:
         parts = [repr(self.ensemble)[len("Ensemble(") : -1]]
         best = self.ensemble.attributes.get(BEST_ITERATION)
@@ -133,17 +97,13 @@ class Model(Inspected):
             parts.append(f"trained on {self.training_device}")
         return f"Model({', '.join(parts)})"
 
-    def num_boosted_rounds(self) -> int:
-        """Return the number of rounds in the model."""
-        return self.ensemble.n_rounds
+    def describe(self) -> str:
+        """Return what the model is in words: kind, size, columns, best round and device."""
+        return describe(self)
 
-    @property
-    def rounds_to_predict(self) -> int:
-        """The rounds that ``predict`` uses by default: up to the best one after early stopping."""
-        n_rounds = self.num_boosted_rounds()
-        if BEST_ITERATION not in self.ensemble.attributes:
-            return n_rounds
-        return min(self.best_iteration + 1, n_rounds)
+    def _repr_html_(self) -> str:
+        """Return a card for a notebook."""
+        return card(self)
 
     def n_trees_used(self, iteration_range: tuple[int, int] | None = None) -> int:
         """Return the number of trees that ``predict`` uses."""
