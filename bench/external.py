@@ -177,8 +177,7 @@ def _streamed(options: argparse.Namespace, n_bytes: int, rows: Rows, pages: Host
     device.caps = with_memory(device.caps, n_bytes)
     if not options.folder:
         return _fit(device, rows, pages, options)
-    side_by_side = device.caps.side_by_side
-    stored = DiskPages(pages.layout, pages.bounds, [options.folder], side_by_side=side_by_side)
+    stored = DiskPages(pages.layout, pages.bounds, [options.folder], device.caps)
     for index in range(len(pages.bounds)):
         stored.add(index, pages.codes(index))
     try:

@@ -72,8 +72,8 @@ def random_rows(
 
 
 def _order(device: Device, n_features: int) -> BlockOrder:
-    side_by_side = device.caps.side_by_side
-    return BlockOrder.of(n_features, np.dtype(np.uint8), side_by_side=side_by_side)
+    coalesced = device.caps.coalesces_reads
+    return BlockOrder.of(n_features, np.dtype(np.uint8), coalesced=coalesced)
 
 
 def _features(order: BlockOrder, number: int) -> int:

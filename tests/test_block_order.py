@@ -11,7 +11,7 @@ BYTE, WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 
 
 def of(n_features, dtype=BYTE, *, gpu=True):
-    return BlockOrder.of(n_features, dtype, side_by_side=gpu)
+    return BlockOrder.of(n_features, dtype, coalesced=gpu)
 
 
 def test_blocks_of_a_row():

@@ -18,11 +18,13 @@ from pyopencl_gbdt.pages.packed_bits import bits_of, pack, packed_bytes, unpack
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.stored import page_bytes
 from tests.compare import assert_same_bits
+from tests.device.fakes import make_caps
 from tests.reference.packed_bits import pack_bits
 
 #: Codes of the features; the last two need 8 bits and 9.
 CODES = np.array([1, 2, 3, 16, 17, 200, 256, 300])
 ROWS = (33, 32)
+CPU = make_caps(kind="cpu")
 
 
 def layout_of(n_codes):
@@ -56,18 +58,19 @@ def test_packed_bits_are_those_of_the_twin(n_rows):
     assert_same_bits(found, columns)
 
 
-@pytest.mark.parametrize("side_by_side", [False, True])
+@pytest.mark.parametrize("coalesced", [False, True])
 @pytest.mark.parametrize("n_codes", [CODES[:7], CODES, np.tile(CODES, 5)], ids=["8", "16", "wide"])
-def test_every_codec_returns_the_page(n_codes, side_by_side, monkeypatch):
+def test_every_codec_returns_the_page(n_codes, coalesced, monkeypatch):
     layout = layout_of(n_codes)
-    order = PageOrder(layout, side_by_side=side_by_side)
+    order = PageOrder(layout, coalesced=coalesced)
     columns = columns_of(n_codes, 50, order.dtype)
     page = page_of(order, columns)
     assert_same_bits(order.columns(page), columns)
+    chosen, _ = choose(layout, order, page, on_host_cores=not coalesced)
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "zstandard", None)
-        assert isinstance(choose(layout, order, page)[0], Bits)
-    for codec in (Plain(), Bits(layout, order), choose(layout, order, page)[0]):
+        assert isinstance(choose(layout, order, page, on_host_cores=not coalesced)[0], Bits)
+    for codec in (Plain(), Bits(layout, order), chosen):
         found = np.full_like(page, 3)
         codec.decode(codec.encode(page), found)
         assert_same_bits(found, page)
@@ -80,9 +83,9 @@ def stored(tmp_path):
     for folder in folders:
         folder.mkdir()
     layout = layout_of(CODES[:7])
-    order = PageOrder(layout, side_by_side=False)
+    order = PageOrder(layout, coalesced=False)
     pages = [page_of(order, columns_of(CODES[:7], n, np.uint8, n)) for n in ROWS]
-    made = DiskPages(layout, [(0, 33), (33, 32)], folders, side_by_side=False)
+    made = DiskPages(layout, [(0, 33), (33, 32)], folders, CPU)
     for index, page in enumerate(pages):
         made.add(index, page)
     return made, pages, folders
@@ -105,7 +108,7 @@ def test_pages_take_turns_among_folders_and_go(stored):
 
 
 def test_pages_go_with_their_object(tmp_path):
-    own = DiskPages(layout_of(CODES), [(0, 33)], [tmp_path], side_by_side=False)
+    own = DiskPages(layout_of(CODES), [(0, 33)], [tmp_path], CPU)
     path = own.path(0).parent
     assert path.exists()
     del own
@@ -119,7 +122,7 @@ def test_folders_of_killed_processes_go(stored, tmp_path):
     stale.mkdir()
     (stale / "lock").touch()
     (stale / "000000.page").touch()
-    other = DiskPages(made.layout, [(0, 1)], folders[:1], side_by_side=False)
+    other = DiskPages(made.layout, [(0, 1)], folders[:1], CPU)
     assert not stale.exists()
     assert made.path(0).exists()  # its process is alive
     other.close()
@@ -179,10 +182,10 @@ def test_damage_after_the_first_load(stored, monkeypatch):
 
 @pytest.fixture
 def mapped(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk_pages, "choose", lambda layout, order, page: (Plain(), page))
+    monkeypatch.setattr(disk_pages, "choose", lambda _layout, _order, page, **_: (Plain(), page))
     layout, rng = layout_of(CODES), np.random.default_rng(5)
-    made = DiskPages(layout, [(0, 33), (33, 32)], [tmp_path], side_by_side=False)
-    sizes = [page_bytes(layout, n_rows, side_by_side=False) for _, n_rows in made.bounds]
+    made = DiskPages(layout, [(0, 33), (33, 32)], [tmp_path], CPU)
+    sizes = [page_bytes(layout, n_rows, coalesced=False) for _, n_rows in made.bounds]
     pages = [rng.integers(0, 3, size, np.uint8) for size in sizes]
     for index, page in enumerate(pages):
         made.add(index, page)
@@ -222,7 +225,7 @@ def test_a_mapped_page_that_changes_is_refused(mapped, harm, words):
 
 def test_a_page_of_another_fit_is_refused(stored):
     made, pages, folders = stored
-    other = DiskPages(made.layout, made.bounds, folders, side_by_side=False)
+    other = DiskPages(made.layout, made.bounds, folders, CPU)
     other.add(0, pages[0])
     made.path(0).write_bytes(other.path(0).read_bytes())
     other.close()
@@ -246,5 +249,5 @@ def test_a_full_disk_leaves_nothing_behind(stored, monkeypatch):
 
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(MissingFolderError, match=r"cache_dir=.*no such folder"):
-        DiskPages(layout_of(CODES), [(0, 1)], [tmp_path, tmp_path / "no"], side_by_side=False)
+        DiskPages(layout_of(CODES), [(0, 1)], [tmp_path, tmp_path / "no"], CPU)
     assert list(tmp_path.iterdir()) == []

@@ -27,6 +27,7 @@ from pyopencl_gbdt.doctor.machine import installed_packages, killed_by
 from pyopencl_gbdt.errors import FileWriteError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.pages import disk_pages
+from tests.device.fakes import make_caps
 from tests.test_disk_pages import CODES, layout_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -110,7 +111,7 @@ def test_a_kernel_that_another_process_reads_is_stored_later(windows, tmp_path, 
 
 
 def test_pages_on_disk_go_with_their_fit(windows, tmp_path):
-    pages = disk_pages.DiskPages(layout_of(CODES), [(0, 4)], [tmp_path], side_by_side=False)
+    pages = disk_pages.DiskPages(layout_of(CODES), [(0, 4)], [tmp_path], make_caps(kind="cpu"))
     assert _names(tmp_path) != []
     pages.close()
     assert _names(tmp_path) == []
@@ -139,7 +140,7 @@ def test_names_that_the_library_makes_are_names_on_windows(tmp_path, monkeypatch
     key = cache.cache_key("a program")
     assert cache.store(key, b"code")
     assert cache.store_log(key, "a log")
-    pages = disk_pages.DiskPages(layout_of(CODES), [(0, 4)], [tmp_path], side_by_side=False)
+    pages = disk_pages.DiskPages(layout_of(CODES), [(0, 4)], [tmp_path], make_caps(kind="cpu"))
     made = [pages.path(0), *(tmp_path / "kernels").iterdir()]
     parts = {part for path in made for part in path.relative_to(tmp_path).parts}
     pages.close()

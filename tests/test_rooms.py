@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -225,7 +226,20 @@ def test_one_room_knows_devices(imported):
             assert [n for n in names if n.split(".")[0] in DEVICE_LIBRARIES] == [], module
 
 
+#: Every spelling of a question for the kind of a device, where a fact about it is meant.
+ASKS_FOR_A_KIND = re.compile(
+    r"""(caps|capabilities)\.(kind|vendor)\b|\[["']kind["']\] *[=!]= *["']|get\(["']kind["']\)"""
+    r"""|getattr\([^)]*["'](kind|vendor)["']\)|kind *(==|!=|in) *[({]?["'](cpu|gpu|accelerator)"""
+    r"""|["'](cpu|gpu|accelerator)["'] *[=!]= *\w*kind|side_by_side|\bis_(cpu|gpu)\b"""
+)
+
+
 def test_no_room_but_the_devices_asks_for_a_kind():
     for path in ROOT.rglob("*.py"):
         if room_of(module_of(path)) != "device":
-            assert "caps.kind" not in path.read_text(encoding="utf-8"), path
+            assert not ASKS_FOR_A_KIND.search(path.read_text(encoding="utf-8")), path
+    for spelling in (
+        "device.caps.kind", 'd.capabilities["kind"] == "gpu"', 'capabilities.get("kind")',
+        'getattr(device.caps, "kind")', 'kind in ("cpu", "gpu")', "side_by_side", "info.is_gpu",
+    ):  # fmt: skip
+        assert ASKS_FOR_A_KIND.search(spelling), spelling

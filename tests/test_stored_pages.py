@@ -29,7 +29,7 @@ def test_host_pages_have_the_codes_of_resident_ones(max_bin):
     assert isinstance(stored, PagesInMemory)
     assert [(page.first_row, page.n_rows) for page in resident.pages] == stored.bounds
     for index, page in enumerate(resident.pages):
-        shape, dtype = page_shape(stored.layout, page.n_rows, side_by_side=device.caps.side_by_side)
+        shape, dtype = page_shape(stored.layout, page.n_rows, coalesced=device.caps.coalesces_reads)
         into = np.zeros(np.prod(shape) * dtype.itemsize, np.uint8)
         stored.load(index, into)
         np.testing.assert_array_equal(into.view(dtype).reshape(shape), page.codes.codes.get())

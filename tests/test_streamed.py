@@ -154,7 +154,9 @@ def test_a_device_that_works_in_the_hosts_memory(monkeypatch, tmp_path, case, on
     whole = model_of(monkeypatch, 0, rows(case, WEIGHT)(), IN_PLACE[case])
     folder = {"cache_dir": tmp_path} if on_disk else {}
     if on_disk == "mapped":
-        monkeypatch.setattr(disk_pages, "choose", lambda layout, order, page: (Plain(), page))
+        monkeypatch.setattr(
+            disk_pages, "choose", lambda _layout, _order, page, **_: (Plain(), page)
+        )
     own = IN_PLACE[case] | folder
     assert model_of(monkeypatch, 7, rows(case, WEIGHT)(), own) == whole
     assert list(tmp_path.iterdir()) == []

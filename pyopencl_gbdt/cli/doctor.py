@@ -148,8 +148,7 @@ def _test(listing: Listing, args: argparse.Namespace) -> list[SelfTest]:
 
 
 def _to_test(listing: Listing, asked: str | None) -> list[Listed]:
-    """Return the devices to test, GPUs first; only the requested one, if any."""
+    """Return the devices to test, the host's cores last; only the requested one, if any."""
     if asked is not None:
         return [listing.device(listing.chosen)] if listing.chosen else []
-    order = {"gpu": 0, "accelerator": 1, "cpu": 2}
-    return sorted(listing.usable, key=lambda device: order[device.capabilities["kind"]])
+    return sorted(listing.usable, key=lambda device: device.capabilities["on_host_cores"])

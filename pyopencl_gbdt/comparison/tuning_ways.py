@@ -20,10 +20,10 @@ from pyopencl_gbdt.device.variants.variant import Rows
 
 F32 = npt.NDArray[np.float32]
 
-#: Rows of the synthetic data, by kind of device and normal or quick: enough that kernels take the
-#: time, not launches.
-_ROWS_CPU = (100_000, 20_000)
-_ROWS_GPU = (1_000_000, 250_000)
+#: Rows of the synthetic data, normal and quick: enough that kernels take the time, not launches;
+#: the second pair is for devices that hide latency.
+_ROWS = (100_000, 20_000)
+_MANY_ROWS = (1_000_000, 250_000)
 _FEATURES = 28
 ROUNDS = 4
 #: Data that are mostly missing have more features and fewer rows.
@@ -92,7 +92,7 @@ class TuningData:
     @classmethod
     def of_device(cls, caps: Capabilities, *, quick: bool) -> TuningData:
         """Return data of the size that a device is tuned on."""
-        n_rows = (_ROWS_GPU if caps.side_by_side else _ROWS_CPU)[quick]
+        n_rows = (_MANY_ROWS if caps.hides_latency else _ROWS)[quick]
         fits = caps.global_bytes // (16 * 4 * _FEATURES)
         return cls(max(1000, min(n_rows, fits)))
 

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Api = Literal["opencl", "cuda"]
 Kind = Literal["gpu", "cpu", "accelerator"]
+
+#: Facts about devices with processors of their own, by their field of ``Capabilities``.
+CARD: dict[str, Any] = {
+    "coalesces_reads": True, "hides_latency": True, "unrolls_atomics": True, "on_host_cores": False,
+}  # fmt: skip
+#: The same facts about runtimes that run kernels on the host's cores: a core runs the work-items of
+#: a group in turn. PoCL's compiler takes minutes to unroll a histogram's atomics.
+HOST_CORES: dict[str, Any] = {name: not fact for name, fact in CARD.items()}
 
 
 @dataclass(frozen=True)
@@ -62,14 +70,20 @@ class Capabilities:
     copy_speed: int = 0
     """Bytes a second that a large copy reads and writes; 0 if it was not measured, see
     ``launch_size``."""
+    coalesces_reads: bool = True
+    """Whether work-items of a group that read neighbouring words at the same time share one access
+    to memory. If not, a work-item reads fastest what lies in a row of its own."""
+    hides_latency: bool = True
+    """Whether a compute unit keeps several work-groups in flight, so that some compute while others
+    wait for memory. Small launches leave such a device idle. Others finish a group, then begin the
+    next one."""
+    unrolls_atomics: bool = True
+    """Whether the compiler takes no more than seconds for unrolled loops of atomics."""
+    on_host_cores: bool = False
+    """Whether kernels run on the host's cores, which then do nothing else."""
     unit_local_bytes: int = 0
     """Local memory that the work-groups of a compute unit share, in bytes, where one that asks for
     it may have more than ``local_bytes`` (CUDA); 0 elsewhere."""
-
-    @property
-    def side_by_side(self) -> bool:
-        """Whether the work-items of a group run at the same time (GPUs), not in turn (CPUs)."""
-        return self.kind != "cpu"
 
     def row_groups(self, n_rows: int) -> int:
         """Return the work-groups that share rows evenly in passes over every row."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device.capabilities import Capabilities, Kind
+from pyopencl_gbdt.device.capabilities import CARD, HOST_CORES, Capabilities, Kind
 
 
 def message(error: Exception) -> str:
@@ -17,6 +17,8 @@ def message(error: Exception) -> str:
 
 #: CPU runtimes with which the tests run and prefetching was measured: platforms.
 _TESTED_CPU_RUNTIMES = ("Portable Computing Language", "Intel(R)")
+#: Intel's emulator of FPGAs: an accelerator by its type, whose kernels run on the host's cores.
+_EMULATOR = "FPGA Emulation"
 #: What an embedded profile must have. A full profile has all of it.
 _INT64_EXTENSION = "cles_khr_int64"
 _ROUNDING = {"ROUND_TO_NEAREST": "rounding to nearest", "INF_NAN": "infinity and NaN"}
@@ -63,6 +65,7 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         kind = "gpu"
     elif device.type & cl.device_type.CPU:
         kind = "cpu"
+    on_cores = kind == "cpu" or _EMULATOR in platform.name
     tested_cpu = kind == "cpu" and platform.name.startswith(_TESTED_CPU_RUNTIMES)
     return Capabilities(
         api="opencl",
@@ -86,6 +89,7 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         fp64="cl_khr_fp64" in extensions,
         unified_memory=kind == "cpu" or bool(device.host_unified_memory),
         prefetches=tested_cpu,
+        **(HOST_CORES if on_cores else CARD),
         tested_driver=simulator or tested_cpu or platform.name.startswith("NVIDIA"),
     )
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pyopencl_gbdt.device.base import Device
-from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.capabilities import CARD, Capabilities
 from pyopencl_gbdt.errors import DeviceError
 
 ENVIRONMENT = "PYOPENCL_GBDT_PRETEND"
@@ -33,6 +33,7 @@ def baseline(caps: Capabilities) -> Capabilities:
     return replace(
         caps,
         kind="gpu",
+        **CARD,
         local_bytes=min(caps.local_bytes, _BASELINE_LOCAL_BYTES),
         max_work_group=min(caps.max_work_group, _BASELINE_WORK_GROUP),
         int64_atomics=False,
@@ -45,7 +46,7 @@ def baseline(caps: Capabilities) -> Capabilities:
 
 def gpu(caps: Capabilities) -> Capabilities:
     """Return the same capabilities with kind GPU, which gets other kernels than a CPU."""
-    return replace(caps, kind="gpu", prefetches=False)
+    return replace(caps, kind="gpu", **CARD, prefetches=False)
 
 
 PRETENCES: dict[str, Callable[[Capabilities], Capabilities]] = {"baseline": baseline, "gpu": gpu}

@@ -77,7 +77,7 @@ class Listing:
 
     @property
     def gpus(self) -> list[Listed]:
-        return [device for device in self.usable if device.capabilities.get("kind") == "gpu"]
+        return [device for device in self.usable if not device.capabilities["on_host_cores"]]
 
     def has(self, word: str) -> bool:
         """Tell whether a usable device's platform, maker or name contains ``word``."""

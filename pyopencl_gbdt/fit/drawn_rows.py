@@ -68,8 +68,8 @@ class DrawnRows(Workspace):
         """Return what the fit plans for them; an array that it plans itself is the fit's."""
         plan = self.plan()
         if not self.page_list:
-            side_by_side = self.device.caps.side_by_side
-            nbytes = page_bytes(self.layout, self.n_rows, side_by_side=side_by_side)
+            coalesced = self.device.caps.coalesces_reads
+            nbytes = page_bytes(self.layout, self.n_rows, coalesced=coalesced)
             plan.add("codes of drawn rows", nbytes, np.uint8)
         return plan
 

@@ -32,7 +32,7 @@ class PageLoads:
         self._device, self._transfers, self._stored = device, transfers, stored
         self._in_memory = isinstance(stored, PagesInMemory)
         self._sizes = [
-            page_bytes(stored.layout, n_rows, side_by_side=device.caps.side_by_side)
+            page_bytes(stored.layout, n_rows, coalesced=device.caps.coalesces_reads)
             for _, n_rows in stored.bounds
         ]
         self._buffers: list[U8] = []

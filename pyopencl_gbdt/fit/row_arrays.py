@@ -112,8 +112,8 @@ class RowArrays(FitVariants):
 
     def slot_bytes(self, n_rows: int) -> dict[str, int]:
         """Return the bytes of each array of a slot for so many rows, ``CODES`` among them."""
-        side_by_side = self.device.caps.side_by_side
-        sizes = {CODES: page_bytes(self.layout, n_rows, side_by_side=side_by_side)}
+        coalesced = self.device.caps.coalesces_reads
+        sizes = {CODES: page_bytes(self.layout, n_rows, coalesced=coalesced)}
         for name, (shape_of, dtype) in self.row_arrays().items():
             sizes[name] = int(np.prod(shape_of(n_rows), dtype=np.int64)) * dtype.itemsize
         return sizes

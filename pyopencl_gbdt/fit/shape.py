@@ -128,7 +128,7 @@ class FitShape:
         """Where the codes of a row lie on this device, if they are dense."""
         layout, caps = self.layout, self.device.caps
         dtype = code_dtype(layout.most_codes)
-        return BlockOrder.of(layout.n_features, dtype, side_by_side=caps.side_by_side)
+        return BlockOrder.of(layout.n_features, dtype, coalesced=caps.coalesces_reads)
 
     @property
     def page_rows(self) -> list[tuple[int, int]]:

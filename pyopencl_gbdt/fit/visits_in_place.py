@@ -33,10 +33,8 @@ class VisitsInPlace(Visits):
 
     def __init__(self, device: Device, stored: StoredPages) -> None:
         super().__init__(device, stored)
-        side_by_side = device.caps.side_by_side
-        self._bytes = [
-            page_bytes(stored.layout, n, side_by_side=side_by_side) for _, n in stored.bounds
-        ]
+        coalesced = device.caps.coalesces_reads
+        self._bytes = [page_bytes(stored.layout, n, coalesced=coalesced) for _, n in stored.bounds]
         self._rows: list[dict[str, DeviceArray]] = [{} for _ in stored.bounds]
         self._pool: ThreadPoolExecutor | None = None
         self._coming: dict[int, deque[int]] = {}  # by slot: pages to load in this pass

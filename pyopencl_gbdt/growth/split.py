@@ -22,7 +22,7 @@ GROUPS = 1 << 15
 
 def has_many_features(ws: Workspace) -> bool:
     """Whether features of a node tell each other the best rough score, without constraints."""
-    return ws.layout.n_features >= MANY_FEATURES and ws.device.caps.side_by_side
+    return ws.layout.n_features >= MANY_FEATURES and ws.device.caps.hides_latency
 
 
 def searches_few_bins(ws: Workspace, variant: Variant) -> bool:

@@ -112,7 +112,7 @@ def plan_set_up(
     most_rows = max(1, caps.max_alloc_bytes // row_bytes)
 
     batch = max(1, min(n_features, MOST_Y, BATCH_BYTES // (n_rows * (8 if weighted else 4))))
-    if not caps.side_by_side and 2 * caps.compute_units * column <= budget // 2:
+    if not caps.hides_latency and 2 * caps.compute_units * column <= budget // 2:
         batch = max(batch, min(n_features, caps.compute_units))  # one column for each core
     scratch = _scratch(device, n_rows, batch, weighted)
 

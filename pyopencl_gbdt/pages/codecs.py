@@ -53,14 +53,13 @@ class PageOrder:
     Parameters
     ----------
     layout : Layout
-    side_by_side : bool
-        ``Capabilities.side_by_side`` of the device.
+    coalesced : bool
+        ``Capabilities.coalesces_reads`` of the device.
     """
 
-    def __init__(self, layout: Layout, *, side_by_side: bool) -> None:
-        self.dtype, self.side_by_side = code_dtype(layout.most_codes), side_by_side
-        self.n_features = layout.n_features
-        self._order = BlockOrder.of(self.n_features, self.dtype, side_by_side=side_by_side)
+    def __init__(self, layout: Layout, *, coalesced: bool) -> None:
+        self.dtype, self.n_features = code_dtype(layout.most_codes), layout.n_features
+        self._order = BlockOrder.of(self.n_features, self.dtype, coalesced=coalesced)
         self.row_bytes = self._order.row_bytes
 
     def columns(self, page: U8) -> npt.NDArray[Any]:
@@ -172,14 +171,14 @@ class Zstandard(Codec):
         order.write(planes.view(order.dtype).reshape(order.n_features, n_rows), into)
 
 
-def choose(layout: Layout, order: PageOrder, page: U8) -> tuple[Codec, U8]:
+def choose(layout: Layout, order: PageOrder, page: U8, *, on_host_cores: bool) -> tuple[Codec, U8]:
     """Return the codec for pages like this one, and the bytes that it makes of this one.
 
     It is Zstandard if the package ``zstandard`` is installed, else bits, where either leaves at
     most ``MOST_LEFT`` of the bytes, or ``MOST_LEFT_ON_CPU`` for pages of a CPU. Bits are unpacked
     faster where codes have 16 bits.
     """
-    most = MOST_LEFT if order.side_by_side else MOST_LEFT_ON_CPU
+    most = MOST_LEFT_ON_CPU if on_host_cores else MOST_LEFT
     bits = Bits(layout, order)
     packed = bits.share(page.size // order.row_bytes)
     try:

@@ -27,6 +27,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.errors import DataError, FileWriteError, MissingFolderError
 from pyopencl_gbdt.pages.codecs import Codec, PageOrder, Plain, choose
 from pyopencl_gbdt.pages.page import Layout
@@ -63,8 +64,8 @@ class DiskPages:
         First row and number of rows of every page.
     folders : sequence of path-like
         Existing folders, on different disks if there are several; pages take turns among them.
-    side_by_side : bool
-        ``Capabilities.side_by_side`` of the device.
+    caps : Capabilities
+        Of the device that reads the pages.
 
     Raises
     ------
@@ -77,12 +78,12 @@ class DiskPages:
         layout: Layout,
         bounds: Bounds,
         folders: Sequence[str | os.PathLike[str]],
-        *,
-        side_by_side: bool,
+        caps: Capabilities,
     ) -> None:
         self.layout = layout
         self.bounds: Bounds = list(bounds)
-        self._order = PageOrder(layout, side_by_side=side_by_side)
+        self._order = PageOrder(layout, coalesced=caps.coalesces_reads)
+        self._on_host_cores = caps.on_host_cores
         self._fit = secrets.token_bytes(16)
         self._codec: Codec | None = None
         self._checked: dict[int, tuple[int, ...]] = {}  # by page: its file when it was added up
@@ -110,7 +111,9 @@ class DiskPages:
             If the file cannot be written, such as on a full disk; all files of the fit are gone.
         """
         if self._codec is None:
-            self._codec, stored = choose(self.layout, self._order, page)
+            self._codec, stored = choose(
+                self.layout, self._order, page, on_host_cores=self._on_host_cores
+            )
         else:
             stored = self._codec.encode(page)
         header = _HEADER.pack(

@@ -191,7 +191,7 @@ class Quantizer:
         caps = self.device.caps
         there = caps.global_bytes - self.device.allocated_bytes
         dtype = code_dtype(min(self.most_bins, self.n_rows))
-        order = BlockOrder.of(self.n_features, dtype, side_by_side=caps.side_by_side)
+        order = BlockOrder.of(self.n_features, dtype, coalesced=caps.coalesces_reads)
         piece = max(4 * self.n_rows * self.exact, order.row_bytes)
         if self.plan.n_bytes > there or piece > caps.max_alloc_bytes:
             raise MemoryPlanError(
@@ -312,7 +312,7 @@ class Quantizer:
         """Return the codes of all values, in pages."""
         device = self.device
         dtype = code_dtype(layout.most_codes)
-        order = BlockOrder.of(self.n_features, dtype, side_by_side=device.caps.side_by_side)
+        order = BlockOrder.of(self.n_features, dtype, coalesced=device.caps.coalesces_reads)
         most = most_page_bytes(device.caps, order.row_bytes)
         bounds = page_bounds(self.n_rows, order.row_bytes, most, self.n_pages)
         tables = device.upload(search_tables(layout))

@@ -66,7 +66,7 @@ class PagesInMemory(StoredPages, Protocol):
         """Return a page's bytes, as ``load`` copies them; not to be changed."""
 
 
-def page_shape(layout: Layout, n_rows: int, *, side_by_side: bool) -> tuple[tuple[int, ...], Any]:
+def page_shape(layout: Layout, n_rows: int, *, coalesced: bool) -> tuple[tuple[int, ...], Any]:
     """Return shape and dtype of a page's codes by row, see ``PackedCodes``.
 
     Parameters
@@ -74,21 +74,21 @@ def page_shape(layout: Layout, n_rows: int, *, side_by_side: bool) -> tuple[tupl
     layout : Layout
     n_rows : int
         Of the page.
-    side_by_side : bool
-        ``Capabilities.side_by_side`` of the device.
+    coalesced : bool
+        ``Capabilities.coalesces_reads`` of the device.
     """
-    order = _order(layout, side_by_side=side_by_side)
+    order = _order(layout, coalesced=coalesced)
     return order.shape(n_rows), order.dtype
 
 
-def page_bytes(layout: Layout, n_rows: int, *, side_by_side: bool) -> int:
+def page_bytes(layout: Layout, n_rows: int, *, coalesced: bool) -> int:
     """Return the bytes of a page's codes by row."""
-    return n_rows * _order(layout, side_by_side=side_by_side).row_bytes
+    return n_rows * _order(layout, coalesced=coalesced).row_bytes
 
 
-def _order(layout: Layout, *, side_by_side: bool) -> BlockOrder:
+def _order(layout: Layout, *, coalesced: bool) -> BlockOrder:
     dtype = code_dtype(layout.most_codes)
-    return BlockOrder.of(layout.n_features, dtype, side_by_side=side_by_side)
+    return BlockOrder.of(layout.n_features, dtype, coalesced=coalesced)
 
 
 class PageStore(StoredPages, Protocol):
@@ -206,7 +206,7 @@ def _encode(
 def lent_codes(device: Device, stored: PagesInMemory, index: int) -> PackedCodes:
     """Return a page's codes that a device reads where they lie; see ``Device.borrow``."""
     (_, n_rows), layout = stored.bounds[index], stored.layout
-    order = _order(layout, side_by_side=device.caps.side_by_side)
+    order = _order(layout, coalesced=device.caps.coalesces_reads)
     lent = device.borrow(stored.codes(index).view(order.dtype).reshape(order.shape(n_rows)))
     return PackedCodes(lent, device.empty((layout.n_features, 0), order.dtype), order)
 

@@ -139,7 +139,7 @@ def walked_pieces(
     piece_bytes : int
         Most bytes of a piece's dense block, and of its entries.
     """
-    kind = Gathered if gathers(trees, rows, device.caps.side_by_side) else Searched
+    kind = Gathered if gathers(trees, rows, device.caps.hides_latency) else Searched
     walk = kind(device, trees, rows.shape[0], piece_bytes)
     # a launch adds one tree to every row, or gathers all columns that trees ask for
     searched = searched_bytes(rows)
@@ -151,12 +151,12 @@ def walked_pieces(
         yield piece, walk
 
 
-def gathers(trees: PackedTrees, rows: SparseMatrix, side_by_side: bool) -> bool:
+def gathers(trees: PackedTrees, rows: SparseMatrix, hides_latency: bool) -> bool:
     """Tell whether gathering the trees' columns is faster than searching them at every step.
 
-    ``side_by_side`` is that of the device's capabilities.
+    ``hides_latency`` is that of the device's capabilities.
     """
-    column, dense_step, near_step, far_step = _GPU if side_by_side else _CPU
+    column, dense_step, near_step, far_step = _GPU if hides_latency else _CPU
     per_row = rows.n_entries / rows.shape[0]
     step = near_step if trees.nodes.nbytes <= _NEAR_BYTES else far_step
     search = step * trees.mean_steps * np.log2(per_row + 2)

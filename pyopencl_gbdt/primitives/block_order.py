@@ -47,19 +47,19 @@ class BlockOrder:
     block_features: int
 
     @classmethod
-    def of(cls, n_features: int, dtype: np.dtype[Any], *, side_by_side: bool) -> BlockOrder:
+    def of(cls, n_features: int, dtype: np.dtype[Any], *, coalesced: bool) -> BlockOrder:
         """Return the order that suits a device.
 
         Parameters
         ----------
         n_features : int
         dtype : numpy.dtype
-        side_by_side : bool
-            ``Capabilities.side_by_side`` of the device.
+        coalesced : bool
+            ``Capabilities.coalesces_reads`` of the device.
         """
         block = BLOCK_BYTES // dtype.itemsize
         n_blocks = -(-n_features // block)
-        if not side_by_side:
+        if not coalesced:
             return cls(n_features, dtype, n_blocks, n_blocks, block)
         own = -(-n_features // n_blocks)  # equally many: each work-group takes one block
         n_blocks += n_blocks % 2 if n_blocks >= _LEAST_FILLED else 0

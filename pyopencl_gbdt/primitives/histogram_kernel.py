@@ -116,7 +116,7 @@ def add_up(
     arrays: Mapping[str, Any],
 ) -> Launch:
     """Return the launch that adds up the partial histograms of work-groups."""
-    cells = 128 if device.caps.side_by_side else 512
+    cells = 128 if device.caps.hides_latency else 512
     names = ("levels", "nodes", "task_begin", "pool", "partial")
     return program.bind(
         "reduce",
@@ -219,8 +219,7 @@ class HistogramKernel:
         while copies < _MOST_COPIES and 2 * copies * most <= capacity:
             copies *= 2
         cells = next((n for n in CELLS if copies * most <= n <= capacity), capacity)
-        # a CPU's compiler takes minutes to unroll the atomics; CPUs do not choose this variant
-        unroll = device.caps.side_by_side
+        unroll = device.caps.unrolls_atomics
         return device.build(
             "histogram",
             wg_size=self._size(variant),

@@ -102,7 +102,7 @@ def work_groups(
     With many ranges, few work-groups for each are enough to keep the device busy.
     """
     dtype = code_dtype(most_codes)
-    order = BlockOrder.of(n_features, dtype, side_by_side=caps.side_by_side)
+    order = BlockOrder.of(n_features, dtype, coalesced=caps.coalesces_reads)
     pairs = sums_pairs(variant, caps, order, n_rows, most_codes)
     return shared_groups(variant, caps, order.n_blocks // 2 if pairs else order.n_used)
 

@@ -89,7 +89,7 @@ def empty_codes(
 
     Without ``columns``, ``by_feature`` is empty.
     """
-    order = BlockOrder.of(n_features, dtype, side_by_side=device.caps.side_by_side)
+    order = BlockOrder.of(n_features, dtype, coalesced=device.caps.coalesces_reads)
     codes = device.empty(order.shape(n_rows), dtype, "codes")
     by_feature = device.empty((n_features, n_rows if columns else 0), dtype, "codes by feature")
     return PackedCodes(codes, by_feature, order)

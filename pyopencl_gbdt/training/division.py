@@ -22,7 +22,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
 from pyopencl_gbdt.training.fitting import Task
 
-#: Rows and features of the histogram whose time is a device's speed: on a CPU, on a GPU.
+#: Rows and features of the histogram whose time is a device's speed; the second number of rows is
+#: for a device that hides latency.
 _MEASURED_ROWS = (1 << 17, 1 << 20)
 _MEASURED_FEATURES = 28
 _BINS = 256
@@ -111,7 +112,7 @@ def with_own_cores(devices: Sequence[Device], speeds: Sequence[float]) -> list[i
 
     Several runtimes for a CPU share its cores.
     """
-    cpus = [i for i, device in enumerate(devices) if not device.caps.side_by_side]
+    cpus = [i for i, device in enumerate(devices) if device.caps.on_host_cores]
     fastest = max(cpus, key=lambda i: speeds[i], default=-1)
     return [i for i in range(len(devices)) if i not in cpus or i == fastest]
 
@@ -137,7 +138,7 @@ def histogram_speed(device: Device) -> float:
     caps = device.caps
     key = (os.getpid(), caps.name, caps.platform)
     if key not in _speeds:
-        n = 1 << 10 if caps.is_simulator else _MEASURED_ROWS[caps.side_by_side]
+        n = 1 << 10 if caps.is_simulator else _MEASURED_ROWS[caps.hides_latency]
         rng = np.random.default_rng(0)
         codes = device.upload(rng.integers(0, _BINS - 1, (n, _MEASURED_FEATURES), np.uint8))
         pairs = device.upload(rng.integers(-1000, 1000, (n, 2), np.int32))

@@ -40,8 +40,7 @@ def stored_pages(
     if folders and not device.holds_memory:
         store = PagesOnPaper(layout, turns.bounds)
     elif folders:
-        side_by_side = device.caps.side_by_side
-        store = DiskPages(layout, turns.bounds, folders, side_by_side=side_by_side)
+        store = DiskPages(layout, turns.bounds, folders, device.caps)
     return encoded_pages(quantizer, layout, turns.bounds, store)
 
 

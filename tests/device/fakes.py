@@ -13,6 +13,7 @@ from typing import Any
 import pyopencl as cl
 
 from pyopencl_gbdt.device import Capabilities, Program
+from pyopencl_gbdt.device.capabilities import HOST_CORES
 from pyopencl_gbdt.device.device_info import DeviceInfo
 from pyopencl_gbdt.device.paper import PaperDevice, PaperProgram
 
@@ -42,8 +43,9 @@ BASELINE = Capabilities(
 
 
 def make_caps(**changes: Any) -> Capabilities:
-    """The baseline of the variant table, changed in places."""
-    return replace(BASELINE, **changes)
+    """The baseline of the variant table, changed in places; a CPU has the facts of one."""
+    facts = HOST_CORES if changes.get("kind") == "cpu" else {}
+    return replace(BASELINE, **{**facts, **changes})
 
 
 def make_info(problem: str = "", **changes: Any) -> DeviceInfo:

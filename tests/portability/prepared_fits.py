@@ -15,6 +15,7 @@ from pyopencl_gbdt.categories.pair_scores import PairScores
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.device.capabilities import HOST_CORES
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.growth.split import MANY_FEATURES
 from pyopencl_gbdt.metrics import get_metric
@@ -190,7 +191,7 @@ def own_losses(device: NullDevice) -> None:
 def fits_of_cpus(device: NullDevice) -> None:
     """Prepare trainings as a CPU does them; keep the programs of templates of their own."""
     known = {b.template for b in device.built.values()}
-    caps = replace(device.caps, kind="cpu", compute_units=2, lookback=True)
+    caps = replace(device.caps, kind="cpu", compute_units=2, lookback=True, **HOST_CORES)
     cpu = NullDevice(caps)  # of few units: it walks
     fits(cpu)
     own = {key: b for key, b in cpu.built.items() if b.template not in known}

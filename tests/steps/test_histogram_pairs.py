@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.device.capabilities import CARD
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.primitives import histogram_plan
 from tests.steps.builders import make_layout
@@ -22,7 +23,7 @@ def layout_of(n_features, bins=(3, 7, 1, 12)):
 @pytest.fixture
 def pairs(device, force, monkeypatch):
     """Let the variant with own banks have pairs on any device that runs it."""
-    caps = replace(device.caps, kind="gpu", unit_local_bytes=1 << 20)
+    caps = replace(device.caps, kind="gpu", **CARD, unit_local_bytes=1 << 20)
     found = [one for one in runnable("histogram", caps) if one.name == "own_banks"]
     if not found:
         pytest.skip(f"{caps.label} has no 64-bit atomics")

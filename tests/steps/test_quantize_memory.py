@@ -9,6 +9,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device, staging
+from pyopencl_gbdt.device.capabilities import CARD
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages import budget as set_up
@@ -25,7 +26,7 @@ KERNEL = "quantize"
 GIB = 1024**3
 H200 = {
     "kind": "gpu", "compute_units": 132, "global_bytes": 139 * GIB, "max_alloc_bytes": 34 * GIB,
-    "int64_atomics": True, "unified_memory": False, "max_work_group": 1024,
+    "int64_atomics": True, "unified_memory": False, "max_work_group": 1024, **CARD,
 }  # fmt: skip
 
 

@@ -110,7 +110,8 @@ _ENTRIES = (
         _variant(
             "private",
             {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 2944},
-            "H200: 9 to 20 times slower than local atomics, docs/measuring-speed.md",
+            "H200: 9 to 20 times slower than local atomics, docs/measuring-speed.md; for GPUs "
+            "whose atomics on local memory are loops of compare and swap",
             chosen_on=frozenset(),
         ),
         _variant(
@@ -217,7 +218,8 @@ _ENTRIES = (
                 **{"wg_size": 256, "items": 8, "radix_bits": 8, "match": 0, "window": 1},
                 **{"spin": 4096, "copies": 1, "groups_per_unit": 8},
             },
-            "look-back without NVIDIA's words; ranks are found in local memory",
+            "look-back without NVIDIA's words; ranks are found in local memory; for GPUs of other "
+            "makers whose driver has passed the trial of look-back",
             lookback=True,
             template="radix_onesweep",
             chosen_on=_GPU,
