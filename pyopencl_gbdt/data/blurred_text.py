@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
-from pyopencl_gbdt.data.blurred import EXACT, F32, MOST_WHOLE, Blurred, has_large
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.blurred import EXACT, F32, MOST_SPELLED, MOST_WHOLE, Blurred, has_large
 from pyopencl_gbdt.data.careful import spelled_integers
 from pyopencl_gbdt.data.csv_header import Layout
 from pyopencl_gbdt.data.parsed import Parsed
@@ -45,9 +48,28 @@ def search(blurred: Blurred, layout: Layout, start: int, end: int, parsed: Parse
         for column in columns
         if most[column] >= EXACT
     }
-    spelled = spelled_integers(layout, start, end, huge) if huge else {}
+    spelled = _spelled(blurred, layout, start, end, {c: (columns[c], huge[c]) for c in huge})
     for column, feature in columns.items():
         blurred.add(feature, parsed.wide(column), table[:, column], spelled.get(column, ()))
+
+
+def _spelled(
+    blurred: Blurred,
+    layout: Layout,
+    start: int,
+    end: int,
+    huge: Mapping[int, tuple[int, npt.NDArray[np.intp]]],
+) -> dict[int, list[int | None]]:
+    """Return the integers of huge numbers, by column; None behind the ``MOST_SPELLED`` first."""
+    read = {
+        column: rows[: MOST_SPELLED - blurred.n_spelled[feature]]
+        for column, (feature, rows) in huge.items()
+    }
+    found = spelled_integers(layout, start, end, read)
+    for column, (feature, rows) in huge.items():
+        blurred.n_spelled[feature] += len(read[column])
+        found[column] += [None] * (len(rows) - len(read[column]))
+    return found
 
 
 def _largest(table: F32) -> F32:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.blurred import Blurred
+from pyopencl_gbdt.data.blurred import Blurred, Sifted
 from pyopencl_gbdt.data.check import check_shape
 from pyopencl_gbdt.data.containers import CHUNK, NUMERIC_KINDS
 from pyopencl_gbdt.data.narrow import check_missing, to_float32
@@ -92,9 +92,7 @@ def check_sparse(
     source = _Entries(name, row_starts=starts, entry_columns=columns)
     values = to_float32(given.reshape(-1, 1), source, missing=absent).reshape(-1)
     if blurred is not None:
-        for start in range(0, values.size, CHUNK):
-            part = slice(start, start + CHUNK)
-            blurred.add(columns[part], given[part], values[part])
+        _compare(blurred, columns, given, values)
     del given
     gone = np.flatnonzero(np.isnan(values))
     if gone.size:
@@ -120,6 +118,18 @@ def _check_missing(missing: float | None, name: str) -> float:
             f"{name}.eliminate_zeros() if stored zeros are missing too"
         )
     return absent
+
+
+def _compare(
+    blurred: Blurred, columns: I32, given: npt.NDArray[Any], values: npt.NDArray[np.float32]
+) -> None:
+    """Search entries for whole numbers that float32 cannot tell apart."""
+
+    def sift(start: int) -> Sifted | None:
+        part = slice(start, start + CHUNK)
+        return blurred.sift(columns[part], given[part], values[part])
+
+    blurred.add_blocks(sift, range(0, values.size, CHUNK))
 
 
 def _in_rows(X: Any, name: str) -> tuple[I64, I32, npt.NDArray[Any]]:

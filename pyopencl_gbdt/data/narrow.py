@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.blurred import Blurred, has_large
+from pyopencl_gbdt.data.blurred import Blurred, Sifted, has_large
 from pyopencl_gbdt.data.containers import CHUNK
 from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -65,13 +66,24 @@ class Scan:
             place = (row + block_row, column + block_column, given[block_row, block_column])
             self.first[trouble] = min(self.first.get(trouble, place), place, key=lambda p: p[:2])
 
-    def compare(self, given: NDArray[Any], narrow: NDArray[np.float32], column: int = 0) -> None:
-        """Search a block for blurred numbers; call this in the order of rows."""
-        if self.blurred is not None and given.size:
-            for number in range(given.shape[1]):
-                for start in range(0, given.shape[0], CHUNK):
-                    part = slice(start, start + CHUNK), number
-                    self.blurred.add(column + number, given[part], narrow[part])
+    def compare(
+        self,
+        given: NDArray[Any],
+        narrow: NDArray[np.float32],
+        column: int = 0,
+        starts: Sequence[int] | None = None,
+    ) -> None:
+        """Search all rows for blurred numbers, or the blocks that begin at ``starts``."""
+        if self.blurred is None or not given.size:
+            return
+        search, columns = self.blurred, np.arange(column, column + given.shape[1])
+        step = block_rows(given.shape[1])
+
+        def sift(start: int) -> Sifted | None:
+            rows = slice(start, start + step)
+            return search.sift(columns, given[rows], narrow[rows])
+
+        search.add_blocks(sift, range(0, len(given), step) if starts is None else starts)
 
     def finish(self) -> None:
         """Raise `DataError` if anything was found: how many values, the first, and what to do."""
@@ -125,7 +137,7 @@ def to_float32(
     ready = numeric.dtype == np.float32 and flags.c_contiguous and flags.aligned
     narrow = numeric if ready else np.empty(numeric.shape, np.float32)
     scan = Scan(source, allow_missing=allow_missing, blurred=blurred)
-    step = max(1, CHUNK // max(1, n_columns))
+    step = block_rows(n_columns)
     if ready and not np.isnan(missing):
         blocks = (numeric[start : start + step] for start in range(0, n_rows, step))
         if any((block == missing).any() for block in blocks):
@@ -139,15 +151,20 @@ def to_float32(
         suspect = not (np.isfinite(block).all() or (allow_missing and not np.isinf(block).any()))
         return suspect, blurred is not None and not ready and has_large(block)
 
-    starts = range(0, n_rows, step)
+    starts, to_compare = range(0, n_rows, step), []
     for start, (suspect, large) in zip(starts, in_threads(look, starts), strict=True):
-        given, block = numeric[start : start + step], narrow[start : start + step]
         if suspect:
-            scan.add(given, block, row=start)
+            scan.add(numeric[start : start + step], narrow[start : start + step], row=start)
         if large:
-            scan.compare(given, block)
+            to_compare.append(start)
+    scan.compare(numeric, narrow, starts=to_compare)
     scan.finish()
     return narrow
+
+
+def block_rows(n_columns: int) -> int:
+    """Return how many rows of a matrix are checked at a time."""
+    return max(1, CHUNK // max(1, n_columns))
 
 
 def fill(narrow: NDArray[np.float32], given: NDArray[Any], missing: float = float("nan")) -> None:

@@ -103,6 +103,13 @@ def test_searches_of_parts_are_joined() -> None:
     assert not parts[0].pairs
     parts[0].merge(parts[1])
     assert parts[0].pairs == {2: f"{LARGE} and {LARGE + 1}"}
+    # a later part that ends its column's search still tells what it saw before
+    early, late = Blurred(), Blurred()
+    early.add(2, np.array([LARGE]), np.array([LARGE], np.float32))
+    for column, given in ((2, LARGE + 1.0), (2, LARGE + 0.5), (3, LARGE + 9.0)):
+        late.add(column, np.array([given]), np.array([given], np.float32))
+    early.merge(late)
+    assert early.pairs == {2: f"{LARGE} and {LARGE + 1}"}
     other = Blurred()
     other.add(2, np.array([LARGE, LARGE + 0.5]), np.array([LARGE, LARGE], np.float32))
     late = Blurred()
@@ -110,6 +117,39 @@ def test_searches_of_parts_are_joined() -> None:
     for later in (late, parts[0]):
         other.merge(later)
         assert not other.pairs
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_blocks_of_a_matrix_by_threads(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All columns of a block at once, on any number of threads: as each column by itself."""
+    rng = np.random.default_rng(3)
+    given = (LARGE + 4 * rng.integers(0, 500, (4000, 5))).astype(dtype)
+    given[3000, 2] += 1
+    given[2000, 4] += 1 if dtype == np.int64 else 0.5
+    alone = [searched(given[:, i], column=i).get(i) for i in range(5)]
+    assert [one is not None for one in alone] == [False, False, True, False, dtype == np.int64]
+    for n_threads in (1, 3):
+        monkeypatch.setattr(blurred, "n_threads", lambda n=n_threads: n)
+        found = Blurred()
+
+        def sift(start: int, found: Blurred = found) -> Any:
+            rows = slice(start, start + 100)
+            return found.sift(np.arange(5), given[rows], given[rows].astype(np.float32))
+
+        found.add_blocks(sift, range(0, 4000, 100))
+        assert [found.pairs.get(i) for i in range(5)] == alone
+
+
+def test_numbers_that_are_remembered_are_not_sorted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column of a few large numbers, such as amounts, costs a look at each."""
+    found, few = Blurred(), LARGE + 8 * np.arange(1000)
+    found.add(0, few, few.astype(np.float32))
+    monkeypatch.setattr(blurred.np, "argsort", lambda *_, **__: pytest.fail("sorted again"))
+    many = np.tile(few, 50)
+    sifted = found.sift(0, many, many.astype(np.float32))
+    assert sifted is not None
+    assert sifted.keys.size < many.size // 100  # two numbers may share a slot
+    found.take(sifted)
 
 
 def test_memory_is_bounded_and_a_sample_finds_what_is_frequent(
@@ -120,9 +160,9 @@ def test_memory_is_bounded_and_a_sample_finds_what_is_frequent(
     apart = 2 * LARGE + 4 * np.arange(4000)
     for part in np.array_split(apart, 10):
         found.add(0, part, part.astype(np.float32))
-        assert 0 < found._keys.size <= 100
+        assert 0 < found._seen.keys.size <= 100
     assert not found.pairs
     found.add(0, apart + 1, (apart + 1).astype(np.float32))
     first, second = map(int, found.pairs[0].split(" and "))
     assert second == first + 1
-    assert found._keys.size == 0  # the search has ended
+    assert found._seen.keys.size == 0  # the search has ended

@@ -8,9 +8,9 @@ import itertools
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.data import delimited, read_table
+from pyopencl_gbdt.data import blurred_text, careful, delimited, read_table
 from pyopencl_gbdt.data.block_parsers import PARSERS, optional_module
-from pyopencl_gbdt.data.blurred import Blurred
+from pyopencl_gbdt.data.blurred import Blurred, integer
 from pyopencl_gbdt.data.blurred_text import search
 from pyopencl_gbdt.data.careful import parse_carefully
 from pyopencl_gbdt.data.csv_header import find_layout
@@ -156,6 +156,23 @@ def test_ids_that_float32_cannot_tell_apart(parser, kind, block_size):
         first, second = map(int, found[2][1].split(" and "))
         assert first != second
         assert np.float32(first) == np.float32(second)
+
+
+@pytest.mark.parametrize("block_size", [1, 50, 1 << 20])
+def test_digits_of_a_mark_are_read_a_bounded_number_of_times(block_size, monkeypatch):
+    """A number from 2^53 on that all rows have, such as the largest of 64 bits."""
+    monkeypatch.setattr(blurred_text, "MOST_SPELLED", 30)
+    read = []
+    monkeypatch.setattr(careful, "integer", lambda text: read.append(text) or integer(text))
+    marks = "".join(f"{n},{2**63 - 1},7\n" for n in range(40))
+    ids = "".join(f"{n},{10**17 + n},7\n" for n in range(20))
+    for text, found in ((marks + ids, {}), (ids + marks, {0: f"{10**17} and {10**17 + 1}"})):
+        assert (
+            outcome(text, None if block_size == 1 << 20 else [PARSERS["numpy"]], block_size)[2]
+            == found
+        )
+        assert len(read) <= 30
+        read.clear()
 
 
 def random_table(rng):
