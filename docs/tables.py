@@ -160,6 +160,7 @@ def refusals() -> str:
         "Pages that take turns": table_of.OF_PAGES,
         "Models that are continued": table_of.OF_MODELS,
         "Several devices and processes": table_of.OF_TEAMS,
+        "What only cut points tell": table_of.OF_CUTS,
         "Estimators": OF_ESTIMATORS,
     }
     return "\n\n".join(

@@ -20,6 +20,7 @@ from pyopencl_gbdt.data.tables import Table
 from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.parameters.refusals import OF_CUTS
 from pyopencl_gbdt.training.folds import make_folds
 
 from .conftest import TEST_DEVICE
@@ -158,8 +159,9 @@ def test_exact_search_of_few_values(rows):  # noqa: F811
 
 def test_exact_search_of_too_many_values():
     X = np.arange(70_000, dtype=np.float32)[:, None]
-    with pytest.raises(ParameterError, match="has 65535 distinct values or more: expected fewer"):
+    with pytest.raises(ParameterError, match="has 65535 distinct values or more: exp") as error:
         train({"tree_method": "exact"}, Dataset.from_batches([(X, X[:, 0])]), 1)
+    assert error.value.refusal == OF_CUTS[0].name
 
 
 def test_files_are_dealt_in_order(tmp_path):

@@ -201,7 +201,7 @@ BAD = [
     ({"subsample": "half"}, ParameterError, "subsample='half': expected .*give a number"),
     ({"sampling_method": "gos"}, ParameterError, "sampling_method='gos': .*did you mean 'goss'"),
     ({"sampling_method": "goss", "subsample": 0.5}, ParameterError, "give top_rate and other_rate"),
-    ({"sampling_method": "goss", "top_rate": 0.95}, ParameterError, "lower one of them"),
+    ({"sampling_method": "goss", "top_rate": 0.95}, ParameterError, "lower top_rate or other_rate"),
     ({"sampling_method": "goss", "other_rate": 0}, ParameterError, r"other_rate=0\.0: expected"),
     ({"colsample_bytree": 0}, ParameterError, r"colsample_bytree=0\.0: expected"),
     ({"colsample_bylevel": 2}, ParameterError, r"colsample_bylevel=2\.0: expected"),

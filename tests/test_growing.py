@@ -280,7 +280,10 @@ def test_trees_are_xgboosts(case):
         ({"interaction_constraints": [[0, 28]]}, "names the column 28: expected one of"),
         ({"interaction_constraints": "[" * 10**6}, "expected lists of columns"),
         ({"interaction_constraints": [0, 1]}, r"expected lists of columns, such as \[\[0, 1\]"),
-        ({"max_leaves": 1}, r"max_leaves=1: expected 0 \(no limit\) or 2 or more; raise it"),
+        (
+            {"max_leaves": 1},
+            r"max_leaves=1: expected 0 \(no limit\) or 2 or more; raise max_leaves",
+        ),
         ({"grow_policy": "best"}, "grow_policy='best'"),
     ],
 )

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 _CALLED = {"file_format": "format", "n_rounds": "n_estimators"}
 #: Arguments with a value that are switches there.
 _SWITCHES = {"with_label=False": "no_label", "label_column=None": "no_label"}
+#: The move that a command without ``--no-label`` has instead of its last word in Python.
+_WITH_LABEL = "; pass label_column=None if it is a feature", "; give a file of labels and features"
 #: Values that the command line calls otherwise, by the option's name.
 _VALUES = {"header": {"True": "yes", "False": "no"}}
 #: Moves that only a Python program can make; what options do instead, and what keys do.
@@ -65,11 +67,12 @@ def with_options(message: str, options: Mapping[str, argparse.Action]) -> str:
     for argument, switch in _SWITCHES.items():
         if switch in options:
             message = message.replace(argument, _dashed(switch))
+    message = message.replace(*_WITH_LABEL)
     known = {own: name for own, name in _CALLED.items() if name in options}
     known |= {name: name for name in options}
 
     def with_value(found: re.Match[str]) -> str:
-        name, value = known[found[1]], found[2].strip("'\"")
+        name, value = known[found[1]], found[2].strip("'\"") or found[2]
         if options[name].nargs == 0:
             return _dashed(name)
         return f"{_dashed(name)} {_VALUES.get(name, {}).get(value, value)}"

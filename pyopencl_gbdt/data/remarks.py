@@ -89,6 +89,11 @@ def warn_of_blurred(blurred: Mapping[int, str], names: Sequence[str] | None) -> 
         )
 
 
+def warn_of_page(page: str, why: str) -> None:
+    """Warn of a ``page`` that this training does not use; ``why`` says of what it is."""
+    _warn(f"page={page!r} has no effect {why}: expected 'auto'; leave out page")
+
+
 def _others(columns: Mapping[int, str]) -> str:
     return f" and {plural(len(columns) - 1, 'other column')}" if len(columns) > 1 else ""
 

@@ -210,7 +210,9 @@ def find(spec: str = "auto") -> DeviceInfo:
         raise DeviceError(f"device={spec!r}: expected a string, {not_found.ALLOWED}")
     wanted = spec.strip().lower()
     asked = f"device={spec!r}"
-    if wanted in ("", "auto") and os.environ.get(ENVIRONMENT, "").strip():
+    if not wanted:
+        raise DeviceError(f"{asked}: expected {not_found.ALLOWED}; give 'auto'")
+    if wanted == "auto" and os.environ.get(ENVIRONMENT, "").strip():
         wanted = os.environ[ENVIRONMENT].strip().lower()
         asked = f"device={wanted!r} ({ENVIRONMENT})"
     interface = wanted.partition(":")[0]
@@ -219,7 +221,7 @@ def find(spec: str = "auto") -> DeviceInfo:
         if named:
             return named[0]
     found, notes = survey()
-    matching = [info for info in found if _matches(wanted or "auto", info)]
+    matching = [info for info in found if _matches(wanted, info)]
     usable = sorted((info for info in matching if info.usable), key=_rank)
     numbered = re.fullmatch(r"gpu:(\d{1,4})", wanted)
     if numbered and any(info.usable and _matches("gpu", info) for info in found):

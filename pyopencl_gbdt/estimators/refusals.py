@@ -77,7 +77,7 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         lambda f: f.several_columns and f.loss in MULTICLASS,
         f"objective={{objective!r}}: expected one of {', '.join(BINARY)} where y has several "
         "columns",
-        "leave it out",
+        "leave out objective",
     ),
     Refusal(
         "`class_weight` where y has several columns",
@@ -90,13 +90,14 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         lambda f: f.n_classes > 2 and f.objective is not None and f.loss not in MULTICLASS,
         f"objective={{objective!r}}: expected {' or '.join(MULTICLASS)} for the {{n_classes}} "
         "classes of y",
-        "leave it out",
+        "leave out objective",
     ),
     Refusal(
         "`early_stopping_rounds` or `callbacks` of a forest",
         lambda f: f.is_forest and f.one_round != "",
         "{one_round}: expected None for {estimator}, whose trees are one round",
-        "leave it out, or boost by another estimator with num_parallel_tree",
+        "leave out early_stopping_rounds and callbacks, or boost by another estimator with "
+        "num_parallel_tree",
     ),
     Refusal(
         "`warm_start` of a forest",

@@ -72,7 +72,7 @@ class CategoryFacts:
 
     @property
     def shown(self) -> str:
-        return self.name or f"column {self.number}"
+        return f"column {self.name!r}" if self.name else f"column {self.number}"
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,15 @@ class ModelFacts:
     n_parallel: int = 1
     has_statistics: bool = False
     has_trees: bool = True
+
+
+@dataclass(frozen=True)
+class CutFacts:
+    """The search that was asked for, and the column of the most bins."""
+
+    search: str
+    column: int
+    n_bins: int
 
 
 @dataclass(frozen=True)
@@ -138,6 +147,16 @@ class FitFacts:
     def in_team(self) -> bool:
         """Whether several devices share the rows."""
         return self.in_hosts or self.n_devices > 1
+
+    def unused_page(self, asked: str) -> str:
+        """Return on what this training does not use the ``page`` that was asked for, or ""."""
+        if self.sparse and self.parameters.symmetric_trees and asked != "tiled":
+            return "on sparse data with grow_policy='symmetric', which get tiled pages"
+        if asked != "sorted" or self.sparse or self.parameters.search != "hist":
+            return ""
+        if self.in_team:
+            return "on dense data of several devices"
+        return "on dense data with statistics of categories" if self.statistics else ""
 
     @property
     def n_outputs(self) -> int:

@@ -31,8 +31,6 @@ class Parameters(ParameterValues):
         for field in fields(self):
             checked = ROWS[field.name].convert(getattr(self, field.name))
             object.__setattr__(self, field.name, checked)
-        if self.max_leaves == 1:
-            raise ParameterError("max_leaves=1: expected 0 (no limit) or 2 or more; raise it")
         refuse(FitFacts(self), OF_PARAMETERS)
 
     @classmethod

@@ -11,10 +11,13 @@ from collections.abc import Callable
 
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.levels import MOST_LEVELS
-from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.facts import CutFacts, FitFacts
 from pyopencl_gbdt.parameters.refusal import Refusal
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
 
+#: Bins of a feature from which on exact search has none for every distinct value: codes have 16
+#: bits, and one is that of missing values.
+MOST_BINS = 65535
 #: Kernels number the margins of ordered boosting by 32 bits.
 MOST_MARGINS = 2**32 - 1
 _ORDERED = ", or leave out boosting_type='ordered'"
@@ -40,20 +43,20 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         "Several numbers in `base_score`, for a loss with one output",
         lambda f: f.n_outputs == 1 < f.n_base_scores,
         "base_score has {n_base_scores} numbers: expected 1 number",
-        "give as many",
+        "give one number",
     ),
     Refusal(
         "Another number of numbers in `base_score` than outputs",
         lambda f: f.n_base_scores not in (1, f.n_outputs),
         "base_score has {n_base_scores} numbers: expected 1 or {n_outputs} numbers, one for each "
         "output",
-        "give as many",
+        "give base_score so many numbers",
     ),
     Refusal(
         'Statistics of categories without `tree_method="hist"`',
         lambda f: bool(f.statistics) and f.parameters.search != "hist",
         "tree_method={tree_method!r}: expected 'hist' or 'auto' for statistics of categories",
-        "leave it out, or leave the columns out",
+        "leave out tree_method, or leave the columns out",
     ),
     Refusal(
         "Statistics of categories for a loss of times, or of the user's own",
@@ -66,19 +69,19 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         "Ordered boosting for a loss whose leaves take quantiles",
         lambda f: _is_ordered(f) and f.loss.renews,
         f"objective={{objective!r}}, whose leaves take quantiles: {_SINGLE_ROWS}",
-        f"change it{_ORDERED}",
+        f"change objective{_ORDERED}",
     ),
     Refusal(
         "Ordered boosting for a loss with kernels of its own, or of the user's own",
         lambda f: _is_ordered(f) and f.loss.own_kernels,
         f"objective={{objective!r}}, with kernels of its own: {_SINGLE_ROWS}",
-        f"change it{_ORDERED}",
+        f"change objective{_ORDERED}",
     ),
     Refusal(
         "Ordered boosting of forests",
         lambda f: _is_ordered(f) and f.parameters.num_parallel_tree > 1,
         "num_parallel_tree={num_parallel_tree}: expected 1 for ordered boosting",
-        f"change it{_ORDERED}",
+        f"leave out num_parallel_tree{_ORDERED}",
     ),
     Refusal(
         f"Ordered boosting of more than {MOST_MARGINS} margins",
@@ -93,7 +96,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.in_batches and f.parameters.search == "approx",
         "tree_method={tree_method!r}: expected 'hist' for rows in batches, since it sorts all "
         "values at once",
-        "leave it out, or give Dataset an array",
+        "leave out tree_method, or give Dataset an array",
     ),
     Refusal(
         "Rows in batches with statistics of categories",
@@ -108,7 +111,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.monotone is not None,
         "monotone_constraints constrains {monotone.shown}: expected columns of numbers, as levels "
         "have no order",
-        "leave it out",
+        "leave that column out of monotone_constraints",
     ),
     Refusal(
         f"Sets of more than {MOST_LEVELS} levels, for a loss that statistics can count",
@@ -137,13 +140,13 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         'Sets of categories without `tree_method="hist"`',
         lambda f: bool(f.sets) and f.parameters.search != "hist",
         "tree_method={tree_method!r}: expected 'hist' where X has categorical columns",
-        "leave it out",
+        "leave out tree_method",
     ),
     Refusal(
         'Sets of categories with `page="tiled"`',
         lambda f: bool(f.sets) and f.parameters.page == "tiled",
         "page='tiled': expected 'auto' or 'dense' where X has categorical columns",
-        "leave it out",
+        "leave out page",
     ),
     Refusal(
         '`page="sorted"` of dense data with `tree_method="hist"`',
@@ -153,7 +156,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
             and not (f.sparse or f.in_team or f.statistics)
         ),
         "page='sorted': expected a sparse matrix, or tree_method='exact' or 'approx'",
-        "use 'dense' or 'tiled'",
+        "leave out page",
     ),
 )  # fmt: skip
 
@@ -166,7 +169,7 @@ def _streamed(
         f'`page="streamed"` {name}',
         lambda facts: facts.parameters.page == "streamed" and when(facts),
         "page='streamed': expected a fit whose pages can take turns on the device, but " + reason,
-        f"{way_out}, or leave out page=",
+        f"{way_out}, or leave out page",
     )
 
 
@@ -211,32 +214,32 @@ OF_MODELS: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.model is not None and _is_ordered(f),
         "model: expected none to continue with ordered boosting, since a model does not keep the "
         "ones that learnt from parts of its rows",
-        f"train a new one{_ORDERED}",
+        f"train a new model{_ORDERED}",
     ),
     Refusal(
         "A model to continue that has statistics of categories",
         lambda f: f.model is not None and f.model.has_statistics,
         "model: the one to continue has statistics of categories, which are those of its own "
         "training rows: expected a model without",
-        "train a new one, or give cat_method='sets' to the first training too",
+        "train a new model, or give cat_method='sets' to the first training too",
     ),
     Refusal(
         "A model to continue of another loss",
         lambda f: f.model is not None and f.model.shown_loss != f.model.asked_loss,
         "objective={model.asked_loss}: the model to continue was trained for {model.shown_loss}",
-        "give the same objective and the same parameters of it",
+        "give the objective of that training, with its parameters",
     ),
     Refusal(
         "A model to continue with another `base_score`",
         lambda f: f.starts_elsewhere,
         "base_score={base_score}: the model to continue starts at {model.base_score}",
-        "leave it out",
+        "leave out base_score",
     ),
     Refusal(
         "A model to continue with another number of outputs",
         lambda f: f.model is not None and f.model.n_outputs != f.n_outputs,
         "y has {n_outputs} targets or classes: the model to continue has {model.n_outputs}",
-        "give labels of as many",
+        "give labels of as many targets or classes",
         DataError,
     ),
     Refusal(
@@ -244,7 +247,7 @@ OF_MODELS: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.model is not None and f.model.n_parallel != f.parameters.num_parallel_tree,
         "num_parallel_tree={num_parallel_tree}: the model to continue has rounds of "
         "{model.n_parallel}",
-        "give the same",
+        "give num_parallel_tree that number",
     ),
     Refusal(
         "`lambdarank_unbiased` for a model that is continued, or training that is resumed",
@@ -326,6 +329,18 @@ OF_TEAMS: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.n_devices > 1 and f.profile,
         "profile=True: expected False with device={device!r}, since a profile is of one device",
         "name one device",
+    ),
+)
+
+#: What only cut points tell: these rows raise once the values have been read.
+OF_CUTS: tuple[Refusal[CutFacts], ...] = (
+    Refusal(
+        f'`tree_method="exact"` of a column with {MOST_BINS} distinct values or more, on several '
+        "devices or of rows in batches",
+        lambda f: f.search == "exact" and f.n_bins >= MOST_BINS,
+        f"tree_method='exact': column {{column}}, counted from 0, has {MOST_BINS} distinct values "
+        "or more: expected fewer where several devices train together, and with rows in batches",
+        "use tree_method='hist', or train on an array on one device",
     ),
 )
 

@@ -31,16 +31,22 @@ def _weighs_classes(p: ParameterValues) -> bool:
 
 OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
     Refusal(
+        "`max_leaves` of 1",
+        _of(lambda p: p.max_leaves == 1),
+        "max_leaves={max_leaves}: expected 0 (no limit) or 2 or more",
+        "raise max_leaves",
+    ),
+    Refusal(
         "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities",
         lambda f: f.infinite_score is not None and _is_probability(f.parameters),
         "base_score={infinite_score!r}: expected 0 < base_score < 1 for objective={objective!r}",
-        "give a probability, or leave it out",
+        "give a probability, or leave out base_score",
     ),
     Refusal(
         "`base_score` of 0 or less for a loss with a logarithmic link",
         lambda f: f.infinite_score is not None and not _is_probability(f.parameters),
         "base_score={infinite_score!r}: expected base_score > 0 for objective={objective!r}",
-        "give a mean above 0, or leave it out",
+        "give a mean above 0, or leave out base_score",
     ),
     Refusal(
         '`subsample` with `sampling_method="goss"`',
@@ -55,61 +61,61 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         ),
         "top_rate={top_rate!r}: expected top_rate + other_rate below 1, other_rate is "
         "{other_rate!r}",
-        "lower one of them",
+        "lower top_rate or other_rate",
     ),
     Refusal(
         '`max_bin` with `tree_method="exact"`',
         _of(lambda p: p.tree_method == "exact" and p.max_bin != _DEFAULT_BINS),
         "max_bin={max_bin}: expected its default for tree_method='exact', which has a bin for "
         "every distinct value",
-        "leave it out, or use tree_method='hist'",
+        "leave out max_bin, or use tree_method='hist'",
     ),
     Refusal(
         '`proposal` without `tree_method="approx"`',
         _of(lambda p: p.proposal is not None and p.tree_method != "approx"),
         "proposal={proposal!r}: expected None for tree_method={tree_method!r}",
-        "leave it out, or use tree_method='approx'",
+        "leave out proposal, or use tree_method='approx'",
     ),
     Refusal(
         '`max_bin_exact=False` without `tree_method="hist"`',
         _of(lambda p: not p.max_bin_exact and p.search != "hist"),
         "max_bin_exact=False: expected True for tree_method={tree_method!r}, whose quantiles are "
         "always exact",
-        "leave it out, or use tree_method='hist'",
+        "leave out max_bin_exact, or use tree_method='hist'",
     ),
     Refusal(
         'A `page` of codes without `tree_method="hist"`',
         _of(lambda p: p.search != "hist" and p.page not in ("auto", "sorted")),
         "page={page!r}: expected 'auto' or 'sorted' for tree_method={tree_method!r}, which has no "
         "pages of codes",
-        "leave it out, or use tree_method='hist'",
+        "leave out page, or use tree_method='hist'",
     ),
     Refusal(
         '`max_leaves` with `grow_policy="symmetric"`',
         _of(lambda p: p.symmetric_trees and p.max_leaves > 0),
         "max_leaves={max_leaves}: expected 0 for grow_policy='symmetric', whose trees have "
         "2^depth leaves",
-        "leave it out and give max_depth",
+        "leave out max_leaves and give max_depth",
     ),
     Refusal(
         '`max_depth=0` with `grow_policy="symmetric"`',
         _of(lambda p: p.symmetric_trees and p.max_depth == 0),
         f"max_depth=0 (no limit): expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
         "trees have 2^max_depth leaves",
-        "give another depth",
+        "give max_depth another value",
     ),
     Refusal(
         f'`max_depth` above {DEEPEST_TABLE} with `grow_policy="symmetric"`',
         _of(lambda p: p.symmetric_trees and p.max_depth > DEEPEST_TABLE),
         f"max_depth={{max_depth}}: expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
         "trees have 2^max_depth leaves",
-        "give another depth",
+        "give max_depth another value",
     ),
     Refusal(
         '`grow_policy="symmetric"` without `tree_method="hist"`',
         _of(lambda p: p.symmetric_trees and p.search != "hist"),
         "tree_method={tree_method!r}: expected 'hist' for grow_policy='symmetric'",
-        "leave it out",
+        "leave out tree_method",
     ),
     Refusal(
         "A loss of classes without `num_class`",
@@ -122,7 +128,7 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         _of(lambda p: p.objective not in MULTICLASS and p.num_class > 1),
         "num_class={num_class}: expected 0, or objective='multi:softprob' for "
         "objective={objective!r}",
-        "leave one of them out",
+        "leave out num_class, or give objective='multi:softprob'",
     ),
     Refusal(
         "`scale_pos_weight` for a loss of other than two classes",

@@ -13,7 +13,7 @@ import numpy as np
 from pyopencl_gbdt.arguments import check_callables
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.remarks import warn_of_blurred
+from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_page
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
@@ -138,13 +138,15 @@ def prepare(
     _check_labelled(data, "the training data")
     if before is not None and p.cat_method == "auto":
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
-    p = resolved(p, data)
+    asked_page, p = p.page, resolved(p, data)
     ensemble = None if before is None else as_ensemble(before)
     limits = limits_of(p, data)  # raises if constraints do not match the data
     facts = fit_facts(
         p, objective, data, limits, evals=evals, before=ensemble, in_hosts=is_part, profile=profile
     )
     refuse(facts, REFUSED)
+    if asked_page != "auto" and (unused := facts.unused_page(asked_page)):
+        warn_of_page(asked_page, unused)
     warn_of_blurred(data.checked.remarks.blurred.pairs, data.feature_names)
     n_outputs = facts.n_outputs
     _check_outputs(n_outputs, objective, data)

@@ -8,17 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters.facts import CutFacts
 from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.refusal import refuse
+from pyopencl_gbdt.parameters.refusals import MOST_BINS, OF_CUTS
 
 #: ``auto`` searches exactly in sparse data of more columns than this, as ThunderGBM does, ...
 WIDE = 20_000
 #: ... of which at most this share is present. Such columns have few values each, so most values
 #: would have a bin of their own anyway.
 MOST_PRESENT = 0.05
-#: Most bins of a feature: codes have 16 bits, and one is that of missing values.
-_MOST_BINS = 65535
 
 
 def resolved(params: Parameters, data: Dataset) -> Parameters:
@@ -51,7 +51,7 @@ def as_histograms(params: Parameters) -> Parameters:
     """
     if params.search != "exact":
         return params
-    return replace(params, tree_method="hist", max_bin=_MOST_BINS)
+    return replace(params, tree_method="hist", max_bin=MOST_BINS)
 
 
 def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:
@@ -68,9 +68,6 @@ def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:
     ------
     ParameterError
     """
-    if asked.search == "exact" and n_bins.max(initial=0) >= _MOST_BINS:
-        raise ParameterError(
-            f"tree_method='exact': column {int(n_bins.argmax())}, counted from 0, has {_MOST_BINS} "
-            "distinct values or more: expected fewer where several devices train together, and "
-            "with rows in batches; use tree_method='hist', or train on an array on one device"
-        )
+    if n_bins.size:
+        column = int(n_bins.argmax())
+        refuse(CutFacts(asked.search, column, int(n_bins[column])), OF_CUTS)

@@ -88,7 +88,6 @@ def present(monkeypatch):
     ("spec", "expected"),
     [
         ("auto", NVIDIA_1),  # a discrete GPU, by OpenCL, the larger one
-        ("", NVIDIA_1),
         ("  AUTO ", NVIDIA_1),
         ("gpu", NVIDIA_1),
         ("cpu", INTEL_CPU),
@@ -144,6 +143,12 @@ def test_equal_cards_give_the_first(present):
 def test_a_simulator_is_never_chosen_unasked(present, spec):
     present([SIMULATOR])
     with pytest.raises(DeviceError, match="Oclgrind"):
+        find(spec)
+
+
+@pytest.mark.parametrize("spec", ["", " "])
+def test_an_empty_name_is_not_the_best_device(spec):
+    with pytest.raises(DeviceError, match=f"device='{spec}': expected 'auto', 'gpu'"):
         find(spec)
 
 

@@ -75,6 +75,7 @@ _ORDERED_LOSS = "expected a loss whose gradients depend on each row's own label"
 _TOGETHER = "where several devices train together"
 #: In the order of the table, by the names of its rows.
 CASES: dict[str, Case] = {
+    "`max_leaves` of 1": Case("max_leaves=1: expected 0 (no limit)", params={"max_leaves": 1}),
     "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities": Case(
         "base_score=1.5: expected 0 < base_score < 1", "logistic", {"base_score": 1.5}
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from pyopencl_gbdt import train
 from pyopencl_gbdt.device import DeviceArray, selection
 from pyopencl_gbdt.errors import GBDTError
+from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusal import Refusal, refusal_of
-from pyopencl_gbdt.parameters.refusals import REFUSED
+from pyopencl_gbdt.parameters.refusals import OF_CUTS, REFUSED
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
 from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.preparing import prepare
@@ -56,6 +58,13 @@ def test_each_row_has_a_case():
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.parametrize("row", [*REFUSED, *OF_CUTS, *OF_ESTIMATORS], ids=lambda row: row.name)
+def test_a_way_out_names_what_to_change(row):
+    """Not: leave it out."""
+    vague = r"\b(leave|give|change|lower|raise|train) (it|them|as many(?! \w)|the same)\b"
+    assert not re.search(vague, row.way_out), row.way_out
+
+
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
 def test_a_row_raises_before_anything_is_allocated(row, monkeypatch):
     case = CASES[row.name]
@@ -70,6 +79,26 @@ def test_a_row_raises_before_anything_is_allocated(row, monkeypatch):
     assert text.startswith(case.says)
     assert text.partition("; ")[2] == row.way_out
     assert not re.search(r"[{}]", text)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("sorted, devices", "on dense data of several devices"),
+        ("sorted, many levels", "on dense data with statistics of categories"),
+        ("sorted, symmetric, sparse", "on sparse data with grow_policy='symmetric'"),
+        ("tiled, symmetric, sparse", ""),
+        ("sorted, sparse", ""),
+    ],
+)
+def test_a_page_that_is_not_used_is_told(options, said):
+    training = Training.of([OPTIONS[name] for name in options.split(", ")])
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        prepare(training.params, training.data(), [], None, None)
+    (*told,) = (str(one.message) for one in seen if "has no effect" in str(one.message))
+    assert len(told) == bool(said)
+    assert all(text.startswith(f"page='sorted' has no effect {said}") for text in told)
 
 
 def test_the_double_fails_where_a_training_allocates(monkeypatch):
