@@ -121,6 +121,9 @@ class Remembered:
         return slot.view(np.int64)
 
 
+_NOTHING_SEEN = Remembered(_NONE, _NONE, 0)
+
+
 class Blurred:
     """Search for columns of whole numbers that float32 cannot tell apart, block by block.
 
@@ -145,7 +148,7 @@ class Blurred:
         self.pairs: dict[int, str] = {}
         self.n_spelled: Counter[int] = Counter()
         self._others: set[int] = set()  # columns that have a large number that is not whole
-        self._seen = Remembered(_NONE, _NONE, 0)
+        self._seen = _NOTHING_SEEN
         self._missing = _NAN
         if not math.isnan(missing):
             with np.errstate(over="ignore", under="ignore"):
