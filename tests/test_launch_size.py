@@ -18,6 +18,7 @@ from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.page import histogram_rows, most_page_bytes, page_bounds
+from pyopencl_gbdt.prediction.predict import row_pieces
 from pyopencl_gbdt.training import opened
 
 from .compare import assert_same_bits
@@ -158,5 +159,27 @@ def test_no_bit_depends_on_the_pieces(kind, launches, monkeypatch):
     assert_same_bits(found[2], wanted[2], kind)
     more = {name for name, count in Counter(launches).items() if count > whole[name]}
     assert more & {"predict", "predict_blocks", "predict_sparse", "predict_codes"}
-    assert kind == "sparse" or {"histogram", "encode", "columns"} <= more
+    assert kind == "sparse" or {"histogram", "encode", "columns", "find"} <= more
     assert trees == [3 if kind == "sparse" else 1]  # of three classes, at a time
+
+
+def test_rows_of_a_tree_are_walked_in_pieces():
+    assert list(row_pieces(1000, 64, None)) == [(0, 16)]
+    assert list(row_pieces(1000, 64, 400)) == [(0, 6), (384, 6), (768, 4)]
+    assert list(row_pieces(100, 64, 1)) == [(0, 1), (64, 1)]
+
+
+@pytest.mark.parametrize("method", ["topk", "mean"])
+def test_no_bit_depends_on_the_parts_of_queries(method, launches, monkeypatch):
+    params = {
+        "objective": "rank:ndcg", "lambdarank_pair_method": method, "lambdarank_unbiased": True,
+        "n_estimators": 2, "max_depth": 3, "device": TEST_DEVICE,
+    }  # fmt: skip
+    data = Dataset(X, Y, group=[1500, 20, 1000, 480])
+    wanted = to_xgboost_json(train(params, data).ensemble)
+    whole, launches[:] = Counter(launches), []
+    pair_bytes = 16 * (1500**2 + 20**2 + 1000**2 + 480**2)
+    monkeypatch.setattr(launch_size, "bytes_a_launch", lambda caps: pair_bytes // 3 + 1)
+    assert to_xgboost_json(train(params, data).ensemble) == wanted
+    parts = {name: count // whole[name] for name, count in Counter(launches).items()}
+    assert {parts[name] for name in ("rank_documents", "lambdas", "scale_lambdas")} == {3}

@@ -76,6 +76,7 @@ class AddTrees:
             some = slice(first, first + len(block))
             own = device.upload(np.ascontiguousarray(margins[..., some]))
             values = device.rows(piece, 0, len(block))
-            predict.prepare(device, values, *self._trees, own, **self._options)()
+            for launch in predict.prepare(device, values, *self._trees, own, **self._options):
+                launch()
             margins[..., some] = own.get()
         self._margins.set(margins)

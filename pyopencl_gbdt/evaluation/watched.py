@@ -78,17 +78,22 @@ class WatchedRows:
             "trees": (0, batch.size), "outputs": outputs, "longest": ws.longest,
         }  # fmt: skip
         row_bytes = ws.longest * (WALK.itemsize + VALUE.itemsize)
-        most = rows_a_launch(ws.device.caps, row_bytes) // max(1, self.margins.shape[-1])
+        most_rows = rows_a_launch(ws.device.caps, row_bytes)  # of one tree
+        walk["most_rows"] = most_rows
+        most = most_rows // max(1, self.margins.shape[-1])
         pieces = [{**walk, **piece} for piece in _pieces((0, batch.size), outputs, most)]
+        launches: list[Action] = []
         if isinstance(self.values, SparseRows):
-            rows = self.values
-            return [predict_sparse.prepare(ws.device, rows, *arrays, **piece) for piece in pieces]
+            for piece in pieces:
+                launches += predict_sparse.prepare(ws.device, self.values, *arrays, **piece)
+            return launches
         sets = ws["sets"] if ws.has_categories else None
         if isinstance(self.values, RowsInBatches):
             nodes, roots, margins = arrays
             return [AddTrees(self.values, margins, nodes, roots, {**walk, "sets": sets})]
-        dense = self.values
-        return [predict.prepare(ws.device, dense, *arrays, **piece, sets=sets) for piece in pieces]
+        for piece in pieces:
+            launches += predict.prepare(ws.device, self.values, *arrays, **piece, sets=sets)
+        return launches
 
 
 def _pieces(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyopencl_gbdt.device import Program
+from pyopencl_gbdt.device.launch_size import Parts
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives.query_tables import joined, query_facts, query_tables
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Tables of each query's rows in the order of their labels, for drawing partners.
 _BY_LABEL = ("by_label", "bucket_begin", "bucket_end")
+#: What a row reads of another row of its query, about.
+_PAIR_BYTES = 16
 
 
 def reserve(ws: Workspace, loss: LambdaRank, n_queries: int, longest: int) -> None:
@@ -113,9 +116,11 @@ class LambdaGradients:
         n_pairs = min(loss.n_pairs, ws.n_rows) if not loss.is_mean else loss.n_pairs
         offsets, query, margins = ws["query_offsets"], ws["query"], ws["margins"]
         ranks, order, g, h = ws["ranks"], ws["rank_order"], ws["given_g"], ws["given_h"]
-        launches: list[Action] = [
-            bind("rank_documents", groups, n_rows, offsets, query, margins, ranks, order)
-        ]
+        parts = self._parts()
+        launches: list[Action] = [*parts.bind(
+            self.program, "rank_documents", groups, n_rows=n_rows, offsets=offsets, query=query,
+            margins=margins, ranks=ranks, order=order,
+        )]  # fmt: skip
         if self.metric == "map":
             launches.append(bind(
                 "sum_precisions", groups, n_queries=n_queries, offsets=offsets, order=order,
@@ -129,21 +134,26 @@ class LambdaGradients:
                 **ws.arguments("by_label", "bucket_begin", "bucket_end", "partners"),
             ))  # fmt: skip
         launches += [
-            bind(
-                "lambdas", groups, n_rows=n_rows, n_pairs=n_pairs, n_positions=self.n_positions,
-                offsets=offsets, query=query, margins=margins, ranks=ranks, order=order,
-                gain=ws["query_gain"], discount=ws["query_discount"],
+            *parts.bind(
+                self.program, "lambdas", groups, n_rows=n_rows, n_pairs=n_pairs,
+                n_positions=self.n_positions, offsets=offsets, query=query, margins=margins,
+                ranks=ranks, order=order, gain=ws["query_gain"], discount=ws["query_discount"],
                 inverse=ws["position_inverse"], g=g, h=h, sizes=ws["lambda_sizes"],
                 losses=ws["position_losses"],
                 **ws.arguments("labels", "relevant", "precision", "partners"),
             ),
-            bind(
-                "scale_lambdas", groups, n_rows=n_rows, factor=self.tables.factor,
+            *parts.bind(
+                self.program, "scale_lambdas", groups, n_rows=n_rows, factor=self.tables.factor,
                 offsets=offsets, query=query, sizes=ws["lambda_sizes"], g=g, h=h,
                 number=ws["rank_round"],
             ),
         ]  # fmt: skip
         return launches + (self._bias() if loss.lambdarank_unbiased else [])
+
+    def _parts(self) -> Parts:
+        """Return the launches that share the pairs of all queries, which each kernel may visit."""
+        sizes = np.diff(self.tables.offsets).astype(np.float64)
+        return Parts.of(self.ws.device.caps, _PAIR_BYTES * float(np.square(sizes).sum()))
 
     def _bias(self) -> list[Action]:
         """Return the launches that estimate the positions' bias for the next round."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_split import CategorySplit
@@ -18,6 +19,8 @@ MANY_FEATURES = 256
 #: Work-groups of a level, about: where there are more pairs of a feature and a node, each group
 #: searches its feature in several nodes.
 GROUPS = 1 << 15
+#: Of a pair of sums: it is read, its sibling's is, and the difference is written.
+_CELL_BYTES = 3 * 16
 
 
 def has_many_features(ws: Workspace) -> bool:
@@ -107,19 +110,15 @@ class Split:
         features : range
             Those that are searched; others' sums and candidates stay as they are.
         """
-        ws, p = self.ws, self.ws.params
+        ws = self.ws
         n_features, capacity = ws.layout.n_features, ws.level_capacity(depth)
-        groups = self._groups_of_a_feature(len(features), capacity)
-        find = self.program.bind(
-            "find", (len(features), groups), depth=depth,
-            first_feature=features.start, n_features=n_features, n_codes=ws.layout.n_codes,
-            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
-            max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
-            constraints=ws["monotone"], **ws.category_arguments("feature_kinds"),
-            **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
-                           "fullest", "pool", "candidates"), **self._closed(),
-        )  # fmt: skip
-        found = [find] if self.sets is None else [find, *self.sets.level(depth)]
+        feature_bytes = _CELL_BYTES * capacity * ws.layout.n_codes / n_features
+        together = rows_a_launch(ws.device.caps, feature_bytes)
+        finds = [
+            self._find(depth, features[first : first + together], capacity)
+            for first in range(0, len(features), together)
+        ]
+        found = finds if self.sets is None else [*finds, *self.sets.level(depth)]
         if not ws.candidates_of(depth).compared:
             return found
         best = self.best.bind(
@@ -128,3 +127,17 @@ class Split:
             **ws.arguments("levels", "candidates", "chosen"),
         )  # fmt: skip
         return [*found, best]
+
+    def _find(self, depth: int, features: range, capacity: int) -> Launch:
+        """Return the launch that searches some features in a level of so many nodes."""
+        ws, p = self.ws, self.ws.params
+        groups = self._groups_of_a_feature(len(features), capacity)
+        return self.program.bind(
+            "find", (len(features), groups), depth=depth, first_feature=features.start,
+            n_features=ws.layout.n_features, n_codes=ws.layout.n_codes,
+            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
+            max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
+            constraints=ws["monotone"], **ws.category_arguments("feature_kinds"),
+            **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
+                           "fullest", "pool", "candidates"), **self._closed(),
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,8 +80,9 @@ def prepare(
     longest: int,
     outputs: tuple[int, int] = (0, 1),
     sets: DeviceArray | None = None,
-) -> Launch:
-    """Return the launch that adds trees to margins, one tree after another.
+    most_rows: int | None = None,
+) -> list[Launch]:
+    """Return the launches that add trees to margins, one tree after another.
 
     Parameters
     ----------
@@ -100,13 +102,26 @@ def prepare(
         First output, and last output plus 1.
     sets : DeviceArray of uint32 or None
         Sets of codes, if splits are by sets.
+    most_rows : int or None
+        About how many rows a launch takes at most; None is all.
     """
     program, rows, _ = build(device, blocks=False, categories=sets is not None)
     first, n_outputs = outputs[0], outputs[1] - outputs[0]
     each = (trees[0], trees[0] + (trees[1] - trees[0]) // n_outputs)
     args = _row_arguments(values, nodes, tree_begin, margins, each, longest, first)
     args |= {} if sets is None else {"sets": sets.words()}
-    return program.bind("predict", (_ceil(values.shape[0], rows), n_outputs), **args)
+    return [
+        program.bind("predict", (groups, n_outputs), **args | {"first_row": first_row})
+        for first_row, groups in row_pieces(values.shape[0], rows, most_rows)
+    ]
+
+
+def row_pieces(n_rows: int, group_rows: int, most_rows: int | None) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the number of work-groups of launches for some rows each."""
+    groups = _ceil(n_rows, group_rows)
+    each = groups if most_rows is None else max(1, most_rows // group_rows)
+    for first in range(0, groups, each):
+        yield first * group_rows, min(each, groups - first)
 
 
 def _row_arguments(
@@ -120,9 +135,9 @@ def _row_arguments(
 ) -> dict[str, Any]:
     n_rows, n_features = values.shape
     return {
-        "n_rows": n_rows, "n_features": n_features, "first_output": output, "first_tree": trees[0],
-        "n_trees": trees[1] - trees[0], "longest": longest, "values": values, "nodes": nodes,
-        "tree_begin": tree_begin, "margins": margins,
+        "n_rows": n_rows, "first_row": 0, "n_features": n_features, "first_output": output,
+        "first_tree": trees[0], "n_trees": trees[1] - trees[0], "longest": longest,
+        "values": values, "nodes": nodes, "tree_begin": tree_begin, "margins": margins,
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction.packing import PackedTrees
-from pyopencl_gbdt.prediction.predict import Adds, plan_walk, walk_bytes
+from pyopencl_gbdt.prediction.predict import Adds, plan_walk, row_pieces, walk_bytes
 
 #: Bytes of an entry: its column and its value.
 _ENTRY_BYTES = 8
@@ -90,19 +90,32 @@ def prepare(
     trees: tuple[int, int],
     longest: int,
     outputs: tuple[int, int] = (0, 1),
-) -> Launch:
-    """Return the launch that adds trees to margins of sparse rows.
+    most_rows: int | None = None,
+) -> list[Launch]:
+    """Return the launches that add trees to margins of sparse rows.
 
     The other parameters are those of ``predict.prepare``.
     """
     variant, program = build_variant_program(device, "predict_sparse", "auto")
     first, n_outputs = outputs[0], outputs[1] - outputs[0]
-    groups = _ceil(rows.shape[0], variant.params["items"] * program.wg_size)
-    return program.bind(
-        "predict_sparse", (groups, n_outputs), n_rows=rows.shape[0], first_output=first,
-        first_tree=trees[0], n_trees=(trees[1] - trees[0]) // n_outputs, longest=longest,
-        nodes=nodes, tree_begin=tree_begin, margins=margins, **rows.arguments(),
-    )  # fmt: skip
+    group_rows = variant.params["items"] * program.wg_size
+    return [
+        program.bind(
+            "predict_sparse",
+            (groups, n_outputs),
+            n_rows=rows.shape[0],
+            first_row=first_row,
+            first_output=first,
+            first_tree=trees[0],
+            n_trees=(trees[1] - trees[0]) // n_outputs,
+            longest=longest,
+            nodes=nodes,
+            tree_begin=tree_begin,
+            margins=margins,
+            **rows.arguments(),
+        )
+        for first_row, groups in row_pieces(rows.shape[0], group_rows, most_rows)
+    ]
 
 
 def check_no_sets(trees: PackedTrees) -> None:
@@ -201,7 +214,8 @@ class Searched:
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         arrays = (self._rows, self._nodes, self._begin, margins)
-        prepare(self.device, *arrays, trees=trees, longest=self._longest)()
+        for launch in prepare(self.device, *arrays, trees=trees, longest=self._longest):
+            launch()
 
 
 def _pieces(rows: SparseMatrix, most_rows: int, most_entries: int) -> Iterator[slice]:

@@ -13,6 +13,8 @@
 ##   mean: the partners that draw_partners drew for a row, then the rows that drew it, in row order
 ##   unbiased: pairs are weighted by the bias that position_bias estimated in the round before
 ##
+##   Several launches share the rows: their work-groups are numbered from first_group on, of n_groups.
+##
 ## params: wg_size; metric, whose change is a pair's weight: "ndcg", "map" or "pairwise"; mean, whether
 ##   partners are drawn; unbiased; spread, whether pairs with distant margins weigh less; normed, whether
 ##   a query's lambdas are divided by their sum
@@ -21,14 +23,15 @@
     FAR, TINY = "1099511627776.0f", "7.88860905e-31f"  # 2^40, 2^-100
 %>
 <%def name="each(name)">
-    const u32 own_begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
-    const u32 own_end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    const u32 group = first_group + GROUP_ID;
+    const u32 own_begin = (u32)((u64)n_rows * group / n_groups);
+    const u32 own_end = (u32)((u64)n_rows * (group + 1) / n_groups);
     for (u32 ${name} = own_begin + LOCAL_ID; ${name} < own_end; ${name} += ${wg_size}) {
 </%def>
 
 /* ranks: each row's rank in its query, ties in row order; order: row numbers by query and rank */
 KERNEL(${wg_size}) rank_documents(
-        const u32 n_rows, GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT query,
+        const u32 first_group, const u32 n_groups, const u32 n_rows, GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT query,
         GLOBAL const f32* RESTRICT margins, GLOBAL u32* RESTRICT ranks,
         GLOBAL u32* RESTRICT order) {
 ${each("row")}
@@ -147,7 +150,7 @@ FN sums_t add_pair(const query_t q, const u32 row, const u32 partner, sums_t sum
 
 /* sizes: sums of a row's lambdas; losses: sums over pairs in which the row is better, then worse */
 KERNEL(${wg_size}) lambdas(
-        const u32 n_rows, const u32 n_pairs, const u32 n_positions,
+        const u32 first_group, const u32 n_groups, const u32 n_rows, const u32 n_pairs, const u32 n_positions,
         GLOBAL const u32* RESTRICT offsets, GLOBAL const u32* RESTRICT query,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const u32* RESTRICT ranks, GLOBAL const u32* RESTRICT order,
@@ -204,7 +207,7 @@ ${each("slot")}
 
 /* Multiply gradients by `factor` and, if normed, by log2(1 + s) / s, s the sum of the query's sizes. */
 KERNEL(${wg_size}) scale_lambdas(
-        const u32 n_rows, const f32 factor, GLOBAL const u32* RESTRICT offsets,
+        const u32 first_group, const u32 n_groups, const u32 n_rows, const f32 factor, GLOBAL const u32* RESTRICT offsets,
         GLOBAL const u32* RESTRICT query, GLOBAL const f32* RESTRICT sizes,
         GLOBAL f32* RESTRICT g, GLOBAL f32* RESTRICT h, GLOBAL u32* RESTRICT number) {
 ${each("row")}
@@ -222,5 +225,5 @@ ${each("row")}
         g[row] = g[row] * all;
         h[row] = h[row] * all;
     }
-    if (GROUP_ID == 0 && LOCAL_ID == 0) number[0]++; /* of the next round */
+    if (group == 0 && LOCAL_ID == 0) number[0]++; /* of the next round */
 }

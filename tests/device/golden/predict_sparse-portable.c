@@ -19,14 +19,14 @@ FN u64 first_from(GLOBAL const i32* columns, const u64 begin, const u64 end, con
 #define NOTHING as_f32(0x7FC00000u) /* NaN: the value of what is missing */
 
 KERNEL(64) predict_sparse(
-        const u64 n_rows, const u32 first_output, const u32 first_tree, const u32 n_trees,
+        const u64 n_rows, const u64 first_row, const u32 first_output, const u32 first_tree, const u32 n_trees,
         const u32 longest, GLOBAL const i64* RESTRICT row_starts, GLOBAL const i32* RESTRICT columns,
         GLOBAL const f32* RESTRICT values, GLOBAL const walk_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL f32* RESTRICT margins) {
     const u32 begin = first_tree + GROUP_ID_Y * n_trees; /* all outputs have the same number of trees */
     margins += (first_output + GROUP_ID_Y) * n_rows;
     for (u32 item = 0; item < 1; item++) {
-        const u64 row = ((u64)GROUP_ID * 1 + item) * 64 + LOCAL_ID;
+        const u64 row = first_row + ((u64)GROUP_ID * 1 + item) * 64 + LOCAL_ID;
         if (row >= n_rows) return;
         const u64 start = (u64)row_starts[row];
         const u64 end = (u64)row_starts[row + 1];
