@@ -65,7 +65,7 @@ def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):
     p, objective, metrics, evals = parts_of("times")
     data = evals[0][0]
     plan = plan_evaluation(device, objective, metrics, evals, data)
-    alone = Boosting(device, p, objective, data, 0.0).ws.plan().total_bytes
+    alone = Boosting(device, p, objective, data, 0.0).ws.arena.plan.total_bytes
     device = open_device(TEST_DEVICE)
     packed = quantized(data, device, p.max_bin).pages[0].codes
     room = device.allocated_bytes + alone + packed.codes.nbytes

@@ -168,8 +168,8 @@ def damage(files):
     [(len, None, None), (interrupt, KeyboardInterrupt, None), (damage, DataError, "is damaged")],
 )
 def test_pages_on_disk(models, rows, tmp_path, monkeypatch, act, error, words):
-    def five_pages_in_two_slots(ws, reserve, bounds=None, n_pages=0, n_slots=0):
-        choose_turns(ws, reserve, bounds, 5, 2)
+    def five_pages_in_two_slots(ws, on_paper, bounds=None, n_pages=0, n_slots=0):
+        choose_turns(ws, on_paper, bounds, 5, 2)
 
     monkeypatch.setattr("pyopencl_gbdt.training.placement.choose_turns", five_pages_in_two_slots)
     X, y, weight = rows

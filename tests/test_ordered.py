@@ -105,7 +105,7 @@ def test_several_batches_and_pages(monkeypatch):
     start = np.array(base, np.float32)[:, None].repeat(150, 1)
     device = open_device(TEST_DEVICE)
     assert Boosting(device, p, objective, data, start, n_pages=3).run(4) == whole
-    monkeypatch.setattr(Workspace, "_trees_fit", lambda ws: ws.n_trees == 1)
+    monkeypatch.setattr(Workspace, "_trees_fit", lambda ws, build: ws.n_trees == 1)
     one = Boosting(device, p, objective, data, start)
     assert len(one.ws.batches) == 3
     assert one.run(4) == whole

@@ -87,7 +87,7 @@ def test_every_histogram_gives_the_same_model(case, histogram):
 def test_trees_that_do_not_fit_together_are_grown_one_after_the_other(case, at_once, monkeypatch):
     params, *data = problem(case)
     usual = usual_bytes(case)
-    monkeypatch.setattr(Workspace, "_trees_fit", lambda ws: ws.n_trees <= at_once)
+    monkeypatch.setattr(Workspace, "_trees_fit", lambda ws, build: ws.n_trees <= at_once)
     assert bytes_of(params, *data) == usual
 
 
@@ -239,7 +239,8 @@ def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
     policy = policy_of(params)
     ws = Workspace(open_device(TEST_DEVICE), params, policy, layout, None, 2, False, 0, 0)
     ws.describe(SoftProb(num_class=2**16), 1, Limits())
-    ws.choose_trees(lambda ws: None)
+    ws.own_arrays()
+    ws.choose_trees(lambda ws: ws)
     assert ws.n_trees <= MOST_Y
     assert sum(batch.size for batch in ws.batches) == 2**16
 

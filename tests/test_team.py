@@ -213,7 +213,9 @@ def test_all_members_stream_if_one_has_to(monkeypatch):
     params, data = {"max_bin": 16, "max_depth": 4}, rows_of("number")
     wanted = train({**params, "device": TEST_DEVICE}, data, 3, evals=[(data, "train")])
     original = Workspace.fits
-    monkeypatch.setattr(Workspace, "fits", lambda ws: ws.team.rank == 0 and original(ws))
+    monkeypatch.setattr(
+        Workspace, "fits", lambda ws, build: ws.team.rank == 0 and original(ws, build)
+    )
     for _ in range(2):
         model = train({**params, "device": listed(TWO)}, data, 3, evals=[(data, "train")])
         assert model.variants["page"] == "streamed"

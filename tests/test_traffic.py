@@ -62,7 +62,7 @@ class Workspace(dict):
         "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
         "walked_leaves",
     )  # fmt: skip
-    reserved = {"renew_weights": (ROWS, np.int64)}  # noqa: RUF012
+    row_arrays = ("renew_weights",)
     layout = SimpleNamespace(
         n_codes=CODES,
         n_features=FEATURES,
@@ -294,7 +294,7 @@ def test_leaf_by_leaf_all_rows_move():
 
 def test_arrays_of_other_steps_are_no_weights():
     ws = Workspace()
-    ws.reserved = {"factors": ((1, ROWS), np.float32)}
+    ws.row_arrays = ("factors",)
     counts = count_tree(*tree())
     assert RULES["renew_leaves.count_first"].of_tree(ws, counts) == 10 * (8 + 8) + 21
     assert RULES["renew_leaves.count_next"].of_tree(ws, counts) == 3 * 10 * 8

@@ -11,6 +11,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
@@ -44,6 +45,19 @@ def test_no_wait_inside_trees():
     assert per_tree <= 60
 
 
+def test_a_fit_that_starts_over_trains_every_round_at_its_own_rate():
+    def trees(starts_over):
+        fit = boosting(open_device(TEST_DEVICE))
+        for rate in (0.3, 0.05, 0.2):
+            fit.learning_rate = rate
+            fit.step(Pace(fit.ws.device))
+        if starts_over:
+            fit.ws["needs_high"].set([1])
+        return fit.finished_trees()
+
+    assert trees(starts_over=True) == trees(starts_over=False)
+
+
 def test_the_plan_is_what_is_taken():
     device = open_device(TEST_DEVICE)
     data = Dataset(X, Y)
@@ -51,7 +65,7 @@ def test_the_plan_is_what_is_taken():
     gc.collect()
     before = device.allocated_bytes
     fit = boosting(device, data=data)
-    taken = device.allocated_bytes - before - fit.ws.plan().total_bytes
+    taken = device.allocated_bytes - before - fit.ws.arena.plan.total_bytes
     # the histogram's table of code ranges, and gaps between small arrays
     assert 0 <= taken < 1024 + 64 * device.alignment
 

@@ -205,7 +205,7 @@ def test_the_plan_before_allocating_is_what_is_taken():
     fit, _ = boosting(opened, 20_000, 10)
     packed = fit.ws.pages[0].codes
     codes = packed.codes.nbytes + packed.by_feature.nbytes
-    planned = fit.ws.plan().total_bytes + codes
+    planned = fit.ws.arena.plan.total_bytes + codes
     beside = 1024 + 64 * opened.alignment  # tables of code ranges; gaps between small arrays
     assert planned <= opened.allocated_bytes < planned + beside
 

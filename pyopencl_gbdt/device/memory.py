@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.base import Device, DeviceArray
-from pyopencl_gbdt.device.joint_arrays import MOST_BYTES, joint_arrays
+from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.errors import MemoryPlanError
 
 
@@ -26,10 +25,6 @@ class MemoryPlan:
         full = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(map(int, shape))
         self.arrays[name] = (full, np.dtype(dtype))
 
-    def add_missing(self, other: MemoryPlan) -> None:
-        """Add the arrays of another plan; those of the same name are shared."""
-        self.arrays = {**other.arrays, **self.arrays}
-
     def bytes_of(self, name: str) -> int:
         """Bytes of one array."""
         shape, dtype = self.arrays[name]
@@ -44,7 +39,7 @@ class MemoryPlan:
         return sum(self.bytes_of(name) for name in self.arrays)
 
     def check(self, device: Device, advice: str) -> None:
-        """Raise if the plan does not fit a device; call this before ``allocate``.
+        """Raise if the plan does not fit a device; call this before allocating.
 
         Raises
         ------
@@ -65,16 +60,3 @@ class MemoryPlan:
                 f"training needs {self.bytes_of(largest)} bytes in one piece for {largest!r} on "
                 f"{caps.label}, which allocates {caps.max_alloc_bytes} at most; {advice}"
             )
-
-    def allocate(self, device: Device, *, joins: bool = False) -> dict[str, DeviceArray]:
-        """Allocate every array; their contents are undefined.
-
-        With ``joins``, small ones become parts of one, whose first contents go up in one copy; see
-        ``joint_arrays``.
-        """
-        small = [name for name in self.arrays if joins and self.bytes_of(name) <= MOST_BYTES]
-        joint = joint_arrays(device, {name: self.arrays[name] for name in small})
-        found = {}
-        for name, planned in self.arrays.items():  # a comprehension would be a closure over arrays
-            found[name] = joint.pop(name) if name in joint else device.empty(*planned, name)
-        return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit import turns
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.turns import Turns, evenly
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.workspace import OnPaper, Workspace
 from pyopencl_gbdt.pages.stored import PagesInMemory
 
 #: Bytes of a page and its arrays of rows, if the device has room for more slots of this size: a
@@ -32,19 +32,19 @@ _ADVICE = (
 
 def choose_turns(
     ws: Workspace,
-    reserve: Callable[[Workspace], None],
+    on_paper: OnPaper,
     bounds: Sequence[tuple[int, int]] | None = None,
     n_pages: int = 0,
     n_slots: int = 0,
 ) -> None:
-    """Set ``ws.turns``, and plan its arrays again.
+    """Set ``ws.turns``.
 
     Parameters
     ----------
     ws : Workspace
         All trees of a round are grown at a time: they share the passes over pages.
-    reserve : callable
-        Plans what the fit's own steps take.
+    on_paper : callable
+        Builds the fit's steps on paper.
     bounds : sequence of (int, int), or None
         Of pages that are there already; None chooses pages that suit the memory.
     n_pages, n_slots : int
@@ -60,21 +60,24 @@ def choose_turns(
     in_place = turns.works_in_place(ws.device)
     stay = in_place and _codes_in_memory(ws)
     for _ in range(3):  # what pages share depends little on their number
-        ws.turns = Turns(chosen, 1, in_place, stay)
-        reserve(ws)
-        room = _room(ws)
-        if room <= 0:
-            break  # smaller pages would not help
-        if given is None and not n_pages:
-            chosen = evenly(ws.n_rows, _suited_pages(ws, room))
-    ws.turns = Turns(chosen, 1, in_place, stay)
-    reserve(ws)
-    largest = ws.turns.most_rows
-    fits = int(_room(ws) // max(1, _slot_bytes(ws, largest)))
+        ws.turns = tried = Turns(chosen, 1, in_place, stay)
+        built = on_paper(ws)
+        room = _room(built)
+        if room <= 0 or given is not None or n_pages:
+            break  # smaller pages would not help, or are not wanted
+        chosen = evenly(ws.n_rows, _suited_pages(built, room))
+        if tried.bounds == chosen:
+            break
+    if tried.bounds != chosen:
+        ws.turns = tried = Turns(chosen, 1, in_place, stay)
+        built = on_paper(ws)
+    largest = tried.most_rows
+    slot = _slot_bytes(built, largest)
+    fits = int(_room(built) // max(1, slot))
     least = min(LEAST_SLOTS, len(chosen))
     slots = min(len(chosen), n_slots or fits)
     if fits < least:
-        slots_bytes, shared = least * _slot_bytes(ws, largest), ws.shared_plan().total_bytes
+        slots_bytes, shared = least * slot, built.arena.plan.total_bytes
         raise MemoryPlanError(
             f"training from pages that take turns needs {shared + slots_bytes} bytes on "
             f"{ws.device.caps.label}, {slots_bytes} of them for {least} pages of {largest} rows at "
@@ -89,30 +92,30 @@ def _codes_in_memory(ws: Workspace) -> bool:
     return isinstance(given, PagesInMemory) if given is not None else not ws.params.cache_folders
 
 
-def _room(ws: Workspace) -> float:
+def _room(built: Workspace) -> float:
     """Return the bytes that are left for slots."""
-    caps = ws.device.caps
-    there = caps.global_bytes - ws.device.allocated_bytes - ws.beside.total_bytes
-    return _SHARE * there - ws.shared_plan().total_bytes
+    caps = built.device.caps
+    there = caps.global_bytes - built.device.allocated_bytes - built.beside.total_bytes
+    return _SHARE * there - built.arena.plan.total_bytes
 
 
-def _slot_bytes(ws: Workspace, n_rows: int) -> int:
+def _slot_bytes(built: Workspace, n_rows: int) -> int:
     """Return the bytes of a slot for so many rows; 0 if all pages stay in the host's memory."""
-    assert ws.turns is not None
-    if ws.turns.codes_stay:
+    assert built.turns is not None
+    if built.turns.codes_stay:
         return 0
-    own = ws.slot_bytes(n_rows)
-    return own[CODES] if ws.turns.in_place else sum(own.values())
+    own = built.slot_bytes(n_rows)
+    return own[CODES] if built.turns.in_place else sum(own.values())
 
 
-def _suited_pages(ws: Workspace, room: float) -> int:
+def _suited_pages(built: Workspace, room: float) -> int:
     """Return the number of pages whose size suits the memory."""
-    whole = _slot_bytes(ws, ws.n_rows) or sum(ws.slot_bytes(ws.n_rows).values())
-    assert ws.turns is not None
-    slot = room / (LEAST_SLOTS if ws.turns.in_place else FEW_SLOTS)
+    whole = _slot_bytes(built, built.n_rows) or sum(built.slot_bytes(built.n_rows).values())
+    assert built.turns is not None
+    slot = room / (LEAST_SLOTS if built.turns.in_place else FEW_SLOTS)
     size = max(min(slot, PAGE_BYTES), min(slot, whole / MOST_PAGES), 1)
     fewest = -(-whole // int(size))
-    largest = max(ws.slot_bytes(ws.n_rows).values())
-    by_alloc = -(-largest // max(1, ws.device.caps.max_alloc_bytes))
-    by_numbers = -(-ws.n_trees * ws.n_rows // (2**32 - 2**16))
+    largest = max(built.slot_bytes(built.n_rows).values())
+    by_alloc = -(-largest // max(1, built.device.caps.max_alloc_bytes))
+    by_numbers = -(-built.n_trees * built.n_rows // (2**32 - 2**16))
     return max(1, fewest, by_alloc, by_numbers)

@@ -4,7 +4,7 @@
     drawn rows     |b e f k|                      the levels of the tree
     pages in turn  |a b c d|e f g h|i j k l|      margins: one pass over the codes
 
-The workspace of the drawn rows plans what trees grow with. All its arrays but those of rows are the
+The workspace of the drawn rows has what trees grow with. All its arrays but those of rows are the
 arrays of the fit.
 """
 
@@ -12,17 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
-
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.fit.row_arrays import ShapeOf
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.pages.page import Page
-from pyopencl_gbdt.pages.stored import page_bytes
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
 #: Room beyond the rows that are expected. The classes of importance are 12 % wide, so that their
@@ -48,7 +42,7 @@ class DrawnRows(Workspace):
         own = cls(ws.device, ws.params, ws.policy, ws.layout, (), n_rows, *weights)
         for name in ("given", "first_round", "monotone", "interactions", "feature_weights"):
             setattr(own, name, getattr(ws, name))
-        own.gathers = True
+        own.gathers, own.arena = True, ws.arena
         own.share = replace(ws.share, all_rows=ws.all_rows, codes=None)
         return own
 
@@ -57,21 +51,9 @@ class DrawnRows(Workspace):
         """The page of all drawn rows."""
         return [(0, self.n_rows)]
 
-    def row_arrays(self) -> dict[str, tuple[ShapeOf, np.dtype[Any]]]:
-        """Return the arrays of the drawn rows: what trees grow with."""
-        return {
-            name: (shape_of, np.dtype(self.reserved[name][1]))
-            for name, shape_of in self.row_shapes.items()
-        }
-
-    def plan_with_codes(self) -> MemoryPlan:
-        """Return what the fit plans for them; an array that it plans itself is the fit's."""
-        plan = self.plan()
-        if not self.page_list:
-            coalesced = self.device.caps.coalesces_reads
-            nbytes = page_bytes(self.layout, self.n_rows, coalesced=coalesced)
-            plan.add("codes of drawn rows", nbytes, np.uint8)
-        return plan
+    def own_arrays(self) -> None:
+        """Ask for the tables of bins; the fit has margins and labels."""
+        self._tables()
 
 
 def follow(drawn: Workspace, ws: Workspace) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pyopencl_gbdt.device.memory import MemoryPlan
-
 
 class PolicySizes(Protocol):
     """How many nodes of one tree split in each step; known before the tree is grown.
@@ -58,6 +56,3 @@ class PolicySizes(Protocol):
 
     def slots(self, most_leaves: int) -> int:
         """Return the most histograms that are kept at a time."""
-
-    def plan(self, plan: MemoryPlan, n_trees: int, most_leaves: int) -> None:
-        """Plan the policy's own arrays; ``open_gain`` and ``picked`` at least."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.arena import Arena, Contents
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team_sums import Window
 from pyopencl_gbdt.device.transfers import clear_launch
 from pyopencl_gbdt.dtypes import VALUE, code_dtype
-from pyopencl_gbdt.fit.page import FitPage, RowPart, in_slot
+from pyopencl_gbdt.fit.page import FitPage, RowPart, in_slot, name_of
 from pyopencl_gbdt.fit.pagewise import CODES, PageWise
 from pyopencl_gbdt.fit.variants import FitVariants
 from pyopencl_gbdt.fit.visits import Behind, Enlist, RunPass, Visits
@@ -36,92 +38,132 @@ LISTS = ("even_rows", "odd_rows")
 ShapeOf = Callable[[int], int | tuple[int, ...]]
 
 
-def _vector(n_rows: int) -> int:
-    return n_rows
+def _for_each(count: int, n_rows: int) -> tuple[int, ...]:
+    """Return the shape of so many numbers of every row."""
+    return (n_rows,) if count == 1 else (count, n_rows)
+
+
+#: Returns the first values of an array of rows.
+Values = Callable[[], npt.ArrayLike]
 
 
 @dataclass
 class RowArrays(FitVariants):
-    """What a fit's steps reserve, and how they reach the rows.
+    """The arrays of a fit's steps, and how they reach the rows.
 
     Attributes
     ----------
-    arrays : dict of str to DeviceArray
-        As planned; see ``Workspace.plan``.
+    arena : Arena
+        All arrays that the fit's steps have asked for.
     has_high : bool
         Whether there is room for quanta of more than 32 bits.
-    reserved : dict of str to (shape, dtype)
-        What the steps have reserved, see ``reserve``.
-    reserved_for_pages : dict of str to (shape, dtype)
-        What the steps have reserved for every page, see ``reserve_for_pages``.
-    row_shapes : dict of str to callable
-        Of the reserved arrays that have elements for every row: the shape for so many rows.
+    row_arrays : dict of str to (callable, dtype)
+        The arrays that have elements for every row: the shape for so many rows, and the dtype.
+    first_values : dict of str to callable
+        What arrays of rows will hold at first.
+    codes_to_come : bool
+        On paper: whether pages that take turns have no slots for their codes yet.
     visits : Visits or None
         What moves pages that take turns.
     """
 
-    arrays: dict[str, DeviceArray] = field(default_factory=dict)
+    arena: Arena = field(init=False)
     has_high: bool = False
-    reserved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    reserved_for_pages: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    row_shapes: dict[str, ShapeOf] = field(default_factory=dict)
+    row_arrays: dict[str, tuple[ShapeOf, np.dtype[Any]]] = field(default_factory=dict)
+    first_values: dict[str, Values] = field(default_factory=dict)
+    codes_to_come: bool = False
     visits: Visits | None = None
 
-    def reserve(self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> None:
-        """Plan an array of a step; call again if the number of trees at a time changes."""
-        self.reserved[name] = (shape, dtype)
+    def __post_init__(self) -> None:
+        self.arena = Arena(self.device)
 
-    def reserve_rows(self, name: str, shape_of: ShapeOf, dtype: npt.DTypeLike) -> None:
-        """Plan an array of rows; where pages take turns, every slot has one for its page's rows.
+    @property
+    def arrays(self) -> dict[str, DeviceArray]:
+        """The arrays by name."""
+        return self.arena.arrays
+
+    def array(
+        self,
+        name: str,
+        shape: int | tuple[int, ...],
+        dtype: npt.DTypeLike,
+        contents: Contents = None,
+    ) -> DeviceArray:
+        """Return an array that all pages share; see ``Arena.array``."""
+        return self.arena.array(name, shape, dtype, contents)
+
+    def array_of_rows(
+        self, name: str, shape_of: ShapeOf, dtype: npt.DTypeLike, values: Values | None = None
+    ) -> None:
+        """Ask for an array of rows; where pages take turns, every slot has one for its page's rows.
 
         Parameters
         ----------
         name : str
         shape_of : callable
-            Returns the shape for so many rows.
+            Returns the shape for so many rows; it does not hold the workspace.
         dtype : numpy dtype
+        values : callable or None
+            Returns what the array of all rows holds at first.
         """
-        self.reserve(name, shape_of(self.n_rows), dtype)
-        self.row_shapes[name] = shape_of
+        self.row_arrays[name] = shape_of, np.dtype(dtype)
+        if self.turns is None:
+            self.array(name, shape_of(self.n_rows), dtype)
+        if values is not None and self.device.holds_memory:
+            self.first_values[name] = values
+            if self.arena.has_memory:
+                self.fill_rows()
 
-    def reserve_for_pages(
-        self, name: str, shape: int | tuple[int, ...], dtype: npt.DTypeLike
+    def array_of_pages(
+        self,
+        name: str,
+        shape: int | tuple[int, ...],
+        dtype: npt.DTypeLike,
+        contents: Contents = None,
     ) -> None:
-        """Plan an array that every page has for itself, see ``FitPage``."""
-        self.reserved_for_pages[name] = (shape, dtype)
+        """Ask for an array that every page has for itself, see ``FitPage``."""
+        for index in range(len(self.page_rows)):
+            self.array(name_of(name, index), shape, dtype, contents)
 
-    def row_arrays(self) -> dict[str, tuple[ShapeOf, np.dtype[Any]]]:
-        """Return the arrays of rows: their shape for so many rows, and their dtype."""
-        rows: dict[str, tuple[ShapeOf, np.dtype[Any]]] = {"margins": (self.margin_shape, VALUE)}
+    def own_arrays(self) -> None:
+        """Ask for what belongs to no step: what is known of every row, and tables of bins."""
+        numbers = {"margins": self.n_outputs, "labels": self.n_targets}
         if self.keeps_margins:
-            rows["before"] = self.margin_shape, VALUE
-        rows["labels"] = self._label_shape, VALUE
+            numbers["before"] = self.n_outputs
         if self.weighted:
-            rows["weights"] = _vector, VALUE
-        if self.given:
-            rows |= dict.fromkeys(("given_g", "given_h"), (self._output_shape, VALUE))
-        for name, shape_of in self.row_shapes.items():
-            rows[name] = shape_of, np.dtype(self.reserved[name][1])
-        return rows
+            numbers["weights"] = 1
+        for name, count in numbers.items():
+            self.array_of_rows(name, partial(_for_each, count), VALUE)
+        outputs = self.n_outputs
+        for name in ("given_g", "given_h") if self.given else ():
+            self.array_of_rows(name, lambda n: (outputs, n), VALUE)
+        self._tables()
 
-    def _label_shape(self, n_rows: int) -> tuple[int, ...]:
-        return (n_rows,) if self.n_targets == 1 else (self.n_targets, n_rows)
+    def _tables(self) -> None:
+        """Ask for tables of bins, and for what kernels are bound to in place of rows' arrays."""
+        layout = self.layout
+        if not self.weighted:
+            self.array("weights", 1, VALUE)
+        if not self.given:
+            for name in ("given_g", "given_h"):
+                self.array(name, (1, 1), VALUE)
+        rate = [self.leaf_rate(self.params.learning_rate)]
+        self.array("leaf_rate", 1, np.float32, rate)
+        for name in ("feature_offset", "feature_bins", "fullest"):
+            table = getattr(layout, name)
+            self.array(name, table.size, np.uint32, table)
+        self.array("thresholds", layout.n_codes, VALUE, layout.thresholds)
 
-    def _output_shape(self, n_rows: int) -> tuple[int, ...]:
-        return self.n_outputs, n_rows
+    def code_bytes_of(self, n_rows: int) -> int:
+        """Return the bytes of the codes of so many rows, in a page that takes turns."""
+        return page_bytes(self.layout, n_rows, coalesced=self.device.caps.coalesces_reads)
 
     def slot_bytes(self, n_rows: int) -> dict[str, int]:
         """Return the bytes of each array of a slot for so many rows, ``CODES`` among them."""
-        coalesced = self.device.caps.coalesces_reads
-        sizes = {CODES: page_bytes(self.layout, n_rows, coalesced=coalesced)}
-        for name, (shape_of, dtype) in self.row_arrays().items():
+        sizes = {CODES: self.code_bytes_of(n_rows)}
+        for name, (shape_of, dtype) in self.row_arrays.items():
             sizes[name] = int(np.prod(shape_of(n_rows), dtype=np.int64)) * dtype.itemsize
         return sizes
-
-    def forget_reserved(self) -> None:
-        """Forget what the steps have reserved; other steps reserve other arrays."""
-        for known in (self.reserved, self.reserved_for_pages, self.row_shapes):
-            known.clear()
 
     def __getitem__(self, name: str) -> DeviceArray:
         return self.arrays[name]
@@ -140,7 +182,7 @@ class RowArrays(FitVariants):
         """The rows whose arrays lie on the device as one: all rows, or each page's."""
         if self.turns is None:
             return [RowPart(0, self.n_rows, self.row_groups, self.arrays)]
-        names, n_slots = self.row_arrays().keys(), self.turns.n_row_slots
+        names, n_slots = self.row_arrays.keys(), self.turns.n_row_slots
         return [
             RowPart(first, n_rows, self.row_groups, self.arrays, i % n_slots, names)
             for i, (first, n_rows) in enumerate(self.turns.bounds)
@@ -193,7 +235,7 @@ class RowArrays(FitVariants):
             array.set(np.broadcast_to(np.asarray(values, array.dtype), array.shape))
             return
         assert self.turns is not None
-        shape_of, dtype = self.row_arrays()[name]
+        shape_of, dtype = self.row_arrays[name]
         whole = np.broadcast_to(np.asarray(values, dtype), shape_of(self.n_rows))
         bounds = self.turns.bounds
         self.visits.write(name, lambda i: whole[..., bounds[i][0] : sum(bounds[i])])
@@ -203,10 +245,16 @@ class RowArrays(FitVariants):
         if self.visits is None:
             return self[name].get()
         assert self.turns is not None
-        shape_of, dtype = self.row_arrays()[name]
+        shape_of, dtype = self.row_arrays[name]
         found = self.visits.read(name)
         parts = zip(found, self.turns.bounds, strict=True)
         return np.concatenate([x.view(dtype).reshape(shape_of(n)) for x, (_, n) in parts], axis=-1)
+
+    def fill_rows(self) -> None:
+        """Give the arrays of rows their first values, those that have some."""
+        values, self.first_values = self.first_values, {}
+        for name, of in values.items():
+            self.set_rows(name, of())
 
     # -- lists of rows -----------------------------------------------------------------------
     @property
@@ -242,7 +290,7 @@ class RowArrays(FitVariants):
         """Make room for the codes of some pages at a time; their arrays come with ``allocate``."""
         assert self.turns is not None
         layout = self.layout
-        sizes = [self.slot_bytes(n_rows)[CODES] for _, n_rows in self.turns.bounds]
+        sizes = [self.code_bytes_of(n_rows) for _, n_rows in self.turns.bounds]
         if self.turns.in_place and can_map(stored):
             stored = MappedPages(stored, sizes)
         if self.turns.in_place and isinstance(stored, PagesInMemory):
@@ -263,13 +311,26 @@ class RowArrays(FitVariants):
             self.visits = visits(self.device, stored)
         self.visits.use([{CODES: codes.codes} for codes in slots])
 
+    def ask_for_slots(self) -> None:
+        """Ask for the arrays of rows of every slot, where pages take turns; and for new codes."""
+        turns = self.turns
+        if turns is None:
+            return
+        rows = {} if turns.in_place else self.row_arrays
+        for name, (shape_of, dtype) in rows.items():
+            for slot in range(turns.n_slots):
+                self.array(in_slot(name, slot), shape_of(turns.most_rows), dtype)
+        if self.codes_to_come and not turns.codes_stay:
+            for slot in range(turns.n_slots):
+                self.array(in_slot(CODES, slot), self.code_bytes_of(turns.most_rows), np.uint8)
+
     def fill_slots(self) -> None:
         """Give the arrays of rows to what moves the pages, once they are allocated."""
         assert self.visits is not None
         assert self.turns is not None
-        names, bounds = self.row_arrays().keys(), self.turns.bounds
+        names, bounds = self.row_arrays.keys(), self.turns.bounds
         if isinstance(self.visits, VisitsInPlace):
-            for name, (shape_of, dtype) in self.row_arrays().items():
+            for name, (shape_of, dtype) in self.row_arrays.items():
                 for index, (_, n_rows) in enumerate(bounds):
                     array = self.visits.rows_of(index, name, shape_of(n_rows), dtype)
                     self.arrays[in_slot(name, index)] = array

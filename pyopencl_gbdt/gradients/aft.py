@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,12 +14,6 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives.aft import Aft
 
 F32 = npt.NDArray[np.float32]
-
-
-def reserve(ws: Workspace) -> None:
-    """Plan the memory of the bounds."""
-    for name in ("aft_lower", "aft_upper"):
-        ws.reserve_rows(name, lambda n: n, np.float32)
 
 
 class AftGradients:
@@ -32,18 +28,14 @@ class AftGradients:
     """
 
     def __init__(self, ws: Workspace, objective: Aft, lower: F32, upper: F32) -> None:
-        self.ws, self._bounds = ws, {"aft_lower": lower, "aft_upper": upper}
+        self.ws = ws
         self._program = ws.device.build(
             "aft",
             wg_size=ws.wg_size(ws.variant("gradients")),
             gradient_between=objective.kernel_between,
         )
-        reserve(ws)
-
-    def begin(self) -> None:
-        """Upload the bounds."""
-        for name, values in self._bounds.items():
-            self.ws.set_rows(name, values)
+        for name, bounds in (("aft_lower", lower), ("aft_upper", upper)):
+            ws.array_of_rows(name, lambda n: n, np.float32, partial(np.asarray, bounds))
 
     def before_round(self, number: int) -> None:
         """Do nothing: the host has no work in a round."""

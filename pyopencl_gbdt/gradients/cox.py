@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives.cox import PLANES, in_time, top_bits
 from pyopencl_gbdt.primitives.reduce import Reduce
@@ -13,15 +13,6 @@ from pyopencl_gbdt.primitives.scan import Scan
 
 F32 = npt.NDArray[np.float32]
 _PLANES = [f"cox_{name}{j}" for name, (planes, _) in PLANES.items() for j in range(planes)]
-
-
-def reserve(ws: Workspace) -> None:
-    """Plan the memory of the rows' order, and of sums in this order."""
-    for name in ("cox_order", "cox_starts"):
-        ws.reserve(name, ws.n_rows, np.uint32)
-    for name in ("cox_quanta", "cox_sums", *_PLANES):
-        ws.reserve(name, ws.n_rows, np.int64)
-    ws.reserve("cox_largest", 1, np.float32)
 
 
 class CoxGradients:
@@ -40,12 +31,16 @@ class CoxGradients:
         self._program = device.build("cox", wg_size=ws.wg_size(ws.variant("gradients")))
         self._largest = Reduce(device, n, np.float32, op="max")
         self._scan = Scan(device, n, np.int64, inclusive=True)
-        reserve(ws)
+        for name in ("cox_quanta", "cox_sums", *_PLANES):
+            ws.array(name, n, np.int64)
+        ws.array("cox_largest", 1, np.float32)
+        ws.array("cox_starts", n, np.uint32)
+        ws.array("cox_order", n, np.uint32, self._sort)
 
-    def begin(self) -> None:
+    def _sort(self, order: DeviceArray) -> None:
         """Sort the rows by time on the host, and upload their order."""
-        order, starts = in_time(self._label)
-        self.ws["cox_order"].set(order)
+        found, starts = in_time(self._label)
+        order.set(found)
         self.ws["cox_starts"].set(starts)
 
     def before_round(self, number: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -21,9 +22,6 @@ class FunctionGradients:
 
     def __init__(self, ws: Workspace, objective: FunctionObjective, data: Dataset) -> None:
         self.ws, self._objective, self._data = ws, objective, data
-
-    def begin(self) -> None:
-        """Do nothing: no state is kept between rounds."""
 
     def before_round(self, number: int) -> None:
         """Copy the margins to the host, call the function, and copy the gradients to the device."""
@@ -47,11 +45,7 @@ class CheckedGradients:
         self._program = ws.device.build(
             "custom", wg_size=ws.wg_size(ws.variant("gradients")), statements=code
         )
-        ws.reserve("custom_bad", 2, np.uint32)
-
-    def begin(self) -> None:
-        """Clear the record of wrong gradients."""
-        self.ws["custom_bad"].set([0, 0])
+        ws.array("custom_bad", 2, np.uint32, zeros)
 
     def before_round(self, number: int) -> None:
         """Enqueue the kernels that compute and check a round's gradients."""

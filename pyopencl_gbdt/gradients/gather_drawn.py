@@ -10,25 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.dtypes import QUANTA
+from pyopencl_gbdt.dtypes import QUANTA, ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
-
-
-def reserve(drawn: Workspace) -> None:
-    """Plan the quanta of the drawn rows."""
-    drawn.reserve_rows("quanta", lambda n: (n, 2), QUANTA)
-
-
-def begin(drawn: Workspace) -> None:
-    """Make all codes and row ids valid, whatever the first tree leaves out."""
-    codes = drawn.codes
-    assert isinstance(codes, PackedCodes)
-    drawn.device.clear(codes.codes)
-    drawn.device.clear(drawn["even_rows"])
 
 
 class GatherDrawn:
@@ -48,6 +36,10 @@ class GatherDrawn:
             "gradients",
             lambda variant: ws.device.build("gather_drawn", wg_size=ws.wg_size(variant)),
         )
+        drawn.array_of_rows("quanta", lambda n: (n, 2), QUANTA)
+        # codes and row ids are valid, whatever the first tree leaves out
+        drawn.device.clear(_packed(drawn).codes)
+        drawn.array("even_rows", drawn.n_rows, ROW, zeros)
 
     def launches(self) -> list[Action]:
         """Return the actions that gather the rows of a tree; its quanta were computed before."""
@@ -59,12 +51,19 @@ class GatherDrawn:
         drawn, part, source = self.drawn, page.part, page.codes
         (into,) = drawn.pages
         assert isinstance(source, PackedCodes)
-        assert isinstance(into.codes, PackedCodes)
-        strides = source.block_strides(), into.codes.block_strides()
+        to_codes = _packed(drawn)
+        strides = source.block_strides(), to_codes.block_strides()
         return self.program.bind(
             "gather_drawn", part.groups, n_rows=page.n_rows, n_blocks=source.order.n_blocks,
             **strides[0], **{f"to_{name}": stride for name, stride in strides[1].items()},
             capacity=np.uint32(drawn.n_rows), codes=source.codes.words(),
-            to_codes=into.codes.codes.words(), to_quanta=drawn["quanta"], rows=drawn["even_rows"],
+            to_codes=to_codes.codes.words(), to_quanta=drawn["quanta"], rows=drawn["even_rows"],
             drawn=into["drawn"], **part.arguments("factors", "quanta", "needs_high"),
         )  # fmt: skip
+
+
+def _packed(drawn: Workspace) -> PackedCodes:
+    """Return the codes of the drawn rows."""
+    codes = drawn.codes
+    assert isinstance(codes, PackedCodes)
+    return codes

@@ -32,9 +32,6 @@ class GatheredGradients:
         self.ws, self._objective = ws, objective
         self._label = np.concatenate(ws.team.exchange(label))
 
-    def begin(self) -> None:
-        """Do nothing: no state is kept between rounds."""
-
     def before_round(self, number: int) -> None:
         """Collect margins, compute gradients, and copy the member's own ones to the device."""
         ws = self.ws

@@ -5,32 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
 from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
-
-
-def reserve(ws: Workspace) -> None:
-    """Plan the quanta of all trees, their scales, and the sums of the roots."""
-    trees = ws.n_trees
-    ws.reserve("exponents", (trees, 512), np.uint32)
-    ws.reserve("scale", trees, SCALE)
-    ws.reserve_rows("quanta", lambda n: (trees * n, 2), QUANTA)
-    if ws.has_high:
-        ws.reserve_rows("high", lambda n: (trees * n, 2), QUANTA)
-    else:
-        ws.reserve("high", (1, 2), QUANTA)
-    ws.reserve("needs_high", 1, np.uint32)
-    ws.reserve("sums", (trees * ws.row_groups, 2), SUM)
-
-
-def begin(ws: Workspace) -> None:
-    """Set what the first tree expects; every tree leaves it so."""
-    ws.device.clear(ws["exponents"])
-    ws["needs_high"].set([0])
 
 
 class Gradients:
@@ -48,6 +29,16 @@ class Gradients:
                 sampled=ws.params.samples_rows,
             ),
         )
+        trees = ws.n_trees
+        ws.array("exponents", (trees, 512), np.uint32, zeros)  # every tree leaves them so
+        ws.array("scale", trees, SCALE)
+        ws.array_of_rows("quanta", lambda n: (trees * n, 2), QUANTA)
+        if ws.has_high:
+            ws.array_of_rows("high", lambda n: (trees * n, 2), QUANTA)
+        else:
+            ws.array("high", (1, 2), QUANTA)
+        ws.array("needs_high", 1, np.uint32, zeros)
+        ws.array("sums", (trees * ws.row_groups, 2), SUM)
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that compute ``quanta``, ``scale`` and ``sums`` for a batch of trees.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyopencl_gbdt.device import Program
+from pyopencl_gbdt.device import DeviceArray, Program
 from pyopencl_gbdt.device.launch_size import Parts
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.objectives.query_tables import joined, query_facts, query_tables
+from pyopencl_gbdt.objectives.query_tables import QueryTables, joined, query_facts, query_tables
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
@@ -20,31 +21,6 @@ if TYPE_CHECKING:
 _BY_LABEL = ("by_label", "bucket_begin", "bucket_end")
 #: What a row reads of another row of its query, about.
 _PAIR_BYTES = 16
-
-
-def reserve(ws: Workspace, loss: LambdaRank, n_queries: int, longest: int) -> None:
-    """Plan the memory of query tables, ranks and sums of pairs.
-
-    ``longest`` is the number of rows of the longest query.
-    """
-    n, of_map = ws.n_rows, loss.name == "rank:map"
-    positions = (2, loss.n_positions(longest))
-    ws.reserve("query_offsets", n_queries + 1, np.uint32)
-    ws.reserve("query", n, np.uint32)
-    ws.reserve("query_gain", n, np.float32)
-    ws.reserve("query_discount", longest, np.float32)
-    for name in _BY_LABEL if loss.is_mean else ():
-        ws.reserve(name, n, np.uint32)
-    for name in ("ranks", "rank_order"):
-        ws.reserve(name, n, np.uint32)
-    for name in ("relevant", "precision"):
-        ws.reserve(name, n if of_map else 1, np.float32)
-    ws.reserve("partners", (loss.n_pairs, n) if loss.is_mean else 1, np.uint32)
-    ws.reserve("lambda_sizes", n, np.float32)
-    ws.reserve("position_losses", (2, n if loss.lambdarank_unbiased else 1), np.float32)
-    ws.reserve("position_sums", positions, np.int64)
-    ws.reserve("position_inverse", positions, np.float32)
-    ws.reserve("rank_round", 1, np.uint32)
 
 
 class LambdaGradients:
@@ -59,11 +35,11 @@ class LambdaGradients:
     """
 
     def __init__(self, ws: Workspace, loss: LambdaRank, data: Dataset) -> None:
-        facts = joined(ws.team.exchange(query_facts(data)))
-        self.ws, self.loss, self.tables = ws, loss, query_tables(loss, data, facts)
-        tables = self.tables
-        self.n_queries = tables.offsets.size - 1
-        self.n_positions = loss.n_positions(facts.longest)
+        own = query_facts(data)
+        self.ws, self.loss, self._data = ws, loss, data
+        self._facts = joined(ws.team.exchange(own))
+        self.n_queries = own.n_queries
+        self.n_positions = loss.n_positions(self._facts.longest)
         self.metric = loss.name.removeprefix("rank:")
         self.program = ws.build(
             "gradients",
@@ -81,27 +57,49 @@ class LambdaGradients:
             self.drawing = self._build("draw_partners")
         if loss.lambdarank_unbiased:
             self.bias = self._build("position_bias")
-        self._fixed = {
-            "query_offsets": tables.offsets,
-            "query": tables.query,
-            "query_gain": tables.gain,
-            "query_discount": tables.discount,  # of the ranks that a member's queries have
+        self._next = -1
+        self._ask_for_tables(own.longest)
+        self._ask_for_sums()
+
+    @cached_property
+    def tables(self) -> QueryTables:
+        """What stays constant of queries; computed when it is needed first."""
+        return query_tables(self.loss, self._data, self._facts)
+
+    def _ask_for_tables(self, longest: int) -> None:
+        """Ask for the tables of queries, of which the longest one has so many rows."""
+        n = self.ws.n_rows
+        tables = {
+            "offsets": ("query_offsets", self.n_queries + 1, np.uint32),
+            "query": ("query", n, np.uint32),
+            "gain": ("query_gain", n, np.float32),
+            "discount": ("query_discount", longest, np.float32),
+            **{name: (name, n, np.uint32) for name in _BY_LABEL if self.loss.is_mean},
         }
-        if loss.is_mean:
-            self._fixed |= {name: getattr(tables, name) for name in _BY_LABEL}
-        reserve(ws, loss, self.n_queries, facts.longest)
+        for table, planned in tables.items():
+            self.ws.array(*planned, partial(self._upload, table))
+
+    def _upload(self, table: str, array: DeviceArray) -> None:
+        array.set(getattr(self.tables, table))
+
+    def _ask_for_sums(self) -> None:
+        """Ask for ranks, sums of pairs, and the bias of positions."""
+        ws, loss, n, positions = self.ws, self.loss, self.ws.n_rows, (2, self.n_positions)
+        for name in ("ranks", "rank_order"):
+            ws.array(name, n, np.uint32)
+        for name in ("relevant", "precision"):
+            ws.array(name, n if self.metric == "map" else 1, np.float32)
+        ws.array("partners", (loss.n_pairs, n) if loss.is_mean else 1, np.uint32)
+        ws.array("lambda_sizes", n, np.float32)
+        ws.array("position_losses", (2, n if loss.lambdarank_unbiased else 1), np.float32)
+        ws.array("position_sums", positions, np.int64)
+        ws.array("position_inverse", positions, np.float32, np.ones(positions))
+        ws.array("rank_round", 1, np.uint32)
 
     def _build(self, template: str) -> Program:
         ws = self.ws
         build = ws.device.build
         return ws.build("gradients", lambda variant: build(template, wg_size=ws.wg_size(variant)))
-
-    def begin(self) -> None:
-        """Upload the tables, and reset the bias of positions."""
-        for name, values in self._fixed.items():
-            self.ws[name].set(values)
-        self.ws["position_inverse"].set(np.ones((2, self.n_positions), np.float32))
-        self._next = -1
 
     def before_round(self, number: int) -> None:
         """Upload the first round's number; the device counts the next rounds itself."""

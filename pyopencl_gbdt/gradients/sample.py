@@ -16,14 +16,6 @@ from pyopencl_gbdt.objectives import Objective
 CLASSES = 2048
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the memory of row sampling."""
-    uniform = ws.params.sampling_method == "uniform"
-    trees = ws.n_trees
-    ws.reserve_rows("factors", lambda n: (trees, n), VALUE)
-    ws.reserve("classes", (ws.n_trees, 1 if uniform else CLASSES), np.uint32)
-
-
 class Sample:
     """Computes ``factors``, shape (n_trees, n_rows), and the roots' row lists, if they have any.
 
@@ -44,6 +36,9 @@ class Sample:
                 listed=ws.lists_drawn,
             ),
         )
+        trees, classes = ws.n_trees, 1 if self.method == "uniform" else CLASSES
+        ws.array_of_rows("factors", lambda n: (trees, n), VALUE)
+        ws.array("classes", (trees, classes), np.uint32)
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that draw the rows for a batch of trees."""

@@ -22,9 +22,6 @@ class Softmax:
             ),
         )
 
-    def begin(self) -> None:
-        """Do nothing: there is no state."""
-
     def before_round(self, number: int) -> None:
         """Do nothing: the host has no work in a round."""
 

@@ -28,12 +28,8 @@ from pyopencl_gbdt.objectives.softmax import SoftProb
 class GradientSource(Protocol):
     """Kernels that compute ``given_g`` and ``given_h`` for such a loss.
 
-    The constructor builds the kernels and plans the arrays (``Workspace.reserve``). It runs before
-    the arrays are allocated.
+    The constructor builds the kernels and asks for the arrays and what these hold at first.
     """
-
-    def begin(self) -> None:
-        """Set the arrays for the first round; called again if a fit starts over."""
 
     def before_round(self, number: int) -> None:
         """Do the host's work of a round, before the round's launches are enqueued."""
@@ -65,19 +61,6 @@ def source_of(objective: Objective, ws: Workspace, data: Dataset) -> GradientSou
     raise NotImplementedError(f"{objective.name} has its gradients from its own statements")
 
 
-@singledispatch
-def reserve(objective: Objective, ws: Workspace, n_queries: int, longest: int) -> None:
-    """Plan the memory of ``source_of`` from sizes alone, without data.
-
-    Parameters
-    ----------
-    objective : Objective
-    ws : Workspace
-    n_queries, longest : int
-        Number of queries, and the number of rows of the longest one.
-    """
-
-
 @source_of.register
 def _(objective: SoftProb, ws: Workspace, data: Dataset) -> GradientSource:
     return softmax.Softmax(ws)
@@ -90,29 +73,14 @@ def _(objective: Cox, ws: Workspace, data: Dataset) -> GradientSource:
     return cox.CoxGradients(ws, data.label)
 
 
-@reserve.register
-def _(objective: Cox, ws: Workspace, n_queries: int, longest: int) -> None:
-    cox.reserve(ws)
-
-
 @source_of.register
 def _(objective: Aft, ws: Workspace, data: Dataset) -> GradientSource:
     return aft.AftGradients(ws, objective, *log_bounds(*data.bounds))
 
 
-@reserve.register
-def _(objective: Aft, ws: Workspace, n_queries: int, longest: int) -> None:
-    aft.reserve(ws)
-
-
 @source_of.register
 def _(objective: LambdaRank, ws: Workspace, data: Dataset) -> GradientSource:
     return lambda_gradients.LambdaGradients(ws, objective, data)
-
-
-@reserve.register
-def _(objective: LambdaRank, ws: Workspace, n_queries: int, longest: int) -> None:
-    lambda_gradients.reserve(ws, objective, n_queries, longest)
 
 
 @source_of.register

@@ -23,6 +23,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from pyopencl_gbdt.device import Variant
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -48,6 +49,11 @@ class Bins(ABC):
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
+        self._ask()
+
+    @abstractmethod
+    def _ask(self) -> None:
+        """Ask for the ends of bins."""
 
     def build(self, variant: Variant) -> None:
         """Build the kernels for pieces of the size that a variant of the search has."""
@@ -59,10 +65,6 @@ class Bins(ABC):
             max_bin=ws.params.max_bin,
             by_node=self.name == "node",
         )
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Set what never changes in a fit, once its arrays are allocated."""
 
     @abstractmethod
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
@@ -99,10 +101,13 @@ class BinsOfTree(Bins):
 
     name = "tree"
 
-    def begin(self) -> None:
-        ws = self.ws
-        ws["first_cut"].set(first_cuts(ws.layout, ws.params.max_bin))
-        ws.device.clear(ws["cuts"])  # those of a feature whose rows are all left out stay unset
+    def _ask(self) -> None:
+        ws, trees = self.ws, self.ws.n_trees
+        first = first_cuts(ws.layout, ws.params.max_bin)
+        ws.array("first_cut", first.size, np.uint32, first)
+        # cuts of a feature whose rows are all left out stay unset
+        ws.array("cuts", (trees, max(1, int(first[-1]))), np.uint32, zeros)
+        ws.array("bin_ends", (trees, ws.layout.n_codes), np.uint32)
 
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         if step > 0:
@@ -130,8 +135,9 @@ class BinsOfNodes(Bins):
 
     name = "node"
 
-    def begin(self) -> None:
-        """Do nothing: every step sets all that it reads."""
+    def _ask(self) -> None:
+        assert self.ws.columns is not None
+        self.ws.array("ends_bin", self.ws.n_trees * self.ws.columns.n_entries, np.uint8)
 
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         parts, ends = self.ws.entry_parts, self.arguments()
@@ -146,20 +152,6 @@ class BinsOfNodes(Bins):
 
     def arguments(self) -> dict[str, object]:
         return {"ends_bin": self.ws["ends_bin"]}
-
-
-def reserve(ws: Workspace) -> None:
-    """Plan the ends of bins: of every value in each tree, or of every entry of a step's nodes."""
-    if ws.params.search != "approx":
-        return
-    if ws.params.proposal == "local":
-        assert ws.columns is not None
-        ws.reserve("ends_bin", ws.n_trees * ws.columns.n_entries, np.uint8)
-        return
-    first = first_cuts(ws.layout, ws.params.max_bin)
-    ws.reserve("first_cut", first.size, np.uint32)
-    ws.reserve("cuts", (ws.n_trees, max(1, int(first[-1]))), np.uint32)
-    ws.reserve("bin_ends", (ws.n_trees, ws.layout.n_codes), np.uint32)
 
 
 def bins_of(ws: Workspace) -> Bins | None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
+
+
+def open_leaves(ws: Workspace) -> None:
+    """Ask for the list of open leaves of every tree, and the best split of every node."""
+    ws.array_of_pages("kept", ws.max_nodes, CANDIDATE)
+    ws.array_of_pages("open", (ws.n_trees, ws.most_leaves), np.uint32)
+    ws.array_of_pages("picked", ws.n_trees * ws.policy.picks, np.uint32)
 
 
 class Pick:
@@ -28,6 +38,9 @@ class Pick:
                 rank=rank,
             ),
         )
+        open_leaves(ws)
+        ws.array_of_pages("open_gain", ws.n_trees * ws.most_leaves, np.float32)
+        ws.array_of_pages("open_at", ws.n_trees, np.uint32)
 
     def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that pick a leaf of every tree and split it."""

@@ -11,26 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.best_first import open_leaves
 
 #: Trees with more leaves split one leaf a step: histograms of half as many leaves again, and one
 #: work-group that compares all leaves with each other, would cost too much.
 MOST_SEVERAL = 512
-
-
-def plan_several(plan: MemoryPlan, n_trees: int, made: int) -> None:
-    """Plan what is known of nodes: ``made`` is the most leaves of a tree that are made."""
-    for name in ("known_gain", "known_rank"):
-        plan.add(name, n_trees * (2 * made - 1), np.float32)
-    plan.add("made", n_trees * (2 * made - 1), np.uint32)
-    plan.add("waiting", n_trees * made, np.uint32)
-    plan.add("reach", n_trees * made, np.float32)
-    plan.add("progress", (n_trees, 2), np.uint32)
-    plan.add("growing", n_trees, np.uint32)
 
 
 class PickSeveral:
@@ -49,6 +38,15 @@ class PickSeveral:
                 most_open=MOST_SEVERAL,
             ),
         )
+        open_leaves(ws)
+        trees, made = ws.n_trees, ws.policy.made(ws.most_leaves)
+        for name in ("known_gain", "known_rank"):
+            ws.array_of_pages(name, ws.max_nodes, np.float32)
+        ws.array_of_pages("made", ws.max_nodes, np.uint32)
+        ws.array_of_pages("waiting", trees * made, np.uint32)
+        ws.array_of_pages("reach", trees * made, np.float32)
+        ws.array_of_pages("progress", (trees, 2), np.uint32)
+        ws.array_of_pages("growing", trees, np.uint32)
 
     def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that pick leaves of every tree and split them."""

@@ -12,12 +12,6 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_split import order_arguments
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan a set for every pair of children, and those that wait for the host."""
-    ws.reserve("sets", (ws.most_sets, ws.set_words), np.uint32)
-    ws.reserve("forest_sets", (ws.forest_block, ws.most_sets, ws.set_words), np.uint32)
-
-
 def words_of(
     sets: npt.NDArray[np.uint32], batch: npt.NDArray[np.int64], left: npt.NDArray[np.uint32],
     n_levels: npt.NDArray[np.uint32],
@@ -55,6 +49,8 @@ class CategorySets:
                 picked=ws.policy.picks,
             ),
         )
+        ws.array("sets", (ws.most_sets, ws.set_words), np.uint32)
+        ws.array("forest_sets", (ws.forest_block, ws.most_sets, ws.set_words), np.uint32)
 
     def write(self, step: int, batch: Batch) -> list[Launch]:
         """Return the launches that write the sets of a step's splits; nodes learn their kind."""

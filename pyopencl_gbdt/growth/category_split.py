@@ -32,22 +32,6 @@ def _entries(ws: Workspace) -> tuple[np.ndarray[Any, Any], int]:
     return np.column_stack(facts).astype(np.uint32), int(levels.sum())
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the kinds of features, and the levels in order, twice for sorting."""
-    entries, n_order = _entries(ws)
-    ws.reserve("feature_kinds", ws.layout.n_features, np.uint32)
-    ws.reserve("set_features", entries.shape, np.uint32)
-    for name in ("level_order", "spare_order"):
-        ws.reserve(name, (ws.search_capacity, max(n_order, 1)), np.uint64)
-    ws.reserve("order_facts", (ws.search_capacity, len(entries), 6), np.int64)
-
-
-def begin(ws: Workspace) -> None:
-    """Set what never changes."""
-    ws["feature_kinds"].set(kinds_of(ws))
-    ws["set_features"].set(_entries(ws)[0])
-
-
 def order_arguments(ws: Workspace) -> dict[str, Any]:
     """Return the kernels' arguments that say how levels are put in order."""
     p, all_rows = ws.params, ws.all_rows
@@ -75,6 +59,12 @@ class CategorySplit:
                 masked=ws.masks_columns,
             ),
         )
+        entries, n_order = _entries(ws)
+        ws.array("feature_kinds", ws.layout.n_features, np.uint32, kinds_of(ws))
+        ws.array("set_features", entries.shape, np.uint32, entries)
+        for name in ("level_order", "spare_order"):
+            ws.array(name, (ws.search_capacity, max(n_order, 1)), np.uint64)
+        ws.array("order_facts", (ws.search_capacity, len(entries), 6), np.int64)
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level."""

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch, Variant
+from pyopencl_gbdt.device import DeviceArray, Launch, Variant
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action, Program
 from pyopencl_gbdt.dtypes import CANDIDATE, ROW, SUM
 from pyopencl_gbdt.fit.shape import Batch
@@ -51,25 +52,6 @@ def most_borders(ws: Workspace) -> int:
     return ws.n_rows + (_VECTOR - 1) * nodes
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the nodes of rows, and what every work-group knows of a column and a tree."""
-    groups, nodes, borders = n_groups(ws), most_nodes(ws), most_borders(ws)
-    ws.reserve("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
-    ws.reserve("pool", (1, 1, 2), SUM)  # bound, never read
-    ws.reserve("column_begin", ws.layout.n_features + 1, np.uint32)
-    ws.reserve("closed_columns", (ws.n_trees, ws.layout.n_features), np.uint8)
-    ws.reserve("column_found", (groups + ws.n_trees, nodes), CANDIDATE)
-    ws.reserve("node_sums", (groups, nodes, 4), SUM)
-    ws.reserve("node_spots", (groups, 5 * nodes), np.uint32)
-    ws.reserve("border_sums", (groups, 2, borders), SUM)
-    ws.reserve("border_places", (groups, borders), np.uint32)
-    ws.reserve("node_rough", ws.most_level_nodes, np.uint32)
-    ws.reserve("chosen", ws.search_capacity, CANDIDATE)
-    if ws.params.samples_rows:
-        ws.reserve("even_rows", 1, ROW)  # bound, not written: rows are not listed
-    split.reserve_constraints(ws)
-
-
 class ColumnSearch:
     """Finds splits between any two neighbouring values of a column, without moving entries."""
 
@@ -77,6 +59,26 @@ class ColumnSearch:
         self.ws = ws
         self.columns = FeatureMask(ws) if ws.masks_columns else None
         self.program = ws.build("column_search", self._build)
+        self._ask_for_walks()
+        ws.array("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
+        ws.array("pool", (1, 1, 2), SUM)  # bound, never read
+        ws.array("chosen", ws.search_capacity, CANDIDATE)
+        if ws.params.samples_rows:
+            ws.array("even_rows", 1, ROW)  # bound, not written: rows are not listed
+        split.constraints(ws)
+
+    def _ask_for_walks(self) -> None:
+        """Ask for what every work-group knows of a column and a tree; steps leave zeros there."""
+        ws, n_features = self.ws, self.ws.layout.n_features
+        groups, nodes, borders = n_groups(ws), most_nodes(ws), most_borders(ws)
+        ws.array("column_begin", n_features + 1, np.uint32, self._begin_columns)
+        ws.array("closed_columns", (ws.n_trees, n_features), np.uint8)
+        ws.array("column_found", (groups + ws.n_trees, nodes), CANDIDATE)
+        ws.array("node_sums", (groups, nodes, 4), SUM, zeros)
+        ws.array("node_spots", (groups, 5 * nodes), np.uint32, zeros)
+        ws.array("border_sums", (groups, 2, borders), SUM)
+        ws.array("border_places", (groups, borders), np.uint32)
+        ws.array("node_rough", ws.most_level_nodes, np.uint32, zeros)
 
     def _build(self, variant: Variant) -> Program:
         ws = self.ws
@@ -88,18 +90,13 @@ class ColumnSearch:
             clipped=ws.params.max_delta_step > 0,
         )
 
-    def begin(self) -> None:
-        """Find where columns begin, and clear what every walk and every step leaves cleared."""
-        ws = self.ws
-        if self.columns is not None:
-            self.columns.begin()
-        for name in ("node_spots", "node_sums", "node_rough"):
-            ws.device.clear(ws[name])
-        page = ws.pages[0].columns
+    def _begin_columns(self, column_begin: DeviceArray) -> None:
+        """Find where columns begin."""
+        ws, page = self.ws, self.ws.pages[0].columns
         self.program.launch(
             "begin_columns", n_groups(ws), n_entries=page.n_entries,
             n_features=ws.layout.n_features, all_places=page.places,
-            **ws.arguments("feature_offset", "column_begin"),
+            feature_offset=ws["feature_offset"], column_begin=column_begin,
         )  # fmt: skip
 
     def candidates(self, step: int) -> Candidates:

@@ -13,16 +13,6 @@ from pyopencl_gbdt.growth.exact import TURNS, entry_arguments
 from pyopencl_gbdt.growth.interleaved import Interleaved
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the node of every row in every tree, and tasks."""
-    ws.reserve("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
-    ws.reserve("move_begin", ws.most_level_nodes + 1, np.uint32)
-    ws.reserve("row_sides", (ws.n_trees, row_words(ws)), np.uint32)
-    ws.reserve("piece_lefts", ws.most_entry_tasks, np.uint32)
-    words = ws.variant("columns").params["chunk"] // 32
-    ws.reserve("entry_sides", (ws.most_entry_tasks, words), np.uint32)
-
-
 def row_words(ws: Workspace) -> int:
     """Return the words that have a bit for every row."""
     return -(-ws.n_rows // 32)
@@ -60,7 +50,13 @@ class PartitionByColumns:
                 picked=picked,
             ),
         )
-        self.groups = min(ws.most_entry_tasks, 16 * ws.device.caps.compute_units)
+        tasks, chunk = ws.most_entry_tasks, ws.variant("columns").params["chunk"]
+        self.groups = min(tasks, 16 * ws.device.caps.compute_units)
+        ws.array("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
+        ws.array("move_begin", ws.most_level_nodes + 1, np.uint32)
+        ws.array("row_sides", (ws.n_trees, row_words(ws)), np.uint32)
+        ws.array("piece_lefts", tasks, np.uint32)
+        ws.array("entry_sides", (tasks, chunk // 32), np.uint32)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return the launch that gives the roots all entries."""

@@ -10,7 +10,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth import approx, interleaved, split
+from pyopencl_gbdt.growth import approx, split
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.interleaved import Interleaved
 
@@ -18,33 +18,6 @@ from pyopencl_gbdt.growth.interleaved import Interleaved
 TURNS = (
     "even_rows", "even_places", "even_quanta", "odd_rows", "odd_places", "odd_quanta",
 )  # fmt: skip
-
-
-def reserve(ws: Workspace) -> None:
-    """Plan the lists of entries, the nodes' parts of them, and what pieces of them leave."""
-    assert ws.columns is not None
-    every, lists = ws.n_trees * ws.columns.n_entries, ws.entry_lists
-    for side in ("even", "odd"):
-        n_moved = every if side in lists else 1
-        for name in ("rows", "places"):  # roots have the data's own list
-            ws.reserve(f"{side}_{name}", n_moved, ROW)
-        n_quanta = every if ws.quanta_of_roots == f"{side}_quanta" else n_moved
-        ws.reserve(f"{side}_quanta", (n_quanta, 2), QUANTA)
-    ws.reserve("pool", (1, 1, 2), SUM)  # bound, never read
-    ws.reserve("entry_begin", ws.max_nodes, np.uint32)
-    ws.reserve("entry_end", ws.max_nodes, np.uint32)
-    tasks = max(ws.most_entry_tasks, ws.most_stretch_pieces)
-    ws.reserve("piece_begin", ws.most_level_nodes + 1, np.uint32)
-    ws.reserve("piece_sums", (tasks, 4), SUM)
-    ws.reserve("piece_ends", (tasks, 2), np.uint32)
-    ws.reserve("piece_carries", (tasks, 4), SUM)
-    ws.reserve("piece_found", tasks, CANDIDATE)
-    ws.reserve("piece_rough", tasks, np.float32)
-    ws.reserve("node_rough", ws.most_level_nodes, np.uint32)
-    ws.reserve("chosen", ws.search_capacity, CANDIDATE)
-    split.reserve_constraints(ws)
-    for part in (approx, interleaved):
-        part.reserve(ws)
 
 
 def entry_arguments(ws: Workspace, task_begin: str) -> dict[str, object]:
@@ -74,6 +47,37 @@ class ExactSearch:
         self.interleaved = (
             Interleaved(ws, self._build_interleaved) if ws.interleaved_levels else None
         )
+        self._ask_for_entries()
+        self._ask_for_pieces()
+        ws.array("pool", (1, 1, 2), SUM)  # bound, never read
+        ws.array("chosen", ws.search_capacity, CANDIDATE)
+        split.constraints(ws)
+
+    def _ask_for_entries(self) -> None:
+        """Ask for the lists of entries, and the nodes' parts of them."""
+        ws = self.ws
+        assert ws.columns is not None
+        every, lists = ws.n_trees * ws.columns.n_entries, ws.entry_lists
+        for side in ("even", "odd"):
+            n_moved = every if side in lists else 1
+            for name in ("rows", "places"):  # roots have the data's own list
+                ws.array(f"{side}_{name}", n_moved, ROW)
+            n_quanta = every if ws.quanta_of_roots == f"{side}_quanta" else n_moved
+            ws.array(f"{side}_quanta", (n_quanta, 2), QUANTA)
+        ws.array("entry_begin", ws.max_nodes, np.uint32)
+        ws.array("entry_end", ws.max_nodes, np.uint32)
+
+    def _ask_for_pieces(self) -> None:
+        """Ask for what pieces of the lists leave."""
+        ws, nodes = self.ws, self.ws.most_level_nodes
+        tasks = max(ws.most_entry_tasks, ws.most_stretch_pieces)
+        ws.array("piece_begin", nodes + 1, np.uint32)
+        ws.array("piece_sums", (tasks, 4), SUM)
+        ws.array("piece_ends", (tasks, 2), np.uint32)
+        ws.array("piece_carries", (tasks, 4), SUM)
+        ws.array("piece_found", tasks, CANDIDATE)
+        ws.array("piece_rough", tasks, np.float32)
+        ws.array("node_rough", nodes, np.uint32)
 
     def _build(self, variant: Variant) -> Program:
         if self.bins is not None:
@@ -108,13 +112,6 @@ class ExactSearch:
             missing=ws.columns.missing or self.bins is not None,
             picked=ws.policy.picks_leaves,
         )
-
-    def begin(self) -> None:
-        """Set which features may follow each other, and weights of features."""
-        if self.columns is not None:
-            self.columns.begin()
-        if self.bins is not None:
-            self.bins.begin()
 
     def candidates(self, step: int) -> Candidates:
         """Return that a node's best split is left."""

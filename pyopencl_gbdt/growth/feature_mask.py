@@ -14,24 +14,6 @@ _STAGES = ("tree", "level", "node")
 _GROUPS = 256
 
 
-def _words(ws: Workspace) -> int:
-    """Return the words that hold a bit for every feature."""
-    return -(-ws.layout.n_features // 32)
-
-
-def _groups(ws: Workspace) -> int:
-    return min(_GROUPS, ws.search_capacity)
-
-
-def reserve(ws: Workspace) -> None:
-    """Plan the masks of features, and what it takes to draw them."""
-    n = ws.layout.n_features
-    ws.reserve("allowed", (ws.search_capacity, _words(ws)), np.uint32)
-    ws.reserve("column_keys", (_groups(ws), n), np.uint32)
-    ws.reserve("feature_weights", n if ws.feature_weights is not None else 1, np.float32)
-    ws.reserve("column_groups", (max(1, len(ws.interactions)), _words(ws)), np.uint32)
-
-
 class FeatureMask:
     """Fills ``allowed``, a bit a feature and node; for fits that do not let nodes have them all."""
 
@@ -54,18 +36,17 @@ class FeatureMask:
                 few=n <= (64 if ws.wg_size(variant) == 1 else 256),
             ),
         )
-        self.n_words, self.groups = _words(ws), _groups(ws)
-
-    def begin(self) -> None:
-        """Set what never changes."""
-        ws = self.ws
-        if ws.feature_weights is not None:
-            ws["feature_weights"].set(ws.feature_weights)
-        bits = np.zeros((max(1, len(ws.interactions)), 32 * self.n_words), np.uint8)
+        self.groups = min(_GROUPS, ws.search_capacity)
+        n_words, n_groups = -(-n // 32), max(1, len(ws.interactions))  # a bit for every feature
+        weights = ws.feature_weights
+        ws.array("allowed", (ws.search_capacity, n_words), np.uint32)
+        ws.array("column_keys", (self.groups, n), np.uint32)
+        ws.array("feature_weights", 1 if weights is None else n, np.float32, weights)
+        bits = np.zeros((n_groups, 32 * n_words), np.uint8)
         for row, group in zip(bits, ws.interactions, strict=False):
             row[list(group)] = 1
         words = np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)
-        ws["column_groups"].set(words)
+        ws.array("column_groups", (n_groups, n_words), np.uint32, words)
 
     def level(self, depth: int, batch: Batch) -> Launch:
         """Return the launch for the nodes of a level."""

@@ -11,27 +11,6 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the finished trees: as rows walk them, and as they wait for the host."""
-    nodes = ws.max_nodes
-    ws.reserve("walk", nodes, WALK)
-    ws.reserve("steps", nodes, STEP)
-    ws.reserve("roots", ws.n_trees, np.uint32)
-    ws.reserve("forest_nodes", (ws.forest_block, len(KEPT), nodes), np.uint32)
-    ws.reserve("forest_levels", (ws.forest_block, ws.n_levels + 1), LEVEL)
-    ws.reserve_for_pages("leaf_task_begin", nodes + 1, np.uint32)
-    ws.reserve_for_pages("leaf_header", 4, np.uint32)
-
-
-def begin(ws: Workspace) -> None:
-    """Set what the first tree expects."""
-    done = ws.first_round * len(ws.batches)
-    for page in ws.pages:
-        page["leaf_header"].set([0, 0, ws.forest_block - 1, done])  # it will wait at 0
-        ws.device.clear(page["drawn"])  # every tree leaves it so
-    ws["roots"].set(np.arange(ws.n_trees, dtype=np.uint32))
-
-
 class Finalize:
     """Finishes trees; built behind the kernels of leaves, for whose chunks it makes tasks."""
 
@@ -46,6 +25,15 @@ class Finalize:
                 tables=ws.policy.fills_levels,
             ),
         )
+        nodes, block = ws.max_nodes, ws.forest_block
+        ws.array("walk", nodes, WALK)
+        ws.array("steps", nodes, STEP)
+        ws.array("roots", ws.n_trees, np.uint32, np.arange(ws.n_trees))
+        ws.array("forest_nodes", (block, len(KEPT), nodes), np.uint32)
+        ws.array("forest_levels", (block, ws.n_levels + 1), LEVEL)
+        ws.array_of_pages("leaf_task_begin", nodes + 1, np.uint32)
+        done = ws.first_round * len(ws.batches)  # it will wait at 0
+        ws.array_of_pages("leaf_header", 4, np.uint32, [0, 0, block - 1, done])
 
     def set_rate(self, learning_rate: float) -> None:
         """Enqueue another learning rate for the rounds to come; nothing waits."""

@@ -21,9 +21,6 @@ STEPS_AT_ONCE = 4
 class TreeGrower(Protocol):
     """What grows the nodes of a batch's trees."""
 
-    def begin(self) -> None:
-        """Set what never changes in a fit, once its arrays are allocated."""
-
     def tree(self, batch: Batch) -> list[Action]:
         """Return the actions of all steps of some trees, bound to the workspace's arrays."""
 
@@ -48,10 +45,6 @@ class Grower:
         self.ws, self.search, self.partition = ws, search, partition
         self.level = Level(ws)
         self.chosen = policy.build(ws, self.level)
-
-    def begin(self) -> None:
-        """Set what the search never changes."""
-        self.search.begin()
 
     def finish_sets(self) -> list[Action]:
         """Return what finishes the splits by sets of codes, if there are any."""

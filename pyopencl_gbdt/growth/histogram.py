@@ -20,15 +20,6 @@ from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import TiledHistogramKernel
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the histograms that are kept, and partial ones."""
-    n_codes = ws.layout.n_codes
-    ws.reserve("pool", (ws.slots, n_codes, 2), SUM)
-    partials = not ws.variant("histogram").int64_atomics
-    groups = ws.histogram_groups if partials else 1
-    ws.reserve("partial", (groups, 2, n_codes if partials else 1, 2), SUM)
-
-
 @dataclass(frozen=True)
 class NewSlots:
     """Returns the pool's slots that a level's nodes built from rows have.
@@ -61,17 +52,23 @@ class Histogram:
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
+        self.kernel = self._built()
+        n_codes, partials = ws.layout.n_codes, not ws.variant("histogram").int64_atomics
+        groups, cells = (ws.histogram_groups, n_codes) if partials else (1, 1)
+        ws.array("pool", (ws.slots, n_codes, 2), SUM)
+        ws.array("partial", (groups, 2, cells, 2), SUM)
+
+    def _built(self) -> HistogramKernel | TiledHistogramKernel:
+        ws = self.ws
         named = ws.params.histogram != "auto"
         variant = ws.variant("histogram") if named else partial(ws.variant, "histogram")
         size, adds = ws.params.work_group_size, ws.adds_histograms
-        self.kernel: HistogramKernel | TiledHistogramKernel
         if isinstance(ws.codes, TiledCodes):
-            self.kernel = TiledHistogramKernel(
+            return TiledHistogramKernel(
                 ws.device, ws.codes, ws.layout.feature_offset, variant, wg_size=size, adds=adds
             )
-            return
         skips = ws.params.samples_rows and not ws.lists_drawn
-        self.kernel = HistogramKernel(
+        return HistogramKernel(
             ws.device, ws.codes, ws.layout, variant,
             wg_size=size, skips_unsampled=skips, adds=adds,
         )  # fmt: skip

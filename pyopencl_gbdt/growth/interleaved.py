@@ -26,16 +26,6 @@ from pyopencl_gbdt.fit.workspace import Workspace
 MOST_NODES = 128
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the lists of stretches, if there are levels whose entries stay in the data's order."""
-    if not ws.interleaved_levels:
-        return
-    assert ws.columns is not None
-    ws.reserve("entry_ranks", ws.n_trees * ws.columns.n_entries, np.uint16)
-    for name in ("spans", "first_places", "piece_at"):
-        ws.reserve(name, ws.most_stretch_pieces, np.uint32)
-
-
 class Interleaved:
     """Finds the entries of a level's nodes where they lie in the data's order.
 
@@ -54,6 +44,10 @@ class Interleaved:
     def __init__(self, ws: Workspace, search: Callable[[Variant], Program]) -> None:
         self.ws, self._search = ws, search
         self.program = ws.build("interleaved", self._build)
+        assert ws.columns is not None
+        ws.array("entry_ranks", ws.n_trees * ws.columns.n_entries, np.uint16)
+        for name in ("spans", "first_places", "piece_at"):
+            ws.array(name, ws.most_stretch_pieces, np.uint32)
 
     def _build(self, variant: Variant) -> Program:
         self.search = self._search(variant)

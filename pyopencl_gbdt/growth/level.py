@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import LEVEL, NODE
 from pyopencl_gbdt.fit.page import FitPage
@@ -15,20 +15,22 @@ from pyopencl_gbdt.fit.visits import RunPass
 from pyopencl_gbdt.fit.workspace import Workspace
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the nodes and levels, tasks, counts of children, and what the policy keeps of them."""
-    ws.reserve_for_pages("hist_task_begin", ws.most_level_nodes + 2, np.uint32)
+def tree_arrays(ws: Workspace) -> None:
+    """Ask for the nodes and levels of the trees that grow, tasks, and counts of children."""
     most_picked = ws.n_trees * ws.policy.picks  # a level of small trees has fewer nodes
-    ws.reserve_for_pages("row_task_begin", max(ws.most_level_nodes, most_picked) + 1, np.uint32)
-    ws.reserve("child_rows", 2 * ws.search_capacity, np.uint32)
-    ws.reserve_for_pages("drawn", ws.n_trees, np.uint32)
-    ws.reserve_for_pages("levels", ws.n_levels + 1, LEVEL)
-    ws.reserve_for_pages("nodes", ws.max_nodes, NODE)
-    ws.reserve_for_pages("splits_left", ws.n_trees, np.uint32)
-    own = MemoryPlan()
-    ws.policy.plan(own, ws.n_trees, ws.most_leaves)
-    for name, (shape, dtype) in own.arrays.items():
-        ws.reserve_for_pages(name, shape, dtype)
+    row_tasks = max(ws.most_level_nodes, most_picked) + 1
+    ws.array_of_pages("hist_task_begin", ws.most_level_nodes + 2, np.uint32)
+    ws.array_of_pages("row_task_begin", row_tasks, np.uint32)
+    ws.array("child_rows", 2 * ws.search_capacity, np.uint32)
+    ws.array_of_pages("drawn", ws.n_trees, np.uint32, zeros)  # every tree leaves them so
+    ws.array_of_pages("levels", ws.n_levels + 1, LEVEL)
+    ws.array_of_pages("nodes", ws.max_nodes, NODE)
+    ws.array_of_pages("splits_left", ws.n_trees, np.uint32)
+    if ws.policy.picks_leaves:
+        return
+    last = ws.level_capacity(ws.n_levels)
+    ws.array_of_pages("open_gain", last if ws.policy.limits_leaves else 1, np.float32)
+    ws.array_of_pages("picked", 1, np.uint32)  # bound, never read
 
 
 class Level:
@@ -52,6 +54,7 @@ class Level:
                 tables=ws.policy.fills_levels,
             ),
         )
+        tree_arrays(ws)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return the actions that make the roots of some trees, in every page.

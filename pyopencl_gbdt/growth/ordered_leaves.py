@@ -13,6 +13,7 @@ prefix has `FIRST_PREFIX` rows, which take their gradients from the model that l
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW, SCALE, VALUE
 from pyopencl_gbdt.fit.page import FitPage
@@ -36,26 +38,6 @@ F32 = npt.NDArray[np.float32]
 _STATE = "ordered margins"
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan what ordered boosting takes."""
-    n_orders = ws.params.n_orders
-    entries, models = n_entries(ws.n_rows, n_orders), n_models(ws.n_rows, n_orders)
-    outputs, nodes = ws.n_outputs, ws.max_nodes
-    ws.reserve("ordered_rows", entries, ROW)
-    ws.reserve("ordered_table", (models, 3), np.uint32)
-    ws.reserve("ordered_entry_of", (n_orders, ws.n_rows), np.uint32)
-    ws.reserve("ordered_margins", (outputs, entries), VALUE)
-    ws.reserve("ordered_labels", entries if ws.n_targets == 1 else (ws.n_targets, entries), VALUE)
-    for name in ("ordered_g", "ordered_h"):
-        ws.reserve(name, (outputs, entries) if ws.given else 1, VALUE)
-    ws.reserve("seen_margins", ws.margin_shape(ws.n_rows), VALUE)
-    ws.reserve("ordered_leaf", (ws.n_trees, ws.n_rows), np.uint32)
-    ws.reserve("ordered_exponents", (ws.n_trees, 512), np.uint32)
-    ws.reserve("ordered_scale", ws.n_trees, SCALE)
-    ws.reserve("ordered_sums", (models, nodes, 4), np.uint32)
-    ws.reserve("ordered_values", (models, nodes), VALUE)
-
-
 def state_sizes(params: Parameters, n_rows: int, n_outputs: int) -> dict[str, int]:
     """Return how many numbers each array of ``OrderedLeaves.state`` has."""
     if params.boosting_type != "ordered":
@@ -69,7 +51,6 @@ class OrderedLeaves:
     Parameters
     ----------
     ws : Workspace
-        Its memory is not planned yet.
     objective : Objective
     data : Dataset
     """
@@ -77,8 +58,8 @@ class OrderedLeaves:
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws, self._label = ws, data.label
         p = ws.params
-        self.models = PrefixModels.drawn(ws.n_rows, p.n_orders, p.random_state, in_time=p.has_time)
-        reserve(ws)
+        self.n_entries = n_entries(ws.n_rows, p.n_orders)
+        self._n_models = n_models(ws.n_rows, p.n_orders)
         self.program = ws.build(
             "ordered_leaves",
             lambda variant: ws.device.build(
@@ -95,23 +76,48 @@ class OrderedLeaves:
             ),
         )
 
-    @property
-    def _n_models(self) -> int:
-        return int(self.models.table.shape[0])
+        self._ask_for_models()
+        self._ask_for_entries()
+        ws.array("ordered_rows", self.n_entries, ROW, self._take_orders)  # and what belongs to them
+
+    @cached_property
+    def models(self) -> PrefixModels:
+        """The rows that every model learns from; drawn when they are needed first."""
+        ws, p = self.ws, self.ws.params
+        return PrefixModels.drawn(ws.n_rows, p.n_orders, p.random_state, in_time=p.has_time)
+
+    def _ask_for_models(self) -> None:
+        """Ask for tables of the models, and for sums and values of their leaves."""
+        ws, models, nodes = self.ws, self._n_models, self.ws.max_nodes
+        orders = ws.params.n_orders, ws.n_rows
+        ws.array("ordered_table", (models, 3), np.uint32)
+        ws.array("ordered_entry_of", orders, np.uint32)
+        ws.array("ordered_exponents", (ws.n_trees, 512), np.uint32, zeros)
+        ws.array("ordered_scale", ws.n_trees, SCALE)
+        ws.array("ordered_sums", (models, nodes, 4), np.uint32, zeros)  # every tree leaves them so
+        ws.array("ordered_values", (models, nodes), VALUE)
+
+    def _ask_for_entries(self) -> None:
+        """Ask for what is known of every row in every model."""
+        ws, outputs, n = self.ws, self.ws.n_outputs, self.n_entries
+        ws.array("ordered_margins", (outputs, n), VALUE)
+        ws.array("ordered_labels", n if ws.n_targets == 1 else (ws.n_targets, n), VALUE)
+        for name in ("ordered_g", "ordered_h"):
+            ws.array(name, (outputs, n) if ws.given else 1, VALUE)
+        ws.array("seen_margins", ws.margin_shape(ws.n_rows), VALUE)
+        ws.array("ordered_leaf", (ws.n_trees, ws.n_rows), np.uint32)
+
+    def _take_orders(self, rows: DeviceArray) -> None:
+        """Upload the orders of the rows, and the labels of all entries."""
+        ws, models = self.ws, self.models
+        rows.set(models.rows)
+        ws["ordered_table"].set(models.table)
+        ws["ordered_entry_of"].set(models.entry_of)
+        ws["ordered_labels"].set(np.ascontiguousarray(self._label[models.rows].T))
 
     @property
     def _groups(self) -> int:
         return self.ws.row_groups * self._n_models
-
-    def begin(self) -> None:
-        """Set what the first tree expects."""
-        ws, models = self.ws, self.models
-        for name in ("ordered_exponents", "ordered_sums"):
-            ws.device.clear(ws[name])  # every tree leaves them so
-        ws["ordered_rows"].set(models.rows)
-        ws["ordered_table"].set(models.table)
-        ws["ordered_entry_of"].set(models.entry_of)
-        ws["ordered_labels"].set(np.ascontiguousarray(self._label[models.rows].T))
 
     def start(self, margins: Any, state: Mapping[str, F32]) -> None:
         """Set the margins of all models before the first round.
@@ -141,7 +147,7 @@ class OrderedLeaves:
         source : GradientSource or None
             The kernels of a loss that has its own.
         """
-        ws, n = self.ws, self.models.rows.size
+        ws, n = self.ws, self.n_entries
         given: list[Launch] = []
         if isinstance(source, Softmax):
             names = ("ordered_margins", "ordered_labels", "ordered_g", "ordered_h")
@@ -193,7 +199,7 @@ class OrderedLeaves:
 
     def _entry_arguments(self, batch: Batch) -> dict[str, Any]:
         """Return the kernels' arguments that say where the entries of some trees lie."""
-        ws, n = self.ws, self.models.rows.size
+        ws, n = self.ws, self.n_entries
         return {
             "n_rows": ws.n_rows, "n_entries": n, "n_models": self._n_models,
             "first_tree": batch.first, "table": ws["ordered_table"], "rows": ws["ordered_rows"],

@@ -19,11 +19,11 @@ from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 _AHEAD = 48
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the two lists of row ids."""
+def row_lists(ws: Workspace) -> None:
+    """Ask for the two lists of row ids."""
     trees = ws.n_trees
     for name in LISTS:
-        ws.reserve_rows(name, lambda n: trees * n, ROW)
+        ws.array_of_rows(name, lambda n: trees * n, ROW)
 
 
 class Partition(Protocol):
@@ -64,6 +64,7 @@ class PartitionByCodes:
                 categories=ws.has_categories,
             ),
         )
+        row_lists(ws)
         sets = LevelSets if ws.policy.fills_levels else CategorySets
         self.sets = sets(ws) if ws.has_categories else None
         self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)

@@ -13,18 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import numpy as np
-
 from pyopencl_gbdt.device import Capabilities, Launch, choose
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.best_first import Pick
-from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL, PickSeveral, plan_several
+from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL, PickSeveral
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
@@ -95,12 +91,6 @@ class LevelWise:
         """Return the most nodes of a level that is searched: it takes the place of the last."""
         return self.capacity(self.n_steps(most_leaves) - 1, most_leaves)
 
-    def plan(self, plan: MemoryPlan, n_trees: int, most_leaves: int) -> None:
-        """Plan the gains of a level's nodes, if leaves are counted."""
-        last = n_trees * self.capacity(self.n_steps(most_leaves), most_leaves)
-        plan.add("open_gain", last if self.limits_leaves else 1, np.float32)
-        plan.add("picked", 1, np.uint32)  # bound, never read
-
     def build(self, ws: Workspace, grow: Level) -> Choose:
         """Return what decides for a whole level."""
         return grow
@@ -160,18 +150,6 @@ class BestFirst:
     def slots(self, most_leaves: int) -> int:
         """Return the most leaves: an open one keeps its histogram."""
         return self.made(most_leaves)
-
-    def plan(self, plan: MemoryPlan, n_trees: int, most_leaves: int) -> None:
-        """Plan the list of open leaves of every tree, and the best split of every node."""
-        made = self.made(most_leaves)
-        plan.add("kept", n_trees * (2 * made - 1), CANDIDATE)
-        plan.add("open", (n_trees, most_leaves), np.uint32)
-        plan.add("picked", n_trees * self.picks, np.uint32)
-        if self.picks == 1:
-            plan.add("open_gain", n_trees * most_leaves, np.float32)
-            plan.add("open_at", n_trees, np.uint32)
-        else:
-            plan_several(plan, n_trees, made)
 
     def build(self, ws: Workspace, grow: Level) -> Choose:
         """Return what picks leaves of every tree."""

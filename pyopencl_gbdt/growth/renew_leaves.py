@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import FitPage, RowPart
 from pyopencl_gbdt.fit.pagewise import CODES
@@ -22,41 +23,22 @@ from pyopencl_gbdt.objectives import Objective
 COUNTS = 512
 
 
-def reserve(ws: Workspace, *, weighted: bool) -> None:
-    """Plan what renewing leaves takes."""
-    trees, targets = ws.n_trees, ws.n_targets
-    if weighted:
-        ws.reserve_rows("renew_weights", lambda n: (targets, n), np.int64)
-    else:
-        ws.reserve("renew_weights", 0, np.int64)
-    ws.reserve("renew_alpha", (ws.n_outputs, 2), np.uint32)
-    for name in ("renew_leaf", "renew_key"):
-        ws.reserve_rows(name, lambda n: (trees, n), np.uint32)
-    ws.reserve("renew_counts", (ws.max_nodes, COUNTS), np.uint32)
-    ws.reserve("renew_prefix", (ws.max_nodes, 2), np.uint32)
-    ws.reserve("renew_rank", (ws.max_nodes, 2), np.int64)
-    ws.reserve("renew_fraction", ws.max_nodes, np.float32)
-
-
 class RenewLeaves:
     """Selects quantiles digit by digit, without a sort; sums are integers.
 
     Parameters
     ----------
     ws : Workspace
-        Its memory is not planned yet.
     objective : Objective
         One that ``renews``.
     data : Dataset
     """
 
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
-        self.ws, self.objective = ws, objective
-        every = [objective.leaf_shares(target, data.weight) for target in data.targets()]
-        found = [self._whole(share) for share in every if share is not None]
-        self.weights = np.stack(found) if found else None
-        weighted = self.weighted = self.weights is not None
-        reserve(ws, weighted=weighted)
+        self.ws, self.objective, self._data = ws, objective, data
+        one = np.ones(1, np.float32)
+        weights = objective.leaf_weights(one, None if data.weight is None else one)
+        weighted = self.weighted = weights is not None
         self.program = ws.build(
             "renew_leaves",
             lambda variant: ws.device.build(
@@ -67,20 +49,33 @@ class RenewLeaves:
                 categories=ws.has_categories,
             ),
         )
+        self._ask()
+
+    def _ask(self) -> None:
+        ws, nodes, trees, targets = self.ws, self.ws.max_nodes, self.ws.n_trees, self.ws.n_targets
+        if self.weighted:
+            ws.array_of_rows("renew_weights", lambda n: (targets, n), np.int64, self._weights)
+        else:
+            ws.array("renew_weights", 0, np.int64)
+        alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(ws.n_outputs)]
+        ws.array("renew_alpha", (ws.n_outputs, 2), np.uint32, alphas)
+        for name in ("renew_leaf", "renew_key"):
+            ws.array_of_rows(name, lambda n: (trees, n), np.uint32)
+        ws.array("renew_counts", (nodes, COUNTS), np.uint32, zeros)  # every tree leaves them so
+        ws.array("renew_prefix", (nodes, 2), np.uint32)
+        ws.array("renew_rank", (nodes, 2), np.int64)
+        ws.array("renew_fraction", nodes, np.float32)
+
+    def _weights(self) -> npt.NDArray[np.int64]:
+        """Return the rows' weights of every target."""
+        data, objective = self._data, self.objective
+        every = [objective.leaf_shares(target, data.weight) for target in data.targets()]
+        return np.stack([self._whole(share) for share in every if share is not None])
 
     def _whole(self, share: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Return the weights of a target as integers, of one scale in the whole team."""
         every = self.ws.team.exchange(float(share.max(initial=0.0)))
         return whole(share, self.ws.all_rows, max(every))
-
-    def begin(self) -> None:
-        """Set what the first tree expects."""
-        self.ws.device.clear(self.ws["renew_counts"])  # every tree leaves them so
-        if self.weights is not None:
-            self.ws.set_rows("renew_weights", self.weights)
-            self.weights = None  # the fit keeps them
-        outputs = range(self.ws.n_outputs)
-        self.ws["renew_alpha"].set([fraction_of(self.objective.leaf_alpha(k)) for k in outputs])
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""

@@ -17,9 +17,6 @@ from pyopencl_gbdt.growth.split import Split
 class SplitSearch(Protocol):
     """What finds splits, and leaves candidates for the policy to choose from."""
 
-    def begin(self) -> None:
-        """Set what never changes in a fit, once its arrays are allocated."""
-
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a step's new nodes."""
 
@@ -33,11 +30,6 @@ class HistogramSearch:
     def __init__(self, ws: Workspace) -> None:
         self.columns = FeatureMask(ws) if ws.masks_columns else None
         self.histogram, self.split = Histogram(ws), Split(ws)
-
-    def begin(self) -> None:
-        """Set which features may follow each other, and weights of features."""
-        if self.columns is not None:
-            self.columns.begin()
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""

@@ -33,27 +33,12 @@ def searches_few_bins(ws: Workspace, variant: Variant) -> bool:
     return ws.tiled is not None and variant.name == "sequential"
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the best split of every feature in every node that is searched."""
-    n_features, nodes = ws.layout.n_features, ws.search_capacity
-    ws.reserve("candidates", (nodes, n_features), CANDIDATE)
-    ws.reserve("chosen", nodes, CANDIDATE)
-    if searches_few_bins(ws, ws.variant("split")):
-        ws.reserve("closed_features", (ws.max_nodes, n_features), np.uint8)
-    reserve_constraints(ws)
-
-
-def reserve_constraints(ws: Workspace) -> None:
-    """Plan the constraints of features, and which of them a node may split on."""
-    ws.reserve("monotone", ws.layout.n_features if ws.monotone is not None else 1, np.uint32)
+def constraints(ws: Workspace) -> None:
+    """Ask for the constraints of features, and for which of them a node may split on."""
+    monotone = ws.monotone
+    ws.array("monotone", 1 if monotone is None else monotone.size, np.uint32, monotone)
     if not ws.masks_columns:
-        ws.reserve("allowed", 1, np.uint32)  # bound, never read
-
-
-def begin(ws: Workspace) -> None:
-    """Set the constraints, which never change."""
-    if ws.monotone is not None:
-        ws["monotone"].set(ws.monotone)
+        ws.array("allowed", 1, np.uint32)  # bound, never read
 
 
 class Split:
@@ -62,6 +47,12 @@ class Split:
     def __init__(self, ws: Workspace) -> None:
         self.ws, self.sparse, self.sequential = ws, False, False
         self.program = ws.build("split", self._build)
+        n_features, nodes = ws.layout.n_features, ws.search_capacity
+        ws.array("candidates", (nodes, n_features), CANDIDATE)
+        ws.array("chosen", nodes, CANDIDATE)
+        if self.sparse:
+            ws.array("closed_features", (ws.max_nodes, n_features), np.uint8)
+        constraints(ws)
         self.sets = CategorySplit(ws) if ws.has_categories else None
 
     @cached_property

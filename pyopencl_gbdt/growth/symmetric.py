@@ -24,16 +24,6 @@ from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the best split of every feature in every tree, and a level's nodes' own."""
-    nodes = ws.search_capacity
-    ws.reserve("candidates", (ws.n_trees, ws.layout.n_features), CANDIDATE)
-    ws.reserve("chosen", nodes, CANDIDATE)
-    ws.reserve("rough_sums", (ws.n_trees, 2, ws.layout.n_codes), np.float32)
-    ws.reserve("rough_best", (ws.n_trees, ws.layout.n_features * _parts(ws)), np.float32)
-    split.reserve_constraints(ws)
-
-
 def _parts(ws: Workspace) -> int:
     """Return how many work-groups share the borders of a feature."""
     variant = ws.variant("symmetric")
@@ -50,6 +40,12 @@ class SymmetricSearch:
         self.histogram = Histogram(ws)
         self.sets = LevelBorders(ws) if ws.has_categories else None
         self.program = ws.build("symmetric", self._build)
+        n_features, trees = ws.layout.n_features, ws.n_trees
+        ws.array("candidates", (trees, n_features), CANDIDATE)
+        ws.array("chosen", ws.search_capacity, CANDIDATE)
+        ws.array("rough_sums", (trees, 2, ws.layout.n_codes), np.float32)
+        ws.array("rough_best", (trees, n_features * _parts(ws)), np.float32)
+        split.constraints(ws)
 
     def _build(self, variant: Variant) -> Program:
         ws, shrunk, monotone = self.ws, self.ws.params.reg_alpha > 0, self.ws.monotone is not None
@@ -63,11 +59,6 @@ class SymmetricSearch:
             clipped=not (shrunk or monotone) and ws.params.max_delta_step > 0,
             categories=ws.has_categories,
         )
-
-    def begin(self) -> None:
-        """Set which features may follow each other, and weights of features."""
-        if self.columns is not None:
-            self.columns.begin()
 
     def candidates(self, step: int) -> Candidates:
         """Return that every node has the split of its level, with its own sums and gain."""

@@ -47,25 +47,6 @@ def most_borders(ws: Workspace) -> int:
     return int(np.where(categorical, borders[:, 2], ws.layout.feature_bins).max())
 
 
-def reserve(ws: Workspace) -> None:
-    """Plan the order of levels in every tree, and the sums at borders of every histogram."""
-    own, borders, n_order, n_cells = _tables(ws)
-    ws.reserve("set_features", own.shape, np.uint32)
-    ws.reserve("set_borders", borders.shape, np.uint32)
-    for name in ("level_order", "spare_order"):
-        ws.reserve(name, (ws.n_trees, max(n_order, 1)), np.uint64)
-    ws.reserve("order_facts", (ws.n_trees, len(own), 6), np.int64)
-    ws.reserve("ordered_bits", (ws.n_trees, n_order // 32 + len(own) + 1), np.uint32)
-    ws.reserve("border_flags", (ws.n_trees, n_cells), np.uint32)
-    ws.reserve("border_sums", (ws.slots, n_cells, 2), np.int64)
-
-
-def begin(ws: Workspace) -> None:
-    """Set what never changes."""
-    ws["set_features"].set(_tables(ws)[0])
-    ws["set_borders"].set(_tables(ws)[1])
-
-
 def order_sizes(ws: Workspace) -> dict[str, int]:
     """Return the numbers of entries and of words of a tree."""
     return {"n_order": ws["level_order"].shape[1], "n_words": ws["ordered_bits"].shape[1]}
@@ -86,6 +67,15 @@ class LevelBorders:
             "symmetric_sets",
             lambda variant: ws.device.build("symmetric_sets", wg_size=variant.params["wg_size"]),
         )
+        own, borders, n_order, n_cells = _tables(ws)
+        ws.array("set_features", own.shape, np.uint32, own)
+        ws.array("set_borders", borders.shape, np.uint32, borders)
+        for name in ("level_order", "spare_order"):
+            ws.array(name, (ws.n_trees, max(n_order, 1)), np.uint64)
+        ws.array("order_facts", (ws.n_trees, len(own), 6), np.int64)
+        ws.array("ordered_bits", (ws.n_trees, n_order // 32 + len(own) + 1), np.uint32)
+        ws.array("border_flags", (ws.n_trees, n_cells), np.uint32)
+        ws.array("border_sums", (ws.slots, n_cells, 2), np.int64)
 
     def arguments(self) -> dict[str, DeviceArray | int | float]:
         """Return what the search of borders asks for besides numeric features."""

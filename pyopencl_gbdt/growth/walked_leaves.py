@@ -11,17 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
-
-
-def reserve(ws: Workspace) -> None:
-    """Plan what leaf values from other codes take."""
-    ws.reserve("walked_leaf", (ws.n_trees, ws.n_rows), ROW)
-    ws.reserve("walked_sums", (ws.max_nodes, 4), np.uint32)
 
 
 class WalkedLeaves:
@@ -30,12 +25,10 @@ class WalkedLeaves:
     Parameters
     ----------
     ws : Workspace
-        Its memory is not planned yet.
     """
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        reserve(ws)
         self.program = ws.build(
             "walked_leaves",
             lambda variant: ws.device.build(
@@ -46,10 +39,8 @@ class WalkedLeaves:
                 categories=ws.has_categories,
             ),
         )
-
-    def begin(self) -> None:
-        """Set what the first tree expects."""
-        self.ws.device.clear(self.ws["walked_sums"])  # every tree leaves them so
+        ws.array("walked_leaf", (ws.n_trees, ws.n_rows), ROW)
+        ws.array("walked_sums", (ws.max_nodes, 4), np.uint32, zeros)  # every tree leaves them so
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""

@@ -10,27 +10,18 @@ from functools import partial
 import numpy as np
 
 from pyopencl_gbdt.device import Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE, SUM
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import MOST_CODES_WHOLE
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth import partition
+from pyopencl_gbdt.growth import level, partition
 
 #: Words of a phase's counters, and phases of a level; as in the template.
 _WORDS, _PHASES = 32, 2
 #: Features whose histograms a work-group builds at once; as in the template.
 _AT_ONCE = 4
-
-
-def reserve(ws: Workspace) -> None:
-    """Plan histograms, candidates, lists of rows, and the counters by which groups share work."""
-    partition.reserve(ws)
-    ws.reserve("pool", (ws.slots, ws.layout.n_codes, 2), SUM)
-    ws.reserve("candidates", (ws.search_capacity, ws.layout.n_features), CANDIDATE)
-    ws.reserve("scratch", (ws.whole_groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
-    ws.reserve("counters", (_PHASES * ws.n_levels + 1) * _WORDS, np.uint32)
-    ws.reserve("opened", 1, np.uint64)
 
 
 def _build(ws: Workspace, variant: Variant) -> Program | None:
@@ -46,6 +37,14 @@ class WholeTrees:
 
     def __init__(self, ws: Workspace, program: Program) -> None:
         self.ws, self.program = ws, program
+        level.tree_arrays(ws)
+        partition.row_lists(ws)
+        ws.array("pool", (ws.slots, ws.layout.n_codes, 2), SUM)
+        ws.array("candidates", (ws.search_capacity, ws.layout.n_features), CANDIDATE)
+        ws.array("scratch", (ws.whole_groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
+        # every launch leaves the counters at 0
+        ws.array("counters", (_PHASES * ws.n_levels + 1) * _WORDS, np.uint32, zeros)
+        ws.array("opened", 1, np.uint64, zeros)
 
     @classmethod
     def built(cls, ws: Workspace) -> WholeTrees | None:
@@ -55,11 +54,6 @@ class WholeTrees:
         choose = partial(ws.variant, "whole_trees")
         program = build_variant(ws.device, "whole_trees", choose, partial(_build, ws))[1]
         return None if program is None else cls(ws, program)
-
-    def begin(self) -> None:
-        """Set the counters to 0; every launch leaves them so."""
-        for name in ("counters", "opened"):
-            self.ws.device.clear(self.ws[name])
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the launch that grows some trees, bound to the workspace's arrays."""

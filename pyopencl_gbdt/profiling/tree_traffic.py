@@ -245,8 +245,7 @@ def _keep(ws: Workspace, tree: TreeCounts) -> int:
 
 def _renew_weights(ws: Workspace, tree: TreeCounts) -> int:
     """Bytes of the rows' weights in renewed leaves; 0 without weights."""
-    shape, _ = ws.reserved.get("renew_weights", (0, None))
-    return _rows(ws, tree) * SUM.itemsize if shape else 0
+    return _rows(ws, tree) * SUM.itemsize if "renew_weights" in ws.row_arrays else 0
 
 
 @of_tree("renew_leaves.count_first")

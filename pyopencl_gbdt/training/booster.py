@@ -22,6 +22,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.variants import REFUSED
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
 from pyopencl_gbdt.evaluation.watched import PagedMargins, Start, WatchedRows
 from pyopencl_gbdt.fit.share import Share
@@ -116,10 +117,9 @@ class Boosting:
         ws, codes = placement.place()
         self.ws, self._placement = ws, placement
         try:
-            # the chosen variants determine the memory plan
             self.steps = self._steps()
         except BaseException:
-            ws.page_list = ()  # a traceback may keep the workspace alive, but not the pages
+            ws.forget_arrays()  # a traceback may keep the workspace alive, but not the pages
             raise
         ws.allocate()
         self._orders = self._combining = None
@@ -129,7 +129,6 @@ class Boosting:
         ws.set_rows("labels", data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             ws.set_rows("weights", weight)
-        self.steps.grower.begin()
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self._state = state or {}
         self.evaluation: list[WatchedRows] = []
@@ -139,13 +138,20 @@ class Boosting:
         self.tally = None if device.profiler is None else Tally(ws)
 
     def _steps(self) -> Steps:
-        """Build the kernels for the workspace."""
-        placement = self._placement
-        return Steps(self.ws, placement.chosen, placement.objective, placement.data)
+        """Build the kernels for the workspace; again if one took another variant meanwhile.
+
+        The arrays of kernels that were built before may depend on it.
+        """
+        place, n_refused = self._placement, -1
+        while n_refused != len(REFUSED):
+            if n_refused >= 0:
+                self.ws.forget_steps()
+            n_refused = len(REFUSED)
+            steps = Steps(self.ws, place.chosen, place.objective, place.data)
+        return steps
 
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
-        self.steps.begin()
         if self._combining is not None:
             self._combining.restart()
         self.steps.start(self.base_margin, self._state)
@@ -166,6 +172,15 @@ class Boosting:
         self.trees: list[Tree] = []
         self._first_waiting = self._waiting = self._rounds = 0
         self._checked = 0  # rounds after which no high words were needed
+
+    def _begin_anew(self) -> None:
+        """Build the kernels again, which resets their arrays, and go back to the start."""
+        self.steps = self._steps()
+        if not self.ws.arena.has_memory:
+            self.ws.allocate()
+        if self.tally is not None:
+            self.tally.forget_trees()
+        self._begin()
 
     def _follow(self, rows: WatchedRows) -> None:
         self._recorded = []
@@ -336,16 +351,10 @@ class Boosting:
         if not ws["needs_high"].get()[0]:
             self._checked = self._rounds
             return False
-        done, gathered = self._rounds, ws.drawn is not None
+        done = self._rounds
         self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays
         ws.make_room_for_high_words(self._placement.turn_again)
-        if gathered:
-            self.steps = self._steps()
-        if ws.visits is not None:
-            self.steps.grower.begin()  # all arrays are new
-        if self.tally is not None:
-            self.tally.forget_trees()
-        self._begin()
+        self._begin_anew()
         pace = Pace(ws.device)
         for _ in range(done):
             self._one_round(pace)

@@ -21,11 +21,12 @@ from pyopencl_gbdt.fit.drawn_rows import (
     make_room,
     passes_of_codes,
 )
+from pyopencl_gbdt.fit.on_paper import on_paper
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of
-from pyopencl_gbdt.growth.steps import reserve_fit
+from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
@@ -43,10 +44,11 @@ from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.streamed import cut_layout, stays_resident, stored_pages
 
-#: Values that are cut without asking before; H200, 10 k x 20: a plan takes 0.4 ms of 6.4.
+#: Values whose fit is not built on paper before, which takes some 0.4 ms, ...
 _FEW_VALUES = 1_000_000
-#: Bytes of memory for each value from which on it is not asked.
-_PLENTY = 4000
+#: ... if there are so many bytes for each of them and each bin: more than the histograms of a tree
+#: with a leaf for every row take, and all else.
+_PLENTY = 48
 
 
 @dataclass
@@ -86,9 +88,11 @@ class Placement:
         self.chosen = self.policy or policy_of(self.params)
         self.limits = limits_of(self.params, self.data)
 
-    def _reserve(self, ws: Workspace) -> None:
-        """Plan the fit's steps; again if the number of trees at a time changes."""
-        reserve_fit(ws, self.objective, self.data)
+    def _on_paper(self, ws: Workspace) -> Workspace:
+        """Build the fit's steps on paper; return the workspace that knows their arrays."""
+        built = on_paper(ws)
+        Steps(built, self.chosen, self.objective, self.data)
+        return built
 
     def place(self) -> tuple[Workspace, QuantizedData | None]:
         """Return the fit's workspace with its pages, and the codes if all stay on the device.
@@ -107,11 +111,11 @@ class Placement:
         tiles = self._tiles()
         asked = given is None and (self.share.team.size == 1 or layout is not None)
         may_stream = not resident and self.params.page == "auto" and asked and tiles is None
-        if self._is_worth_asking():
+        if self._may_not_fit():
             columns = None if tiles is not None else expected_columns(self.data, self.params.search)
             least = self._workspace(even_layout(self.data.n_features), (), columns, tiles)
             if not may_stream:
-                least.check()
+                self._on_paper(least).check()
             elif not self._fits_all(least):
                 return self._in_turn(), None
         codes: QuantizedData | None = None
@@ -126,29 +130,34 @@ class Placement:
             return self._in_turn(), None
         assert codes is not None
         ws = self._workspace(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
-        if not may_stream:
-            ws.check()
-        elif not self._fits_all(ws):
+        if not may_stream and self._may_not_fit():
+            self._on_paper(ws).check()
+        elif may_stream and not self._fits_all(ws):
             del codes, ws
             self.data.forget()
             return self._in_turn(), None
         return ws, codes
 
-    def _is_worth_asking(self) -> bool:
-        """Tell whether to ask for what memory a fit takes at least, before its data are cut.
+    def _may_not_fit(self) -> bool:
+        """Tell whether a tree may be too large for the device, so that it is built on paper first.
 
-        Few values are cut in less time than a plan takes, and the plan of the fit itself follows.
+        Several trees at a time are, in any case. What does not fit is refused in the end.
         """
-        n_values, device = self.data.n_rows * self.data.n_features, self.device
-        there = device.caps.global_bytes - device.allocated_bytes
-        return self.share.team.size > 1 or n_values > min(_FEW_VALUES, there // _PLENTY)
+        data, device = self.data, self.device
+        n_values, bins = data.n_rows * data.n_features, min(self.params.max_bin, data.n_rows)
+        there = device.caps.global_bytes - device.allocated_bytes - self.beside.total_bytes
+        there = min(there, device.caps.max_alloc_bytes)
+        many = n_values > _FEW_VALUES or n_values * bins * _PLENTY > there
+        return many or self.share.team.size > 1
 
     def _fits_all(self, ws: Workspace) -> bool:
         """Tell whether a fit fits the devices of all members: either all of them stream, or none.
 
         Members that stream grow all trees of a round at a time.
         """
-        return all(self.share.team.exchange(ws.fits()))
+        if not self._may_not_fit():
+            return True
+        return all(self.share.team.exchange(ws.fits(self._on_paper)))
 
     def _tiles(self) -> TileSizes | None:
         """Return the sizes of tiled codes, if the data suit them."""
@@ -202,7 +211,7 @@ class Placement:
         ws.first_round, ws.beside = self.first_round, self.beside
         ws.n_ordered, ws.n_orders = self.orders
         ws.join(self.share)
-        ws.choose_trees(self._reserve)
+        ws.choose_trees(self._on_paper)
         return ws
 
     def _in_turn(self) -> Workspace:
@@ -226,8 +235,8 @@ class Placement:
     def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> Workspace:
         """Return a workspace for pages that take turns, with no pages yet."""
         ws = self._workspace(layout, (), None, None, Turns([(0, self.data.n_rows)], 1))
-        choose_turns(ws, self._reserve, bounds, self.n_pages, self.n_slots)
-        ws.check()
+        choose_turns(ws, self._on_paper, bounds, self.n_pages, self.n_slots)
+        self._on_paper(ws).check()
         if gathers_rows(ws):
             self._gather(ws, bounds)
         return ws
@@ -236,20 +245,18 @@ class Placement:
         """Grow trees on gathered rows, if they fit the device and fewer pages are copied then."""
         assert ws.turns is not None
         turns, copied = ws.turns, passes_of_codes(ws) * copied_share(ws.turns)
-        ws.forget_reserved()
         ws.gathers, ws.drawn = True, DrawnRows.of(ws)
         try:
-            choose_turns(ws, self._reserve, bounds, self.n_pages, self.n_slots)
-            ws.check()
+            choose_turns(ws, self._on_paper, bounds, self.n_pages, self.n_slots)
+            self._on_paper(ws).check()
             if passes_of_codes(ws) * copied_share(ws.turns) < copied:
                 return
         except MemoryPlanError:
             pass
         ws.gather_no_rows()
         ws.turns = turns
-        self._reserve(ws)
 
     def turn_again(self, ws: Workspace) -> None:
         """Choose again how many of the same pages lie on the device at a time."""
         assert ws.turns is not None
-        choose_turns(ws, self._reserve, ws.turns.bounds)
+        choose_turns(ws, self._on_paper, ws.turns.bounds)

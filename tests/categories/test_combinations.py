@@ -206,7 +206,7 @@ def test_batches_of_trees_do_not_change_which_pairs_are_scored(monkeypatch):
     data = Dataset(X, y + (X[:, 0] > 2), categorical_features=[0, 2, 3])
     params = {**PARAMS, "objective": "multi:softprob", "num_class": 3}
     whole = train(params, data, 6)
-    monkeypatch.setattr("pyopencl_gbdt.fit.workspace.Workspace._trees_fit", lambda _: False)
+    monkeypatch.setattr("pyopencl_gbdt.fit.workspace.Workspace._trees_fit", lambda *_: False)
     found = train(params, rows_of(X, data.label), 6)
     assert whole.ensemble.attributes["scored_pairs"] != "{}"
     assert to_json(found.ensemble) == to_json(whole.ensemble)
@@ -240,7 +240,7 @@ def test_a_training_that_begins_anew_finds_the_same(model):
     for _ in range(10):
         fit.step()
     fit.boosting.finished_trees()
-    fit.boosting._begin()
+    fit.boosting._begin_anew()
     for _ in range(14):
         fit.boosting.step(fit._pace)
     assert to_json(fit.model().ensemble) == to_json(model.ensemble)

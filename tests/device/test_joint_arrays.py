@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 
 import numpy as np
+import pytest
 
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.joint_arrays import joint_arrays, uploaded
-from pyopencl_gbdt.device.memory import MemoryPlan
 from tests.conftest import TEST_DEVICE
 
 PLANNED = {
@@ -73,12 +74,11 @@ def test_arrays_that_were_never_sent_leave_no_memory():
         gc.enable()
 
 
-def test_only_small_arrays_of_a_plan_are_joined():
-    opened, plan = open_device(TEST_DEVICE), MemoryPlan()
-    for name, size in (("small", 3), ("large", 100_000), ("other", 5)):
-        plan.add(name, size, np.uint8)
-    apart, joint = plan.allocate(opened), plan.allocate(opened, joins=True)
-    assert all(array.first_contents is None for array in apart.values())
-    assert [array.first_contents is None for array in joint.values()] == [False, True, False]
-    assert list(joint) == list(apart)
-    assert joint["other"].shape == (5,)
+@pytest.mark.parametrize("joins", [False, True])
+def test_only_small_arrays_of_an_arena_are_joined(joins):
+    arena = Arena(open_device(TEST_DEVICE))
+    sizes = {"small": 3, "large": 100_000, "other": 5}
+    arrays = [arena.array(name, size, np.uint8) for name, size in sizes.items()]
+    arena.allocate(joins=joins)
+    assert [array.first_contents is not None for array in arrays] == [joins, False, joins]
+    assert [array.shape for array in arrays] == [(3,), (100_000,), (5,)]

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.paper import Allocation, PaperDevice, PaperTeam
 from pyopencl_gbdt.errors import MemoryPlanError
 from tests.compare import assert_same_bits
@@ -18,12 +18,12 @@ GIB = 1024**3
 
 def test_arrays_are_listed_with_their_names_and_take_no_memory():
     device = PaperDevice(make_caps(global_bytes=4 * GIB, max_alloc_bytes=2 * GIB))
-    plan = MemoryPlan()
-    plan.add("pool", (2, GIB // 16), np.int64)
-    plan.add("few", 3, np.uint8)
+    arena = Arena(device)
     tracemalloc.start()
-    arrays = plan.allocate(device, joins=True)
-    arrays["pool"].set(np.arange(5))
+    pool = arena.array("pool", (2, GIB // 16), np.int64, lambda array: pytest.fail("filled"))
+    few = arena.array("few", 3, np.uint8)
+    arena.allocate(joins=True)
+    pool.set(np.arange(5))
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert device.allocations == [
@@ -32,7 +32,7 @@ def test_arrays_are_listed_with_their_names_and_take_no_memory():
     ]
     assert device.peak_bytes == GIB + 256 == sum(one.nbytes for one in device.allocations)
     assert taken < 1_000_000
-    assert_same_bits(arrays["few"].get(), np.zeros(3, np.uint8))
+    assert_same_bits(few.get(), np.zeros(3, np.uint8))
 
 
 def test_kernels_answer_what_the_host_reads():

@@ -27,9 +27,9 @@ def device_gradients(device, objective, margins, data, wg_size=0):
         weight_shift=0,
         given=True,
     )
+    ws.own_arrays()
     source = source_of(objective, ws, data)
     ws.allocate()
-    source.begin()
     launches = source.launches()
     found = []
     for number in range(2):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import astuple
 
 import numpy as np
 
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth import steps
 from pyopencl_gbdt.growth.policy import policy_of
+from pyopencl_gbdt.growth.steps import Steps
+from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import Layout, Page, SortedColumns
 from pyopencl_gbdt.pages.tiles import TileSizes
@@ -89,13 +93,17 @@ def make_workspace(
     weights=(None, 0, 0),
     outputs=1,
     parallel=1,
+    first=0,
     targets=1,
     monotone=None,
     begins=None,
     **params,
 ):
-    """Allocate; contents but weights, as ``normalise`` returns them, are set by the tests.
+    """Allocate what a fit has; contents but those of its steps, and weights, are set by the tests.
 
+    Weights are as ``normalise`` returns them.
+
+    The trees from the round's ``first`` one on are grown at a time.
     With ``tree_method="exact"`` the page has the entries of the codes in place of them.
     With the first feature of every tile, ``begins``, codes are tiled.
     """
@@ -122,16 +130,23 @@ def make_workspace(
         n_outputs=outputs,
         n_parallel=parallel,
         n_targets=targets,
-        n_trees=outputs * parallel,
+        n_trees=outputs * parallel - first,
         monotone=monotone,
     )
     ws.has_high = True
-    steps.reserve(ws)
+    ask_for_arrays(ws)
     ws.allocate()
-    steps.begin(ws)
     if weights[0] is not None:
         ws["weights"].set(weights[0])
     return ws
+
+
+def ask_for_arrays(ws):
+    """Let the steps of a fit ask for their arrays, without kernels."""
+    built = copy(ws)
+    built.device = PaperDevice.like(ws.device)
+    rows = Dataset(np.zeros((ws.n_rows, 1), np.float32), np.zeros(ws.n_rows, np.float32))
+    Steps(built, ws.policy, get_objective("reg:squarederror"), rows)
 
 
 def spoil(array, rng):

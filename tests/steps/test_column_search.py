@@ -64,7 +64,6 @@ def searched(device, rng, layout, counts, kind="random", *, depth=4, trees=None,
     set_level(ws, depth, nodes)
     ws["row_nodes"].set(row_nodes)
     search = ColumnSearch(ws)
-    search.begin()
     for name in ("chosen", "column_found", "border_sums", "border_places"):
         spoil(ws[name], rng)
     if depth:
@@ -167,7 +166,6 @@ def test_rows_go_where_their_place_does(device, rng):
     leaf["left"] = NO_NODE
     ws["nodes"].set(leaf, 1)
     search = ColumnSearch(ws)
-    search.begin()
     run(PartitionOfRows(ws, search).move(2, Batch(0, 2)))
     expected = row_nodes.copy()
     for tree, row in np.argwhere(row_nodes >= first):

@@ -245,8 +245,9 @@ def test_begin_with_rows_that_were_drawn(device, rng, wg):
     assert ws.lists_drawn
     spoil(ws["sums"], rng)
     drawn = [2000, 0, 1, 3000]
+    step = Level(ws)
     ws["drawn"].set(drawn)
-    run(Level(ws).begin(Batch(0, 4)))
+    run(step.begin(Batch(0, 4)))
     roots = ws["nodes"].get()[:4]
     assert roots["count"].tolist() == drawn
     assert roots["begin"].tolist() == [0, 3000, 6000, 9000]
@@ -260,6 +261,7 @@ def test_begin_with_rows_that_were_drawn(device, rng, wg):
 @pytest.mark.parametrize("trees", [1, 3])
 def test_finish(device, rng, wg, trees):
     ws = workspace(device, rng, wg, 3000, outputs=trees)
+    step = Finalize(ws)
     for n_nodes in (1, 17, 601):
         nodes = level(rng, n_nodes, trees)
         leaf = rng.random(n_nodes) < 0.5
@@ -281,7 +283,7 @@ def test_finish(device, rng, wg, trees):
         spoil(ws["exponents"], rng)
         spoil(ws["drawn"], rng)
         ws["leaf_header"].set([7, 7, n_nodes % ws.forest_block, 41])
-        run(Finalize(ws).tree(Batch(0, trees)))
+        run(step.tree(Batch(0, trees)))
         found = ws["nodes"].get()
         for node, want in zip(
             found[behind:n_nodes], expected_decisions(nodes[behind:], None, ws.params), strict=True
@@ -324,6 +326,7 @@ def test_finish(device, rng, wg, trees):
 
 def test_keep(device, rng, wg):
     ws = workspace(device, rng, wg, 3000, n_estimators=5)
+    step = Finalize(ws)
     for name in ("forest_nodes", "forest_levels", "levels"):
         spoil(ws[name], rng)
     want = {name: ws[name].get() for name in ("forest_nodes", "forest_levels")}
@@ -333,6 +336,6 @@ def test_keep(device, rng, wg):
             want["forest_nodes"][place, word, :n_nodes] = nodes[name].view(np.uint32)
         want["forest_levels"][place] = spoil(ws["levels"], rng)
         ws["leaf_header"].set([n_nodes, 0, place, 0])
-        Finalize(ws).keep()()
+        step.keep()()
         for name, content in want.items():
             assert_same_bits(ws[name].get(), content, name)

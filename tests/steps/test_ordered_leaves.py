@@ -74,17 +74,16 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
     ws, before, rows = prepare(device, rng, wg, n, (scaled, *powers), **params)
     label = rng.integers(0, 2, n).astype(np.float32)
     objective, data = get_objective(name), Dataset(np.zeros((n, 1), np.float32), label, weight)
-    step = OrderedLeaves(ws, objective, data)
-    own = {name: plan for name, plan in ws.reserved.items() if name.startswith("ordered_")}
-    for array, (size, dtype) in own.items():
-        ws.arrays[array] = device.empty(size, dtype)
-        spoil(ws[array], rng)
+    OrderedLeaves(ws, objective, data)
+    for array in ws.arrays:
+        if array.startswith("ordered_"):
+            spoil(ws[array], rng)
+    step = OrderedLeaves(ws, objective, data)  # sets what the first tree expects
     start = rng.normal(size=(1, n)).astype(np.float32)
     twin = Twin(ws.params, objective, data, scaled, powers, start)
     drawn = rng.choice(np.array([0, 1, 2.5], np.float32), n) if sampled else None
     if drawn is not None:
         ws["factors"].set(drawn)
-    step.begin()
     step.start(start, {})
     leaves = [
         SimpleNamespace(id=i, rows=rows[i], lower=before["lower"][i], upper=before["upper"][i])

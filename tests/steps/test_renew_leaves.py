@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
-from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
+from pyopencl_gbdt.growth.renew_leaves import COUNTS, RenewLeaves
 from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.numerics.quantiles import fraction_of, quantile
 from pyopencl_gbdt.numerics.weights import whole
@@ -83,12 +83,13 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
     label, weight = labels_of(labels, rng, n), weights_of(weights, rng, n)
     data = Dataset(np.zeros((n, 1), np.float32), label, weight)
     step = RenewLeaves(ws, objective, data)
-    own = {name: plan for name, plan in ws.reserved.items() if name.startswith("renew_")}
-    for name, (size, dtype) in own.items():
-        nodes = (len(before), *size[1:]) if isinstance(size, tuple) else max(size, len(before))
-        ws.arrays[name] = device.empty(nodes if "weights" not in name else size, dtype)
+    ws.arrays["renew_counts"] = device.zeros((len(before), COUNTS), np.uint32)
+    for name in ("renew_prefix", "renew_rank", "renew_fraction"):
+        array = ws[name]
+        ws.arrays[name] = device.empty((len(before), *array.shape[1:]), array.dtype)
         spoil(ws[name], rng)
-    step.begin()
+    for name in ("renew_leaf", "renew_key"):
+        spoil(ws[name], rng)
     ws["labels"].set(label)
     walk, steps = ws["walk"].get(), ws["steps"].get()
     for margins in (np.zeros(n, np.float32), rng.normal(size=n).astype(np.float32)):

@@ -65,9 +65,8 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
     codes = random_codes(rng, layout, n)
     ws = make_workspace(
         device, layout, codes, max_depth=max_depth, work_group_size=wg, outputs=outputs,
-        parallel=parallel,
+        parallel=parallel, first=first,
     )  # fmt: skip
-    ws.n_trees = ws.round_trees - first
     nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
     # children of an empty node count as nodes, so there may be more of them than planned
     for name in ("nodes", "walk", "steps", "leaf_task_begin"):

@@ -69,17 +69,13 @@ def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
         device, rng, wg, n, wide=wide, outputs=outputs, parallel=parallel
     )
     step = WalkedLeaves(ws)
-    for name in ("walked_leaf", "walked_sums"):
-        size, dtype = ws.reserved[name]
-        size = size if name == "walked_leaf" else (max(size[0], n_nodes), 4)
-        ws.arrays[name] = device.empty(size, dtype)
-        spoil(ws[name], rng)
+    spoil(ws["walked_leaf"], rng)
+    ws.arrays["walked_sums"] = device.zeros((max(ws.max_nodes, n_nodes), 4), np.uint32)
     nodes, walk, steps = (ws[name].get() for name in ("nodes", "walk", "steps"))
     codes = ws.codes.by_feature.get().T
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
     ws["margins"].set(margins.reshape(ws["margins"].shape))
     batch, rate = Batch(0, ws.n_trees), ws.leaf_rate(0.3)
-    step.begin()
     for _ in range(2):  # sums are cleared
         run([*step.launches(batch), *step.add(batch)])
     for tree in range(ws.n_trees):

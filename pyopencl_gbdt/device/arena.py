@@ -1,0 +1,111 @@
+"""The arrays of one job: its parts ask for them, and they get their memory together.
+
+    constructors    array("pool", ..)   array("nodes", ..)     names, shapes, first contents
+    allocate        all of them, if they fit the device; the small ones as one
+
+On a ``PaperDevice`` the same constructors tell what a job takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device.base import Device, DeviceArray
+from pyopencl_gbdt.device.joint_arrays import MOST_BYTES, joint_arrays
+from pyopencl_gbdt.device.memory import MemoryPlan
+
+#: What an array holds at first: values, or a function that fills it. None is anything.
+Contents = npt.NDArray[Any] | Sequence[Any] | Callable[[DeviceArray], None] | None
+
+
+def zeros(array: DeviceArray) -> None:
+    """Fill an array with zero bytes; give this function as contents."""
+    array.device.clear(array)
+
+
+class Arena:
+    """The memory of one job, on a device or on paper.
+
+    Attributes
+    ----------
+    plan : MemoryPlan
+        Every array that was asked for.
+    arrays : dict of str to DeviceArray
+        The same arrays; they have no memory before ``allocate``.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device, self.plan = device, MemoryPlan()
+        self.arrays: dict[str, DeviceArray] = {}
+        self._contents: dict[str, Contents] = {}
+        self._has_memory = False
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether ``allocate`` has run."""
+        return self._has_memory
+
+    def array(
+        self,
+        name: str,
+        shape: int | Sequence[int],
+        dtype: npt.DTypeLike,
+        contents: Contents = None,
+    ) -> DeviceArray:
+        """Return an array; everybody who asks for a name gets the same one.
+
+        Before ``allocate`` it is a promise: memory and contents come with all others'. Afterwards
+        it has both at once, and the contents also if it was there before.
+
+        Raises
+        ------
+        ValueError
+            If the name stands for an array of another shape or dtype.
+        """
+        full = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(map(int, shape))
+        wanted = full, np.dtype(dtype)
+        known = self.plan.arrays.setdefault(name, wanted)
+        if known != wanted:
+            raise ValueError(f"array {name!r} is {known}, not {wanted}")
+        if name not in self.arrays:
+            missing = DeviceArray(self.device, *wanted, None)
+            there = self.device.empty(*wanted, name) if self._has_memory else missing
+            self.arrays[name] = there
+        if contents is not None and self.device.holds_memory:
+            if self._has_memory:
+                _fill(self.arrays[name], contents)
+            else:
+                self._contents[name] = contents
+        return self.arrays[name]
+
+    def forget(self, name: str) -> None:
+        """Let a name stand for another array; the memory of the former one is freed."""
+        del self.plan.arrays[name], self.arrays[name]
+
+    def allocate(self, *, joins: bool) -> None:
+        """Give all arrays their memory, then their contents; see ``MemoryPlan.check`` before.
+
+        With ``joins``, small ones become parts of one, whose first contents go up in one copy; see
+        ``joint_arrays``. Functions fill arrays after all values are there.
+        """
+        planned = self.plan.arrays
+        small = [name for name in planned if joins and self.plan.bytes_of(name) <= MOST_BYTES]
+        joint = joint_arrays(self.device, {name: planned[name] for name in small})
+        for name, wanted in planned.items():  # a comprehension would be a closure over arrays
+            there = joint.pop(name) if name in joint else self.device.empty(*wanted, name)
+            self.arrays[name].lie_in(there)
+        self._has_memory = True
+        contents, self._contents = self._contents, {}
+        for name in sorted(contents, key=lambda name: callable(contents[name])):
+            _fill(self.arrays[name], contents[name])
+
+
+def _fill(array: DeviceArray, contents: Contents) -> None:
+    if callable(contents):
+        contents(array)
+    elif contents is not None:
+        array.set(contents)
