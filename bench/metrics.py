@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.timing import repeated
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device
@@ -71,9 +72,11 @@ def _line(device: Device, name: str, n: int, weighted: bool, options: argparse.N
     sample = _drawn(name, n, weighted)
     objective = get_objective(sample.params["objective"], sample.params)
     watched = WatchedRows(device.empty(1, np.float32), 0.0, device.upload(sample.margin))
-    rows = rows_on_device(device, objective, sample.data, watched)
+    arena = Arena(device)
+    rows = rows_on_device(arena, objective, sample.data, watched)
     metric = get_metric(name)
     prepared, _ = next(prepare(sample.data, rows, {name: metric}))
+    arena.allocate(joins=False)
     results = device.zeros((prepared.n_results, N_WORDS), np.int64)
     launches = prepared.launches(results, 0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.evaluation import prepared
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.mean_loss import Mean
@@ -124,7 +122,7 @@ def test_other_metrics_are_the_hosts():
     fit = Boosting(device, p, objective, data, 0.0)
     fit.watch_training_rows()
     metrics = {"share": share, "auc": get_metric("auc"), "mae": get_metric("mae")}
-    evaluation = Evaluation(fit.ws, objective, metrics, [(data, "t")], fit.evaluation)
+    evaluation = Evaluation(device, objective, metrics, [(data, "t")], fit.evaluation)
     (margin,) = fit.margins()
     evaluation.launch()
     found = dict(evaluation.values())
@@ -195,27 +193,12 @@ def test_few_bytes_come_to_the_host():
 
 
 def test_without_sets_nothing_is_launched_and_nobody_waits(device):
-    p, data = Parameters.from_dict(params_of("binary:logistic")), Dataset(X, Y)
-    objective = get_objective(p.objective)
-    fit = Boosting(device, p, objective, data, 0.0)
+    objective = get_objective("binary:logistic")
     launched, waited = device.n_launches, device.n_waits
-    evaluation = Evaluation(fit.ws, objective, {"auc": get_metric("auc")}, [], [])
+    evaluation = Evaluation(device, objective, {"auc": get_metric("auc")}, [], [])
     evaluation.launch()
     assert list(evaluation.values()) == []
     assert (device.n_launches, device.n_waits) == (launched, waited)
-
-
-def test_memory_is_checked_before_it_is_taken():
-    device = open_device(TEST_DEVICE)
-    p, data = Parameters.from_dict(params_of("binary:logistic")), Dataset(X, Y)
-    fit = Boosting(device, p, get_objective(p.objective), data, 0.0)
-    fit.watch_training_rows()
-    before = device.allocated_bytes
-    device.caps = replace(device.caps, global_bytes=before + 10_000)
-    arguments = {"auc": get_metric("auc")}, [(data, "t")], fit.evaluation
-    with pytest.raises(MemoryPlanError, match="leave out an evaluation set, or the metrics auc"):
-        Evaluation(fit.ws, get_objective(p.objective), *arguments)
-    assert device.peak_bytes < before + 10_000
 
 
 def test_rounds_that_are_trained_anew():

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import train
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
@@ -18,7 +18,7 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.quantize import quantized
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.prediction.predict_sparse import SparseRows, plan_rows
+from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.training.booster import Boosting
 from tests.conftest import TEST_DEVICE
 from tests.test_evaluated_metrics import CASES, problem
@@ -40,10 +40,10 @@ def test_the_plan_is_what_is_taken(case):
     before = device.allocated_bytes
     fit.watch_training_rows()
     fit.watch(test.values)
-    evaluation = Evaluation(fit.ws, objective, metrics, evals, fit.evaluation)
+    labels = fit.ws["labels"]
+    evaluation = Evaluation(device, objective, metrics, evals, fit.evaluation, labels)
     evaluation.launch()
-    taken = device.allocated_bytes - before
-    assert 0.9 * taken - 4096 <= plan.total_bytes <= 1.25 * taken + 4096
+    assert plan.total_bytes == device.allocated_bytes - before
 
 
 @pytest.mark.parametrize("borrows", [False, True])
@@ -53,10 +53,13 @@ def test_the_plan_of_sparse_rows(monkeypatch, borrows):
     rows = SparseMatrix(
         (5, 9), np.arange(6) * 2, np.int32(np.arange(10) % 9), np.ones(10, np.float32)
     )
-    plan, before = MemoryPlan(), device.allocated_bytes
-    plan_rows(plan, "evals", device, rows)
+    train_rows = Dataset(np.zeros((5, 9), np.float32), np.zeros(5, np.float32))
+    sets = [(Dataset(Features(rows), np.zeros(5, np.float32)), "test")]
+    objective, before = get_objective("reg:squarederror"), device.allocated_bytes
+    plan = plan_evaluation(device, objective, {}, sets, train_rows)
     there = SparseRows.of(device, rows)
-    assert plan.total_bytes == device.allocated_bytes - before
+    taken = device.allocated_bytes - before
+    assert plan.total_bytes == taken + 5 * 4  # with the margins
     assert there.values.get().tolist() == [1] * 10
 
 

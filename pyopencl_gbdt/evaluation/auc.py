@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,15 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, curve_of
 from pyopencl_gbdt.metrics.areas import Areas, ClassAreas
-from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows, RowShape
+from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
 from pyopencl_gbdt.numerics.curve_units import weight_power
 from pyopencl_gbdt.numerics.product_sums import N_LIMBS
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.primitives import RadixSort, Scan
-from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 
 
 class Curves:
@@ -41,13 +39,33 @@ class Curves:
 
     def __init__(self, rows: EvaluatedRows, curves: Sequence[str]) -> None:
         self.rows, self.curves = rows, list(curves)
-        self.areas: Areas | ClassAreas = (
-            ClassAreas(rows.label, rows.weight, rows.n_classes)
-            if rows.n_classes
-            else Areas(rows.label, rows.weight)
-        )
-        self.n_results = len(self.curves) * len(self.areas.each)
-        self._programs = [] if self.areas.undefined else [self._build(name) for name in curves]
+        self.n_results = len(self.curves) * max(1, rows.n_classes)
+        self._programs: list[Program] = []
+        if not rows.device.holds_memory or not self.areas.undefined:
+            self._programs = [self._build(name) for name in curves]
+            self._ask()
+
+    @cached_property
+    def areas(self) -> Areas | ClassAreas:
+        """What converts sums to each metric."""
+        rows = self.rows
+        if rows.n_classes:
+            return ClassAreas(rows.label, rows.weight, rows.n_classes)
+        return Areas(rows.label, rows.weight)
+
+    def _ask(self) -> None:
+        """Ask for the arrays that rows are sorted and summed in."""
+        rows, device, array, n = self.rows, self.rows.device, self.rows.array, self.rows.n_rows
+        pairs = rows.weight is not None
+        self._sort = RadixSort(device, n, np.float32, self._whole)
+        self._scan = Scan(device, n, self._whole, inclusive=True, pairs=pairs)
+        self._keys = array("keys", n, np.float32)
+        self._cumulated = self._wholes = array("wholes", n, self._whole)
+        if pairs:
+            self._cumulated = array("pairs", (n, 2), np.int64)
+        self._sums = array("sums", (rows.groups, N_LIMBS), np.int64)
+        names = ("largest shares", "shares") if rows.n_classes else ()
+        self._of_classes = [array(name, n, np.float32) for name in names]
 
     def _build(self, curve: str) -> Program:
         make = partial(self._build_variant, curve)
@@ -68,32 +86,21 @@ class Curves:
     def _whole(self) -> np.dtype[Any]:
         return np.dtype(np.int32 if self.rows.weight is None else np.int64)
 
-    def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Add the arrays that ``launches`` allocates to the plan."""
-        if not self.areas.undefined:
-            plan_curves(plan, prefix, self.rows.shape)
-
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return bound launches that write one row of results per curve, from row ``first`` on."""
         if self.areas.undefined:
             return []
-        rows, device = self.rows, self.rows.device
+        rows, keys, wholes, sums = self.rows, self._keys, self._wholes, self._sums
         n, groups, bind = rows.n_rows, rows.groups, self._programs[0].bind
-        keys = device.empty(rows.n_rows, np.float32)
-        cumulated = wholes = device.empty(rows.n_rows, self._whole)
-        sort = RadixSort(device, rows.n_rows, np.float32, self._whole).bind(keys, wholes)
+        cumulated, sort = self._cumulated, self._sort.bind(keys, wholes)
         inputs = {
             "n_rows": n, "power": weight_power(rows.weight), "margins": rows.margins,
             "labels": rows.labels, "weights": rows.weights, "keys": keys, "wholes": wholes,
         }  # fmt: skip
         ordered = []
         if rows.weight is not None:
-            cumulated = device.empty((rows.n_rows, 2), np.int64)
             ordered.append(bind("curve_pairs", groups, n, wholes, cumulated))
-        pairs = rows.weight is not None
-        scan = Scan(device, rows.n_rows, self._whole, inclusive=True, pairs=pairs)
-        ordered += scan.bind(cumulated, cumulated)
-        sums = device.empty((groups, N_LIMBS), np.int64)
+        ordered += self._scan.bind(cumulated, cumulated)
         launches, shares = self._shares()
         for k, areas in enumerate(self.areas.each):
             of_class = {"k": k, "most": shares[0], "shares": shares[1]} if shares else {}
@@ -117,7 +124,7 @@ class Curves:
         rows = self.rows
         if not rows.n_classes:
             return [], []
-        shares = [rows.device.empty(rows.n_rows, np.float32) for _ in range(2)]
+        shares = self._of_classes
         sizes = rows.n_rows, rows.n_classes
         bind = self._programs[0].bind
         return [bind("class_shares", rows.groups, *sizes, rows.margins, *shares)], shares
@@ -126,18 +133,6 @@ class Curves:
         """Return each curve's metric, a float64, from its row of results."""
         of_curves = np.split(words, len(self.curves))
         return [self.areas.value(*pair) for pair in zip(self.curves, of_curves, strict=True)]
-
-
-def plan_curves(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
-    """Add the arrays of curves to the plan, except small ones of scans."""
-    n, whole = rows.n_rows, np.dtype(np.int64 if rows.weighted else np.int32)
-    plan.add(f"{prefix}.keys", n, np.float32)
-    plan.add(f"{prefix}.wholes", n, whole)
-    plan.add(f"{prefix}.pairs", (n if rows.weighted else 0, 2), np.int64)
-    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
-    scratch = scratch_bytes(rows.device, n, 1, has_values=True, value_dtype=whole)
-    plan.add(f"{prefix}.sort", scratch, np.uint8)
-    plan.add(f"{prefix}.shares", (2, n if rows.n_classes else 0), np.float32)
 
 
 class CurveKind(MetricKind):
@@ -154,17 +149,8 @@ class CurveKind(MetricKind):
     def exact_on_host(self, metric: Metric) -> bool:
         return curve_of(metric) == "auc"  # a quotient of whole numbers
 
-    def plan(
-        self,
-        plan: MemoryPlan,
-        prefix: str,
-        shape: RowShape,
-        rows: Dataset,
-        metrics: Mapping[str, Metric],
-    ) -> None:
-        plan_curves(plan, f"{prefix}: curves", shape)
-
     def prepare(
         self, data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
     ) -> Iterator[tuple[Curves, list[str]]]:
-        yield Curves(rows, [curve_of(metric) for metric in metrics.values()]), list(metrics)
+        curves = [curve_of(metric) for metric in metrics.values()]
+        yield Curves(rows.of("curves"), curves), list(metrics)

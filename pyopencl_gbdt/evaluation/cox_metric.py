@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, cox_nloglik
-from pyopencl_gbdt.metrics.rows import EvaluatedRows, RowShape
+from pyopencl_gbdt.metrics.rows import EvaluatedRows
 from pyopencl_gbdt.numerics.expressions import exp
 from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
 from pyopencl_gbdt.numerics.product_sums import N_LIMBS, sum_of
@@ -41,40 +40,43 @@ class CoxMetric:
         self.rows = rows
         self._n_events = int((rows.label > 0).sum())
         self._program = build_variant(rows.device, "cox_metric", "auto", self._build)[1]
+        n, device, array = rows.n_rows, rows.device, rows.array
+        self._reduce = Reduce(device, n, np.float32, op="max")
+        self._scan = Scan(device, n, np.int64, inclusive=True, pairs=True)
+        self._starts = array("starts", n, np.uint32)
+        self._order = array("order", n, np.uint32, self._sort)
+        self._hazards = array("hazards", n, np.float32)
+        self._largest = array("largest", 1, np.float32)
+        self._planes = array("planes", (n, 2), np.int64)
+        self._sums = array("sums", (rows.groups, N_LIMBS), np.int64)
+
+    def _sort(self, order: DeviceArray) -> None:
+        """Sort the rows by time on the host, and upload their order."""
+        found, starts = in_time(self.rows.label)
+        order.set(found)
+        self._starts.set(starts)
 
     def _build(self, variant: Variant) -> Program:
         rows = self.rows
         wg_size = rows.wg_size or variant.params["wg_size"]
         return rows.device.build("cox_metric", wg_size=wg_size, link=rows.link)
 
-    def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Add the arrays that ``launches`` allocates to the plan."""
-        plan_cox(plan, prefix, self.rows.shape)
-
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return bound launches that write row ``first`` of the results."""
-        rows, device, groups, bind = (
-            self.rows,
-            self.rows.device,
-            self.rows.groups,
-            self._program.bind,
-        )
+        rows, groups, bind = self.rows, self.rows.groups, self._program.bind
         n, width = rows.n_rows, plane_bits(rows.n_rows)
-        order, starts = map(device.upload, in_time(rows.label))
-        hazards, largest = device.empty(rows.n_rows, np.float32), device.empty(1, np.float32)
-        planes = device.empty((rows.n_rows, 2), np.int64)
-        sums = device.empty((groups, N_LIMBS), np.int64)
+        hazards, largest, planes, sums = self._hazards, self._largest, self._planes, self._sums
         return [
-            bind("cox_hazards", groups, n, order, rows.margins, hazards),
-            *Reduce(device, rows.n_rows, np.float32, op="max").bind(hazards, largest),
+            bind("cox_hazards", groups, n, self._order, rows.margins, hazards),
+            *self._reduce.bind(hazards, largest),
             bind("cox_planes", groups, n, width, largest, hazards, planes),
-            *Scan(device, rows.n_rows, np.int64, inclusive=True, pairs=True).bind(planes, planes),
+            *self._scan.bind(planes, planes),
             bind(
                 "cox_losses",
                 groups,
                 n_rows=n,
                 width=width,
-                starts=starts,
+                starts=self._starts,
                 largest=largest,
                 hazards=hazards,
                 sums=planes,
@@ -90,14 +92,6 @@ class CoxMetric:
         return [float(sum_of(words[0], LARGEST_KEY) / self._n_events)]
 
 
-def plan_cox(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
-    """Add the arrays of the metric to the plan, except small ones of scans."""
-    for name in ("order", "starts", "hazards"):
-        plan.add(f"{prefix}.{name}", rows.n_rows, np.uint32)
-    plan.add(f"{prefix}.planes", (rows.n_rows, 2), np.int64)
-    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
-
-
 class CoxKind(MetricKind):
     """``cox-nloglik``."""
 
@@ -107,19 +101,8 @@ class CoxKind(MetricKind):
     def suits(self, metric: Metric, objective: Objective, rows: Dataset) -> bool:
         return objective.link == link_statements(exp) and rows.n_targets == 1
 
-    def plan(
-        self,
-        plan: MemoryPlan,
-        prefix: str,
-        shape: RowShape,
-        rows: Dataset,
-        metrics: Mapping[str, Metric],
-    ) -> None:
-        for name in metrics:
-            plan_cox(plan, f"{prefix}: {name}", shape)
-
     def prepare(
         self, data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
     ) -> Iterator[tuple[CoxMetric, list[str]]]:
         for name in metrics:
-            yield CoxMetric(rows), [name]
+            yield CoxMetric(rows.of(name)), [name]

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.evaluation.metric_kind import ADVICE, Prepared
+from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.device.arena import Arena, zeros
+from pyopencl_gbdt.evaluation.metric_kind import Prepared
 from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device, runs_kernels
-from pyopencl_gbdt.evaluation.watched import Margins, PagedMargins, WatchedRows
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.evaluation.watched import Margins, PagedMargins, WatchedRows, prefix_of
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.objectives import Objective
@@ -40,28 +40,35 @@ class Evaluation:
 
     Parameters
     ----------
-    ws : Workspace
-        Of the fit; it holds the labels of the training rows.
+    device : Device
+        May be on paper; then nothing can be launched.
     objective : Objective
     metrics : mapping of str to Metric
     evals : sequence of (Dataset, str)
     watched : sequence of WatchedRows
         The same evaluation sets on the device.
+    labels : DeviceArray or None
+        Of the training rows, if these are among the sets.
+    wg_size : int
+        Work-items per work-group; 0 is each variant's default.
 
     Raises
     ------
     MemoryPlanError
-        If the device lacks memory for the metrics; raised before any is allocated.
+        If the device lacks memory for the metrics.
     """
 
     def __init__(
         self,
-        ws: Workspace,
+        device: Device,
         objective: Objective,
         metrics: Mapping[str, Metric],
         evals: Sequence[tuple[Dataset, str]],
         watched: Sequence[WatchedRows],
+        labels: DeviceArray | None = None,
+        wg_size: int = 0,
     ) -> None:
+        arena = Arena(device)
         self._objective, self._metrics = objective, metrics
         self._on_device: list[_OnDevice] = []
         self._on_host: list[tuple[Dataset, str, list[str], Margins]] = []
@@ -70,35 +77,33 @@ class Evaluation:
             apart = [
                 m
                 for m, one in metrics.items()
-                if paged or not runs_kernels(ws.device, one, objective, rows)
+                if paged or not runs_kernels(device, one, objective, rows)
             ]
             if apart:
                 self._on_host.append((rows, name, apart, at.margins))
             together = {m: one for m, one in metrics.items() if m not in apart}
             if together:
                 own = at.values is None and not at.gathered
-                labels = ws["labels"] if own else None
-                wg_size = ws.params.work_group_size
-                of_set = rows_on_device(ws.device, objective, rows, at, wg_size, labels)
+                there, prefix = labels if own else None, f"{prefix_of(name)}: "
+                of_set = rows_on_device(arena, objective, rows, at, wg_size, there, prefix)
                 for prepared, names in prepare(rows, of_set, together):
                     self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
-        self._launches: list[Launch] = []
         self._results: DeviceArray | None = None
         if self._on_device:
-            self._bind(ws)
+            n_results = sum(group.prepared.n_results for group in self._on_device)
+            self._results = arena.array("results", (n_results, N_WORDS), np.int64, zeros)
+        arena.allocate(joins=False)
 
-    def _bind(self, ws: Workspace) -> None:
-        plan = MemoryPlan()
-        for number, group in enumerate(self._on_device):
-            group.prepared.plan(plan, f"metric {number}")
-        n_results = sum(group.prepared.n_results for group in self._on_device)
-        plan.add("results", (n_results, N_WORDS), np.int64)
-        plan.check(ws.device, ADVICE)
-        self._results = ws.device.zeros((n_results, N_WORDS), np.int64)
+    @cached_property
+    def _launches(self) -> list[Launch]:
+        """The launches of all metrics on the device."""
+        launches: list[Launch] = []
         first = 0
         for group in self._on_device:
-            self._launches += group.prepared.launches(self._results, first)
+            assert self._results is not None
+            launches += group.prepared.launches(self._results, first)
             first += N_WORDS * group.prepared.n_results
+        return launches
 
     def launch(self) -> None:
         """Enqueue the kernels that compute the metrics of the current margins."""

@@ -10,9 +10,8 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.metrics.rows import F32, N_WORDS, RowShape
+from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
 
@@ -99,8 +98,7 @@ class LabelMean:
 
     def __init__(self, device: Device, n_rows: int, *, weighted: bool, wg_size: int = 0) -> None:
         self.device, self._wg_size = device, wg_size
-        self.shape = RowShape(device, n_rows, weighted)
-        self.weighted = weighted
+        self._n_rows, self.weighted = n_rows, weighted
 
     def value(self, labels: DeviceArray, weights: DeviceArray, bits: int = 0) -> float | None:
         """Return the mean; waits for the device.
@@ -117,16 +115,13 @@ class LabelMean:
         float or None
             None if bits that the device drops could change the rounding of the mean.
         """
-        plan = MemoryPlan()
-        plan.add("label sums", (2, self.shape.groups, N_LIMBS + 1), np.int64)
-        plan.check(self.device, "give base_score, or use fewer rows")
         results = self.device.zeros((2, N_WORDS), np.int64)
         for launch in self._sum(labels, weights, results, 0, weighted=self.weighted):
             launch()
         if self.weighted:
             for launch in self._sum(weights, weights, results, N_WORDS, weighted=False):
                 launch()
-        n, words = self.shape.n_rows, results.get()
+        n, words = self._n_rows, results.get()
         if words[:, N_LIMBS].max() >= INFINITE:
             return None
         total, whole = (sum_of(own, int(own[N_LIMBS])) for own in words)
@@ -158,11 +153,11 @@ class LabelMean:
         """Return the launch that sums values into words ``first .. first + 4`` of the results."""
         build = partial(self._build, weighted=weighted)
         bind = build_variant(self.device, "mean_loss", "auto", build)[1].bind
-        groups = self.shape.groups
+        groups = self.device.caps.row_groups(self._n_rows)
         largest = self.device.empty(groups, np.uint32)
         sums = self.device.empty((groups, N_LIMBS), np.int64)
         inputs = {
-            "n_rows": self.shape.n_rows, "n_outputs": 1, "unit": 1, "margins": values,
+            "n_rows": self._n_rows, "n_outputs": 1, "unit": 1, "margins": values,
             "labels": values, "weights": weights, "largest": largest,
         }  # fmt: skip
         return [

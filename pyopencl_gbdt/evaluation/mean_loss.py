@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.evaluation.metric_kind import ADVICE, MetricKind
+from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.metrics.row_loss import RowLoss
-from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows, RowShape
+from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED, sum_of
 from pyopencl_gbdt.objectives import Objective
@@ -46,7 +46,13 @@ class MeanLoss:
     def __init__(self, rows: EvaluatedRows, loss: RowLoss) -> None:
         self.rows, self.loss = rows, loss
         self._program = build_variant(rows.device, "mean_loss", "auto", self._build)[1]
-        self.mean = Mean(loss, rows.label, rows.weight)
+        self._largest = rows.array("largest", rows.groups, np.uint32)
+        self._sums = rows.array("sums", (rows.groups, N_LIMBS), np.int64)
+
+    @cached_property
+    def mean(self) -> Mean:
+        """What converts sums to the metric."""
+        return Mean(self.loss, self.rows.label, self.rows.weight)
 
     def _build(self, variant: Variant) -> Program:
         rows = self.rows
@@ -58,19 +64,13 @@ class MeanLoss:
             weighted=rows.weight is not None,
         )
 
-    def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Add the arrays that ``launches`` allocates to the plan."""
-        plan_mean(plan, prefix, self.rows.shape)
-
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return bound launches that write words ``first .. first + 4`` of the results."""
-        rows, bind = self.rows, self._program.bind
-        largest = rows.device.empty(rows.groups, np.uint32)
-        sums = rows.device.empty((rows.groups, N_LIMBS), np.int64)
+        rows, bind, sums = self.rows, self._program.bind, self._sums
         inputs = {
             "n_rows": rows.n_rows, "n_outputs": max(1, rows.n_classes), "unit": self.mean.unit,
             "margins": rows.margins, "labels": rows.labels, "weights": rows.weights,
-            "largest": largest,
+            "largest": self._largest,
         }  # fmt: skip
         return [
             bind("largest_loss", rows.groups, **inputs),
@@ -81,12 +81,6 @@ class MeanLoss:
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
         """Return the metric, a float64, from its row of results, shape (1, N_WORDS)."""
         return [self.mean.value(words[0])]
-
-
-def plan_mean(plan: MemoryPlan, prefix: str, rows: RowShape) -> None:
-    """Add the arrays of a mean to the plan."""
-    plan.add(f"{prefix}.largest", rows.groups, np.uint32)
-    plan.add(f"{prefix}.sums", (rows.groups, N_LIMBS), np.int64)
 
 
 class Mean:
@@ -136,25 +130,13 @@ class MeanKind(MetricKind):
             return False
         return loss.classes == isinstance(objective, SoftProb)
 
-    def plan(
-        self,
-        plan: MemoryPlan,
-        prefix: str,
-        shape: RowShape,
-        rows: Dataset,
-        metrics: Mapping[str, Metric],
-    ) -> None:
-        for name, metric in metrics.items():
-            plan_mean(plan, f"{prefix}: {name}", shape)
-            bounds = (4 * _loss(metric).bounds, rows.n_rows)
-            plan.add(f"{prefix}: {name} of bounds", bounds, np.float32)
-
     def prepare(
         self, data: Dataset, rows: EvaluatedRows, metrics: Mapping[str, Metric]
     ) -> Iterator[tuple[MeanLoss, list[str]]]:
         for name, metric in metrics.items():
             loss = _loss(metric)
-            yield MeanLoss(_with_bounds(data, rows) if loss.bounds else rows, loss), [name]
+            own = rows.of(name)
+            yield MeanLoss(_with_bounds(data, own) if loss.bounds else own, loss), [name]
 
 
 def _loss(metric: Metric) -> RowLoss:
@@ -165,7 +147,8 @@ def _loss(metric: Metric) -> RowLoss:
 
 def _with_bounds(data: Dataset, rows: EvaluatedRows) -> EvaluatedRows:
     """Return rows whose labels are the logarithms of the bounds."""
-    plan = MemoryPlan()
-    plan.add("bounds", (4, data.n_rows), np.float32)
-    plan.check(rows.device, ADVICE)
-    return replace(rows, labels=rows.device.upload(log_pairs(*data.bounds)))
+
+    def upload(pairs: DeviceArray) -> None:
+        pairs.set(log_pairs(*data.bounds))
+
+    return replace(rows, labels=rows.array("bounds", (4, data.n_rows), np.float32, upload))

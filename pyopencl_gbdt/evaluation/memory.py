@@ -1,4 +1,4 @@
-"""Plan the device memory of evaluation sets and their metrics, before anything is allocated."""
+"""Plan the device memory of evaluation sets and their metrics: bring them to a device on paper."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.evaluation.prepared import by_kind, n_classes_of, runs_kernels
-from pyopencl_gbdt.evaluation.rows_in_batches import is_read_anew, piece_rows
+from pyopencl_gbdt.device.paper import PaperDevice
+from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
+from pyopencl_gbdt.evaluation.watched import WatchedRows, prefix_of
 from pyopencl_gbdt.metrics import Metric
-from pyopencl_gbdt.metrics.rows import N_WORDS, RowShape
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.prediction.predict_sparse import plan_rows
+from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 
 
 def plan_evaluation(
@@ -40,40 +41,33 @@ def plan_evaluation(
     """
     plan = MemoryPlan()
     for rows, name in evals:
-        prefix, n_outputs = f"evals {name!r}", max(objective.n_outputs, rows.n_targets)
-        if rows is not data:
-            if rows is gathered:
-                pass  # its members have the values
-            elif rows.sparse is not None:
-                plan_rows(plan, prefix, device, rows.sparse)
-            elif rows.batches is not None and is_read_anew(device, rows.batches):
-                shape = piece_rows(rows.batches), rows.n_features
-                plan.add(f"{prefix}: values", shape, np.float32)
-                plan.add(f"{prefix}: margins of a piece", (n_outputs, shape[0]), np.float32)
-            elif not rows.lies_on(device):
-                plan.add(f"{prefix}: values", (rows.n_rows, rows.n_features), np.float32)
-            plan.add(f"{prefix}: margins", (n_outputs, rows.n_rows), np.float32)
-        on_device = {
-            m: one for m, one in metrics.items() if runs_kernels(device, one, objective, rows)
-        }
-        if on_device:
-            plan.add(f"{prefix}: labels", 0 if rows is data else rows.label.size, np.float32)
-            _plan_metrics(plan, prefix, device, objective, rows, on_device)
+        paper, prefix = PaperDevice.like(device, has_limits=False), prefix_of(name)
+        shape = max(objective.n_outputs, rows.n_targets), rows.n_rows
+        if rows is data:
+            watched = WatchedRows(None, 0.0, DeviceArray(paper, shape, np.float32, None))
+        else:
+            values = None if rows is gathered else _values(device, paper, rows, shape[0])
+            margins = paper.empty(shape, np.float32, "margins")
+            watched = WatchedRows(values, 0.0, margins, gathered=rows is gathered)
+        labels = DeviceArray(paper, (rows.label.size,), np.float32, None)
+        Evaluation(paper, objective, metrics, [(rows, name)], [watched], labels)
+        for number, one in enumerate(paper.allocations):
+            own = one.name.removeprefix(f"{prefix}: ") or f"array {number}"
+            plan.add(f"{prefix}: {own}", one.shape, one.dtype)
     return plan
 
 
-def _plan_metrics(
-    plan: MemoryPlan,
-    prefix: str,
-    device: Device,
-    objective: Objective,
-    rows: Dataset,
-    metrics: Mapping[str, Metric],
-) -> None:
-    """Add the memory of a set's metrics, without its margins and labels, to the plan."""
-    weighted = rows.weight is not None
-    shape = RowShape(device, rows.label.size, weighted, n_classes_of(objective))
-    plan.add(f"{prefix}: weights", rows.label.size if weighted else 1, np.float32)
-    plan.add(f"{prefix}: results", (len(metrics) * objective.n_outputs, N_WORDS), np.int64)
-    for kind, own in by_kind(metrics):
-        kind.plan(plan, prefix, shape, rows, own)
+def _values(
+    device: Device, paper: PaperDevice, rows: Dataset, n_outputs: int
+) -> DeviceArray | SparseRows | RowsInBatches:
+    """Return the values of a set on paper, where ``Boosting.watch`` will have them."""
+    shape = rows.n_rows, rows.n_features
+    if rows.sparse is not None:
+        return SparseRows.of(paper, rows.sparse)
+    if rows.batches is not None and is_read_anew(device, rows.batches):
+        anew = RowsInBatches(paper, rows.batches)
+        paper.empty((n_outputs, anew.piece.shape[0]), np.float32, "margins of a piece")
+        return anew
+    if rows.lies_on(device):
+        return DeviceArray(paper, shape, np.float32, None)
+    return paper.empty(shape, np.float32, "values")

@@ -1,6 +1,6 @@
 """What a kind of metric has to say before kernels compute it; each kind is one class.
 
-`KINDS` in `prepared` lists them. To plan memory, to choose between device and host, and to prepare
+`KINDS` in `prepared` lists them. To choose between device and host, and to prepare
 launches, the other modules only ask these classes.
 """
 
@@ -15,16 +15,15 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.metrics import Metric
-from pyopencl_gbdt.metrics.rows import EvaluatedRows, RowShape
+from pyopencl_gbdt.metrics.rows import EvaluatedRows
 from pyopencl_gbdt.objectives import Objective
-
-ADVICE = "leave out an evaluation set, or the metrics auc and aucpr"
 
 
 class Prepared(Protocol):
     """Metrics of one evaluation set that are computed together, every round.
+
+    The constructor asks for their arrays; ``launches`` is called when these have memory.
 
     Attributes
     ----------
@@ -33,9 +32,6 @@ class Prepared(Protocol):
     """
 
     n_results: int
-
-    def plan(self, plan: MemoryPlan, prefix: str) -> None:
-        """Add the arrays that ``launches`` allocates to the plan."""
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return bound launches that write the results from row ``first`` on."""
@@ -61,17 +57,6 @@ class MetricKind(ABC):
     def exact_on_host(self, metric: Metric) -> bool:
         """Tell whether the host computes the same bits of rows without weights."""
         return False
-
-    @abstractmethod
-    def plan(
-        self,
-        plan: MemoryPlan,
-        prefix: str,
-        shape: RowShape,
-        rows: Dataset,
-        metrics: Mapping[str, Metric],
-    ) -> None:
-        """Add the arrays of a set's metrics of this kind to the plan."""
 
     @abstractmethod
     def prepare(

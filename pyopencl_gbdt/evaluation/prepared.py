@@ -8,11 +8,11 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.evaluation.auc import CurveKind
 from pyopencl_gbdt.evaluation.cox_metric import CoxKind
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind
-from pyopencl_gbdt.evaluation.metric_kind import ADVICE, MetricKind, Prepared
+from pyopencl_gbdt.evaluation.metric_kind import MetricKind, Prepared
 from pyopencl_gbdt.evaluation.ranking_metric import RankingKind
 from pyopencl_gbdt.evaluation.watched import WatchedRows
 from pyopencl_gbdt.metrics import Metric
@@ -80,14 +80,15 @@ def prepare(
 
 
 def rows_on_device(
-    device: Device,
+    arena: Arena,
     objective: Objective,
     rows: Dataset,
     watched: WatchedRows,
     wg_size: int = 0,
     labels: DeviceArray | None = None,
+    name: str = "",
 ) -> EvaluatedRows:
-    """Return a set for kernels; copies its weights, and its labels unless they are there already.
+    """Return a set for kernels; asks for its weights, and its labels unless they are there already.
 
     With several targets, every target has all rows, one target after the other.
     """
@@ -95,19 +96,19 @@ def rows_on_device(
     if rows.n_targets > 1:
         label = label.T.ravel()
         weight = None if weight is None else np.tile(weight, rows.n_targets)
-    plan = MemoryPlan()
-    plan.add("labels", label.size if labels is None else 0, np.float32)
-    plan.add("weights", 1 if weight is None else label.size, np.float32)
-    plan.check(device, ADVICE)
+    if labels is None:
+        labels = arena.array(f"{name}labels", label.size, np.float32, label)
+    weights = np.ones(1, np.float32) if weight is None else weight
     assert isinstance(watched.margins, DeviceArray)
     return EvaluatedRows(
-        device=device,
+        arena=arena,
         margins=watched.margins,
-        labels=device.upload(label) if labels is None else labels,
-        weights=device.upload(np.ones(1, np.float32) if weight is None else weight),
+        labels=labels,
+        weights=arena.array(f"{name}weights", weights.size, np.float32, weights),
         label=label,
         weight=weight,
         link=objective.link,
         wg_size=wg_size,
         n_classes=n_classes_of(objective),
+        name=name,
     )

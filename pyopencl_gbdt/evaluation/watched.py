@@ -32,6 +32,11 @@ def start_of(margin: Score) -> Start:
     return margin
 
 
+def prefix_of(name: str) -> str:
+    """Return what the names of an evaluation set's arrays begin with."""
+    return f"evals {name!r}"
+
+
 class PagedMargins:
     """The margins of training rows whose pages take turns on the device."""
 

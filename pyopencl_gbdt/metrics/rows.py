@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device.arena import Arena, Contents
 
 F32 = npt.NDArray[np.float32]
 #: Size in int64 words of a metric's result on the device, of which five are used.
 N_WORDS = 8
-
-
-@dataclass(frozen=True)
-class RowShape:
-    """The sizes that determine the memory of an evaluation set's metrics.
-
-    Attributes
-    ----------
-    device : Device
-    n_rows, n_classes : int
-        As in ``EvaluatedRows``.
-    weighted : bool
-    """
-
-    device: Device
-    n_rows: int
-    weighted: bool
-    n_classes: int = 0
-
-    @property
-    def groups(self) -> int:
-        """Number of work-groups; they share the rows evenly."""
-        return self.device.caps.row_groups(self.n_rows)
 
 
 @dataclass(frozen=True)
@@ -43,7 +21,8 @@ class EvaluatedRows:
 
     Attributes
     ----------
-    device : Device
+    arena : Arena
+        Where metrics get their arrays.
     margins : DeviceArray of float32, n_rows elements, or shape (n_classes, n_rows)
     labels : DeviceArray of float32, n_rows elements
     weights : DeviceArray of float32, n_rows elements; a dummy if there are no weights
@@ -56,9 +35,11 @@ class EvaluatedRows:
     n_classes : int
         Number of classes, whose probabilities are the softmax of a row's margins; 0 for rows
         with a single margin.
+    name : str
+        Begins the names of the metrics' arrays.
     """
 
-    device: Device
+    arena: Arena
     margins: DeviceArray
     labels: DeviceArray
     weights: DeviceArray
@@ -67,11 +48,11 @@ class EvaluatedRows:
     link: str
     wg_size: int = 0
     n_classes: int = 0
+    name: str = ""
 
     @property
-    def shape(self) -> RowShape:
-        weighted = self.weight is not None
-        return RowShape(self.device, self.label.size, weighted, self.n_classes)
+    def device(self) -> Device:
+        return self.arena.device
 
     @property
     def n_rows(self) -> int:
@@ -80,4 +61,18 @@ class EvaluatedRows:
     @property
     def groups(self) -> int:
         """Number of work-groups; they share the rows evenly."""
-        return self.shape.groups
+        return self.device.caps.row_groups(self.n_rows)
+
+    def array(
+        self,
+        name: str,
+        shape: int | tuple[int, ...],
+        dtype: npt.DTypeLike,
+        contents: Contents = None,
+    ) -> DeviceArray:
+        """Return an array of a metric; see ``Arena.array``."""
+        return self.arena.array(f"{self.name}{name}", shape, dtype, contents)
+
+    def of(self, metric: str) -> EvaluatedRows:
+        """Return the same rows for a metric, whose arrays have its name."""
+        return replace(self, name=f"{self.name}{metric}.")

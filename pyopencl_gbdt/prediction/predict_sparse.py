@@ -15,7 +15,6 @@ import numpy as np
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.device.launch_size import rows_a_launch
-from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction.packing import PackedTrees
 from pyopencl_gbdt.prediction.predict import Adds, plan_walk, row_pieces, walk_bytes
@@ -69,15 +68,6 @@ class SparseRows:
     def arguments(self) -> dict[str, DeviceArray]:
         """Return the kernels' arguments."""
         return {"row_starts": self.row_starts, "columns": self.columns, "values": self.values}
-
-
-def plan_rows(plan: MemoryPlan, prefix: str, device: Device, rows: SparseMatrix) -> None:
-    """Add the arrays of ``SparseRows`` to a plan; a device that shares memory needs none."""
-    if device.borrows:
-        return
-    plan.add(f"{prefix}: row starts", rows.shape[0] + 1, np.int64)
-    plan.add(f"{prefix}: columns", rows.n_entries, np.int32)
-    plan.add(f"{prefix}: values", rows.n_entries, np.float32)
 
 
 def prepare(

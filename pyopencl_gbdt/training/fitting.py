@@ -208,9 +208,9 @@ class Fit:
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}
             for _, name in task.evals
         }
-        self._evaluation = Evaluation(
-            self.boosting.ws, task.objective, task.metrics, task.evals, self.boosting.evaluation
-        )
+        watched, labels = self.boosting.evaluation, self.boosting.ws.arrays.get("labels")
+        own = task.objective, task.metrics, task.evals, watched, labels
+        self._evaluation = Evaluation(device, *own, task.params.work_group_size)
         if self._recorder is not None:
             self._recorder.begin_rounds()
         self._pace = Pace(device)

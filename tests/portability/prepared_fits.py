@@ -211,7 +211,7 @@ def metrics_of_rows(device: NullDevice) -> None:
         fit.watch_training_rows()
         every = link == max(links) and weight is not None  # what takes most
         some = metrics if every else {name: metrics[name] for name in ("rmse", "auc")}
-        Evaluation(fit.ws, objective, some, [(data, "train")], fit.evaluation)
+        Evaluation(device, objective, some, [(data, "train")], fit.evaluation).launch()
 
 
 def other_metrics(device: NullDevice) -> None:
@@ -232,4 +232,4 @@ def other_metrics(device: NullDevice) -> None:
             fit = Boosting(device, params, objective, data, 0.0)
             fit.watch_training_rows()
             functions = {metric: get_metric(metric, params) for metric in metrics}
-            Evaluation(fit.ws, objective, functions, [(data, "train")], fit.evaluation)
+            Evaluation(device, objective, functions, [(data, "train")], fit.evaluation).launch()

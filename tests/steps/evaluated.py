@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
 
 IDENTITY = "p = margin;"
@@ -12,7 +13,7 @@ IDENTITY = "p = margin;"
 def evaluated(device, margin, label, weight=None, *, link=IDENTITY, wg=0, n_classes=0):
     ones = np.ones(1, np.float32)
     return EvaluatedRows(
-        device=device,
+        arena=Arena(device),
         margins=device.upload(margin),
         labels=device.upload(label),
         weights=device.upload(ones if weight is None else weight),
@@ -27,6 +28,8 @@ def evaluated(device, margin, label, weight=None, *, link=IDENTITY, wg=0, n_clas
 def run(prepared):
     """Run the launches twice, as they have to leave nothing behind; return all words."""
     device, n = prepared.rows.device, prepared.n_results
+    if not prepared.rows.arena.has_memory:
+        prepared.rows.arena.allocate(joins=True)
     results = device.upload(np.full((n + 1, N_WORDS), -7, np.int64))
     launches = prepared.launches(results, N_WORDS)
     for launch in [*launches, *launches]:
