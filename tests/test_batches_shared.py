@@ -11,12 +11,12 @@ from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.data import kept_batches
 from pyopencl_gbdt.data.batch_files import dealt, paths_of
-from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.batch_parts import RowBatch
 from pyopencl_gbdt.data.batch_text import read as batch_text_read
 from pyopencl_gbdt.data.category_columns import Column
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.some_batches import SomeRows
-from pyopencl_gbdt.data.tables import Table
+from pyopencl_gbdt.data.tables import ColumnTable
 from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.model import to_json
@@ -206,10 +206,10 @@ def test_text_is_parsed_once_where_it_is_small(tmp_path, monkeypatch):
 def test_text_takes_room_where_it_is_kept(monkeypatch):
     """Sixty distinct strings of 1 KB, and no room for these."""
     levels = np.array([f"{i:01000}" for i in range(60)], object)
-    table = Table(None, [np.zeros(60), Column(levels, np.arange(60), is_text=True)])
+    table = ColumnTable(None, [np.zeros(60), Column(levels, np.arange(60), is_text=True)])
     features = Features(np.zeros((60, 2), np.float32), categories={1: None})
     for memory, is_whole in ((16 * 100_000, True), (16 * 50_000, False)):
         monkeypatch.setattr(kept_batches, "available_memory", lambda memory=memory: memory)
         kept = kept_batches.KeptBatches()
-        kept.add(Batch(table), features)
+        kept.add(RowBatch(table), features)
         assert kept.is_whole == is_whole

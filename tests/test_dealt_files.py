@@ -63,11 +63,11 @@ def test_dealt_files_are_those_of_one_process(write, tmp_path):
     (tmp_path / "parts").mkdir()
     args = write(tmp_path / "parts")
     params = {**PARAMS, "device": TEST_DEVICE}
-    data, evals = ranks.read_training(ranks.Job(), args, "binary:logistic")
+    data, evals = ranks.read_training(ranks.RankJob(), args, "binary:logistic")
     alone = train(params, data, 3, evals=evals)
 
     def read(team, rank):
-        return ranks.read_training(ranks.Job(team), args, "binary:logistic")
+        return ranks.read_training(ranks.RankJob(team), args, "binary:logistic")
 
     parts = members(3, read)
     for part, _ in parts:

@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import choose, open_device, runnable
 from pyopencl_gbdt.device.variants import KERNELS, kernels
 from pyopencl_gbdt.device.variants.tuning import sizes, tunable
-from pyopencl_gbdt.device.variants.variant import Kernel, Sizes, Variant
+from pyopencl_gbdt.device.variants.variant import Kernel, TriedSizes, Variant
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind, MeanLoss
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
@@ -26,7 +26,7 @@ MADE_UP = Kernel(
     "made_up",
     (Variant("made_up", "portable", {"wg_size": 256, "depth": 3}, "a test"),),
     phase="rounds",
-    tuned={"depth": Sizes(several=(2, 4), one=(8,))},
+    tuned={"depth": TriedSizes(several=(2, 4), one=(8,))},
 )
 
 

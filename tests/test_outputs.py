@@ -20,7 +20,7 @@ from pyopencl_gbdt.metrics.regression import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.pages.page import even_layout
-from pyopencl_gbdt.parameters.constraints import Limits
+from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.reference import predict as predict_twin
 from tests.reference.train import train_reference
@@ -238,7 +238,7 @@ def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
     layout = even_layout(1, 2)
     policy = policy_of(params)
     ws = Workspace(open_device(TEST_DEVICE), params, policy, layout, None, 2, False, 0, 0)
-    ws.describe(SoftProb(num_class=2**16), 1, Limits())
+    ws.describe(SoftProb(num_class=2**16), 1, Constraints())
     ws.own_arrays()
     ws.choose_trees(lambda ws: ws)
     assert ws.n_trees <= MOST_Y

@@ -216,6 +216,22 @@ def test_no_module_imports_from_the_package_that_it_is_in(imported):
             assert [name for name in own if name not in imported] == [], module
 
 
+def twice(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Return the names that classes of several modules have, with the modules."""
+    found: dict[str, list[str]] = {}
+    for module, source in sources.items():
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(module)
+    return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+def test_no_two_classes_share_a_name():
+    paths = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+    assert twice({module_of(path): source for path, source in paths.items()}) == {}
+    assert twice({"a": "class A: pass", "b": "class A: pass\nclass B: pass"}) == {"A": ["a", "b"]}
+
+
 #: Libraries that only one room may know.
 DEVICE_LIBRARIES = ("pyopencl", "cupy", "cupy_backends")
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
 from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_threads
 from pyopencl_gbdt.device.nccl import communicators, release
-from pyopencl_gbdt.device.team_sums import EarlyCopy, Reduce
+from pyopencl_gbdt.device.team_sums import EarlyCopy, TeamReduce
 from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
@@ -256,15 +256,15 @@ def test_members_run_the_list_of_one_device(monkeypatch):
     with using({"whole_trees": Choice("steps", {"wg_size": 1})}):  # as a team grows its trees
         check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
     kernels = {
-        who: [action.name for action in its if not isinstance(action, (Reduce, EarlyCopy))]
+        who: [action.name for action in its if not isinstance(action, (TeamReduce, EarlyCopy))]
         for who, its in lists.items()
     }
     assert kernels[0] == kernels[1] == kernels["alone"]
-    sums = [action for action in lists[0] if isinstance(action, Reduce)]
+    sums = [action for action in lists[0] if isinstance(action, TeamReduce)]
     levels = 4
     # classes of sampling, exponents and root sums; histograms of each level
     assert len(sums) == 3 + levels
-    assert not any(isinstance(action, Reduce) for action in lists["alone"])
+    assert not any(isinstance(action, TeamReduce) for action in lists["alone"])
 
 
 @pytest.mark.parametrize("rank", [0, 1])

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyopencl_gbdt.callbacks.training_state import State, as_text, from_text
+from pyopencl_gbdt.callbacks.training_state import TrainingState, as_text, from_text
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model import Ensemble, to_json
 from pyopencl_gbdt.model.best_round import check_best_round
@@ -72,7 +72,7 @@ class CheckPoint:
     callbacks: list[list[Any]]
     attributes: dict[str, str]
     fingerprint: dict[str, str]
-    state: State = field(default_factory=dict)
+    state: TrainingState = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the file's content."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from pyopencl_gbdt.callbacks.training_state import State
+from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.prediction.model import Model
@@ -24,7 +24,7 @@ class RunningFit(Protocol):
     def model(self, n_rounds: int | None, attributes: dict[str, str] | None) -> Model:
         """Return the model so far, or only its first rounds; waits for the device."""
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the device."""
 
 
@@ -85,7 +85,7 @@ class TrainingModel:
             raise ParameterError("cross-validation has no single model; train one with train")
         return fits[0].model(self._keep, self.attributes)
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the device."""
         return self._alive()[0].state()
 

@@ -13,10 +13,10 @@ from pyopencl_gbdt.errors import ModelFormatError
 
 F32 = npt.NDArray[np.float32]
 #: Arrays by name.
-State = dict[str, F32]
+TrainingState = dict[str, F32]
 
 
-def as_text(state: State) -> dict[str, str]:
+def as_text(state: TrainingState) -> dict[str, str]:
     """Return the arrays' bytes, the low one of a number first, in base64."""
     return {
         name: base64.b64encode(np.asarray(own, "<f4").tobytes()).decode("ascii")
@@ -24,7 +24,7 @@ def as_text(state: State) -> dict[str, str]:
     }
 
 
-def from_text(texts: Mapping[str, str], sizes: Mapping[str, int], what: str) -> State:
+def from_text(texts: Mapping[str, str], sizes: Mapping[str, int], what: str) -> TrainingState:
     """Return the arrays of a text, which is not trusted.
 
     Parameters
@@ -41,7 +41,7 @@ def from_text(texts: Mapping[str, str], sizes: Mapping[str, int], what: str) -> 
     """
     if texts.keys() != sizes.keys():
         raise ModelFormatError(f"{what}: {sorted(texts)!r:.80}: expected {sorted(sizes)}")
-    found: State = {}
+    found: TrainingState = {}
     for name, text in texts.items():
         try:
             own = base64.b64decode(text, validate=True)

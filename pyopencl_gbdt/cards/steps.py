@@ -22,7 +22,7 @@ FIRST = next(iter(TRAININGS))
 
 
 @dataclass(frozen=True)
-class Way:
+class CardWay:
     """How to train, where the usual way fails or nobody has tried it.
 
     Attributes
@@ -42,10 +42,10 @@ class Way:
 
 #: Safer ways by name. Each gives the same models as the usual one, whose name is empty.
 WAYS = {
-    "": Way(),
-    "work-groups of 64": Way({"work_group_size": 64}),
-    "kernels of the least capable GPU": Way(environment={"PYOPENCL_GBDT_PRETEND": "baseline"}),
-    "unoptimised kernels": Way(
+    "": CardWay(),
+    "work-groups of 64": CardWay({"work_group_size": 64}),
+    "kernels of the least capable GPU": CardWay(environment={"PYOPENCL_GBDT_PRETEND": "baseline"}),
+    "unoptimised kernels": CardWay(
         environment={"PYOPENCL_BUILD_OPTIONS": "-cl-opt-disable"}, api="opencl"
     ),
 }

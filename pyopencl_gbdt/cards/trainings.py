@@ -35,7 +35,7 @@ _half, _quarter = np.float32(0.5), np.float32(0.25)
 
 
 @dataclass(frozen=True)
-class Rows:
+class CardRows:
     """What the trainings learn from.
 
     Attributes
@@ -78,7 +78,7 @@ def _integers(key: int, *shape: int) -> npt.NDArray[np.uint32]:
 
 
 @cache
-def rows() -> Rows:
+def rows() -> CardRows:
     """Return the rows of all trainings."""
     bits = _integers(0, N_ROWS, N_FEATURES)
     values = ((bits % 161).astype(np.float32) - np.float32(80)) / np.float32(8)
@@ -87,7 +87,7 @@ def rows() -> Rows:
     step = np.where(known[:, 1] > known[:, 2], np.float32(4), np.float32(-4))
     levels = _integers(2, N_ROWS, len(_LEVELS)) % np.array(_LEVELS, np.uint32)
     kept = np.where((bits >> 12) % 4 == 0, known, np.float32(0))
-    return Rows(
+    return CardRows(
         values,
         signal=known[:, 0] + known[:, 3] * _half + step,
         weight=(_integers(1, N_ROWS) % 4).astype(np.float32),
@@ -96,11 +96,11 @@ def rows() -> Rows:
     )
 
 
-def _heavy(data: Rows) -> F32:
+def _heavy(data: CardRows) -> F32:
     return np.where(np.arange(N_ROWS) % 50 == 0, data.signal * np.float32(1000), data.signal)
 
 
-def _three_classes(data: Rows) -> F32:
+def _three_classes(data: CardRows) -> F32:
     return np.asarray(np.clip(np.floor(data.signal * _quarter) + np.float32(1), 0, 2), np.float32)
 
 
@@ -118,7 +118,7 @@ class Training:
     """
 
     params: dict[str, Any]
-    label: Callable[[Rows], F32] = lambda data: data.signal
+    label: Callable[[CardRows], F32] = lambda data: data.signal
     kind: str = "dense"
 
     def dataset(self) -> Dataset:
@@ -133,11 +133,11 @@ class Training:
         return Dataset(data.sparse if self.kind == "sparse" else data.values, label, data.weight)
 
 
-def _sign(data: Rows) -> F32:
+def _sign(data: CardRows) -> F32:
     return data.sign
 
 
-def _positive(data: Rows) -> F32:
+def _positive(data: CardRows) -> F32:
     return data.positive
 
 

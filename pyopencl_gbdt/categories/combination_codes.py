@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.parts import Combination, Part, Rows, sizes_of
+from pyopencl_gbdt.categories.parts import CategoryRows, Combination, Part, sizes_of
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
@@ -26,7 +26,7 @@ class CombinationKeys:
     Parameters
     ----------
     device : Device
-    rows : Rows
+    rows : CategoryRows
     n_levels : mapping of int to int
         Number of levels of each categorical column in training.
     there : mapping of int to DeviceArray
@@ -41,7 +41,7 @@ class CombinationKeys:
     def __init__(
         self,
         device: Device,
-        rows: Rows,
+        rows: CategoryRows,
         n_levels: Mapping[int, int],
         there: Mapping[int, DeviceArray] | None = None,
     ) -> None:
@@ -96,7 +96,7 @@ class CombinationCodes:
     def __init__(
         self,
         device: Device,
-        rows: Rows,
+        rows: CategoryRows,
         n_levels: Mapping[int, int],
         there: Mapping[int, DeviceArray] | None = None,
     ) -> None:
@@ -145,7 +145,7 @@ class CombinationCodes:
         return self._sorts[end]
 
 
-def levels_there(device: Device, rows: Rows, column: int, n_levels: int) -> DeviceArray:
+def levels_there(device: Device, rows: CategoryRows, column: int, n_levels: int) -> DeviceArray:
     """Upload the codes of a categorical column, uint32 (n_rows,).
 
     ``n_levels`` is missing, ``n_levels + 1`` a level that training has not seen.

@@ -45,7 +45,7 @@ def combined(*combinations: Combination) -> Combination:
     return tuple(sorted({part for one in combinations for part in one}, key=lambda p: p.order))
 
 
-class Rows(Protocol):
+class CategoryRows(Protocol):
     """Rows whose combinations are asked for; a ``Dataset`` is one."""
 
     @property
@@ -54,7 +54,7 @@ class Rows(Protocol):
     def level_codes(self, feature: int) -> I32: ...
 
 
-def part_codes(rows: Rows, part: Part) -> I32:
+def part_codes(rows: CategoryRows, part: Part) -> I32:
     """Return the code of every row in a part, int32 (n_rows,); -1 is missing."""
     if part.threshold is None:
         return rows.level_codes(part.column)
@@ -67,7 +67,7 @@ def sizes_of(parts: Combination, n_levels: Mapping[int, int]) -> tuple[int, ...]
     return tuple(2 if p.threshold is not None else n_levels[p.column] for p in parts)
 
 
-def combined_keys(rows: Rows, parts: Combination, sizes: Sequence[int]) -> I64:
+def combined_keys(rows: CategoryRows, parts: Combination, sizes: Sequence[int]) -> I64:
     """Return a number for the levels of every row together, int64 (n_rows,).
 
     Rows have equal numbers if all their codes are equal; MISSING or UNSEEN if one code is such.

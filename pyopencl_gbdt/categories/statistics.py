@@ -15,8 +15,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.categories.parts import (
     MISSING,
     MOST_KEYS,
+    CategoryRows,
     Combination,
-    Rows,
     combined_keys,
 )
 from pyopencl_gbdt.errors import ModelFormatError
@@ -67,7 +67,7 @@ class LevelTable:
         """The user's columns, each once, ascending."""
         return tuple(sorted({part.column for part in self.parts}))
 
-    def codes(self, rows: Rows) -> I64:
+    def codes(self, rows: CategoryRows) -> I64:
         """Return the level of every row: -1 is missing, ``n_levels`` a level never seen."""
         if self.keys is None:
             return np.minimum(rows.level_codes(self.parts[0].column), self.n_levels)
@@ -252,7 +252,7 @@ class Statistics:
         found[:, places < 0] = np.nan
         return found
 
-    def of_rows(self, rows: Rows) -> F32:
+    def of_rows(self, rows: CategoryRows) -> F32:
         """Return the features of rows: float32, shape (n_rows, n_features)."""
         found = np.empty((rows.values.shape[0], self.n_features), np.float32)
         for table, (first, end) in zip(self.tables, pairwise(self.first_features), strict=True):

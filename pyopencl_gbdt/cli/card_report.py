@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyopencl_gbdt.cli.output import check_output, complain, say, section, write_text
-from pyopencl_gbdt.cli.step_line import Progress
+from pyopencl_gbdt.cli.step_line import StepLine
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import open_an_issue
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, report: Report, devices: Sequence[Listed]) -> 
         for number, device in enumerate(devices):
             section("Reports" if number == 0 else "", f"{device.device_id}  {device.name}")
             report.cards.append(Card(device, args.minutes))
-            progress = Progress(f"  {device.device_id}  {device.name}")
+            progress = StepLine(f"  {device.device_id}  {device.name}")
             Collector(report.cards[-1], save, progress.show, _say_behind(progress)).run()
             progress.clear()
         save(finished=True)
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace, report: Report, devices: Sequence[Listed]) -> 
     return _finish(args.report, report)
 
 
-def _say_behind(progress: Progress) -> Callable[[str], None]:
+def _say_behind(progress: StepLine) -> Callable[[str], None]:
     def tell(text: str) -> None:
         progress.clear()
         section("", text)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyopencl_gbdt.cli import card_report
 from pyopencl_gbdt.cli.option_names import options_of, with_options
 from pyopencl_gbdt.cli.output import check_output, say, wrapped, write_text
-from pyopencl_gbdt.cli.step_line import Progress
+from pyopencl_gbdt.cli.step_line import StepLine
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _test(listing: Listing, args: argparse.Namespace) -> list[SelfTest]:
     for number, device in enumerate(chosen):
         share = max(1.0, (end - time.monotonic()) / (len(chosen) - number))
         title = f"  {device.device_id}  {device.name}"
-        progress = Progress(title)
+        progress = StepLine(title)
         runs.append(run_self_test(device, share, progress.show))
         progress.clear()
         remember(runs[-1])

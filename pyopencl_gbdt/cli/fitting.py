@@ -99,7 +99,7 @@ def fit(args: argparse.Namespace, given: dict[str, Any], extras: Extras | None =
 
 
 def _fit(
-    args: argparse.Namespace, given: dict[str, Any], extras: Extras | None, job: ranks.Job
+    args: argparse.Namespace, given: dict[str, Any], extras: Extras | None, job: ranks.RankJob
 ) -> None:
     """Check everything that can be checked beforehand; read, train, save.
 

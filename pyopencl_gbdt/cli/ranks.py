@@ -26,7 +26,7 @@ _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 RANK = "{rank}"
 
 
-class Job:
+class RankJob:
     """The process's place in an MPI job.
 
     Attributes
@@ -69,7 +69,7 @@ class Job:
             raise
 
 
-def job() -> Job:
+def job() -> RankJob:
     """Return the MPI job of this process, if a launcher started several.
 
     Raises
@@ -79,14 +79,14 @@ def job() -> Job:
     """
     sizes = [os.environ.get(name, "") for name in _SIZES]
     if not any(size.isdecimal() and int(size) > 1 for size in sizes):
-        return Job()
+        return RankJob()
     from pyopencl_gbdt.device.mpi_team import mpi
 
-    return Job(mpi().COMM_WORLD)
+    return RankJob(mpi().COMM_WORLD)
 
 
 def read_training(
-    mine: Job, args: argparse.Namespace, objective: str, **options: Any
+    mine: RankJob, args: argparse.Namespace, objective: str, **options: Any
 ) -> tuple[Dataset, list[tuple[Dataset | None, str]]]:
     """Read this rank's rows; the first rank reads the evaluation sets too.
 
@@ -97,7 +97,7 @@ def read_training(
 
     Parameters
     ----------
-    mine : Job
+    mine : RankJob
     args : argparse.Namespace
         The options of ``train``.
     objective : str
@@ -131,7 +131,7 @@ def read_training(
     return data, list(sets) if mine.leads else [(None, name) for name in names]
 
 
-def _like_all(mine: Job, table: TableData) -> TableData:
+def _like_all(mine: RankJob, table: TableData) -> TableData:
     """Return a rank's rows with the columns and levels that the rows of all ranks have."""
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.device.foreign import DeviceMatrix
@@ -156,7 +156,7 @@ def _is_dealt(args: argparse.Namespace, size: int, *, beside: bool) -> bool:
     return not (beside and any(side_files.find(where.file, what) for what in side_files.ENDINGS))
 
 
-def _bounds(data: Dataset, mine: Job) -> Sequence[int]:
+def _bounds(data: Dataset, mine: RankJob) -> Sequence[int]:
     """Return the first row of a rank, and the row behind its last one."""
     from pyopencl_gbdt.training.division import row_bounds
 

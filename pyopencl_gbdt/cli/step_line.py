@@ -9,7 +9,7 @@ from pyopencl_gbdt.cli.output import escaped
 _COLUMNS = 79
 
 
-class Progress:
+class StepLine:
     """A line that is overwritten on a terminal; elsewhere only the first line is written."""
 
     def __init__(self, title: str) -> None:

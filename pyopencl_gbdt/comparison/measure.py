@@ -40,7 +40,7 @@ _PROBLEM_LINES, _PROBLEM_LETTERS = 4, 600
 
 
 @dataclass(frozen=True)
-class Fit:
+class MeasuredFit:
     """One fit; for a shape with several labels, all fits together."""
 
     setup_seconds: float
@@ -63,7 +63,7 @@ def int64_percent(device_id: str) -> int:
     return int64_cost(open_device(device_id))
 
 
-def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:
+def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> MeasuredFit:
     """Fit, and time set-up and rounds; the host waits for the device before and after each.
 
     Several labels share the quantised values.
@@ -71,7 +71,7 @@ def fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -
     return with_fallbacks(lambda: _fit(device_id, shape, values, labels, n_rounds))
 
 
-def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> Fit:
+def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) -> MeasuredFit:
     device = open_device(device_id)
     params = {**parameters(shape, device_id), "n_estimators": n_rounds}
     setup = rounds = 0.0
@@ -91,7 +91,7 @@ def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) 
         trees.append(running.model().ensemble.trees)
         del running  # frees its memory before the next one allocates
         watch.lap()
-    return Fit(setup, rounds / (n_rounds * shape.n_models), device.peak_bytes, trees)
+    return MeasuredFit(setup, rounds / (n_rounds * shape.n_models), device.peak_bytes, trees)
 
 
 def measure(

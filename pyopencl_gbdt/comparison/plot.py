@@ -15,7 +15,7 @@ _LETTERS = 42
 
 
 @dataclass(frozen=True)
-class Bar:
+class DrawnBar:
     """A bar and the text above it.
 
     Attributes
@@ -35,7 +35,7 @@ class Bar:
         return sum(part[0] for part in self.parts)
 
 
-def bars(title: str, rows: Sequence[Bar]) -> str:
+def bars(title: str, rows: Sequence[DrawnBar]) -> str:
     """Return an SVG of horizontal bars on a common scale that starts at 0.
 
     Parameters

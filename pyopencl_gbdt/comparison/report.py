@@ -21,7 +21,7 @@ _MOST_KERNELS = plot.N_COLOURS - 1
 
 
 @dataclass(frozen=True)
-class Metric:
+class Figure:
     """One quantity that the report plots.
 
     Attributes
@@ -40,18 +40,18 @@ class Metric:
 
 
 METRICS = (
-    Metric("A round", "Milliseconds a boosting round; shorter is better.",
+    Figure("A round", "Milliseconds a boosting round; shorter is better.",
            lambda r: r["round_ms"], lambda v: f"{short(v)} ms"),
-    Metric("Set-up", "Seconds from NumPy arrays to ready to boost, kernels built before; shorter "
+    Figure("Set-up", "Seconds from NumPy arrays to ready to boost, kernels built before; shorter "
            "is better.", lambda r: r["setup_seconds"], lambda v: f"{short(v)} s"),
-    Metric("Prediction", "Million rows a second, from a NumPy array to a NumPy array, by all trees "
+    Figure("Prediction", "Million rows a second, from a NumPy array to a NumPy array, by all trees "
            "of a model; longer is better.",
            lambda r: r["predicted_rows_per_second"] / 1e6, lambda v: f"{short(v)} M rows/s"),
-    Metric("Share of bandwidth", "The least bytes that a round has to move, over the time that it "
+    Figure("Share of bandwidth", "The least bytes that a round has to move, over the time that it "
            "takes, as a share of a copy's bandwidth on the same device; longer is better. Data "
            "that a cache holds can exceed 100 %.",
            lambda r: 100 * r["share_of_copy"], lambda v: f"{short(v)} %"),
-    Metric("Device memory", "The most in use at a time; shorter is better.",
+    Figure("Device memory", "The most in use at a time; shorter is better.",
            lambda r: r["peak_bytes"], size),
 )  # fmt: skip
 
@@ -100,17 +100,17 @@ class View:
         found = (r for r in compared.rows if (r.machine, r.device) == (machine, device))
         return next(found, None)
 
-    def chart(self, metric: Metric, compared: Compared) -> str:
+    def chart(self, metric: Figure, compared: Compared) -> str:
         """Return the bar chart of a shape."""
         rows = []
         for row in compared.rows:
             label = self.label(row.machine, row.device)
             if row.failed:
-                rows.append(plot.Bar(label, "failed", []))
+                rows.append(plot.DrawnBar(label, "failed", []))
                 continue
             value = metric.value(row.result)
             text = metric.text(value)
-            rows.append(plot.Bar(label, text, [(value, self.colour(row), f"{label}: {text}")]))
+            rows.append(plot.DrawnBar(label, text, [(value, self.colour(row), f"{label}: {text}")]))
         return plot.bars(f"{metric.title}, {compared.shape['name']}", rows)
 
     def _order_kernels(self) -> list[str]:
@@ -144,7 +144,9 @@ class View:
                 if ms
             ]
             label = self.label(row.machine, row.device)
-            rows.append(plot.Bar(label, f"{short(total)} ms" if parts else "no profile", parts))
+            rows.append(
+                plot.DrawnBar(label, f"{short(total)} ms" if parts else "no profile", parts)
+            )
         return plot.bars(f"Time of every kernel, {compared.shape['name']}", rows)
 
     def kernel_tables(self, compared: Compared) -> dict[Row, dict[str, Json]]:

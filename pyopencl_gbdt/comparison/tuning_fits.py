@@ -16,8 +16,8 @@ from functools import partial
 from pyopencl_gbdt.comparison.tuning_ways import (
     BY_STEPS,
     PLAIN,
+    FitKind,
     TuningData,
-    Way,
     grows_whole,
     way_of,
 )
@@ -69,7 +69,7 @@ class KernelTimes:
 
     def __init__(self, device: str, data: TuningData, repeats: int) -> None:
         self.device, self.data, self.repeats = device, data, repeats
-        self.expected: dict[Way, str] = {}
+        self.expected: dict[FitKind, str] = {}
 
     def seconds(self, kernel: str, choices: Mapping[str, Choice]) -> float:
         """Return a kernel's time in seconds on the device.
@@ -131,7 +131,7 @@ def contests(caps: Capabilities, data: TuningData) -> list[Contest]:
     device = caps.device_id
     found = []
 
-    def add(name: str, rows: Dataset, way: Way, always: Choices) -> None:
+    def add(name: str, rows: Dataset, way: FitKind, always: Choices) -> None:
         running = _running(device, rows, way, always) - always.keys()
         own = running & _measured(way)
         if own:
@@ -154,12 +154,12 @@ def contests(caps: Capabilities, data: TuningData) -> list[Contest]:
     return found
 
 
-def _measured(way: Way) -> frozenset[str]:
+def _measured(way: FitKind) -> frozenset[str]:
     """Return the tunable kernels that are measured in a way's fits and predictions."""
     return frozenset(name for name in tunable() if way_of(name) == way)
 
 
-def _running(device: str, data: Dataset, way: Way, always: Choices) -> frozenset[str]:
+def _running(device: str, data: Dataset, way: FitKind, always: Choices) -> frozenset[str]:
     """Return the tunable kernels that a fit launches with the table's choices."""
     data.forget()
     with using(always):
@@ -168,13 +168,13 @@ def _running(device: str, data: Dataset, way: Way, always: Choices) -> frozenset
     return frozenset(kernel.kernel.split(".")[0] for kernel in profile) & set(tunable())
 
 
-def _fit(device: str, data: Dataset, way: Way, always: Choices, choices: Choices) -> float:
+def _fit(device: str, data: Dataset, way: FitKind, always: Choices, choices: Choices) -> float:
     data.forget()  # so that it is quantised again
     with using({**choices, **always}), fallbacks_raise():
         return clock(train, way.parameters(device), data)
 
 
-def _prediction(device: str, data: Dataset, way: Way) -> Callable[[Choices], float]:
+def _prediction(device: str, data: Dataset, way: FitKind) -> Callable[[Choices], float]:
     """Return a clock of predictions with few and with many trees."""
     with using({}):
         model = train(way.parameters(device), data)

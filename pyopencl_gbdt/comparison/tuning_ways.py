@@ -16,7 +16,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.device.variants import KERNELS, fallbacks
 from pyopencl_gbdt.device.variants.tuning import Choice
-from pyopencl_gbdt.device.variants.variant import Rows
+from pyopencl_gbdt.device.variants.variant import TunedRows
 
 F32 = npt.NDArray[np.float32]
 
@@ -35,18 +35,18 @@ BY_STEPS = {"whole_trees": Choice("steps", {"wg_size": 1})}
 
 
 @dataclass(frozen=True, order=True)
-class Way:
+class FitKind:
     """A kind of fit.
 
     Attributes
     ----------
     rows : str
-        The data, a word of `Rows`.
+        The data, a word of `TunedRows`.
     params : tuple of (str, str)
         Parameters beside the default ones.
     """
 
-    rows: Rows
+    rows: TunedRows
     params: tuple[tuple[str, str], ...]
 
     @property
@@ -63,13 +63,13 @@ class Way:
 
 
 #: Numbers and the default parameters.
-PLAIN = Way("numbers", ())
+PLAIN = FitKind("numbers", ())
 
 
-def way_of(kernel: str) -> Way:
+def way_of(kernel: str) -> FitKind:
     """Return the kind of fit in which a kernel is measured."""
     known = KERNELS[kernel]
-    return Way(known.fitted_on, tuple(known.fitted_with.items()))
+    return FitKind(known.fitted_on, tuple(known.fitted_with.items()))
 
 
 def grows_whole(caps: Capabilities) -> bool:
@@ -87,7 +87,7 @@ class TuningData:
 
     def __init__(self, n_rows: int, n_features: int = _FEATURES) -> None:
         self.n_rows, self.n_features = n_rows, n_features
-        self._made: dict[Rows, Dataset] = {}
+        self._made: dict[TunedRows, Dataset] = {}
 
     @classmethod
     def of_device(cls, caps: Capabilities, *, quick: bool) -> TuningData:
@@ -100,7 +100,7 @@ class TuningData:
         """Return data of at most so many rows."""
         return TuningData(min(n_rows, self.n_rows), self.n_features)
 
-    def of(self, rows: Rows) -> Dataset:
+    def of(self, rows: TunedRows) -> Dataset:
         """Return the data of a kind."""
         if rows not in self._made:
             self._made[rows] = {
@@ -142,4 +142,4 @@ def _labels(rng: np.random.Generator, signal: F32) -> F32:
     return (signal + noise > 0).astype(np.float32)
 
 
-__all__ = ["BY_STEPS", "PLAIN", "ROUNDS", "TuningData", "Way", "grows_whole", "way_of"]
+__all__ = ["BY_STEPS", "PLAIN", "ROUNDS", "FitKind", "TuningData", "grows_whole", "way_of"]

@@ -16,7 +16,7 @@ F32 = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Way:
+class Trainer:
     """A trainer beside that of dense columns of numbers.
 
     Attributes
@@ -36,12 +36,12 @@ class Way:
 
 
 #: Ways by the names that `Shape.way` has.
-WAYS: dict[str, Way] = {
-    "": Way(),
-    "exact": Way({"tree_method": "exact"}),
-    "sparse": Way(sparse=True),
-    "statistics": Way({"cat_method": "statistics"}, levels=(8, 30, 100, 300, 1000, 3000)),
-    "sets": Way({"cat_method": "sets"}, levels=(4, 8, 12, 16, 24, 32)),
+WAYS: dict[str, Trainer] = {
+    "": Trainer(),
+    "exact": Trainer({"tree_method": "exact"}),
+    "sparse": Trainer(sparse=True),
+    "statistics": Trainer({"cat_method": "statistics"}, levels=(8, 30, 100, 300, 1000, 3000)),
+    "sets": Trainer({"cat_method": "sets"}, levels=(4, 8, 12, 16, 24, 32)),
 }
 
 
@@ -82,4 +82,4 @@ def dataset(shape: Shape, values: F32, label: F32 | None = None) -> Dataset:
     return Dataset(coded, label, categorical_features=list(range(len(way.levels))))
 
 
-__all__ = ["WAYS", "Way", "dataset", "parameters"]
+__all__ = ["WAYS", "Trainer", "dataset", "parameters"]

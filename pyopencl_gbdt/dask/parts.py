@@ -16,7 +16,7 @@ from pyopencl_gbdt.errors import DataError
 
 
 @dataclass(frozen=True)
-class Partition:
+class DaskPartition:
     """What a worker has to know of a partition before it is assigned.
 
     Attributes
@@ -80,16 +80,16 @@ def _delayed(name: str, values: Any, X: Any) -> list[Any]:
     return list(np.ravel(values.to_delayed()))
 
 
-def described(part: Mapping[str, Any]) -> Partition:
+def described(part: Mapping[str, Any]) -> DaskPartition:
     """Describe a partition; runs on a worker."""
     n_rows, qid = len(part["X"]), part.get("qid")
     if qid is None or not n_rows:
-        return Partition(n_rows)
+        return DaskPartition(n_rows)
     ids = np.asarray(qid)
-    return Partition(n_rows, ids[0].item(), ids[-1].item())
+    return DaskPartition(n_rows, ids[0].item(), ids[-1].item())
 
 
-def blocks(found: Sequence[Partition], n_blocks: int) -> list[range]:
+def blocks(found: Sequence[DaskPartition], n_blocks: int) -> list[range]:
     """Divide partitions into runs of neighbours with about as many rows each; queries stay whole.
 
     Returns
@@ -109,7 +109,7 @@ def blocks(found: Sequence[Partition], n_blocks: int) -> list[range]:
     return [range(a, b) for a, b in pairwise(borders)]
 
 
-def _splits(found: Sequence[Partition], border: int) -> bool:
+def _splits(found: Sequence[DaskPartition], border: int) -> bool:
     """Tell whether a query has rows on both sides of a border."""
     behind = next((one for one in found[border:] if one.n_rows), None)
     before = next((one for one in reversed(found[:border]) if one.n_rows), None)
@@ -121,7 +121,7 @@ def _splits(found: Sequence[Partition], border: int) -> bool:
 def assigned(
     runs: Sequence[range],
     where: Sequence[Sequence[str]],
-    found: Sequence[Partition],
+    found: Sequence[DaskPartition],
     workers: Sequence[str],
 ) -> list[str]:
     """Return a worker for every run of partitions, so that few rows have to move.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.batch_parts import RowBatch
 from pyopencl_gbdt.data.label_column import check_unnamed, described
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -22,7 +22,7 @@ def read(
     label_column: int | str | None,
     qid_column: int | str | None,
     rows_of: Callable[[int], int],
-) -> Iterator[Batch]:
+) -> Iterator[RowBatch]:
     """Read a file of columns, some rows at a time.
 
     Parameters
@@ -97,7 +97,7 @@ def _ipc(file: str, rows_of: Callable[[int], int]) -> Iterator[tuple[int, Any]]:
 
 def _batch(
     table: Any, file: str, first: int, label: int | str | None, qid: int | str | None
-) -> Batch:
+) -> RowBatch:
     names = list(table.column_names)
     own = [_place(file, option, one, names) for option, one in
            (("label_column", label), ("qid_column", qid))]  # fmt: skip
@@ -108,7 +108,7 @@ def _batch(
     check_feature_names([names[number] for number in kept], len(kept), f"{file}: feature_names")
     check_unnamed(label, own[0], names, file)
     where, of_label = f"{file}, rows from {first}", described(own[0], names, file)
-    return Batch(table.select(kept), y, qid=ids, where=where, label_column=of_label)
+    return RowBatch(table.select(kept), y, qid=ids, where=where, label_column=of_label)
 
 
 def _place(file: str, option: str, column: int | str | None, names: list[str]) -> int | None:

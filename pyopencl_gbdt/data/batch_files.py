@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.data import batch_arrow, batch_text
-from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.batch_parts import RowBatch
 from pyopencl_gbdt.data.label_column import described
 from pyopencl_gbdt.data.npz import ERRORS, NAMES, StreamedArray, broken
 from pyopencl_gbdt.data.reading import Reading
@@ -108,7 +108,7 @@ def suffix_of(file: str) -> str:
 
 def read_files(
     files: Sequence[str], reading: Reading, state: batch_text.TextState
-) -> Iterator[Batch]:
+) -> Iterator[RowBatch]:
     """Read files one after the other, batch by batch.
 
     Parameters
@@ -166,7 +166,7 @@ def column_number(
     )
 
 
-def _npy(file: str, reading: Reading) -> Iterator[Batch]:
+def _npy(file: str, reading: Reading) -> Iterator[RowBatch]:
     with _as_npy(file):
         path = Path(file)
         with StreamedArray(path.open("rb"), path.stat().st_size, file) as array:
@@ -206,10 +206,10 @@ def _as_npy(file: str) -> Iterator[None]:
         ) from error
 
 
-def _without(part: Any, label: int | None, qid: int | None, file: str, first: int) -> Batch:
+def _without(part: Any, label: int | None, qid: int | None, file: str, first: int) -> RowBatch:
     gone = [column for column in (label, qid) if column is not None]
     X = np.delete(part, gone, axis=1) if gone else part
-    return Batch(
+    return RowBatch(
         X,
         None if label is None else part[:, label].copy(),  # a view would keep the part
         qid=None if qid is None else part[:, qid].astype(np.int64),
@@ -218,7 +218,7 @@ def _without(part: Any, label: int | None, qid: int | None, file: str, first: in
     )
 
 
-def _npz(file: str, reading: Reading) -> Iterator[Batch]:
+def _npz(file: str, reading: Reading) -> Iterator[RowBatch]:
     """Read the rows of ``X`` in an archive piece by piece, and its vectors whole."""
     with broken(file), zipfile.ZipFile(file) as archive:
         members = {name.removesuffix(".npy"): name for name in archive.namelist()}
@@ -254,4 +254,4 @@ def _npz(file: str, reading: Reading) -> Iterator[Batch]:
                 label = own.pop("y", None)
                 given = None if names is None else [str(name) for name in names]
                 where = f"{file}, rows from {first}"
-                yield Batch(piece, label, feature_names=given, where=where, **own)
+                yield RowBatch(piece, label, feature_names=given, where=where, **own)

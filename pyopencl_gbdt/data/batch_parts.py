@@ -12,7 +12,7 @@ BATCH_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class RowBatch:
     """Some consecutive rows, as a user gave them.
 
     Attributes

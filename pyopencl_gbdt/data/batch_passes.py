@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.batch_parts import RowBatch
 from pyopencl_gbdt.data.batched_rows import F32, I64, BatchedRows
-from pyopencl_gbdt.data.batches import Source
+from pyopencl_gbdt.data.batches import BatchSource
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categories import NO_LEVEL, Categories, Levels, recode
 from pyopencl_gbdt.data.category_columns import Column, as_objects
 from pyopencl_gbdt.data.coded import level_codes, recoded
 from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.sparse import SparseMatrix
-from pyopencl_gbdt.data.tables import Table
+from pyopencl_gbdt.data.tables import ColumnTable
 from pyopencl_gbdt.data.threads import checksum
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
@@ -47,7 +47,7 @@ class Reader:
     categorical: Any
     names: Any = None
 
-    def features(self, batch: Batch, levels: Categories | None = None) -> Features:
+    def features(self, batch: RowBatch, levels: Categories | None = None) -> Features:
         """Return a batch's columns, coded by levels; None takes the batch's own."""
         if isinstance(batch.X, Features) and batch.X.categories and levels is not None:
             return recoded(batch.X, levels, batch.where) or batch.X
@@ -122,7 +122,7 @@ class CheckedBatches(BatchedRows):
 
     def __init__(
         self,
-        source: Source,
+        source: BatchSource,
         reader: Reader,
         shape: tuple[int, int],
         rows: Sequence[int],
@@ -265,9 +265,9 @@ def as_texts(levels: Levels) -> Levels:
     return Levels(as_objects(list(map(str, levels.values.tolist()))))  # not sorted: to count
 
 
-def is_text_column(batch: Batch, feature: int) -> bool:
+def is_text_column(batch: RowBatch, feature: int) -> bool:
     """Tell whether a column comes from text, where whole numbers may turn out to be strings."""
-    if not isinstance(batch.X, Table):
+    if not isinstance(batch.X, ColumnTable):
         return False
     column = batch.X.columns[feature]
     return isinstance(column, Column) and column.is_text

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.batch_parts import RowBatch
 from pyopencl_gbdt.data.blurred import Blurred
-from pyopencl_gbdt.data.csv_header import Layout, find_layout
+from pyopencl_gbdt.data.csv_header import TextLayout, find_layout
 from pyopencl_gbdt.data.delimited import feature_names, parse_rows
 from pyopencl_gbdt.data.files import GZIP_MAGIC, Data, is_blank, to_text
 from pyopencl_gbdt.data.label_column import described
 from pyopencl_gbdt.data.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.readers import looks_like_libsvm
 from pyopencl_gbdt.data.reading import Reading
-from pyopencl_gbdt.data.tables import Table
+from pyopencl_gbdt.data.tables import ColumnTable
 from pyopencl_gbdt.data.text_columns import TextColumns, feature_columns, text_columns
 from pyopencl_gbdt.errors import DataError
 
@@ -44,7 +44,7 @@ class TextState:
     file: str
     columns: list[int] | None = None
 
-    def find(self, layout: Layout, reading: Reading) -> None:
+    def find(self, layout: TextLayout, reading: Reading) -> None:
         """Find the columns, unless they are known, given the layout of the first file."""
         if self.columns is not None:
             return
@@ -65,7 +65,7 @@ class TextState:
             self.find(_layout(block, self.file, reading), reading)
 
 
-def read(file: str, reading: Reading, state: TextState) -> Iterator[Batch]:
+def read(file: str, reading: Reading, state: TextState) -> Iterator[RowBatch]:
     """Read a file of text, some lines at a time.
 
     Raises
@@ -117,11 +117,11 @@ def _is_libsvm(file: str, block: Data, reading: Reading) -> bool:
     return looks or reading.file_format == "libsvm"
 
 
-def _layout(block: Data, file: str, reading: Reading) -> Layout:
+def _layout(block: Data, file: str, reading: Reading) -> TextLayout:
     return find_layout(block, file, reading.label_column, reading.header, reading.qid_column)
 
 
-def _libsvm(block: Data, file: str, reading: Reading, first_line: int, where: str) -> Batch:
+def _libsvm(block: Data, file: str, reading: Reading, first_line: int, where: str) -> RowBatch:
     with_label = reading.label_column is not None
     blurred = Blurred(reading.missing)
     X, y = parse_libsvm(
@@ -129,10 +129,10 @@ def _libsvm(block: Data, file: str, reading: Reading, first_line: int, where: st
         blurred=blurred,
     )  # fmt: skip
     qid = query_ids(block, file, first_line)
-    return Batch(X, y, qid=qid, where=where, ragged=True, blurred=blurred)
+    return RowBatch(X, y, qid=qid, where=where, ragged=True, blurred=blurred)
 
 
-def _delimited(layout: Layout, features: list[int], where: str, reading: Reading) -> Batch:
+def _delimited(layout: TextLayout, features: list[int], where: str, reading: Reading) -> RowBatch:
     """Parse lines; columns of text become those of a table."""
     columns = feature_columns(layout)
     inside = [feature for feature in features if feature < len(columns)]
@@ -142,14 +142,14 @@ def _delimited(layout: Layout, features: list[int], where: str, reading: Reading
     X, y, qid = parse_rows(layout, _BLOCK_BYTES, blurred)
     names, of_label = feature_names(layout), described(layout.label, layout.names, layout.path)
     if texts is None:
-        return Batch(X, y, qid=qid, feature_names=names, where=where, label_column=of_label,
+        return RowBatch(X, y, qid=qid, feature_names=names, where=where, label_column=of_label,
                      blurred=blurred)  # fmt: skip
     parts = [
         texts.column(column, X[:, feature]) if column in texts else X[:, feature]
         for feature, column in enumerate(columns)
     ]
     texts.check(layout)
-    return Batch(Table(names, parts), y, qid=qid, where=where, label_column=of_label,
+    return RowBatch(ColumnTable(names, parts), y, qid=qid, where=where, label_column=of_label,
                  blurred=blurred)  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from pyopencl_gbdt.data.batch_files import TEXT, dealt, is_path, paths_of, read_files, suffix_of
-from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, Batch
+from pyopencl_gbdt.data.batch_parts import BATCH_BYTES, RowBatch
 from pyopencl_gbdt.data.batch_text import TextState
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.features import Features
@@ -24,16 +24,16 @@ from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import plural, show
 
 #: A function that reads all batches from the start.
-Source = Callable[[], Iterator[Batch]]
+BatchSource = Callable[[], Iterator[RowBatch]]
 _NOT_GIVEN = ("where", "label_column", "ragged", "blurred")
-_PARTS = tuple(field.name for field in fields(Batch) if field.name not in _NOT_GIVEN)
+_PARTS = tuple(field.name for field in fields(RowBatch) if field.name not in _NOT_GIVEN)
 _EXPECTED = (
     "expected a function that returns an iterator of batches, a list of them, an object with "
     "__iter__, XGBoost's DataIter, an array, a path, a pattern or a list of paths"
 )
 
 
-def source_of(given: Any, reading: Reading) -> Source:
+def source_of(given: Any, reading: Reading) -> BatchSource:
     """Return a function that reads the batches from the start, without those that have no rows.
 
     Parameters
@@ -57,9 +57,9 @@ def source_of(given: Any, reading: Reading) -> Source:
 class _Filled:
     """A source without the batches that have no rows."""
 
-    source: Source
+    source: BatchSource
 
-    def __call__(self) -> Iterator[Batch]:
+    def __call__(self) -> Iterator[RowBatch]:
         for batch in self.source():
             if _has_rows(batch.X):
                 yield batch
@@ -72,13 +72,13 @@ def names_files(given: Any) -> bool:
     return is_path(given) or several
 
 
-def is_parsed(source: Source) -> bool:
+def is_parsed(source: BatchSource) -> bool:
     """Tell whether a source parses text, which takes longer than all else."""
     inner = source.source if isinstance(source, _Filled) else source
     return isinstance(inner, _FileSource) and any(suffix_of(file) in TEXT for file in inner.files)
 
 
-def no_rows(source: Source) -> DataError:
+def no_rows(source: BatchSource) -> DataError:
     """Return the error for a source that has no rows; it names the files."""
     inner = source.source if isinstance(source, _Filled) else source
     if not isinstance(inner, _FileSource):
@@ -97,7 +97,7 @@ def _has_rows(X: Any) -> bool:
     return not isinstance(X, (list, tuple)) or bool(X)
 
 
-def _source_of(given: Any, reading: Reading) -> Source:
+def _source_of(given: Any, reading: Reading) -> BatchSource:
     if names_files(given):
         files = paths_of(given)
         own = files if reading.share is None else dealt(files, *reading.share)
@@ -148,7 +148,7 @@ class _FileSource:
     reading: Reading
     state: TextState
 
-    def __call__(self) -> Iterator[Batch]:
+    def __call__(self) -> Iterator[RowBatch]:
         return read_files(self.files, self.reading, self.state)
 
 
@@ -157,7 +157,7 @@ class _ArraySource:
     array: np.ndarray[Any, Any]
     batch_rows: int
 
-    def __call__(self) -> Iterator[Batch]:
+    def __call__(self) -> Iterator[RowBatch]:
         if self.array.ndim != 2:
             raise DataError(
                 f"batches is an array of shape {self.array.shape}: expected two dimensions (rows, "
@@ -165,14 +165,14 @@ class _ArraySource:
             )
         rows = self.batch_rows or max(1, BATCH_BYTES // max(1, 4 * self.array.shape[1]))
         for first in range(0, len(self.array), rows):
-            yield Batch(self.array[first : first + rows], where=f"X[{first}:{first + rows}]")
+            yield RowBatch(self.array[first : first + rows], where=f"X[{first}:{first + rows}]")
 
 
 @dataclass(frozen=True)
 class _IteratorSource:
     begin: Callable[[], Any]
 
-    def __call__(self) -> Iterator[Batch]:
+    def __call__(self) -> Iterator[RowBatch]:
         made = self.begin()
         if not hasattr(made, "__iter__"):
             raise DataTypeError(
@@ -189,7 +189,7 @@ class _DataIterSource:
 
     given: Any
 
-    def __call__(self) -> Iterator[Batch]:
+    def __call__(self) -> Iterator[RowBatch]:
         self.given.reset()
         number = 0
         while True:
@@ -231,7 +231,7 @@ def _own_names(parts: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"X" if name == "data" else name: part for name, part in parts.items()}
 
 
-def batch_of(given: Any, where: str) -> Batch:
+def batch_of(given: Any, where: str) -> RowBatch:
     """Return what a user's iterator yields as a batch.
 
     Parameters
@@ -242,7 +242,7 @@ def batch_of(given: Any, where: str) -> Batch:
     where : str
         The batch's name in error messages.
     """
-    if isinstance(given, Batch):
+    if isinstance(given, RowBatch):
         return given
     if isinstance(given, Mapping):
         for name in given:
@@ -253,7 +253,7 @@ def batch_of(given: Any, where: str) -> Batch:
                 )
         if "X" not in given:
             raise DataError(f"{where} has no X: expected rows under that name; add them")
-        return Batch(**given, where=where)
+        return RowBatch(**given, where=where)
     if isinstance(given, tuple):
         if not 1 <= len(given) <= 3:
             raise DataError(
@@ -261,17 +261,17 @@ def batch_of(given: Any, where: str) -> Batch:
                 "give a dict where a batch has more parts"
             )
         X, label, weight = (*given, None, None)[:3]
-        return Batch(X, label, weight, where=where)
+        return RowBatch(X, label, weight, where=where)
     if hasattr(given, "checked") and hasattr(given, "group_offsets"):  # a Dataset
         return _of_dataset(given, where)
-    return Batch(given, where=where)
+    return RowBatch(given, where=where)
 
 
-def _of_dataset(given: Any, where: str) -> Batch:
+def _of_dataset(given: Any, where: str) -> RowBatch:
     if isinstance(given.features, BatchedRows):
         raise DataError(f"{where} is itself in batches: expected rows; give its source")
     offsets = given.group_offsets
-    return Batch(
+    return RowBatch(
         cast(Features, given.checked),
         given.label if given.has_label else None,
         given.weight,
@@ -283,4 +283,4 @@ def _of_dataset(given: Any, where: str) -> Batch:
     )
 
 
-__all__ = ["Batch", "Source", "batch_of", "has_batches", "source_of"]
+__all__ = ["BatchSource", "RowBatch", "batch_of", "has_batches", "source_of"]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.blurred import EXACT, F32, MOST_SPELLED, MOST_WHOLE, Blurred, has_large
 from pyopencl_gbdt.data.careful import spelled_integers
-from pyopencl_gbdt.data.csv_header import Layout
+from pyopencl_gbdt.data.csv_header import TextLayout
 from pyopencl_gbdt.data.parsed import Parsed
 from pyopencl_gbdt.data.text_columns import feature_columns
 
@@ -17,7 +17,7 @@ from pyopencl_gbdt.data.text_columns import feature_columns
 _WIDE = 4096
 
 
-def search(blurred: Blurred, layout: Layout, start: int, end: int, parsed: Parsed) -> None:
+def search(blurred: Blurred, layout: TextLayout, start: int, end: int, parsed: Parsed) -> None:
     """Search the features of a block of lines.
 
     Fields are read again where float64 does not have every whole number, and only there: all
@@ -26,7 +26,7 @@ def search(blurred: Blurred, layout: Layout, start: int, end: int, parsed: Parse
     Parameters
     ----------
     blurred : Blurred
-    layout : Layout
+    layout : TextLayout
     start, end : int
         Positions in ``layout.data`` of the block.
     parsed : Parsed
@@ -55,7 +55,7 @@ def search(blurred: Blurred, layout: Layout, start: int, end: int, parsed: Parse
 
 def _spelled(
     blurred: Blurred,
-    layout: Layout,
+    layout: TextLayout,
     start: int,
     end: int,
     huge: Mapping[int, tuple[int, npt.NDArray[np.intp]]],

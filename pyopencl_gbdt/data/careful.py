@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.blurred import integer
-from pyopencl_gbdt.data.csv_header import MISSING, Layout
+from pyopencl_gbdt.data.csv_header import MISSING, TextLayout
 from pyopencl_gbdt.data.files import lines_of
 from pyopencl_gbdt.data.parsed import Parsed, of_matrix
 from pyopencl_gbdt.errors import DataError
@@ -39,12 +39,12 @@ class NotANumberError(DataError):
     found: str
 
 
-def parse_carefully(layout: Layout, start: int | None = None, end: int | None = None) -> Parsed:
+def parse_carefully(layout: TextLayout, start: int | None = None, end: int | None = None) -> Parsed:
     """Parse field by field; raise `DataError` at the first invalid field.
 
     Parameters
     ----------
-    layout : Layout
+    layout : TextLayout
     start, end : int or None
         Positions in ``layout.data`` of the first and the last line; None: all rows.
     """
@@ -65,7 +65,7 @@ def parse_carefully(layout: Layout, start: int | None = None, end: int | None = 
     return of_matrix(np.concatenate(tables).reshape(-1, layout.n_columns))
 
 
-def _number(field: str, layout: Layout, line: int, column: int) -> float:
+def _number(field: str, layout: TextLayout, line: int, column: int) -> float:
     """Convert one field, or raise an error that names its place."""
     text = field.strip()
     if layout.texts is not None and column in layout.texts:
@@ -95,7 +95,7 @@ def _number(field: str, layout: Layout, line: int, column: int) -> float:
 
 
 def spelled_integers(
-    layout: Layout, start: int, end: int | None, rows: Mapping[int, NDArray[np.integer[Any]]]
+    layout: TextLayout, start: int, end: int | None, rows: Mapping[int, NDArray[np.integer[Any]]]
 ) -> dict[int, list[int | None]]:
     """Return the integers that fields spell, in some rows of some columns.
 
@@ -118,7 +118,9 @@ def spelled_integers(
     }
 
 
-def rows_of(layout: Layout, start: int, end: int | None = None) -> Iterator[tuple[int, list[str]]]:
+def rows_of(
+    layout: TextLayout, start: int, end: int | None = None
+) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number from 1, fields) of every row, without blank lines."""
     line = layout.first_line + layout.data.count(b"\n", layout.start, start) - 1
     lines = lines_of(layout.data, start, end)
@@ -133,7 +135,9 @@ def rows_of(layout: Layout, start: int, end: int | None = None) -> Iterator[tupl
             yield line, fields
 
 
-def _quoted(layout: Layout, text: str, lines: Iterator[str], line: int) -> tuple[list[str], int]:
+def _quoted(
+    layout: TextLayout, text: str, lines: Iterator[str], line: int
+) -> tuple[list[str], int]:
     """Split a line that has quotes; return its fields and the number of further lines it takes."""
     # A quoted field may hold a line end, so the lines passed to csv keep theirs.
     several = (one + "\n" for one in chain([text], lines))

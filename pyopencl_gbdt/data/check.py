@@ -25,8 +25,8 @@ from pyopencl_gbdt.data.containers import (
     plain_column,
     series_to_numeric,
 )
-from pyopencl_gbdt.data.narrow import Scan, check_missing, fill, to_float32
-from pyopencl_gbdt.data.tables import Table, is_table, open_table, split_table, table_names
+from pyopencl_gbdt.data.narrow import ValueScan, check_missing, fill, to_float32
+from pyopencl_gbdt.data.tables import ColumnTable, is_table, open_table, split_table, table_names
 from pyopencl_gbdt.data.targets import (
     check_binary_labels,
     check_target,
@@ -95,19 +95,19 @@ def check_matrix(
     if is_frame(X):
         names = frame_names(X, Source(name))
         check_shape(X.shape, name, n_features)
-        scan = Scan(Source(name, names), allow_missing=allow_missing, blurred=blurred)
+        scan = ValueScan(Source(name, names), allow_missing=allow_missing, blurred=blurred)
         return _frame_to_float32(X, scan, absent, coded), names
     if is_table(X):
         table = open_table(X, Source(name))
         check_shape(table.shape, name, n_features)
-        scan = Scan(Source(name, table.names), allow_missing=allow_missing, blurred=blurred)
+        scan = ValueScan(Source(name, table.names), allow_missing=allow_missing, blurred=blurred)
         return _table_to_float32(table, scan, absent, coded), table.names
     source = Source(name)
     array = as_array(X, source)
     check_shape(array.shape, name, n_features)
     if coded:
-        table = Table([], [plain_column(array, column) for column in range(array.shape[1])])
-        scan = Scan(source, allow_missing=allow_missing, blurred=blurred)
+        table = ColumnTable([], [plain_column(array, column) for column in range(array.shape[1])])
+        scan = ValueScan(source, allow_missing=allow_missing, blurred=blurred)
         return _table_to_float32(table, scan, absent, coded), None
     numeric = as_numeric(array, source)
     found = to_float32(
@@ -169,7 +169,7 @@ def check_shape(shape: tuple[int, ...], name: str, n_features: int | None) -> No
 
 def _frame_to_float32(
     frame: Any,
-    scan: Scan,
+    scan: ValueScan,
     missing: float,
     coded: Mapping[int, NDArray[np.float32]],
 ) -> NDArray[np.float32]:
@@ -200,8 +200,8 @@ def _frame_to_float32(
 
 
 def _table_to_float32(
-    table: Table,
-    scan: Scan,
+    table: ColumnTable,
+    scan: ValueScan,
     missing: float,
     coded: Mapping[int, NDArray[np.float32]],
 ) -> NDArray[np.float32]:

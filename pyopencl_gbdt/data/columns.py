@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.category_columns import Column
 from pyopencl_gbdt.data.containers import as_array, frame_names, is_frame, plain_column
-from pyopencl_gbdt.data.tables import Table, is_table, open_table
+from pyopencl_gbdt.data.tables import ColumnTable, is_table, open_table
 from pyopencl_gbdt.messages import Source
 
 #: pandas' dtypes of categories and strings, by name.
@@ -42,7 +42,7 @@ class RawColumns:
         """Return a column as ``factorize`` takes it."""
         if is_frame(self.X):
             return self.X.iloc[:, number]
-        if isinstance(self.X, Table):
+        if isinstance(self.X, ColumnTable):
             return self.X.columns[number]
         return plain_column(self.X, number)
 
@@ -54,7 +54,7 @@ class RawColumns:
                 for number, dtype in enumerate(self.X.dtypes)
                 if _is_category(dtype) or (dtype.kind == "O" and _has_text(self.column(number)))
             ]
-        if isinstance(self.X, Table):
+        if isinstance(self.X, ColumnTable):
             return [number for number, one in enumerate(self.X.columns) if _is_text(one)]
         return []
 

@@ -42,7 +42,7 @@ class Texts(Protocol):
 
 
 @dataclass(frozen=True)
-class Layout:
+class TextLayout:
     """The layout of delimited text, known before its numbers are parsed.
 
     ``data[start:]`` holds the rows and starts with line number ``first_line``. ``delimiter`` None
@@ -68,7 +68,7 @@ def find_layout(
     label_column: int | str | None,
     header: bool | str,
     qid_column: int | str | None = None,
-) -> Layout:
+) -> TextLayout:
     """Find delimiter, header and label column, and where the numbers start."""
     blank = _START.match(data)
     start = data.rfind(b"\n", 0, blank.end() if blank else 0) + 1
@@ -102,7 +102,7 @@ def find_layout(
             f"{path}: one column only, the label: expected features too; pass label_column=None "
             f"if it is a feature"
         )
-    return Layout(path, data, start, first_line, delimiter, names, n_columns, label, qid)
+    return TextLayout(path, data, start, first_line, delimiter, names, n_columns, label, qid)
 
 
 def _sniff_delimiter(lines: Sequence[str]) -> str | None:

@@ -21,7 +21,7 @@ from pyopencl_gbdt.data.blurred_text import search
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.careful import OpenQuoteError, parse_carefully
 from pyopencl_gbdt.data.categories import Categories
-from pyopencl_gbdt.data.csv_header import Layout, find_layout
+from pyopencl_gbdt.data.csv_header import TextLayout, find_layout
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files import Data, is_blank
 from pyopencl_gbdt.data.parsed import Parsed
@@ -29,7 +29,7 @@ from pyopencl_gbdt.data.text_blocks import parse_texts
 from pyopencl_gbdt.data.text_columns import text_columns, with_levels
 from pyopencl_gbdt.errors import DataError
 
-Table = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 FAST_FROM = 1 << 20
 """From this size of the text, in bytes, importing a fast parser's package pays off."""
@@ -54,7 +54,7 @@ def parse_delimited(
     budget: Budget | None = None,
     categorical: Any = None,
     levels: Categories | None = None,
-) -> tuple[Features, Table | None, NDArray[np.int64] | None]:
+) -> tuple[Features, Floats | None, NDArray[np.int64] | None]:
     r"""Parse delimited text.
 
     Parameters
@@ -98,21 +98,21 @@ def parse_delimited(
 
 
 def parse_rows(
-    layout: Layout, block_size: int, blurred: Blurred
-) -> tuple[Table, Table | None, NDArray[np.int64] | None]:
+    layout: TextLayout, block_size: int, blurred: Blurred
+) -> tuple[Floats, Floats | None, NDArray[np.int64] | None]:
     """Return features, labels and query ids of all rows of a layout; ``blurred`` searches them."""
     X, y, ids = _separate(parse_blocks(layout, block_size, blurred=blurred), layout)
     return X, y, None if ids is None else _queries(ids, layout)
 
 
-def feature_names(layout: Layout) -> list[str] | None:
+def feature_names(layout: TextLayout) -> list[str] | None:
     """Return the header's names without those of label and queries; None without a header."""
     if layout.names is None:
         return None
     return [name for i, name in enumerate(layout.names) if i not in (layout.label, layout.qid)]
 
 
-def _check_size(layout: Layout, budget: Budget) -> None:
+def _check_size(layout: TextLayout, budget: Budget) -> None:
     """Refuse a table too large for its file's size, which only a compressed file can have."""
     data = layout.data
     if len(data) <= budget.size and budget.max_bytes is None:
@@ -126,16 +126,16 @@ def _check_size(layout: Layout, budget: Budget) -> None:
 
 
 def parse_blocks(
-    layout: Layout,
+    layout: TextLayout,
     block_size: int,
     parsers: Sequence[Parser] | None = None,
     blurred: Blurred | None = None,
-) -> list[Table]:
+) -> list[Floats]:
     """Parse all rows; each block with the first parser that accepts it, else with the careful one.
 
     Parameters
     ----------
-    layout : Layout
+    layout : TextLayout
     block_size : int
         Bytes of a block; each block is extended to the end of a line.
     parsers : sequence of callable, or None
@@ -148,7 +148,7 @@ def parse_blocks(
     if parsers is None:
         short = len(layout.data) - layout.start < FAST_FROM
         parsers = [PARSERS["numpy"]] if short else list(PARSERS.values())
-    tables: list[Table] = []
+    tables: list[Floats] = []
     for start, stop in _blocks(layout, block_size):
         end = stop
         parsed = _parse_fast(layout, start, end, parsers)
@@ -166,7 +166,9 @@ def parse_blocks(
     return tables
 
 
-def _parse_fast(layout: Layout, start: int, end: int, parsers: Sequence[Parser]) -> Parsed | None:
+def _parse_fast(
+    layout: TextLayout, start: int, end: int, parsers: Sequence[Parser]
+) -> Parsed | None:
     block = layout.data[start:end]
     for parse in parsers:
         parsed = parse(block, layout.delimiter, layout.n_columns)
@@ -179,7 +181,7 @@ def _parse_fast(layout: Layout, start: int, end: int, parsers: Sequence[Parser])
     return None
 
 
-def _blocks(layout: Layout, block_size: int) -> Iterator[tuple[int, int]]:
+def _blocks(layout: TextLayout, block_size: int) -> Iterator[tuple[int, int]]:
     """Yield start and end of blocks of whole lines; skip blocks of blank lines."""
     data, start = layout.data, layout.start
     blank = b" \n\x0b\x0c" if layout.delimiter == "\t" else None
@@ -191,7 +193,9 @@ def _blocks(layout: Layout, block_size: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _separate(tables: list[Table], layout: Layout) -> tuple[Table, Table | None, Table | None]:
+def _separate(
+    tables: list[Floats], layout: TextLayout
+) -> tuple[Floats, Floats | None, Floats | None]:
     """Return features, labels and query ids of the tables; empty the list to free memory."""
     n_rows = sum(map(len, tables))
     if n_rows == 0:
@@ -229,7 +233,7 @@ def _runs(columns: Sequence[int]) -> list[tuple[int, slice]]:
     return runs
 
 
-def _queries(ids: Table, layout: Layout) -> NDArray[np.int64]:
+def _queries(ids: Floats, layout: TextLayout) -> NDArray[np.int64]:
     wrong = ~(np.abs(ids) <= MOST_QID) | (ids != np.rint(ids))
     if wrong.any():
         row = int(np.argmax(wrong))

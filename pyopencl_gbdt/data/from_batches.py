@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batch_parts import Batch
+from pyopencl_gbdt.data.batch_parts import RowBatch
 from pyopencl_gbdt.data.batch_passes import (
     CheckedBatches,
     LevelUnion,
@@ -18,7 +18,7 @@ from pyopencl_gbdt.data.batch_passes import (
     sums_of,
     values_of,
 )
-from pyopencl_gbdt.data.batches import Source, is_parsed, names_files, no_rows, source_of
+from pyopencl_gbdt.data.batches import BatchSource, is_parsed, names_files, no_rows, source_of
 from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
@@ -47,7 +47,7 @@ class Sides:
         self._parts: dict[str, list[Any]] = {name: [] for name in _SIDES}
         self._first = ""
 
-    def add(self, batch: Batch, n_rows: int, number: int) -> None:
+    def add(self, batch: RowBatch, n_rows: int, number: int) -> None:
         """Check a batch's parts, and take them in.
 
         Raises
@@ -93,7 +93,7 @@ def _joined(name: str, parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def _checked(batch: Batch, n_rows: int) -> dict[str, Any]:
+def _checked(batch: RowBatch, n_rows: int) -> dict[str, Any]:
     offsets = group_offsets(batch.qid, batch.group, n_rows)
     weight = batch.weight
     if weight is not None and offsets is not None:
@@ -115,7 +115,7 @@ def _checked(batch: Batch, n_rows: int) -> dict[str, Any]:
 
 
 def first_pass(
-    source: Source, *, missing: float | None, categorical: Any, names: Any = None
+    source: BatchSource, *, missing: float | None, categorical: Any, names: Any = None
 ) -> tuple[Features, dict[str, Any]]:
     """Read all batches once.
 
@@ -187,7 +187,7 @@ class _Look:
         self.blurred = Blurred()
         self.is_ragged = True
 
-    def add(self, number: int, batch: Batch) -> Features:
+    def add(self, number: int, batch: RowBatch) -> Features:
         """Check a batch, and take in what is to be known of all; return its columns."""
         features = self.reader.features(batch)
         n_rows, width = (int(size) for size in features.values.shape)

@@ -23,7 +23,7 @@ _TROUBLES = {
 }
 
 
-class Scan:
+class ValueScan:
     """Search blocks for values that float32 data may not hold; remember the first of each kind.
 
     Parameters
@@ -120,7 +120,7 @@ def to_float32(
     missing : float
         A number that also means "missing"; it becomes NaN.
     blurred : Blurred or None
-        See `Scan`.
+        See `ValueScan`.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def to_float32(
     flags = numeric.flags
     ready = numeric.dtype == np.float32 and flags.c_contiguous and flags.aligned
     narrow = numeric if ready else np.empty(numeric.shape, np.float32)
-    scan = Scan(source, allow_missing=allow_missing, blurred=blurred)
+    scan = ValueScan(source, allow_missing=allow_missing, blurred=blurred)
     step = block_rows(n_columns)
     if ready and not np.isnan(missing):
         blocks = (numeric[start : start + step] for start in range(0, n_rows, step))

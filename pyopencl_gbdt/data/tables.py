@@ -19,7 +19,7 @@ from pyopencl_gbdt.messages import Source
 
 
 @dataclass(frozen=True)
-class Table:
+class ColumnTable:
     """The columns of a table.
 
     Attributes
@@ -41,7 +41,7 @@ def is_table(values: object) -> bool:
     """Tell whether this is a table, but not of pandas, which callers test for first."""
     if isinstance(values, (np.ndarray, list, tuple)):
         return False
-    return isinstance(values, Table) or is_lazy(values) or _has_columns(values)
+    return isinstance(values, ColumnTable) or is_lazy(values) or _has_columns(values)
 
 
 def is_lazy(values: object) -> bool:
@@ -56,7 +56,7 @@ def _has_columns(values: object) -> bool:
 
 def table_names(values: Any) -> list[str] | None:
     """Return a table's column names, without computing or copying its rows."""
-    if isinstance(values, Table):
+    if isinstance(values, ColumnTable):
         return values.names
     if is_lazy(values):
         return list(map(str, values.collect_schema().names()))
@@ -72,7 +72,7 @@ def collected(values: Any) -> Any:
     return values.collect() if is_lazy(values) else values
 
 
-def open_table(values: Any, source: Source) -> Table:
+def open_table(values: Any, source: Source) -> ColumnTable:
     """Read a table's columns.
 
     Raises
@@ -80,7 +80,7 @@ def open_table(values: Any, source: Source) -> Table:
     DataError
         If the table's library cannot return the columns.
     """
-    if isinstance(values, Table):
+    if isinstance(values, ColumnTable):
         return values
     names = table_names(values)
     try:
@@ -92,7 +92,7 @@ def open_table(values: Any, source: Source) -> Table:
             f"{source.name} is a {type(values).__name__} whose columns cannot be read: {error}; "
             f"convert it to a NumPy array or a pandas DataFrame"
         ) from error
-    return Table(names, columns)
+    return ColumnTable(names, columns)
 
 
 def _columns(values: Any) -> list[NDArray[Any] | Column]:
@@ -140,7 +140,7 @@ def _arrow_columns(values: Any) -> list[NDArray[Any] | Column]:
     ]  # fmt: skip
 
 
-def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
+def split_table(values: Any, name: str) -> tuple[ColumnTable, NDArray[Any]]:
     """Return a table without one column, and that column."""
     table = open_table(values, Source("X"))
     assert table.names is not None
@@ -148,4 +148,4 @@ def split_table(values: Any, name: str) -> tuple[Table, NDArray[Any]]:
     place = names.index(name)
     del names[place]
     own = columns.pop(place)
-    return Table(names, columns), own.rows() if isinstance(own, Column) else own
+    return ColumnTable(names, columns), own.rows() if isinstance(own, Column) else own

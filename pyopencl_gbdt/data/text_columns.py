@@ -15,7 +15,7 @@ from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.categorical_features import AUTO, check_categorical
 from pyopencl_gbdt.data.categories import MOST_FLOAT_CODES, Categories
 from pyopencl_gbdt.data.category_columns import Column, as_objects
-from pyopencl_gbdt.data.csv_header import MISSING, Layout, kind_of, split
+from pyopencl_gbdt.data.csv_header import MISSING, TextLayout, kind_of, split
 from pyopencl_gbdt.data.features import Features, encoded
 from pyopencl_gbdt.data.files import lines_of
 from pyopencl_gbdt.data.remarks import Remarks
@@ -57,7 +57,7 @@ class TextColumns:
         places = np.where(np.isnan(numbers), np.float32(-1), numbers).astype(np.int64)
         return Column(as_objects(list(self._place_of[column])), places, is_text=True)
 
-    def check(self, layout: Layout) -> None:
+    def check(self, layout: TextLayout) -> None:
         """Raise ``DataError`` if a column has more texts than float32 numbers exactly."""
         for column, own in self._place_of.items():
             if len(own) > MOST_FLOAT_CODES:
@@ -68,18 +68,20 @@ class TextColumns:
                 )
 
 
-def feature_columns(layout: Layout) -> list[int]:
+def feature_columns(layout: TextLayout) -> list[int]:
     """Return the columns of a file that are features."""
     apart = (layout.label, layout.qid)
     return [column for column in range(layout.n_columns) if column not in apart]
 
 
-def text_columns(layout: Layout, categorical: Any, levels: Categories | None) -> TextColumns | None:
+def text_columns(
+    layout: TextLayout, categorical: Any, levels: Categories | None
+) -> TextColumns | None:
     """Return the columns of a file that are categorical; None if there are none.
 
     Parameters
     ----------
-    layout : Layout
+    layout : TextLayout
     categorical : object
         As for `check_categorical`; ``"from_dtype"`` stands for columns with text in one of the
         first lines, ``"auto"`` for none.
@@ -97,7 +99,7 @@ def text_columns(layout: Layout, categorical: Any, levels: Categories | None) ->
     return TextColumns(columns[feature] for feature in chosen) if chosen else None
 
 
-def _with_text(layout: Layout, columns: Sequence[int]) -> list[int]:
+def _with_text(layout: TextLayout, columns: Sequence[int]) -> list[int]:
     found: set[int] = set()
     for line in islice(lines_of(layout.data, layout.start), N_SEARCHED):
         try:
@@ -115,7 +117,7 @@ def _with_text(layout: Layout, columns: Sequence[int]) -> list[int]:
 def with_levels(
     X: NDArray[np.float32],
     names: list[str] | None,
-    layout: Layout,
+    layout: TextLayout,
     levels: Categories | None,
     blurred: Blurred,
 ) -> Features:

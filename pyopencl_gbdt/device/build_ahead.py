@@ -31,10 +31,10 @@ _CODE = "from pyopencl_gbdt.device.build_helper import serve; serve(int(sys.argv
 #: Seconds that a process waits at its end for the helper to finish the kernel that it compiles.
 _PATIENCE = 10
 #: The helper of this process, if it has one.
-_helper: Helper | None = None
+_helper: BuildHelper | None = None
 
 
-class Helper:
+class BuildHelper:
     """A process that compiles kernels.
 
     Parameters
@@ -123,7 +123,7 @@ def start(number: int) -> None:
     if is_off() or cores < 2:
         return
     with contextlib.suppress(OSError):  # no process is left
-        _helper = Helper(number)
+        _helper = BuildHelper(number)
 
 
 def is_off() -> bool:
@@ -131,6 +131,6 @@ def is_off() -> bool:
     return os.environ.get(ENVIRONMENT, "").strip().lower() == "off"
 
 
-def current() -> Helper | None:
+def current() -> BuildHelper | None:
     """Return the helper of this process, or None."""
     return _helper if _helper is not None and _helper.owner == os.getpid() else None

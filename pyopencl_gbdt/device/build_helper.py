@@ -16,7 +16,7 @@ from pyopencl_gbdt.device.build_ahead import END, TURN
 from pyopencl_gbdt.device.opencl_source import NO_HEADER, POCL
 
 
-class Orders:
+class BuildOrders:
     """What standard input asks for; a thread reads it."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ def serve(number: int) -> None:
     number : int
         The device's number on PoCL's platform.
     """
-    orders = Orders()
+    orders = BuildOrders()
     threading.Thread(target=orders.read, daemon=True).start()
     pocl = next(platform for platform in cl.get_platforms() if platform.name.strip() == POCL)
     device = pocl.get_devices()[number]

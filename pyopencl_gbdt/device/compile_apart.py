@@ -82,7 +82,7 @@ class Pool:
         self._jobs: dict[str, Future[None]] = {}
         self._todo: queue.Queue[tuple[str, str, list[str], str]] = queue.Queue()
         self._n_threads = 0
-        self.helpers: list[Helper] = []
+        self.helpers: list[CompileHelper] = []
 
     def submit(self, key: str, source: str, options: list[str], template: str) -> Future[None]:
         """See the function ``submit``."""
@@ -106,7 +106,7 @@ class Pool:
                     text = kept.decode("utf-8", "replace")
                     raise CompilerError(f"{text} (remove {mark} from the cache to try again)")
                 if helper is None or not helper.alive:
-                    helper = Helper(self.caps)
+                    helper = CompileHelper(self.caps)
                     self.helpers.append(helper)
                 helper.compile(key, source, options, template)
             except CompilerError as error:
@@ -121,7 +121,7 @@ class Pool:
                 self._jobs.pop(key).set_result(None)
 
 
-class Helper:
+class CompileHelper:
     """A process that compiles programs for a device."""
 
     def __init__(self, caps: Capabilities) -> None:

@@ -119,10 +119,10 @@ class CudaProgram(Program):
         return found
 
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
-        return Launch(name, _Enqueue(self, name, groups, args))
+        return Launch(name, _CudaEnqueue(self, name, groups, args))
 
 
-class _Enqueue:
+class _CudaEnqueue:
     """A kernel with its arguments set.
 
     This is a class because a traceback would keep a closure's variables, and their memory, alive.

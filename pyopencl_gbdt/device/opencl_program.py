@@ -37,12 +37,12 @@ class OpenCLProgram(Program):
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         if (helper := build_ahead.current()) is not None:
             helper.turn()  # what a fit binds follows its builds
-        return Launch(name, _Enqueue(self, name, groups, args))
+        return Launch(name, _OpenClEnqueue(self, name, groups, args))
 
     def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         if name not in self._kernels:  # pyopencl makes one in 0.2 ms, sets arguments in 14 us
             self._kernels[name] = self.make_kernel(name)
-        return Launch(name, _Enqueue(self, name, groups, args, self._kernels[name]))
+        return Launch(name, _OpenClEnqueue(self, name, groups, args, self._kernels[name]))
 
     def make_kernel(self, name: str) -> Any:
         """Return a kernel object that no launch has: one of an earlier fit, or a new one."""
@@ -115,7 +115,7 @@ class LaterProgram(OpenCLProgram):
         return built.program
 
 
-class _Enqueue:
+class _OpenClEnqueue:
     """A kernel with its arguments set.
 
     This is a class because a traceback would keep a closure's variables, and their memory, alive.

@@ -1,9 +1,10 @@
 """Devices that train one model together, each with some of the rows.
 
 Every member of a team runs the same list of actions. Where a result depends on all rows, the list
-has a ``Reduce``: it adds up the members' arrays, which are integers, so that any order of members
-gives the same bits. All else that a member computes follows from such sums, and from values that
-members exchange, so the members' trees are the same. ``docs/pages-and-teams.md`` lists the sums.
+has a ``TeamReduce``: it adds up the members' arrays, which are integers, so that any order of
+members gives the same bits. All else that a member computes follows from such sums, and from values
+that members exchange, so the members' trees are the same. ``docs/pages-and-teams.md`` lists the
+sums.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team_sums import Buffers, Reduce, ReduceOwn, Window
+from pyopencl_gbdt.device.team_sums import Buffers, ReduceOwn, TeamReduce, Window
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
@@ -203,7 +204,7 @@ class Member(ABC):
     ) -> list[Action]:
         """Return the sum over the members, one action."""
         as_dtype = array.dtype if dtype is None else np.dtype(dtype)
-        return [Reduce(self, array, window, as_dtype)]
+        return [TeamReduce(self, array, window, as_dtype)]
 
     def sum_own(
         self, array: DeviceArray, window: Window | None, ends: Sequence[int]

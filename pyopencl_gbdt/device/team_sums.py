@@ -64,7 +64,7 @@ class Buffers:
         return [buffer[:nbytes] for buffer in self._kept]
 
 
-class Adds(Protocol):
+class SumMember(Protocol):
     """A member of a team, as sums see it."""
 
     @property
@@ -82,18 +82,18 @@ class Adds(Protocol):
 
 
 @dataclass(frozen=True)
-class Reduce:
+class TeamReduce:
     """Replaces an array by its sum over a team. Calling it waits for the device and for the team.
 
     Attributes
     ----------
-    member : Adds
+    member : SumMember
     array : DeviceArray
     window : slice, callable or None
     dtype : numpy.dtype
     """
 
-    member: Adds
+    member: SumMember
     array: DeviceArray
     window: Window | None
     dtype: np.dtype[Any]
@@ -138,7 +138,7 @@ class Reduce:
 
 
 @dataclass(frozen=True)
-class ReduceOwn(Reduce):
+class ReduceOwn(TeamReduce):
     """Replaces this member's elements of an array's rows by their sum over a team.
 
     Attributes

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, Variant
 from pyopencl_gbdt.doctor.known_results import Results
-from pyopencl_gbdt.doctor.samples import Elements
+from pyopencl_gbdt.doctor.samples import SampleElements
 from pyopencl_gbdt.primitives import quantile_summary
 from pyopencl_gbdt.primitives.compact import compact
 from pyopencl_gbdt.primitives.histogram import histogram
@@ -50,72 +50,72 @@ def summary_inputs(values: npt.NDArray[np.int32]) -> tuple[npt.NDArray[Any], ...
     return (values >> 20).astype(np.float32), values.astype(np.int64) << 10
 
 
-def _scan(device: Device, x: Elements, variant: Variant) -> Results:
+def _scan(device: Device, x: SampleElements, variant: Variant) -> Results:
     return {"sums": scan(device.upload(x.floats), variant=variant).get()}
 
 
-def _reduce(device: Device, x: Elements, variant: Variant) -> Results:
+def _reduce(device: Device, x: SampleElements, variant: Variant) -> Results:
     return {"sum": reduce(device.upload(x.floats), variant=variant).get()}
 
 
-def _segmented_scan(device: Device, x: Elements, variant: Variant) -> Results:
+def _segmented_scan(device: Device, x: SampleElements, variant: Variant) -> Results:
     values, heads = device.upload(x.floats), device.upload(x.flags)
     return {"sums": segmented_scan(values, heads, inclusive=True, variant=variant).get()}
 
 
-def _segmented_reduce(device: Device, x: Elements, variant: Variant) -> Results:
+def _segmented_reduce(device: Device, x: SampleElements, variant: Variant) -> Results:
     values = device.upload(x.floats)
     return {"sums": segmented_reduce(values, x.offsets, variant=variant).get()}
 
 
-def _radix_sort(device: Device, x: Elements, variant: Variant) -> Results:
+def _radix_sort(device: Device, x: SampleElements, variant: Variant) -> Results:
     keys, values = device.upload(x.floats), device.upload(x.integers)
     radix_sort(keys, values, variant=variant)
     return {"keys": keys.get(), "values": values.get()}
 
 
-def _segmented_radix_sort(device: Device, x: Elements, variant: Variant) -> Results:
+def _segmented_radix_sort(device: Device, x: SampleElements, variant: Variant) -> Results:
     keys = device.upload(x.integers)
     moved = device.upload(np.arange(x.integers.size, dtype=np.uint32))
     segmented_radix_sort(keys, x.offsets, moved, variant=variant)
     return {"keys": keys.get(), "values": moved.get()}
 
 
-def _compact(device: Device, x: Elements, variant: Variant) -> Results:
+def _compact(device: Device, x: SampleElements, variant: Variant) -> Results:
     values, flags = device.upload(x.integers), device.upload(x.flags)
     out, count = compact(values, flags, variant=variant)
     return {"values": out.get()[: int(count.get()[0])]}
 
 
-def _stable_partition(device: Device, x: Elements, variant: Variant) -> Results:
+def _stable_partition(device: Device, x: SampleElements, variant: Variant) -> Results:
     values, flags = device.upload(x.integers), device.upload(x.flags)
     out, counts = stable_partition(values, flags, x.offsets, variant=variant)
     return {"values": out.get(), "counts": counts.get()}
 
 
-def _run_length(device: Device, x: Elements, variant: Variant) -> Results:
+def _run_length(device: Device, x: SampleElements, variant: Variant) -> Results:
     keys = device.upload((x.integers & 1).astype(np.uint8))
     unique, counts, n_runs = run_length_encode(keys, variant=variant)
     n = int(n_runs.get()[0])
     return {"keys": unique.get()[:n], "lengths": counts.get()[:n]}
 
 
-def _multi_reduce(device: Device, x: Elements, variant: Variant) -> Results:
+def _multi_reduce(device: Device, x: SampleElements, variant: Variant) -> Results:
     numbers, of = device.upload(wide(x.integers)), device.upload(buckets(x.integers))
     return {"sums": multi_reduce(numbers, of, N_BUCKETS, variant=variant).get()}
 
 
-def _multi_scan(device: Device, x: Elements, variant: Variant) -> Results:
+def _multi_scan(device: Device, x: SampleElements, variant: Variant) -> Results:
     numbers, of = device.upload(wide(x.integers)), device.upload(buckets(x.integers))
     return {"sums": multi_scan(numbers, of, N_BUCKETS, variant=variant).get()}
 
 
-def _histogram(device: Device, x: Elements, variant: Variant) -> Results:
+def _histogram(device: Device, x: SampleElements, variant: Variant) -> Results:
     codes, pairs, rows = map(device.upload, histogram_inputs(x.integers))
     return {"sums": histogram(codes, pairs, N_BUCKETS, rows, variant=variant).get()}
 
 
-def _quantile_summary(device: Device, x: Elements, variant: Variant) -> Results:
+def _quantile_summary(device: Device, x: SampleElements, variant: Variant) -> Results:
     numbers, weights = map(device.upload, summary_inputs(x.integers))
     built = quantile_summary.build(numbers, weights, x.offsets, variant=variant)
     pruned = quantile_summary.prune(built, N_BUCKETS, variant=variant)
@@ -124,7 +124,7 @@ def _quantile_summary(device: Device, x: Elements, variant: Variant) -> Results:
 
 
 #: By kernel: a function of the device, the elements and the variant.
-RESULTS: dict[str, Callable[[Device, Elements, Variant], Results]] = {
+RESULTS: dict[str, Callable[[Device, SampleElements, Variant], Results]] = {
     "scan": _scan,
     "reduce": _reduce,
     "segmented_scan": _segmented_scan,

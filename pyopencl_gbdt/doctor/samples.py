@@ -33,7 +33,7 @@ _SEED, _N_FEATURES, _N_CUTS = 3, 5, 20
 
 
 @dataclass(frozen=True)
-class Elements:
+class SampleElements:
     """What the primitives compute with, n elements.
 
     Attributes
@@ -54,7 +54,7 @@ class Elements:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SampleRows:
     """What the trainings learn from: missing values, weights and a few huge targets."""
 
     values: F32
@@ -68,11 +68,11 @@ def _bits(what: int, n: int) -> npt.NDArray[np.int64]:
     return random_bits(stream(_SEED, what, 0), np.arange(n)).astype(np.int64)
 
 
-def elements(n: int) -> Elements:
+def elements(n: int) -> SampleElements:
     """Return the inputs of the primitives."""
     mantissas, exponents = (_bits(0, n) >> 8) - (1 << 23), _bits(1, n) % 8 - 24
     cuts = np.sort(_bits(4, _N_CUTS) % (n + 1))
-    return Elements(
+    return SampleElements(
         np.ldexp(mantissas.astype(np.float32), exponents.astype(np.int32)),
         _bits(2, n).astype(np.uint32).view(np.int32),
         (_bits(3, n) % 10 < 3).astype(np.uint8),
@@ -80,7 +80,7 @@ def elements(n: int) -> Elements:
     )
 
 
-def rows(n_rows: int) -> Rows:
+def rows(n_rows: int) -> SampleRows:
     """Return the data of the trainings."""
     shape = (n_rows, _N_FEATURES)
     eighths = (_bits(5, n_rows * _N_FEATURES) % 80 - 40).reshape(shape)
@@ -94,7 +94,7 @@ def rows(n_rows: int) -> Rows:
         "reg:squarederror": target,
         "multi:softprob": np.digitize(products, [-64, 64]),
     }
-    return Rows(
+    return SampleRows(
         np.where(missing, np.nan, eighths / 8).astype(np.float32),
         (1 + _bits(7, n_rows) % 3).astype(np.float32),
         {loss: label.astype(np.float32) for loss, label in labels.items()},

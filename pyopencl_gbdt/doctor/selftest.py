@@ -39,7 +39,9 @@ class Case:
         return f"{self.kernel}: {self.variant}" if self.variant else self.kernel
 
 
-def train_and_predict(device: Device, loss: str, data: samples.Rows, variant: Variant) -> Results:
+def train_and_predict(
+    device: Device, loss: str, data: samples.SampleRows, variant: Variant
+) -> Results:
     """Return the arrays of a model that a device trains, and its predictions."""
     params = {**samples.parameters_of(loss), "device": device.caps.device_id}
     rows = Dataset(data.values, data.labels[loss], data.weight)

@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import DataError
 
 
 @dataclass(frozen=True)
-class Rows:
+class EstimatorRows:
     """Checked columns, and what comes with the rows, as the batches or the user gave it.
 
     ``label_column`` is the column of a file that is the label, in words; empty if there is none.
@@ -38,7 +38,7 @@ def rows_in_batches(
     label_column: int | str | None = None,
     levels: Categories | None = None,
     name: str = "X",
-) -> Rows | None:
+) -> EstimatorRows | None:
     """Read batches once; return None if X is no source of batches.
 
     Parameters
@@ -73,6 +73,6 @@ def rows_in_batches(
     if "label" not in sides:
         raise DataError(f"{name} has no labels: expected y, or labels in the batches; give them")
     queries = {part: sides.get(part, own) for part, own in more.items()}
-    return Rows(
+    return EstimatorRows(
         features, sides["label"], sides.get("weight"), sides.get("base_margin"), queries, of_label
     )

@@ -15,7 +15,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.batches import Rows, rows_in_batches
+from pyopencl_gbdt.estimators.batches import EstimatorRows, rows_in_batches
 
 F32 = npt.NDArray[np.float32]
 
@@ -90,7 +90,7 @@ def evaluation_sets(
                 features = check_features(
                     X, name=name, n_features=n_features, missing=missing, levels=data.categories
                 )
-                found = Rows(features, *given_rows[1:], more)
+                found = EstimatorRows(features, *given_rows[1:], more)
             check_columns(found.features.names, data.feature_names, name)
             labels = to_labels(found.y, found.features.values.shape[0], i)
             own = (found.weight, None, found.base_margin)

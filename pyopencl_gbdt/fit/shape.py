@@ -24,7 +24,7 @@ from pyopencl_gbdt.primitives.block_order import BlockOrder
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.objectives import Objective
-    from pyopencl_gbdt.parameters.constraints import Limits
+    from pyopencl_gbdt.parameters.constraints import Constraints
 
 #: With fewer rows for each leaf that a tree can have, leaf values come from another order of the
 #: rows than splits. Held-out log loss, PoCL, 3 sets of `bench tasks --categories`, 3 to 10 seeds:
@@ -114,7 +114,7 @@ class FitShape:
     interactions: Sequence[Sequence[int]] = ()
     feature_weights: npt.NDArray[np.float32] | None = None
 
-    def describe(self, objective: Objective, n_targets: int, limits: Limits) -> None:
+    def describe(self, objective: Objective, n_targets: int, limits: Constraints) -> None:
         """Take what the loss, the labels and constraints say of a round's trees."""
         self.given, self.n_targets = objective.given, n_targets
         self.renews = objective.renews

@@ -41,7 +41,7 @@ class Number:
 
     __array_ufunc__ = None  # a NumPy scalar on the left leaves the operation to this class
 
-    def __init__(self, way: Way, content: Any) -> None:
+    def __init__(self, way: Backend, content: Any) -> None:
         self.way, self.content = way, content
 
     def __add__(self, other: Term) -> Number:
@@ -85,7 +85,7 @@ class Number:
 class Truth:
     """A comparison of each row."""
 
-    def __init__(self, way: Way, content: Any) -> None:
+    def __init__(self, way: Backend, content: Any) -> None:
         self.way, self.content = way, content
 
     def __and__(self, other: Truth) -> Truth:
@@ -208,7 +208,7 @@ class _OnHost:
         return Number(self, values[0] if values.size == 1 else values[:, None])
 
 
-Way = _InC | _OnHost
+Backend = _InC | _OnHost
 
 
 def statements(

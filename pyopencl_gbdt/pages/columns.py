@@ -109,7 +109,7 @@ def sort_columns(columns: Columns) -> tuple[Columns, U64]:
 
 
 @dataclass(frozen=True)
-class _Runs:
+class _ColumnRuns:
     """Runs of equal values of the rows that count, in sorted columns.
 
     Attributes
@@ -126,7 +126,7 @@ class _Runs:
     weight: I64
 
 
-def _runs(columns: Columns, keys: U64, weight: I64) -> _Runs:
+def _runs(columns: Columns, keys: U64, weight: I64) -> _ColumnRuns:
     own = weight[columns.rows]
     counted = np.flatnonzero(own)
     kept = keys[counted]
@@ -134,7 +134,7 @@ def _runs(columns: Columns, keys: U64, weight: I64) -> _Runs:
     total = np.concatenate([[0], np.cumsum(own[counted])])
     ends = np.append(new[1:], kept.size)[: new.size]
     feature = (kept[new] >> np.uint64(32)).astype(np.uint32)
-    return _Runs(counted[new], counted[ends - 1], feature, total[ends] - total[new])
+    return _ColumnRuns(counted[new], counted[ends - 1], feature, total[ends] - total[new])
 
 
 def fill_bins(weight: I64, most: int) -> list[int]:
@@ -154,7 +154,7 @@ def fill_bins(weight: I64, most: int) -> list[int]:
     return ends
 
 
-def _bin_ends(columns: Columns, runs: _Runs, weight: I64, max_bin: int) -> I64:
+def _bin_ends(columns: Columns, runs: _ColumnRuns, weight: I64, max_bin: int) -> I64:
     """Return the index of every bin's last run; every run is one unless a feature has too many."""
     ends = np.ones(runs.feature.size, np.bool_)
     n_runs = np.bincount(runs.feature, minlength=columns.n_features)
@@ -171,7 +171,7 @@ def _bin_ends(columns: Columns, runs: _Runs, weight: I64, max_bin: int) -> I64:
     return np.flatnonzero(ends)
 
 
-def _layout(columns: Columns, runs: _Runs, ends: I64) -> tuple[Layout, U32]:
+def _layout(columns: Columns, runs: _ColumnRuns, ends: I64) -> tuple[Layout, U32]:
     """Return the layout of the bins that end at these runs, and the place of every bin."""
     feature = runs.feature[ends].astype(np.int64)
     n_bins = np.bincount(feature, minlength=columns.n_features).astype(np.int64)
@@ -195,7 +195,13 @@ def _layout(columns: Columns, runs: _Runs, ends: I64) -> tuple[Layout, U32]:
 
 
 def _places(
-    columns: Columns, keys: U64, weight: I64, runs: _Runs, ends: I64, layout: Layout, of_bin: U32
+    columns: Columns,
+    keys: U64,
+    weight: I64,
+    runs: _ColumnRuns,
+    ends: I64,
+    layout: Layout,
+    of_bin: U32,
 ) -> tuple[U32, U32]:
     """Return rows and places of all entries whose feature has bins."""
     bins = np.zeros(runs.feature.size, np.int64)

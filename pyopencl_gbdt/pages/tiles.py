@@ -53,7 +53,7 @@ class TileSizes:
         return self.n_entries * CELL.itemsize + n_tiles * (n_rows + 1) * ROW.itemsize
 
 
-class Source(Protocol):
+class TileSource(Protocol):
     """Rows of values that can be read several times, piece by piece."""
 
     @property
@@ -156,12 +156,12 @@ class TileMaker:
     def n_tiles(self) -> int:
         return self.begins.size - 1
 
-    def encode(self, source: Source, bounds: Sequence[tuple[int, int]]) -> list[Page]:
+    def encode(self, source: TileSource, bounds: Sequence[tuple[int, int]]) -> list[Page]:
         """Return the tiled codes of all rows, in pages.
 
         Parameters
         ----------
-        source : Source
+        source : TileSource
         bounds : sequence of (int, int)
             First row and number of rows of every page.
         """
@@ -187,13 +187,13 @@ class TileMaker:
             for own, row_begin, (first, n_rows) in zip(cells, begun, bounds, strict=True)
         ]
 
-    def _program(self, source: Source) -> Program:
+    def _program(self, source: TileSource) -> Program:
         return build_variant_program(self.device, "tiles", "auto", sparse=source.sparse)[1]
 
     def _launch(
         self,
         kernel: str,
-        source: Source,
+        source: TileSource,
         bounds: Sequence[tuple[int, int]],
         arrays: Sequence[dict[str, DeviceArray]],
     ) -> None:
@@ -210,7 +210,7 @@ class TileMaker:
                         begins=self._begins, tables=self._tables, **values, **own,
                     )  # fmt: skip
 
-    def _add_up(self, row_begin: DeviceArray, source: Source) -> int:
+    def _add_up(self, row_begin: DeviceArray, source: TileSource) -> int:
         """Turn numbers of cells into places of cells; return the number of all."""
         run(Scan(self.device, row_begin.size, np.uint32).bind(row_begin, row_begin))
         total = self.device.empty(1, np.uint32)

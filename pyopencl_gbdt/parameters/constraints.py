@@ -22,7 +22,7 @@ _CODES = {0: 0, 1: RISING, -1: FALLING}
 _NUMBERED = re.compile(r"f(0|[1-9][0-9]{0,17})")
 
 
-class Columns(Protocol):
+class ConstrainedColumns(Protocol):
     """The facts about columns that constraints need; a ``Dataset`` has them."""
 
     feature_names: list[str] | None
@@ -33,7 +33,7 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True)
-class Limits:
+class Constraints:
     """Checked constraints; an attribute without a constraint is None or empty.
 
     Attributes
@@ -51,7 +51,7 @@ class Limits:
     feature_weights: npt.NDArray[np.float32] | None = None
 
 
-def limits_of(params: Parameters, data: Columns) -> Limits:
+def limits_of(params: Parameters, data: ConstrainedColumns) -> Constraints:
     """Parse and check the constraints of a training.
 
     Raises
@@ -60,7 +60,7 @@ def limits_of(params: Parameters, data: Columns) -> Limits:
         If a constraint names an unknown column or cannot be parsed.
     """
     sampled = params.samples_columns and data.feature_weights is not None
-    return Limits(
+    return Constraints(
         _monotone(params.monotone_constraints, data),
         _interactions(params.interaction_constraints, data),
         data.feature_weights if sampled else None,
@@ -81,7 +81,7 @@ def _parsed(name: str, text: str, expected: str) -> Any:
         ) from error
 
 
-def _monotone(text: str, data: Columns) -> npt.NDArray[np.uint32] | None:
+def _monotone(text: str, data: ConstrainedColumns) -> npt.NDArray[np.uint32] | None:
     name, expected = "monotone_constraints", "1, 0 or -1 for every column, or a dict of some"
     if not text:
         return None
@@ -104,7 +104,7 @@ def _monotone(text: str, data: Columns) -> npt.NDArray[np.uint32] | None:
     return codes if codes.any() else None
 
 
-def _interactions(text: str, data: Columns) -> tuple[tuple[int, ...], ...]:
+def _interactions(text: str, data: ConstrainedColumns) -> tuple[tuple[int, ...], ...]:
     name, expected = "interaction_constraints", "lists of columns, such as [[0, 1], [2, 3]]"
     if not text:
         return ()
@@ -114,11 +114,11 @@ def _interactions(text: str, data: Columns) -> tuple[tuple[int, ...], ...]:
     return tuple(_columns(name, group, data) for group in groups if group)
 
 
-def _columns(name: str, group: Iterable[Any], data: Columns) -> tuple[int, ...]:
+def _columns(name: str, group: Iterable[Any], data: ConstrainedColumns) -> tuple[int, ...]:
     return tuple(sorted({_column(name, column, data) for column in group}))
 
 
-def _column(name: str, column: Any, data: Columns) -> int:
+def _column(name: str, column: Any, data: ConstrainedColumns) -> int:
     """Return the index of a column, given by name or number."""
     names = data.feature_names
     if names is not None and column in names:

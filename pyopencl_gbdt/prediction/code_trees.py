@@ -20,7 +20,7 @@ ABOVE_ALL = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
-class PackedCodes:
+class PackedCodeTrees:
     """Trees whose thresholds are ranks among those of a column, in arrays for the kernel.
 
     Attributes
@@ -53,7 +53,7 @@ class PackedCodes:
 
 def pack_codes(
     nodes: npt.NDArray[np.void], tree_begin: U32, shapes: U32, column_of: U32, n_columns: int
-) -> PackedCodes | None:
+) -> PackedCodeTrees | None:
     """Return the arrays of an ensemble; None if codes would take more than 16 bits.
 
     The parameters are those of ``PackedTrees``.
@@ -98,4 +98,4 @@ def pack_codes(
         own_id = np.arange(left.size) - np.repeat(begin[:-1], np.diff(begin))
         parts = [np.where(inner, left, own_id), column, rank + 1, value]
         ways = np.column_stack(parts).astype(np.uint32)
-    return PackedCodes(borders, code, made, tops, firsts, ends, ways)
+    return PackedCodeTrees(borders, code, made, tops, firsts, ends, ways)

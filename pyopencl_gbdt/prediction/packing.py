@@ -14,7 +14,7 @@ from pyopencl_gbdt.dtypes import WALK, WALK_BY_SET
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
-from pyopencl_gbdt.prediction.code_trees import PackedCodes, pack_codes
+from pyopencl_gbdt.prediction.code_trees import PackedCodeTrees, pack_codes
 from pyopencl_gbdt.prediction.host_walk import HostWalk
 from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
@@ -147,7 +147,7 @@ class PackedTrees:
         return HostWalk(self.compact.nodes, self.begin, self.longest, self.used, self.sets)
 
     @cached_property
-    def codes(self) -> PackedCodes | None:
+    def codes(self) -> PackedCodeTrees | None:
         """The trees as rows of codes walk them; None if a column has too many thresholds."""
         n_columns = int(self.columns.size)
         return pack_codes(self.nodes, self.begin, self.shapes, self.column_of, n_columns)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant, staging
 from pyopencl_gbdt.device.program import Program
-from pyopencl_gbdt.prediction.code_trees import PackedCodes
+from pyopencl_gbdt.prediction.code_trees import PackedCodeTrees
 from pyopencl_gbdt.prediction.packing import PackedTrees
 
 F32 = npt.NDArray[np.float32]
@@ -60,7 +60,12 @@ class CodeWalk:
     """Encodes a piece of rows, then walks the trees in blocks of rows; see the template."""
 
     def __init__(
-        self, device: Device, trees: PackedTrees, codes: PackedCodes, n_rows: int, piece_bytes: int
+        self,
+        device: Device,
+        trees: PackedTrees,
+        codes: PackedCodeTrees,
+        n_rows: int,
+        piece_bytes: int,
     ) -> None:
         self.device = device
         self._program, self._block = build(device, codes.code)

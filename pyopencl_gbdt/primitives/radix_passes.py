@@ -8,7 +8,7 @@ from typing import Any
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.primitives.checks import ceil_div
-from pyopencl_gbdt.primitives.radix_plan import SWEEP_DIGITS, Bits, Plan
+from pyopencl_gbdt.primitives.radix_plan import SWEEP_DIGITS, DigitBits, SortPlan
 
 Bind = Callable[..., Launch]
 
@@ -49,8 +49,8 @@ class Passes:
 
     Attributes
     ----------
-    plan : Plan
-    bits : Bits
+    plan : SortPlan
+    bits : DigitBits
     scratch : mapping of str to DeviceArray
         The arrays that ``plan`` lists.
     bind : callable
@@ -59,8 +59,8 @@ class Passes:
         Number of columns to sort.
     """
 
-    plan: Plan
-    bits: Bits
+    plan: SortPlan
+    bits: DigitBits
     scratch: Mapping[str, DeviceArray]
     bind: Bind
     columns: int

@@ -21,7 +21,7 @@ Scratch = Mapping[str, tuple[int | tuple[int, int], npt.DTypeLike]]
 
 
 @dataclass(frozen=True)
-class Bits:
+class DigitBits:
     """A range of a key's bits, cut into digits.
 
     Attributes
@@ -53,7 +53,9 @@ class Bits:
         }  # fmt: skip
 
 
-def cut_bits(begin_bit: object, end_bit: object, dtype: np.dtype[Any], radix_bits: int) -> Bits:
+def cut_bits(
+    begin_bit: object, end_bit: object, dtype: np.dtype[Any], radix_bits: int
+) -> DigitBits:
     """Cut a range of bits into an even number of digits of at most ``radix_bits``.
 
     Raises
@@ -65,7 +67,7 @@ def cut_bits(begin_bit: object, end_bit: object, dtype: np.dtype[Any], radix_bit
     end = _bit("end_bit", bits if end_bit is None else end_bit, 0, bits, dtype)
     begin = _bit("begin_bit", begin_bit, 0, end, dtype)
     passes = 2 * ceil_div(end - begin, 2 * radix_bits)
-    return Bits(begin, end, passes, ceil_div(end - begin, passes) if passes else 1)
+    return DigitBits(begin, end, passes, ceil_div(end - begin, passes) if passes else 1)
 
 
 def _bit(name: str, bit: object, least: int, most: int, dtype: np.dtype[Any]) -> int:
@@ -79,7 +81,7 @@ def _bit(name: str, bit: object, least: int, most: int, dtype: np.dtype[Any]) ->
 
 
 @dataclass(frozen=True)
-class Plan:
+class SortPlan:
     """Sizes and scratch memory of a sort with a variant, as it was built.
 
     Attributes
@@ -197,6 +199,6 @@ def scratch_bytes(
     variant, caps = choose("radix_sort", device.caps), device.caps
     value = np.dtype(value_dtype) if has_values else None
     wg_size = min(variant.params["wg_size"], caps.max_work_group)
-    plan = Plan(variant, caps, wg_size, n, columns, np.dtype(key_dtype), value)
+    plan = SortPlan(variant, caps, wg_size, n, columns, np.dtype(key_dtype), value)
     arrays = plan.scratch().values()
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in arrays)

@@ -16,7 +16,7 @@ from pyopencl_gbdt.primitives.checks import (
     run,
 )
 from pyopencl_gbdt.primitives.radix_passes import Passes
-from pyopencl_gbdt.primitives.radix_plan import Plan, cut_bits, place_of, take
+from pyopencl_gbdt.primitives.radix_plan import SortPlan, cut_bits, place_of, take
 
 #: Dtypes of keys and values.
 DTYPES = (np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64)
@@ -115,7 +115,7 @@ class RadixSort:
         )
         self._radix_bits = chosen.params["radix_bits"]
         self._bits = cut_bits(begin_bit, end_bit, self.key_dtype, self._radix_bits)
-        self._plan = Plan(
+        self._plan = SortPlan(
             chosen, device.caps, self._program.wg_size, self.n, self.columns, self.key_dtype,
             self.value_dtype,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from pyopencl_gbdt.primitives.checks import (
     own_device,
     run,
 )
-from pyopencl_gbdt.primitives.segmented_sort_methods import ByLength, Sequential, Sizes
+from pyopencl_gbdt.primitives.segmented_sort_methods import ByLength, SegmentSizes, Sequential
 
 DTYPES = (np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64)
 _MAX_KEYS = 2**32 - 1  # indices in a segment, and counters, are uint32
@@ -94,7 +94,7 @@ class SegmentedRadixSort:
             offset=C_NAMES[self.offset_dtype],
         )
         method = Sequential if program.wg_size == 1 else ByLength
-        sizes = Sizes(self.n, self.n_segments, self.longest)
+        sizes = SegmentSizes(self.n, self.n_segments, self.longest)
         self._method = method(device, chosen, program, sizes, self.key_dtype, self.value_dtype)
 
     def bind(

@@ -12,7 +12,7 @@ from pyopencl_gbdt.primitives.checks import ceil_div, chunking
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SegmentSizes:
     """Numbers of keys and segments, and the most keys of a segment."""
 
     n: int
@@ -28,7 +28,7 @@ class SortMethod:
         device: Device,
         variant: Variant,
         program: Program,
-        sizes: Sizes,
+        sizes: SegmentSizes,
         key_dtype: np.dtype[Any],
         value_dtype: np.dtype[Any] | None,
     ) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.callbacks.training_state import State
+from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.sparse import SparseMatrix
@@ -99,7 +99,7 @@ class Boosting:
         n_slots: int = 0,
         share: Share | None = None,
         replaced: Replaced | None = None,
-        state: State | None = None,
+        state: TrainingState | None = None,
     ) -> None:
         check_width(data)
         share = share or Share()
@@ -276,7 +276,7 @@ class Boosting:
         self.settle(watched=bool(self.evaluation))
         return [rows.margins.get() for rows in self.evaluation]
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         """Return what the rounds to come need beside the trees; waits for the last round."""
         self._check_high_words()
         return self.steps.state()

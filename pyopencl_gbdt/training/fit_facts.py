@@ -11,7 +11,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, FunctionObjective
 from pyopencl_gbdt.objectives.softmax import SoftProb
-from pyopencl_gbdt.parameters.constraints import Limits
+from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import CategoryFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.with_statistics import has_targets, statistic_columns
@@ -21,7 +21,7 @@ def fit_facts(
     params: Parameters,
     objective: Objective,
     data: Dataset,
-    limits: Limits,
+    limits: Constraints,
     *,
     evals: Sequence[tuple[Dataset, str]] = (),
     before: Ensemble | None = None,
@@ -67,7 +67,9 @@ def _loss(params: Parameters, objective: Objective) -> LossFacts:
     )
 
 
-def _categories(params: Parameters, data: Dataset, limits: Limits) -> tuple[CategoryFacts, ...]:
+def _categories(
+    params: Parameters, data: Dataset, limits: Constraints
+) -> tuple[CategoryFacts, ...]:
     if not data.categories:  # a sparse matrix may have 2^31 columns
         return ()
     names = data.feature_names or [""] * data.n_features

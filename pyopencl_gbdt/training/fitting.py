@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.callbacks.training_state import State
+from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.builds import BuildNotice
@@ -99,7 +99,7 @@ class Task:
     start: StartingPoint | None
     history: History = field(default_factory=dict)
     replaced: Replaced | None = None
-    state: State = field(default_factory=dict)
+    state: TrainingState = field(default_factory=dict)
     whole: Dataset | None = None
 
     @property
@@ -319,7 +319,7 @@ class Fit:
         model.variants = ws.variants()
         return model
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the last round."""
         return self.boosting.state()
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.groups import rows_of_groups
 from pyopencl_gbdt.errors import ParameterError
 
-Rows = npt.NDArray[np.int64]
+RowIds = npt.NDArray[np.int64]
 #: Training rows and test rows.
-Fold = tuple[Rows, Rows]
+Fold = tuple[RowIds, RowIds]
 
 
 def make_folds(
@@ -54,7 +54,7 @@ def make_folds(
 
 
 def query_folds(
-    offsets: Rows, nfold: int, *, stratified: bool, shuffle: bool, seed: int
+    offsets: RowIds, nfold: int, *, stratified: bool, shuffle: bool, seed: int
 ) -> list[Fold]:
     """Split queries into folds, as XGBoost does; a query's rows stay together.
 

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import fields
 
-from pyopencl_gbdt.callbacks.training_state import State
+from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.share import Share
@@ -52,7 +52,7 @@ class LeadingFit(Fit):
             model.variants["devices"] = self.parts
         return model
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model."""
         self._ask(_STATE)
         return super().state()

@@ -65,7 +65,7 @@ class MemoryEstimate:
 
 
 @dataclass(frozen=True)
-class Part:
+class TeamShare:
     """What a device's memory depends on in a team, besides its own rows.
 
     Attributes
@@ -90,7 +90,7 @@ def estimate_memory(
     *,
     evaluation_rows: int = 0,
     evaluation_entries: int = 0,
-    part: Part | None = None,
+    part: TeamShare | None = None,
     **facts: Any,
 ) -> MemoryEstimate:
     """Estimate the device memory of a fit, which is built on paper.
@@ -114,7 +114,7 @@ def estimate_memory(
         Total number of rows of all evaluation sets.
     evaluation_entries : int, default 0
         Present values of all evaluation sets, where these are sparse.
-    part : Part or None
+    part : TeamShare or None
         For a device of a team, which has ``n_rows`` of all rows; see ``team_memory.estimate_team``.
         ``host_bytes`` are then those of its pages alone.
     **facts
@@ -162,7 +162,7 @@ def _built(
     params: Parameters,
     facts: DataFacts,
     evaluated: tuple[int, int],
-    part: Part | None,
+    part: TeamShare | None,
 ) -> MemoryEstimate:
     """Build a fit on paper, and an evaluation set of so many rows and entries."""
     begin, made, bins = paper.allocated_bytes, None, None
@@ -205,7 +205,7 @@ def _statistics(params: Parameters, facts: DataFacts) -> StatisticSizes | None:
 
 
 def _share(
-    paper: PaperDevice, params: Parameters, facts: DataFacts, data: Dataset, part: Part | None
+    paper: PaperDevice, params: Parameters, facts: DataFacts, data: Dataset, part: TeamShare | None
 ) -> Share:
     """Return the place of a fit in a team, and codes that follow from counts."""
     if part is not None:

@@ -20,7 +20,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.memory_estimate import (
     HOST_BYTES,
     MemoryEstimate,
-    Part,
+    TeamShare,
     batches_bytes,
     estimate_memory,
 )
@@ -113,7 +113,7 @@ def estimate_team(
     def estimates(given: Parameters) -> list[MemoryEstimate]:
         found = []
         for rank, (device, own) in enumerate(zip(names, rows, strict=True)):
-            part = Part(PaperTeam(rank, len(names)), n_rows, cuts=n_hosts == 1)
+            part = TeamShare(PaperTeam(rank, len(names)), n_rows, cuts=n_hosts == 1)
             evaluated = evaluation_rows if rank == 0 else 0
             one = estimate_memory(
                 device, given, own, n_features, weighted=weighted, n_targets=n_targets,

@@ -206,8 +206,9 @@ def test_many_kernels_share_a_colour():
 
 def test_bars_have_one_scale():
     drawn = plot.bars("<t>", [
-        plot.Bar("a&b", "4", [(1.0, 0, "x"), (3.0, 9, "")]), plot.Bar("none", "failed", []),
-        plot.Bar("long" * 30, "2", [(2.0, 1, "")]),
+        plot.DrawnBar("a&b", "4", [(1.0, 0, "x"), (3.0, 9, "")]),
+        plot.DrawnBar("none", "failed", []),
+        plot.DrawnBar("long" * 30, "2", [(2.0, 1, "")]),
     ])  # fmt: skip
     widths = re.findall(r'x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="9" class="c(\d)"', drawn)
     assert widths == [("0.0", "85.0", "0"), ("85.0", "255.0", "1"), ("0.0", "170.0", "1")]

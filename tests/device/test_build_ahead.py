@@ -23,7 +23,7 @@ KERNEL(1) fill(const u32 n, const f32 value, GLOBAL f32* RESTRICT out) {
 
 def test_it_begins_with_the_first_kernel_and_turns_to_the_last(monkeypatch):
     programs = [["one", [], [["a", []], ["b", []]]], ["two", [], [["c", []], ["d", []]]]]
-    orders = build_helper.Orders()
+    orders = build_helper.BuildOrders()
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(map(json.dumps, programs))))
     orders.read()
     orders.ended = False
@@ -41,7 +41,7 @@ def test_it_leaves_a_compiled_kernel_in_the_folder(device, monkeypatch, tmp_path
     monkeypatch.setattr("pyopencl_gbdt.device.driver_folders.pocl_folder", lambda: tmp_path)
     fast = header("dialect_opencl_builtins.h") + header("dialect_opencl_fast_build.h")
     text = fast + with_single_copies(header("dialect_opencl.h") + SOURCE)
-    helper = build_ahead.Helper(int(device.caps.device_id.rsplit(":", 1)[1]))
+    helper = build_ahead.BuildHelper(int(device.caps.device_id.rsplit(":", 1)[1]))
     try:
         helper.add(text, ["-cl-std=CL1.2", NO_HEADER], argument_types(SOURCE))
         until = time.monotonic() + 60

@@ -25,7 +25,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, choose, open_device, runnable
 from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.doctor.primitive_cases import RESULTS
-from pyopencl_gbdt.doctor.samples import Elements
+from pyopencl_gbdt.doctor.samples import SampleElements
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.evaluation.auc import Curves
 from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
@@ -104,7 +104,7 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
     for kernel, results in RESULTS.items():
         for n, variant in cases(kernel):
             floats, integers = elements(rng, n, np.float32, 0.1), elements(rng, n, np.int32)
-            given = Elements(floats, integers, heads[n], cuts(rng, n, 9))
+            given = SampleElements(floats, integers, heads[n], cuts(rng, n, 9))
             got, wanted = results(device, given, variant), TWINS[kernel](given)
             for what, array in wanted.items():
                 yield f"{kernel} {variant.name} {n} {what}", (got[what], array)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.parts import Combination, Rows, combined_keys
+from pyopencl_gbdt.categories.parts import CategoryRows, Combination, combined_keys
 from pyopencl_gbdt.categories.statistics import LevelTable
 from pyopencl_gbdt.categories.targets import Targets
 
 
 def combination_codes(
-    rows: Rows, parts: Combination, sizes: tuple[int, ...]
+    rows: CategoryRows, parts: Combination, sizes: tuple[int, ...]
 ) -> npt.NDArray[np.uint32]:
     """Return the code of every row, uint32 (n_rows,); the number of rows where one is missing."""
     keys = combined_keys(rows, parts, sizes)
@@ -20,7 +20,7 @@ def combination_codes(
 
 
 def level_table(
-    rows: Rows, parts: Combination, sizes: tuple[int, ...], targets: Targets
+    rows: CategoryRows, parts: Combination, sizes: tuple[int, ...], targets: Targets
 ) -> LevelTable:
     """Count the levels of a column or of a combination in the training rows."""
     counted = targets.counted != 0

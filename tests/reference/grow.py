@@ -22,7 +22,7 @@ from pyopencl_gbdt.numerics.portable_math import (
     to_quanta,
 )
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.parameters.constraints import RISING, Limits
+from pyopencl_gbdt.parameters.constraints import RISING, Constraints
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 from tests.reference.approx import merge_bins
@@ -113,7 +113,7 @@ class Grower:
     params : Parameters
     tree : (int, int)
         The round, and the tree within it.
-    limits : Limits
+    limits : Constraints
     rank : callable or None
         Which open leaf splits next; None is what the parameters ask for: best first, or level by
         level.
@@ -125,7 +125,7 @@ class Grower:
     layout: Layout
     params: Parameters
     tree: tuple[int, int] = (0, 0)
-    limits: Limits = field(default_factory=Limits)
+    limits: Constraints = field(default_factory=Constraints)
     rank: Rank | None = None
 
     @property

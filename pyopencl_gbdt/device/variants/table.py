@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from pyopencl_gbdt.device.capabilities import Kind
-from pyopencl_gbdt.device.variants.variant import Kernel, Phase, Rows, Sizes, Variant
+from pyopencl_gbdt.device.variants.variant import Kernel, Phase, TriedSizes, TunedRows, Variant
 
 #: Bytes of local memory that kernels leave to the driver: NVIDIA's refuses a kernel that takes all.
 LOCAL_HEADROOM = 2048
@@ -26,20 +26,20 @@ _SEQUENTIAL = "one work-item per work-group: a barrier costs a CPU a loop split"
 _BASELINE = "the baseline's work-group"
 
 #: Values of parameters that are tuned.
-_GROUP = Sizes(several=(64, 128, 256, 512, 1024), one=(1,))
-_PER_UNIT = Sizes(several=(1, 2, 4, 8, 16), one=(1, 2, 4, 8))
-_CHUNK = Sizes(several=(1024, 2048, 4096, 8192, 16384), one=(512, 1024, 2048, 4096, 8192))
-_CODES = Sizes(several=(1024, 2048, 4096, 5888), one=(2048, 4096, 8192, 16384))
-_ITEMS = Sizes(several=(1, 2, 4, 8, 16, 20, 24), one=(16, 64, 256, 512, 1024, 4096))
-_DEPTH = Sizes(several=(0, 1, 2, 3, 4, 5, 6), one=(0, 1, 2, 3, 4, 5, 6))
-_STRETCH = Sizes(several=(512, 1024), one=(1024, 2048, 4096, 8192))
+_GROUP = TriedSizes(several=(64, 128, 256, 512, 1024), one=(1,))
+_PER_UNIT = TriedSizes(several=(1, 2, 4, 8, 16), one=(1, 2, 4, 8))
+_CHUNK = TriedSizes(several=(1024, 2048, 4096, 8192, 16384), one=(512, 1024, 2048, 4096, 8192))
+_CODES = TriedSizes(several=(1024, 2048, 4096, 5888), one=(2048, 4096, 8192, 16384))
+_ITEMS = TriedSizes(several=(1, 2, 4, 8, 16, 20, 24), one=(16, 64, 256, 512, 1024, 4096))
+_DEPTH = TriedSizes(several=(0, 1, 2, 3, 4, 5, 6), one=(0, 1, 2, 3, 4, 5, 6))
+_STRETCH = TriedSizes(several=(512, 1024), one=(1024, 2048, 4096, 8192))
 _EXACT = {"tree_method": "exact"}
 _SYMMETRIC = {"grow_policy": "symmetric"}
 _SETS = {"cat_method": "sets"}
 _STATISTICS = {"cat_method": "statistics"}
-_BLOCK = Sizes(several=(1,), one=(128, 256, 512, 1024))
-_ROWS = Sizes(several=(0,), one=(64, 128, 256))
-_DIGIT = Sizes(several=(2, 4, 8), one=(4, 8))
+_BLOCK = TriedSizes(several=(1,), one=(128, 256, 512, 1024))
+_ROWS = TriedSizes(several=(0,), one=(64, 128, 256))
+_DIGIT = TriedSizes(several=(2, 4, 8), one=(4, 8))
 
 
 _variant = partial(Variant, "")
@@ -57,10 +57,10 @@ def _kernel(
     name: str,
     *variants: Variant,
     phase: Phase = "",
-    tuned: Mapping[str, Sizes] | None = None,
+    tuned: Mapping[str, TriedSizes] | None = None,
     timed_with: tuple[str, ...] = (),
     fitted_with: Mapping[str, str] | None = None,
-    fitted_on: Rows = "numbers",
+    fitted_on: TunedRows = "numbers",
 ) -> Kernel:
     """Return a kernel; its variants get its name."""
     own = tuple(replace(variant, kernel=name) for variant in variants)
@@ -71,7 +71,7 @@ def _of_categories(
     name: str,
     *variants: Variant,
     fitted_with: Mapping[str, str],
-    tuned: Mapping[str, Sizes] | None = None,
+    tuned: Mapping[str, TriedSizes] | None = None,
 ) -> Kernel:
     """Return a kernel of fits on categorical columns; ``tune`` changes its work-group's size."""
     return _kernel(

@@ -59,11 +59,11 @@ class Variant:
 Phase = Literal["", "set-up", "rounds", "prediction"]
 
 #: Data on which ``tune`` measures a kernel: numbers, numbers that are mostly missing, categories.
-Rows = Literal["numbers", "missing", "categories"]
+TunedRows = Literal["numbers", "missing", "categories"]
 
 
 @dataclass(frozen=True)
-class Sizes:
+class TriedSizes:
     """Values of a parameter that ``tune`` tries."""
 
     several: tuple[int, ...]
@@ -81,13 +81,13 @@ class Kernel:
     """Best first; the last one needs only the baseline."""
     phase: Phase = ""
     """When it runs. A fit reports the variants of the kernels of its rounds."""
-    tuned: Mapping[str, Sizes] = field(default_factory=dict)
+    tuned: Mapping[str, TriedSizes] = field(default_factory=dict)
     """Parameters that ``tune`` changes, in this order; without any, it leaves the kernel alone."""
     timed_with: tuple[str, ...] = ()
     """Further kernels whose time these parameters affect."""
     fitted_with: Mapping[str, str] = field(default_factory=dict)
     """Parameters of a fit that runs it, which ``tune`` measures; none if every fit does."""
-    fitted_on: Rows = "numbers"
+    fitted_on: TunedRows = "numbers"
     """Data of that fit."""
 
     def __post_init__(self) -> None:
