@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from pyopencl_gbdt.device import private
+from pyopencl_gbdt.device import owner_only_files
 from pyopencl_gbdt.device.cache import cache_folder
 
 SOURCE = Path(__file__).with_name("cub.cu")
@@ -59,7 +59,7 @@ def _built() -> Path:
     """Return the program, built before or now: nvcc takes a minute and a half."""
     source = SOURCE.read_bytes()
     program = cache_folder() / "bench" / f"cub-{hashlib.sha256(source).hexdigest()[:16]}"
-    with private.opened(program.parent, make=True):  # it runs with our rights
+    with owner_only_files.opened(program.parent, make=True):  # it runs with our rights
         if program.is_file():
             return program
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")

@@ -25,8 +25,8 @@ from unittest.mock import patch
 
 from bench.external_rows import Rows, bus_rate, random_rows, resident_codes, xgboost_seconds
 from pyopencl_gbdt.device import Device, open_device
-from pyopencl_gbdt.device.pace import Pace
-from pyopencl_gbdt.device.pretend import with_memory
+from pyopencl_gbdt.device.limited_device import with_memory
+from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.timing import clock
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.choose_turns import PAGE_BYTES

@@ -21,7 +21,7 @@ from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.timing import repeated
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device
-from pyopencl_gbdt.evaluation.watched import WatchedRows
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.metrics import METRICS, get_metric, takes_queries
 from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.objectives import get_objective
@@ -71,7 +71,7 @@ class Sample:
 def _line(device: Device, name: str, n: int, weighted: bool, options: argparse.Namespace) -> str:
     sample = _drawn(name, n, weighted)
     objective = get_objective(sample.params["objective"], sample.params)
-    watched = WatchedRows(device.empty(1, np.float32), 0.0, device.upload(sample.margin))
+    watched = EvaluationSet(device.empty(1, np.float32), 0.0, device.upload(sample.margin))
     arena = Arena(device)
     rows = rows_on_device(arena, objective, sample.data, watched)
     metric = get_metric(name)

@@ -33,8 +33,8 @@ from bench.scaling_model import (
 )
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device import socket_team as sockets
-from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.rendezvous import Rendezvous
 from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
@@ -57,7 +57,7 @@ SHAPES = {"11 M x 28": Shape(11_000_000, 28, 256, 6), "10^9 x 28": Shape(10**9, 
 
 def member(rank: int, size: int, pipe: Any, n_rows: int, n_features: int) -> None:
     """Measure sums and cut points as one of several processes; send seconds by name."""
-    door = Door("127.0.0.1", b"bench")
+    door = Rendezvous("127.0.0.1", b"bench")
     pipe.send(door.address)
     team = door.join(rank, pipe.recv(), Limits())
     found: dict[str, object] = {}

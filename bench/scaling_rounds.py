@@ -15,8 +15,8 @@ import numpy as np
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.rendezvous import Rendezvous
 from pyopencl_gbdt.device.timing import Stopwatch, middle
 from pyopencl_gbdt.fit import own_features
 
@@ -66,7 +66,7 @@ def rank_of(rank: int, size: int, pipe: Any, training: Training) -> None:
     for _ in range(training.n_turns):
         for way, least in WAYS.items():
             own_features.OWN_BYTES = least
-            door = Door("127.0.0.1", b"bench")
+            door = Rendezvous("127.0.0.1", b"bench")
             pipe.send(door.address)
             team, laps = door.join(rank, pipe.recv(), Limits()), _Laps()
             given = {"verbosity": 0, **training.params}

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.pretend import PRETENCES
+from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.explain import dump_text

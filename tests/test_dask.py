@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, train
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.device import doors
+from pyopencl_gbdt.device import rendezvous
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.model import to_json
 
@@ -178,14 +178,14 @@ def test_doors_are_closed_where_one_does_not_open(on_dask, monkeypatch):
 
     opened = []
 
-    class Door(doors.Door):
+    class Door(rendezvous.Rendezvous):
         def __init__(self, *given):
             if opened:
                 raise OSError("no port is left")
             super().__init__(*given)
             opened.append(self)
 
-    monkeypatch.setattr(work, "Door", Door)
+    monkeypatch.setattr(work, "Rendezvous", Door)
     monkeypatch.setattr(work, "devices_of", lambda params: ["a", "b"])
     worker = SimpleNamespace(address="tcp://127.0.0.1:1")
     with pytest.raises(OSError, match="no port is left"):

@@ -10,7 +10,7 @@ import pytest
 from pyopencl_gbdt import Dataset, GBDTClassifier, train
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.pretend import with_memory
+from pyopencl_gbdt.device.limited_device import with_memory
 from pyopencl_gbdt.errors import DataError, FileWriteError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.model import to_json

@@ -17,8 +17,8 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.device.channel import _HEAD, VALUE
-from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import (
     DataError,
     DeviceError,
@@ -39,7 +39,7 @@ LIMITS = Limits(silence=5.0, patience=60.0)
 
 def members(size, work, limits=LIMITS, host="127.0.0.1"):
     """Run ``work(team, rank)`` in threads that talk over sockets; return results or errors."""
-    doors = [Door(host, b"secret") for _ in range(size)]
+    doors = [Rendezvous(host, b"secret") for _ in range(size)]
     found = [None] * size
 
     def run(rank):
@@ -304,7 +304,7 @@ def test_a_member_without_rows_that_dies():
 
 
 def test_a_member_that_ends_before_it_joins():
-    doors = [Door("127.0.0.1", b"secret") for _ in range(3)]
+    doors = [Rendezvous("127.0.0.1", b"secret") for _ in range(3)]
     addresses = [door.address for door in doors]
     doors[1]._listener.close()
     found = []

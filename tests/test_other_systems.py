@@ -21,7 +21,7 @@ from packaging.markers import Marker
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data import whole_file
-from pyopencl_gbdt.device import cache, private, private_paths
+from pyopencl_gbdt.device import cache, owner_only_files, private_paths
 from pyopencl_gbdt.doctor.findings import ANYWHERE, INSTALL
 from pyopencl_gbdt.doctor.machine import installed_packages, killed_by
 from pyopencl_gbdt.errors import FileWriteError
@@ -64,7 +64,7 @@ def windows(monkeypatch):
         pytest.skip("asks /proc for open files")
     for module in (whole_file, disk_pages):
         monkeypatch.setattr(module, "fcntl", None)
-    monkeypatch.setattr(private, "_BY_HANDLE", False)
+    monkeypatch.setattr(owner_only_files, "_BY_HANDLE", False)
     for name in ("geteuid", "fchmod", "statvfs"):
         monkeypatch.delattr(os, name)
     for name in ("unlink", "rename", "replace", "rmdir"):

@@ -11,7 +11,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.pretend import PRETENCES
+from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Symmetric, policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -14,7 +14,7 @@ import pytest
 
 from pyopencl_gbdt import primitives
 from pyopencl_gbdt.device import Capabilities
-from pyopencl_gbdt.device.pretend import baseline
+from pyopencl_gbdt.device.limited_device import baseline
 from pyopencl_gbdt.device.variants import kernels
 from tests.device.plausible import LIBRARIES, templates
 from tests.device.vocabulary import strip_comments

@@ -10,7 +10,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, selection
-from pyopencl_gbdt.device.doors import Door
+from pyopencl_gbdt.device.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import division, hosts
@@ -95,7 +95,7 @@ def rank_of_two(pipe, rank, size):
         return batches(own, size) if size else Dataset(*own)
 
     train(params, data())  # what is imported and built once is no part of a fit's memory
-    door = Door("127.0.0.1", b"secret")
+    door = Rendezvous("127.0.0.1", b"secret")
     pipe.send(door.address)
     team = door.join(rank, pipe.recv(), LIMITS)
     tracemalloc.start()

@@ -12,8 +12,8 @@ import distributed
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.doors import Address, Door
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.rendezvous import Address, Rendezvous
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.prediction.model import Model
@@ -21,7 +21,7 @@ from pyopencl_gbdt.training.division import row_bounds
 from pyopencl_gbdt.training.train import train
 
 #: The doors that this process has opened, by the job's name and the worker: workers may share one.
-_doors: dict[tuple[str, str], list[Door]] = {}
+_doors: dict[tuple[str, str], list[Rendezvous]] = {}
 #: Parts of a partition that ``Dataset`` takes.
 _OF_ROWS = ("label", "weight", "base_margin", "qid", "label_lower_bound", "label_upper_bound")
 
@@ -70,7 +70,7 @@ def open_doors(
     doors = _doors[name, dask_worker.address] = []
     try:
         for _ in devices_of(params):
-            doors.append(Door(host, key))
+            doors.append(Rendezvous(host, key))
     except BaseException:
         close_doors(name, dask_worker)
         raise
@@ -116,7 +116,7 @@ def _work(
     evals: Sequence[Sequence[Mapping[str, Any]] | None],
     job: Job,
     first_rank: int,
-    doors: Sequence[Door],
+    doors: Sequence[Rendezvous],
 ) -> Model | None:
     data = dataset_of(parts, job.columns)
     bounds = [(0, 0)] * len(doors) if data is None else row_bounds(data, [1.0] * len(doors))

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.blurred import EXACT, F32, MOST_SPELLED, MOST_WHOLE, Blurred, has_large
-from pyopencl_gbdt.data.careful import spelled_integers
 from pyopencl_gbdt.data.csv_header import TextLayout
 from pyopencl_gbdt.data.parsed import Parsed
+from pyopencl_gbdt.data.reference_parser import spelled_integers
 from pyopencl_gbdt.data.text_columns import feature_columns
 
 #: Numbers in a row that NumPy compares at full speed.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.batched_dataset import BatchedDataset
 from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
 from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.data.coded import taken
@@ -20,7 +21,6 @@ from pyopencl_gbdt.data.digests import (
 )
 from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
-from pyopencl_gbdt.data.made_of_batches import MadeOfBatches
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.targets import (
@@ -41,7 +41,7 @@ I32 = npt.NDArray[np.int32]
 MOST_ROWS = 2**31 - 1
 
 
-class Dataset(MadeOfBatches):
+class Dataset(BatchedDataset):
     """Rows, labels and weights to train on or to evaluate.
 
     Parameters

@@ -19,12 +19,12 @@ from pyopencl_gbdt.data.block_parsers import PARSERS, Parser
 from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.blurred_text import search
 from pyopencl_gbdt.data.budget import Budget
-from pyopencl_gbdt.data.careful import OpenQuoteError, parse_carefully
 from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.csv_header import TextLayout, find_layout
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files import Data, is_blank
 from pyopencl_gbdt.data.parsed import Parsed
+from pyopencl_gbdt.data.reference_parser import OpenQuoteError, parse_carefully
 from pyopencl_gbdt.data.text_blocks import parse_texts
 from pyopencl_gbdt.data.text_columns import text_columns, with_levels
 from pyopencl_gbdt.errors import DataError

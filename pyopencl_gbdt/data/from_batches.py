@@ -40,7 +40,7 @@ _SIDES = ("label", "weight", "base_margin", "qid", "group", "label_lower_bound",
 MOST_ROWS = 2**31 - 1
 
 
-class Sides:
+class PerRowArrays:
     """What comes with the rows of all batches, part by part."""
 
     def __init__(self) -> None:
@@ -182,7 +182,7 @@ class _Look:
         self.n_missing, self.width = 0, 0
         self.names: list[str] | None = None
         self.unions: dict[int, LevelUnion] = {}
-        self.sides, self.first, self._n_rows = Sides(), "", 0
+        self.sides, self.first, self._n_rows = PerRowArrays(), "", 0
         self.label_column = ""
         self.blurred = Blurred()
         self.is_ragged = True

@@ -2,7 +2,7 @@
 
 A program's file holds a digest and a payload. A file is written under another name and then renamed
 in one step, so a reader sees a whole file or none. A damaged file is ignored and replaced. So is a
-file that another user could have written; ``private`` checks that.
+file that another user could have written; ``owner_only_files`` checks that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from pyopencl_gbdt.device import private, private_paths
+from pyopencl_gbdt.device import owner_only_files, private_paths
 
 _DIGEST_BYTES = 32
 #: Environment variables that move the cache folder while a program runs.
@@ -48,7 +48,7 @@ def why_unusable(folder: Path, *, follow: bool = True) -> str:
     """
     if folder not in _unusable:
         try:
-            with private.opened(folder, make=True, tighten=_is_default(), follow=follow):
+            with owner_only_files.opened(folder, make=True, tighten=_is_default(), follow=follow):
                 pass
             _unusable[folder] = private_paths.why_no_room(folder, _ENOUGH_BYTES)
         except OSError as error:
@@ -129,7 +129,7 @@ def read(name: str) -> bytes | None:
     """Return a cached file's bytes, or None if it is absent, unreadable or not ours."""
     for place, follow in _places():
         try:
-            with private.opened(place, tighten=_is_default(), follow=follow) as folder:
+            with owner_only_files.opened(place, tighten=_is_default(), follow=follow) as folder:
                 return folder.read(name)
         except OSError:
             continue
@@ -145,7 +145,7 @@ def write(name: str, data: bytes) -> Path:
         With the file's name, if it cannot be written or other users can write to the folder.
     """
     place, follow = _places()[-1]
-    with private.opened(place, make=True, tighten=_is_default(), follow=follow) as folder:
+    with owner_only_files.opened(place, make=True, tighten=_is_default(), follow=follow) as folder:
         folder.write(name, data)
     return place / name
 

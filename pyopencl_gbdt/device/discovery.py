@@ -13,10 +13,10 @@ from pyopencl_gbdt.device import (
     faults,
     first_use,
     forked,
+    limited_device,
     makers,
     measured_facts,
     not_found,
-    pretend,
 )
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
@@ -78,7 +78,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
                 continue
             caps, fault, warnings = faults.apply(caps)
             problem = problem or fault or measured_facts.problem(caps)
-            caps = pretend.applied(measured_facts.applied(caps))
+            caps = limited_device.applied(measured_facts.applied(caps))
             found.append(DeviceInfo(device_id, caps, problem, device, tuple(warnings)))
     return found, notes
 
@@ -92,7 +92,7 @@ def _cuda() -> tuple[list[DeviceInfo], list[str]]:
         listed = cuda.list_capabilities()
     except Exception as error:  # CuPy can be imported without a driver and raises here
         return [], [f"CUDA: {str(error).strip() or type(error).__name__}"]
-    return [DeviceInfo(caps.device_id, pretend.applied(caps), "") for caps in listed], []
+    return [DeviceInfo(caps.device_id, limited_device.applied(caps), "") for caps in listed], []
 
 
 def survey(interface: str = "") -> tuple[list[DeviceInfo], list[str]]:

@@ -22,7 +22,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pyopencl_gbdt.device import private, private_paths
+from pyopencl_gbdt.device import owner_only_files, private_paths
 
 _SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 _VARIABLE = "OCL_ICD_VENDORS"
@@ -133,6 +133,6 @@ def _write(folder: Path, library: Path) -> None:
             with contextlib.suppress(OSError):  # the loader cannot read it either
                 contents[file.name] = file.read_bytes()
     contents["intel-cpu-pip.icd"] = os.fsencode(library) + b"\n"
-    with private.opened(folder, follow=False) as opened:
+    with owner_only_files.opened(folder, follow=False) as opened:
         for name, data in contents.items():
             opened.write(name, data)

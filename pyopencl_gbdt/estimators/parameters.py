@@ -11,7 +11,7 @@ from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.data.categorical_features import AUTO, FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.signatures import alike
-from pyopencl_gbdt.estimators.spellings import Spelled
+from pyopencl_gbdt.estimators.spellings import AliasedParameters
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.objectives.custom import Custom, custom_objective
 from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
@@ -23,7 +23,7 @@ from pyopencl_gbdt.training.eval_metrics import Metrics
 _MOST_SEEDS = 2**31 - 1
 
 
-class Parametrised(Spelled):
+class Parametrised(AliasedParameters):
     """The parameters that regressor and classifier share.
 
     Parameters

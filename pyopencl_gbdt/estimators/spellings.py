@@ -29,7 +29,7 @@ INSTEAD = {
 }
 
 
-class Spelled(BaseEstimator):  # type: ignore[misc]
+class AliasedParameters(BaseEstimator):  # type: ignore[misc]
     """An estimator whose parameters have several spellings.
 
     XGBoost's parameters without an effect become attributes if they are given. Constructors
@@ -42,7 +42,7 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make a subclass's signature show the parameters that it passes on by ``**``."""
         super().__init_subclass__(**kwargs)
-        show_signature(cls, Spelled, cls._absent)
+        show_signature(cls, AliasedParameters, cls._absent)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Raise an error if a parameter is given in two spellings."""
@@ -51,7 +51,9 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _refuse_twice(cls, given: Mapping[str, Any]) -> None:
-        own = every_parameter(cls, Spelled)  # a subclass may use another library's name itself
+        own = every_parameter(
+            cls, AliasedParameters
+        )  # a subclass may use another library's name itself
         refuse_twice({n: v for n, v in given.items() if n not in OWN_NAMES or n not in own})
 
     def _take_other(self, name: str, value: Any) -> None:
@@ -61,7 +63,7 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
         if own in ANSWERS:
             self._keep_answered({own: value})
             return
-        usual = every_parameter(type(self), Spelled).get(own)
+        usual = every_parameter(type(self), AliasedParameters).get(own)
         if usual is not None and not alike(getattr(self, own), usual.default):
             refuse_twice({own: getattr(self, own), name: value})
         setattr(self, own, value)
@@ -75,7 +77,7 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
         ParameterError
             If there is no such parameter.
         """
-        own, names = own_name(name), every_parameter(cls, Spelled).keys() - {*cls._absent}
+        own, names = own_name(name), every_parameter(cls, AliasedParameters).keys() - {*cls._absent}
         if own in names or own in XGBOOST_ONLY or own in ANSWERS:
             return own
         if name in INSTEAD:
@@ -86,11 +88,11 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """Return the names of the constructor's parameters, including those passed on by ``**``."""
-        return sorted(parameters_of(cls, Spelled).keys() - {*cls._absent})
+        return sorted(parameters_of(cls, AliasedParameters).keys() - {*cls._absent})
 
     def _given_of_xgboost(self) -> dict[str, Any]:
         """Return the given parameters that only XGBoost has."""
-        others = XGBOOST_ONLY.keys() - every_parameter(type(self), Spelled).keys()
+        others = XGBOOST_ONLY.keys() - every_parameter(type(self), AliasedParameters).keys()
         return {name: self.__dict__[name] for name in sorted(others & self.__dict__.keys())}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -133,9 +135,9 @@ class Spelled(BaseEstimator):  # type: ignore[misc]
         try:
             copy = super().__sklearn_clone__()
         except TypeError:  # the subclass sets a parameter that it also accepts by **
-            named = {*own_parameters(type(self), Spelled)}
+            named = {*own_parameters(type(self), AliasedParameters)}
             copy = type(self)(**{name: clone(getattr(self, name), safe=False) for name in named})
-        for name in every_parameter(type(self), Spelled).keys() - named:
+        for name in every_parameter(type(self), AliasedParameters).keys() - named:
             if hasattr(self, name):
                 setattr(copy, name, clone(getattr(self, name), safe=False))
         return copy
@@ -151,4 +153,4 @@ def _by_alias(own: str) -> property:
 
 
 for _spelling in ATTRIBUTES:
-    setattr(Spelled, _spelling, _by_alias(SPELLINGS[_spelling]))
+    setattr(AliasedParameters, _spelling, _by_alias(SPELLINGS[_spelling]))

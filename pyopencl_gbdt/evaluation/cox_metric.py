@@ -13,8 +13,8 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_va
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, cox_nloglik
 from pyopencl_gbdt.metrics.rows import EvaluatedRows
+from pyopencl_gbdt.numerics.digit_planes import LARGEST_KEY, plane_bits
 from pyopencl_gbdt.numerics.expressions import exp
-from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
 from pyopencl_gbdt.numerics.product_sums import N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.base import link_statements

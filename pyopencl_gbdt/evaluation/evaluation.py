@@ -18,7 +18,7 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.evaluation.metric_kind import Prepared
 from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device, runs_kernels
-from pyopencl_gbdt.evaluation.watched import Margins, PagedMargins, WatchedRows, prefix_of
+from pyopencl_gbdt.evaluation.watched import EvaluationSet, Margins, PagedMargins, prefix_of
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.objectives import Objective
@@ -45,7 +45,7 @@ class Evaluation:
     objective : Objective
     metrics : mapping of str to Metric
     evals : sequence of (Dataset, str)
-    watched : sequence of WatchedRows
+    watched : sequence of EvaluationSet
         The same evaluation sets on the device.
     labels : DeviceArray or None
         Of the training rows, if these are among the sets.
@@ -64,7 +64,7 @@ class Evaluation:
         objective: Objective,
         metrics: Mapping[str, Metric],
         evals: Sequence[tuple[Dataset, str]],
-        watched: Sequence[WatchedRows],
+        watched: Sequence[EvaluationSet],
         labels: DeviceArray | None = None,
         wg_size: int = 0,
     ) -> None:

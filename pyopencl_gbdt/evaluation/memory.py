@@ -12,7 +12,7 @@ from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
-from pyopencl_gbdt.evaluation.watched import WatchedRows, prefix_of
+from pyopencl_gbdt.evaluation.watched import EvaluationSet, prefix_of
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
@@ -44,11 +44,11 @@ def plan_evaluation(
         paper, prefix = PaperDevice.like(device, has_limits=False), prefix_of(name)
         shape = max(objective.n_outputs, rows.n_targets), rows.n_rows
         if rows is data:
-            watched = WatchedRows(None, 0.0, DeviceArray(paper, shape, np.float32, None))
+            watched = EvaluationSet(None, 0.0, DeviceArray(paper, shape, np.float32, None))
         else:
             values = None if rows is gathered else _values(device, paper, rows, shape[0])
             margins = paper.empty(shape, np.float32, "margins")
-            watched = WatchedRows(values, 0.0, margins, gathered=rows is gathered)
+            watched = EvaluationSet(values, 0.0, margins, gathered=rows is gathered)
         labels = DeviceArray(paper, (rows.label.size,), np.float32, None)
         Evaluation(paper, objective, metrics, [(rows, name)], [watched], labels)
         for number, one in enumerate(paper.allocations):

@@ -14,7 +14,7 @@ from pyopencl_gbdt.evaluation.cox_metric import CoxKind
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind, Prepared
 from pyopencl_gbdt.evaluation.ranking_metric import RankingKind
-from pyopencl_gbdt.evaluation.watched import WatchedRows
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.metrics.rows import EvaluatedRows
 from pyopencl_gbdt.objectives import Objective
@@ -83,7 +83,7 @@ def rows_on_device(
     arena: Arena,
     objective: Objective,
     rows: Dataset,
-    watched: WatchedRows,
+    watched: EvaluationSet,
     wg_size: int = 0,
     labels: DeviceArray | None = None,
     name: str = "",

@@ -53,7 +53,7 @@ Margins = DeviceArray | PagedMargins
 
 
 @dataclass(frozen=True)
-class WatchedRows:
+class EvaluationSet:
     """An evaluation set on the device.
 
     Attributes

@@ -13,8 +13,8 @@ from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.launch_size import rows_a_launch
-from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.paper import PaperDevice
+from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up

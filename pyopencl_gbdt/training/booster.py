@@ -20,11 +20,11 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.device.pace import Pace
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.variants import REFUSED
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
-from pyopencl_gbdt.evaluation.watched import PagedMargins, Start, WatchedRows
+from pyopencl_gbdt.evaluation.watched import EvaluationSet, PagedMargins, Start
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
@@ -131,7 +131,7 @@ class Boosting:
             ws.set_rows("weights", weight)
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self._state = state or {}
-        self.evaluation: list[WatchedRows] = []
+        self.evaluation: list[EvaluationSet] = []
         self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
         self._begin()
@@ -182,7 +182,7 @@ class Boosting:
             self.tally.forget_trees()
         self._begin()
 
-    def _follow(self, rows: WatchedRows) -> None:
+    def _follow(self, rows: EvaluationSet) -> None:
         self._recorded = []
         for batch, launches in zip(self.ws.batches, self._batches, strict=True):
             launches.extend(rows.launches(self.ws, batch))
@@ -210,7 +210,7 @@ class Boosting:
             there = RowsInBatches(device, values) if anew else uploaded(device, values)
         else:
             there = values if isinstance(values, DeviceArray) else device.upload(values)
-        rows = WatchedRows(there, start, margins)
+        rows = EvaluationSet(there, start, margins)
         self.evaluation.append(rows)
         self._follow(rows)
         if self.tally is not None:
@@ -223,13 +223,13 @@ class Boosting:
         """Watch the margins of the training rows, which takes no extra work."""
         ws = self.ws
         margins = ws["margins"] if ws.turns is None else PagedMargins(ws)
-        self.evaluation.append(WatchedRows(None, self.base_margin, margins))
+        self.evaluation.append(EvaluationSet(None, self.base_margin, margins))
 
     def watch_gathered_rows(self, n_rows: int) -> None:
         """Watch the margins of all members' training rows, which ``gather`` brings here."""
         margins = self.ws.device.empty(self.ws.margin_shape(n_rows), np.float32)
         self._gathered = margins
-        self.evaluation.append(WatchedRows(None, self.base_margin, margins, gathered=True))
+        self.evaluation.append(EvaluationSet(None, self.base_margin, margins, gathered=True))
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""

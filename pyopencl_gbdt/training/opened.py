@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.pace import settled
-from pyopencl_gbdt.device.pretend import limit_memory
+from pyopencl_gbdt.device.limited_device import limit_memory
+from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.training.division import divided

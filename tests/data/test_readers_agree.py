@@ -8,13 +8,13 @@ import itertools
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.data import blurred_text, careful, delimited, read_table
+from pyopencl_gbdt.data import blurred_text, delimited, read_table, reference_parser
 from pyopencl_gbdt.data.block_parsers import PARSERS, optional_module
 from pyopencl_gbdt.data.blurred import Blurred, integer
 from pyopencl_gbdt.data.blurred_text import search
-from pyopencl_gbdt.data.careful import parse_carefully
 from pyopencl_gbdt.data.csv_header import find_layout
 from pyopencl_gbdt.data.delimited import parse_blocks
+from pyopencl_gbdt.data.reference_parser import parse_carefully
 from pyopencl_gbdt.errors import DataError
 from tests.fuzz.tables import FORMATS
 
@@ -163,7 +163,9 @@ def test_digits_of_a_mark_are_read_a_bounded_number_of_times(block_size, monkeyp
     """A number from 2^53 on that all rows have, such as the largest of 64 bits."""
     monkeypatch.setattr(blurred_text, "MOST_SPELLED", 30)
     read = []
-    monkeypatch.setattr(careful, "integer", lambda text: read.append(text) or integer(text))
+    monkeypatch.setattr(
+        reference_parser, "integer", lambda text: read.append(text) or integer(text)
+    )
     marks = "".join(f"{n},{2**63 - 1},7\n" for n in range(40))
     ids = "".join(f"{n},{10**17 + n},7\n" for n in range(20))
     for text, found in ((marks + ids, {}), (ids + marks, {0: f"{10**17} and {10**17 + 1}"})):

@@ -11,7 +11,7 @@ import pytest
 
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.device import Device, DeviceInfo, devices, discovery, find, open_device
-from pyopencl_gbdt.device.pretend import PRETENCES
+from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import (

@@ -10,7 +10,7 @@ import pyopencl as cl
 import pytest
 
 from pyopencl_gbdt.comparison.tuning_ways import TuningData
-from pyopencl_gbdt.device import opencl_facts, pretend
+from pyopencl_gbdt.device import limited_device, opencl_facts
 from pyopencl_gbdt.device.capabilities import CARD, HOST_CORES
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.pages.disk_pages import DiskPages
@@ -57,9 +57,9 @@ def test_what_drivers_say(platform, type_, kind, expected):
     assert (caps.kind, facts_of(caps)) == (kind, expected)
 
 
-@pytest.mark.parametrize("name", pretend.PRETENCES)
+@pytest.mark.parametrize("name", limited_device.PRETENCES)
 def test_a_pretended_gpu_has_the_facts_of_one(name):
-    assert facts_of(pretend.PRETENCES[name](CPU)) == CARD
+    assert facts_of(limited_device.PRETENCES[name](CPU)) == CARD
 
 
 @pytest.mark.parametrize("caps", [BASELINE, CPU], ids=["gpu", "cpu"])

@@ -11,10 +11,17 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import choose, discovery, fact_store, measured_facts, opencl, pretend
+from pyopencl_gbdt.device import (
+    choose,
+    discovery,
+    fact_store,
+    limited_device,
+    measured_facts,
+    opencl,
+)
 from pyopencl_gbdt.device.launch_size import bytes_a_launch
+from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.device.measured_facts import FAILED
-from pyopencl_gbdt.device.pretend import PRETENCES
 from pyopencl_gbdt.device.render import render
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.training.train import train
@@ -196,7 +203,7 @@ def test_no_bit_depends_on_the_number_of_compute_units(monkeypatch, kernels, dev
     models = []
     for units in (1, 7, 132):
         monkeypatch.setattr(
-            pretend, "applied", lambda caps, n=units: replace(change(caps), compute_units=n)
+            limited_device, "applied", lambda caps, n=units: replace(change(caps), compute_units=n)
         )
         opened = discovery.open_device(device.caps.device_id)
         assert opened.caps.compute_units == units

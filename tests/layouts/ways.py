@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import find, runnable, selection
-from pyopencl_gbdt.device.pretend import ENVIRONMENT
+from pyopencl_gbdt.device.limited_device import ENVIRONMENT
 from pyopencl_gbdt.fit import turns
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import booster

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.numerics.curve_units import signed_weights, weight_power
-from pyopencl_gbdt.numerics.planes import plane_bits
+from pyopencl_gbdt.numerics.digit_planes import plane_bits
 from pyopencl_gbdt.numerics.weights import normalise, whole
 
 

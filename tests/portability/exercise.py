@@ -23,7 +23,7 @@ from pyopencl_gbdt import primitives
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, choose, open_device, runnable
-from pyopencl_gbdt.device.pretend import PRETENCES
+from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.doctor.primitive_cases import RESULTS
 from pyopencl_gbdt.doctor.samples import SampleElements
 from pyopencl_gbdt.errors import DeviceError

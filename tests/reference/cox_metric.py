@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.planes import LARGEST_KEY, plane_bits
+from pyopencl_gbdt.numerics.digit_planes import LARGEST_KEY, plane_bits
 from pyopencl_gbdt.numerics.portable_log import portable_log
 from pyopencl_gbdt.numerics.portable_math import df_from_i64, power_of_two, reciprocal
 from pyopencl_gbdt.objectives.cox import EVENT, in_time

@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt.evaluation.cox_metric import CoxMetric
 from pyopencl_gbdt.metrics import get_metric
-from pyopencl_gbdt.numerics.planes import plane_bits
+from pyopencl_gbdt.numerics.digit_planes import plane_bits
 from pyopencl_gbdt.numerics.portable_math import portable_exp
 from pyopencl_gbdt.objectives.cox import Cox
 from tests.compare import assert_same_bits

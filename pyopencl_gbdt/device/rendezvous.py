@@ -31,7 +31,7 @@ _PROOF = 0.25
 _BACKLOG = 1024
 
 
-class Door:
+class Rendezvous:
     """A member's own address, at which others connect to it.
 
     Parameters

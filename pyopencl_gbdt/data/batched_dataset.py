@@ -9,10 +9,10 @@ from pyopencl_gbdt.data.dataset_columns import DatasetColumns
 from pyopencl_gbdt.data.from_batches import read_batches
 from pyopencl_gbdt.data.narrow import check_missing
 
-_Made = TypeVar("_Made", bound="MadeOfBatches")
+_Made = TypeVar("_Made", bound="BatchedDataset")
 
 
-class MadeOfBatches(DatasetColumns):
+class BatchedDataset(DatasetColumns):
     """A data set that can be made of batches; see ``Dataset``."""
 
     missing: float

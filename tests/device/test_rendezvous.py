@@ -14,9 +14,9 @@ from itertools import pairwise
 import pytest
 
 from pyopencl_gbdt.device import arrivals
-from pyopencl_gbdt.device.doors import Door
 from pyopencl_gbdt.device.handshake import HELLO_BYTES, PROOF_BYTES, Listening
 from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import ParameterError, TeamError
 from tests.test_hosts import members
 
@@ -58,8 +58,8 @@ def test_a_stranger_between_two_members_is_known_to_neither(rank, said, monkeypa
 
     What rank 2 says there he passes on to rank 0 and back. In the end he sends code.
     """
-    monkeypatch.setattr("pyopencl_gbdt.device.doors._LOOK", 0.1)
-    doors = [Door("127.0.0.1", b"secret") for _ in range(3)]
+    monkeypatch.setattr("pyopencl_gbdt.device.rendezvous._LOOK", 0.1)
+    doors = [Rendezvous("127.0.0.1", b"secret") for _ in range(3)]
     addresses = [door.address for door in doors]
     doors[1].close()
     found = {}
@@ -111,7 +111,7 @@ def joined(others, **limits):
         def work(team, rank):
             return team.exchange(rank), threading.active_count() - before
 
-        real = Door.join
+        real = Rendezvous.join
 
         def join(door, rank, addresses, given):
             if rank == 0:
@@ -121,7 +121,7 @@ def joined(others, **limits):
             return real(door, rank, addresses, given)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Door, "join", join)
+            patch.setattr(Rendezvous, "join", join)
             began = time.monotonic()
             found = members(2, work, Limits(**limits))
     return time.monotonic() - began, found
@@ -160,13 +160,13 @@ def test_many_strangers(monkeypatch):
 @pytest.mark.parametrize("key", [b"", "secret", None])
 def test_a_key_is_bytes(key):
     with pytest.raises(ParameterError, match=r"^key of type .*secrets\.token_bytes\(32\)"):
-        Door("127.0.0.1", key)
+        Rendezvous("127.0.0.1", key)
 
 
 def test_members_with_other_keys(monkeypatch):
     """Both end soon, and the one that connects says why."""
-    monkeypatch.setattr("pyopencl_gbdt.device.doors._LOOK", 0.1)
-    doors = [Door("127.0.0.1", key) for key in (b"secret", b"other")]
+    monkeypatch.setattr("pyopencl_gbdt.device.rendezvous._LOOK", 0.1)
+    doors = [Rendezvous("127.0.0.1", key) for key in (b"secret", b"other")]
     addresses, errors = [door.address for door in doors], {}
 
     def join(rank):
