@@ -112,6 +112,12 @@ def model_of(model: Any) -> Model:
     return found
 
 
+def device_of(model: Any) -> str | Device:
+    """Return the device of an estimator, and "auto" for a model."""
+    found: str | Device = main_device(getattr(model, "device", "auto"))
+    return found
+
+
 def rows_of(
     model: Any, X: Any, *, missing: float | None, device: str | Device | None, name: str = "X"
 ) -> Rows:
@@ -135,9 +141,7 @@ def rows_of(
     ParameterError
         If ``model`` is no model.
     """
-    own = model_of(model)
-    if device is None:
-        device = main_device(getattr(model, "device", "auto"))
+    own, device = model_of(model), device_of(model) if device is None else device
     if has_batches(X) or (isinstance(X, Dataset) and X.batches is not None):
         raise DataError(
             f"{name} comes in batches: expected rows that lie in memory as a whole; give an array"
