@@ -6,11 +6,14 @@ from pyopencl_gbdt.explain.contributions import explain
 from pyopencl_gbdt.explain.dependence import partial_dependence
 from pyopencl_gbdt.explain.proximity import proximities
 from pyopencl_gbdt.explain.results import Explanation, PartialDependence
+from pyopencl_gbdt.explain.selection import SelectedFeatures, select_features
 
 __all__ = [
     "Explanation",
     "PartialDependence",
+    "SelectedFeatures",
     "explain",
     "partial_dependence",
     "proximities",
+    "select_features",
 ]
