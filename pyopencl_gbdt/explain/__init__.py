@@ -7,6 +7,7 @@ from pyopencl_gbdt.explain.dependence import partial_dependence
 from pyopencl_gbdt.explain.proximity import proximities
 from pyopencl_gbdt.explain.results import Explanation, PartialDependence
 from pyopencl_gbdt.explain.selection import SelectedFeatures, select_features
+from pyopencl_gbdt.explain.shap_form import to_shap
 
 __all__ = [
     "Explanation",
@@ -16,4 +17,5 @@ __all__ = [
     "partial_dependence",
     "proximities",
     "select_features",
+    "to_shap",
 ]
