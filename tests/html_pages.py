@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
-VOID = {"br", "hr", "img", "input", "link", "meta", "path", "use"}
+VOID = {"br", "hr", "img", "input", "link", "meta"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 

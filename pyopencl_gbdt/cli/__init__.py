@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.cli import bench, demo, devices, doctor, predict, train, tune
+from pyopencl_gbdt.cli import bench, demo, devices, doctor, explain, predict, train, tune
 from pyopencl_gbdt.cli.configuration import is_configuration
 from pyopencl_gbdt.cli.option_names import options_of, with_keys, with_options
 from pyopencl_gbdt.cli.output import complain, escaped, say
@@ -35,12 +35,13 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     doctor.add,
     train.add,
     predict.add,
+    explain.add,
     bench.add,
     tune.add,
 )
 
 #: How the help calls arguments that are paths.
-_PATHS = ("DATA", "DATA|CONFIGURATION", "FILE", "FOLDER")
+_PATHS = ("DATA", "DATA|CONFIGURATION", "FILE", "FOLDER", "MODEL")
 
 EXIT_UNUSABLE, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 130, 141
 
@@ -53,6 +54,7 @@ examples:
       --eval test.csv --eval-metric auc --learning-rate 0.1
   pyopencl-gbdt train train.conf max_depth=8
   pyopencl-gbdt predict test.csv --model model.json --out predictions.txt
+  pyopencl-gbdt explain model.json test.csv --html report.html
   pyopencl-gbdt bench --quick --html report.html
   pyopencl-gbdt tune --quick
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +191,27 @@ def read_unlabelled(path: str, args: argparse.Namespace, like: Ensemble) -> Tabl
             ) from None
     complain(f"note: {path} has no labels, features only")
     return table
+
+
+def read_labelled_for(path: str, args: argparse.Namespace, like: Ensemble) -> Dataset:
+    """Read rows with labels that suit a model, with its columns and levels.
+
+    A model that an estimator saved knows the classes of its labels.
+    """
+    from pyopencl_gbdt.data import encode_known_labels
+    from pyopencl_gbdt.estimators.files import CLASSES, read_classes
+
+    known: dict[str, Any] = {"n_features": like.n_features, "drop_beyond": True}
+    table = _read(path, args, None, FIRST, levels=like.categories, **known)
+    check_columns(table.feature_names, like.feature_names, path)
+    try:
+        labels = table.y
+        if CLASSES in like.attributes:
+            labels = encode_known_labels(labels, read_classes(like, path), "the label")
+        check_target(labels, len(table.X), objective=like.objective)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    return _dataset(path, replace(table, y=labels), like.objective, beside=False)
 
 
 def read_weights(path: str, n_lines: int, option: str, what: str) -> Any:

@@ -36,6 +36,7 @@ from pyopencl_gbdt.prediction.links import on_device
 from pyopencl_gbdt.prediction.walk_rows import staged_walk, walk, walk_to_leaves
 from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
 from pyopencl_gbdt.profiling.profile import Profile
+from pyopencl_gbdt.public_names import public
 
 __all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
 
@@ -100,6 +101,13 @@ class Model(Inspected):
     def describe(self) -> str:
         """Return what the model is in words: kind, size, columns, best round and device."""
         return describe(self)
+
+    def analyze(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Tell how well the model predicts rows, what its predictions depend on, and where it errs.
+
+        ``print`` shows what it returns; see ``pyopencl_gbdt.analyze``.
+        """
+        return public("analyze")(self, X, y, **options)
 
     def _repr_html_(self) -> str:
         """Return a card for a notebook."""

@@ -1,0 +1,174 @@
+"""What a model does on labelled rows: its metrics, what it depends on, and where it errs."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.explain.dependence import partial_dependence
+from pyopencl_gbdt.explain.results import PartialDependence
+from pyopencl_gbdt.explain.rows import Rows
+from pyopencl_gbdt.explain.scores import LabelledRows, labelled_rows
+from pyopencl_gbdt.explain.segments import Segment, worst_segments
+from pyopencl_gbdt.messages import plural, show
+from pyopencl_gbdt.model.explain import used_importances
+
+#: Values of a curve at most, and rows that its mean is of.
+_GRID, _MOST_ROWS = 20, 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """What ``analyze`` found; ``print`` shows it.
+
+    Attributes
+    ----------
+    n_rows : int
+    metrics : dict of str to float
+        The default metric of the model's loss first.
+    importances : dict of str to float
+        Share of the total gain of every column that has a split, the largest first.
+    dependence : list of PartialDependence
+        Of the most important columns, the strongest first.
+    segments : list of Segment
+        Rows whose mean loss is above that of all, the worst ones first; empty if the metric is no
+        mean over rows.
+    """
+
+    n_rows: int
+    metrics: dict[str, float]
+    importances: dict[str, float]
+    dependence: list[PartialDependence]
+    segments: list[Segment]
+
+    def __str__(self) -> str:
+        scores = ", ".join(f"{name} {value:.6g}" for name, value in self.metrics.items())
+        lines = [f"{plural(self.n_rows, 'row')}: {scores}", "", "features, by total gain"]
+        lines += [f"  {share:6.1%}  {name}" for name, share in list(self.importances.items())[:10]]
+        for one in self.dependence:
+            lines += ["", f"mean prediction by {one.feature_names[0]}", *_ends(one)]
+        if self.segments:
+            lines += ["", "where it errs most"]
+        metric = next(iter(self.metrics))
+        for segment in self.segments:
+            score = f"{metric} {segment.score:.5g}, {segment.ratio:.1f} times the mean loss"
+            text = f"{segment.text}: {plural(segment.n_rows, 'row')}, {score}"
+            lines.append(textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="    "))
+        return "\n".join(lines)
+
+
+def analyze(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    weight: Any = None,
+    qid: Any = None,
+    n_features: int = 3,
+    n_segments: int = 5,
+    missing: float | None = None,
+    device: Any = None,
+) -> Analysis:
+    """Tell how well a model predicts rows, what its predictions depend on, and where it errs.
+
+    Parameters
+    ----------
+    model : Model or fitted estimator
+    X : (n_rows, n_features) array-like, DataFrame or Dataset
+        Rows, best such as training has not seen.
+    y : (n_rows,) array-like or None
+        Their labels; None takes those of the Dataset ``X``. A fitted classifier takes its own
+        labels, a Model the numbers that it was trained with.
+    weight, qid : (n_rows,) array-like or None
+        Weights, and queries for ranking, as for ``Dataset``.
+    n_features : int, default 3
+        Of how many of the most important columns to compute the partial dependence.
+    n_segments : int, default 5
+        How many segments to return at most.
+    missing, device
+        As for ``partial_dependence``.
+
+    Returns
+    -------
+    Analysis
+
+    Raises
+    ------
+    DataError
+        If the columns differ from those of training, or labels are missing or do not suit the
+        model's loss.
+    ParameterError
+        If a number is out of range.
+    """
+    for name, number in (("n_features", n_features), ("n_segments", n_segments)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
+            raise ParameterError(f"{name}={show(number)}: expected an integer >= 0; raise {name}")
+    labelled = labelled_rows(model, X, y, weight=weight, qid=qid, missing=missing, device=device)
+    return analysis_of(labelled, n_features, n_segments)
+
+
+def analysis_of(labelled: LabelledRows, n_features: int, n_segments: int) -> Analysis:
+    """Return the analysis of checked rows."""
+    rows = labelled.rows
+    shares = strongest_columns(rows)
+    return Analysis(
+        rows.n_rows,
+        labelled.scores(),
+        {rows.names[column]: share for column, share in shares.items()},
+        [dependence_on(rows, column) for column in list(shares)[:n_features]],
+        worst_segments(labelled, n_segments),
+    )
+
+
+def strongest_columns(rows: Rows) -> dict[int, float]:
+    """Return the share of the total gain of each column that has a split, the largest first."""
+    used, gains = used_importances(rows.model.ensemble, "total_gain")
+    whole = float(gains.sum()) or 1.0
+    order = np.argsort(-gains, kind="stable")
+    return {int(used[i]): float(gains[i]) / whole for i in order.tolist()}
+
+
+def dependence_on(rows: Rows, column: int) -> PartialDependence:
+    """Return the mean prediction by a column's value, of some of many rows."""
+    data = some_rows(rows, _MOST_ROWS)
+    levels = rows.model.categories.get(column)
+    resolution = _GRID if levels is None else max(_GRID, levels.n_levels)
+    return partial_dependence(
+        rows.model, data, column, grid_resolution=resolution, device=rows.device
+    )
+
+
+def some_rows(rows: Rows, most: int | npt.NDArray[np.int64]) -> Any:
+    """Return a data set of ``most`` rows that lie evenly, or of the rows with these numbers."""
+    data = Dataset(rows.features)
+    data.feature_names = rows.model.feature_names
+    if isinstance(most, int):
+        if rows.n_rows <= most:
+            return data
+        most = np.linspace(0, rows.n_rows - 1, most).astype(np.int64)
+    return data.slice(most)
+
+
+def _ends(one: PartialDependence) -> list[str]:
+    """Return the values with the lowest and highest mean prediction, of each output."""
+    assert one.average is not None
+    lines = []
+    for output, curve in enumerate(one.average):
+        name = f"output {output}: " if len(one.average) > 1 else ""
+        low, high = int(np.argmin(curve)), int(np.argmax(curve))
+        ends = [f"{curve[i]:.5g} at {value_text(one.grid[0][i])}" for i in (low, high)]
+        lines.append(f"  {name}from {ends[0]} to {ends[1]}")
+    return lines
+
+
+def value_text(value: Any) -> str:
+    """Return a column's value as text: a number in few digits, or a level."""
+    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+        return "missing"
+    return f"{value:.5g}" if isinstance(value, (float, np.floating)) else str(value)

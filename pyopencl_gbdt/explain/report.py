@@ -1,0 +1,199 @@
+"""A model and rows as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from mako.template import Template
+
+from pyopencl_gbdt._version import __version__
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.render import source_folder
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.explain.analysis import (
+    Analysis,
+    analysis_of,
+    strongest_columns,
+    value_text,
+)
+from pyopencl_gbdt.explain.chosen_rows import ExplainedRow, explained_rows
+from pyopencl_gbdt.explain.columns import ColumnFacts, column_facts
+from pyopencl_gbdt.explain.drawings import Curve, chart, tree_drawing
+from pyopencl_gbdt.explain.results import PartialDependence
+from pyopencl_gbdt.explain.scores import LabelledRows
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model.best_round import BEST_ITERATION
+from pyopencl_gbdt.model.pictures import shorten
+from pyopencl_gbdt.prediction.description import facts_of
+from pyopencl_gbdt.prediction.on_host import is_there
+
+_TEMPLATE = "explain.html.mako"
+#: What the page shows at most.
+_COLUMNS, _FEATURES, _CURVES, _SEGMENTS, _TREES, _DEPTH, _OUTPUTS = 40, 20, 4, 6, 2, 3, 8
+_LONGEST_NAME = 60
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """A row of a list with bars: a name, a number as text, and the share of the longest bar."""
+
+    name: str
+    text: str
+    share: float
+
+
+class Report:
+    """The data of the HTML template; computed at construction.
+
+    Parameters
+    ----------
+    labelled : LabelledRows
+    model_name, data_name : str
+        How the page calls the model and the rows.
+    chosen : sequence of int
+        Rows to explain, counted from 0; empty takes three: the largest loss, the median and the
+        highest prediction.
+    """
+
+    def __init__(
+        self,
+        labelled: LabelledRows,
+        model_name: str,
+        data_name: str,
+        chosen: Sequence[int] = (),
+    ) -> None:
+        self.labelled, self.rows, self.model = labelled, labelled.rows, labelled.rows.model
+        self.model_name, self.data_name, self.library = model_name, data_name, __version__
+        _check_rows(chosen, self.rows.n_rows)
+        self.seconds: dict[str, float] = {}
+        self.device = self._device()
+        self._time(f"prediction of {self.rows.n_rows} rows", lambda: labelled.margins)
+        self.stages = self._time("metrics after rounds", lambda: list(labelled.stages()))
+        self.analysis: Analysis = self._time(
+            "metrics, partial dependence and segments",
+            partial(analysis_of, labelled, _CURVES, _SEGMENTS),
+        )
+        self.explained: list[ExplainedRow] = self._time(
+            "contributions", lambda: explained_rows(labelled, chosen)
+        )
+
+    def _device(self) -> str:
+        device = self.rows.device
+        if isinstance(device, str) and not is_there(device):
+            return "NumPy on the host, as there is no device"
+        return open_device(device).caps.label
+
+    def _time(self, what: str, work: Callable[[], _Result]) -> _Result:
+        begin = time.perf_counter()
+        found = work()
+        self.seconds[what] = time.perf_counter() - begin
+        return found
+
+    @staticmethod
+    def short(name: str) -> str:
+        """Return a name in few characters."""
+        return shorten(name, _LONGEST_NAME)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        return facts_of(self.model)
+
+    @property
+    def columns(self) -> list[ColumnFacts]:
+        """The columns in order, or the most important ones of many."""
+        n_features = self.model.ensemble.n_features
+        shown = list(range(n_features))
+        if n_features > _COLUMNS:
+            used = list(strongest_columns(self.rows))
+            shown = [*used, *(c for c in shown[: 2 * _COLUMNS] if c not in used)][:_COLUMNS]
+        return [column_facts(self.rows, column) for column in shown]
+
+    @property
+    def label_text(self) -> str:
+        """What the labels are."""
+        label = self.labelled.data.label
+        if self.model.ensemble.objective.startswith(("multi:", "binary:")) and label.ndim == 1:
+            values, counts = np.unique(label, return_counts=True)
+            parts = [
+                f"{value:g}: {n / label.size:.1%}" for value, n in zip(values, counts, strict=True)
+            ]
+            return "shares of the labels: " + ", ".join(parts[:_OUTPUTS])
+        low, median, high = np.quantile(label, [0.0, 0.5, 1.0])
+        return f"labels from {low:.5g} to {high:.5g}, median {median:.5g}"
+
+    @property
+    def curve(self) -> str:
+        """The metric after every round, on these rows."""
+        best = None
+        if BEST_ITERATION in self.model.ensemble.attributes:
+            best = float(self.model.best_iteration)
+        points = [(float(number), score) for number, score in self.stages]
+        name = self.labelled.metric
+        return chart(f"{name} after each round", [Curve(name, points)], "round", best)
+
+    @property
+    def importances(self) -> list[_Bar]:
+        pairs = list(self.analysis.importances.items())[:_FEATURES]
+        longest = max((share for _, share in pairs), default=1.0) or 1.0
+        return [_Bar(name, f"{share:.1%}", share / longest) for name, share in pairs]
+
+    def dependence(self, one: PartialDependence) -> str:
+        """Return the chart of a numeric column; empty for one with levels."""
+        assert one.average is not None
+        if one.grid[0].dtype == object:
+            return ""
+        grid = one.grid[0].astype(float).tolist()
+        curves = [
+            Curve(str(number), list(zip(grid, curve.tolist(), strict=True)))
+            for number, curve in enumerate(one.average[:_OUTPUTS])
+        ]
+        return chart(f"mean prediction by {one.feature_names[0]}", curves, one.feature_names[0])
+
+    def level_bars(self, one: PartialDependence) -> list[_Bar]:
+        """Return a bar for each level, of the first output or of a single one."""
+        assert one.average is not None
+        values = one.average[-1 if len(one.average) == 1 else 0]
+        low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
+        whole = (high - low) or 1.0
+        order = np.argsort(-values, kind="stable")[:_FEATURES]
+        return [
+            _Bar(value_text(one.grid[0][i]), f"{values[i]:.5g}", (float(values[i]) - low) / whole)
+            for i in order.tolist()
+        ]
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs; empty if there is one."""
+        n_outputs = self.model.ensemble.n_outputs
+        return [str(number) for number in range(min(n_outputs, _OUTPUTS))] if n_outputs > 1 else []
+
+    @property
+    def trees(self) -> list[tuple[int, str, str]]:
+        """Numbers, pictures and notes of the first trees."""
+        ensemble = self.model.ensemble
+        return [
+            (number, *tree_drawing(ensemble, number, _DEPTH))
+            for number in range(min(_TREES, len(ensemble.trees)))
+        ]
+
+
+def html(report: Report) -> str:
+    """Return the page; it loads nothing and runs no script."""
+    file = source_folder("templates") / _TEMPLATE
+    template = Template(filename=str(file), default_filters=["h"], strict_undefined=True)
+    return str(template.render(view=report))
+
+
+def _check_rows(chosen: Sequence[Any], n_rows: int) -> None:
+    for row in chosen:
+        if isinstance(row, bool) or not isinstance(row, (int, np.integer)) or not 0 <= row < n_rows:
+            raise ParameterError(
+                f"rows={show(row)}: expected numbers of rows, 0..{n_rows - 1}; choose rows of the "
+                "data"
+            )

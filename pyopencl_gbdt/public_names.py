@@ -1,0 +1,36 @@
+"""The public names, and the modules that define them, which are imported at first use.
+
+A method of a class whose work belongs to a room above it finds the function there by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+PUBLIC = {
+    "Dataset": "pyopencl_gbdt.data.dataset",
+    "DeviceArray": "pyopencl_gbdt.device",
+    "DeviceObjective": "pyopencl_gbdt.objectives.custom",
+    "GBDTClassifier": "pyopencl_gbdt.estimators.gradient_boosting",
+    "GBDTRandomForestClassifier": "pyopencl_gbdt.estimators.forests",
+    "GBDTRandomForestRegressor": "pyopencl_gbdt.estimators.forests",
+    "GBDTRanker": "pyopencl_gbdt.estimators.ranking",
+    "GBDTRegressor": "pyopencl_gbdt.estimators.gradient_boosting",
+    "KernelObjective": "pyopencl_gbdt.objectives.custom",
+    "Model": "pyopencl_gbdt.prediction.model",
+    "analyze": "pyopencl_gbdt.explain.analysis",
+    "cv": "pyopencl_gbdt.training.cross_validation",
+    "devices": "pyopencl_gbdt.device",
+    "plot_importance": "pyopencl_gbdt.model.importance_plot",
+    "plot_metric": "pyopencl_gbdt.model.metric_plot",
+    "plot_tree": "pyopencl_gbdt.model.tree_plot",
+    "to_graphviz": "pyopencl_gbdt.model.graphviz",
+    "register_logger": "pyopencl_gbdt.logger",
+    "train": "pyopencl_gbdt.training.train",
+}
+
+
+def public(name: str) -> Any:
+    """Return what has a public name."""
+    return getattr(importlib.import_module(PUBLIC[name]), name)
