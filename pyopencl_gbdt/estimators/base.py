@@ -356,10 +356,11 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
         kind = check_importance_kind(self.importance_type, "importance_type")
         return self._fitted().feature_importances(kind)
 
-    def save_model(self, path: str | os.PathLike[str]) -> None:
+    def save_model(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Write the model in the format that the name's ending asks for; whole or not at all.
 
-        ``docs/formats.md`` lists the formats.
+        ``docs/formats.md`` lists the formats. ``format`` is the ending of the format that is to be
+        written under another name: ``format="catboost"``.
 
         Raises
         ------
@@ -373,7 +374,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
         check_path("save_model: path", path)
         ensemble = self._fitted().ensemble
         attributes = {**ensemble.attributes, **saved_by(self._kind)}
-        write_model(replace(ensemble, attributes=attributes), path)
+        write_model(replace(ensemble, attributes=attributes), path, format)
 
     def load_model(self, path: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Any:
         """Read a model file, or its content as bytes; the estimator is fitted afterwards.

@@ -357,14 +357,15 @@ class Model(Inspected):
             f"rounds of this model; leave it out for the best ones"
         )
 
-    def save_model(self, path: str | os.PathLike[str]) -> None:
+    def save_model(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Write the model in the format that the name's ending asks for; whole or not at all.
 
         ``docs/formats.md`` lists the formats, and which models each can hold: ``.json`` and
-        ``.ubj`` are XGBoost's, ``.gbdt`` is this library's and holds every model.
+        ``.ubj`` are XGBoost's, ``.gbdt`` is this library's and holds every model. ``format`` is the
+        ending of the format that is to be written under another name: ``format="catboost"``.
         """
         check_path("save_model: path", path)
-        write_model(self.ensemble, path)
+        write_model(self.ensemble, path, format)
 
     def save_raw(self, raw_format: str = "ubj") -> bytearray:
         """Return what ``save_model`` would write into a file that ends in ``raw_format``.

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyopencl_gbdt import Model
+from pyopencl_gbdt import GBDTClassifier, GBDTRegressor, Model
 from pyopencl_gbdt.data.categories import Levels
-from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model import Ensemble, read_model
 from pyopencl_gbdt.model.formats.lightgbm_reader import read_lightgbm
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText, to_lightgbm_text
@@ -217,3 +217,28 @@ def test_files_through_the_doors(tmp_path: Any) -> None:
     assert read_model(tmp_path / "again.txt").objective == "binary:logistic"
     table = pd.DataFrame(rows(), columns=list("abcde"))
     assert_near(booster.predict(table), model.predict(rows(), device=TEST_DEVICE))
+
+
+def test_estimators_read_and_write_the_text(tmp_path: Any) -> None:
+    y = labels(rows())
+    for kind_of, label, parameters in (
+        (GBDTClassifier, y > 0.4, {"objective": "binary"}),
+        (GBDTClassifier, np.clip(np.floor(y + 1), 0, 2), {"objective": "multiclass",
+                                                           "num_class": 3}),
+        (GBDTRegressor, y, {}),
+    ):  # fmt: skip
+        booster = train(np.asarray(label, float), n_rounds=3, **parameters)
+        booster.save_model(tmp_path / "m.txt")
+        own = kind_of(device=TEST_DEVICE)
+        own.load_model(tmp_path / "m.txt")
+        if kind_of is GBDTClassifier:
+            shares = own.predict_proba(rows())
+            expected = booster.predict(rows())
+            assert_near(shares if expected.ndim > 1 else shares[:, 1], expected)
+        else:
+            assert_near(own.predict(rows()), booster.predict(rows()))
+        own.save_model(tmp_path / "again", format="txt")
+        again = lightgbm.Booster(model_file=str(tmp_path / "again"))
+        assert_near(again.predict(rows()), booster.predict(rows()))
+        with pytest.raises(ParameterError, match=r"format='nonsense': expected one of"):
+            own.save_model(tmp_path / "m", format="nonsense")

@@ -12,8 +12,8 @@ from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.formats.own_json import to_own_json
 from pyopencl_gbdt.model.formats.registry import (
     format_of_data,
+    formats_of_ending,
     formats_of_name,
-    formats_of_raw,
     written_in,
 )
 from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json, without_collector
@@ -34,7 +34,9 @@ __all__ = [
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
-def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
+def write_model(
+    ensemble: Ensemble, path: str | os.PathLike[str], format: str | None = None
+) -> None:
     """Write a model in the format that a file's name asks for; see ``registry.FORMATS``.
 
     Parameters
@@ -46,6 +48,9 @@ def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
         in one step: a reader, also after a crash, sees the old file or the whole new one. If it is
         a symbolic link, the link's target is replaced, unless another user may have planted the
         link.
+    format : str or None
+        Another ending without its dot, such as ``catboost``: its format is written, whatever the
+        name is.
 
     Raises
     ------
@@ -58,7 +63,8 @@ def write_model(ensemble: Ensemble, path: str | os.PathLike[str]) -> None:
         or device, or another user may have planted a link there; also an ``OSError``. The file is
         untouched.
     """
-    write_whole(path, written_in(formats_of_name(path), ensemble))
+    formats = formats_of_name(path) if format is None else formats_of_ending(format, "format")
+    write_whole(path, written_in(formats, ensemble))
 
 
 def to_json(ensemble: Ensemble) -> str:
@@ -80,7 +86,7 @@ def to_raw(ensemble: Ensemble, raw_format: str) -> bytearray:
     ParameterError
         If no format that is written has this ending.
     """
-    return bytearray(written_in(formats_of_raw(raw_format), ensemble))
+    return bytearray(written_in(formats_of_ending(raw_format, "raw_format"), ensemble))
 
 
 def read_model(source: Source) -> Ensemble:

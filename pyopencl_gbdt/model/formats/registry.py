@@ -75,19 +75,19 @@ def formats_of_name(path: str | os.PathLike[str]) -> tuple[Format, ...]:
     )
 
 
-def formats_of_raw(raw_format: str) -> tuple[Format, ...]:
-    """Return the formats that ``save_raw`` is asked for: an ending without its dot.
+def formats_of_ending(ending: str, parameter: str) -> tuple[Format, ...]:
+    """Return the formats that a parameter asks for: an ending without its dot.
 
     Raises
     ------
     ParameterError
     """
-    suffix = f".{raw_format}"
+    suffix = f".{ending}"
     found = tuple(one for one in FORMATS if one.writes and suffix in one.suffixes)
     if not found:
         known = ", ".join(sorted({s[1:] for one in FORMATS if one.writes for s in one.suffixes}))
         raise ParameterError(
-            f"raw_format={show(raw_format)}: expected one of {known}; give 'ubj', the default"
+            f"{parameter}={show(ending)}: expected one of {known}; choose one of them"
         )
     return found
 
