@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz import category_models, checkpoints, models
+from tests.fuzz import category_models, checkpoints, foreign_models, models
 from tests.fuzz.harness import run
 
 
 @pytest.mark.thorough
 def test_models() -> None:
-    formats = [*models.FORMATS, *category_models.FORMATS, *checkpoints.FORMATS]
+    formats = [
+        *models.FORMATS,
+        *category_models.FORMATS,
+        *checkpoints.FORMATS,
+        *foreign_models.FORMATS,
+    ]
     counts = {one.name: one.n_sampled for one in formats}
     for name, outcome in run(counts).items():
         assert outcome.problems == []

@@ -29,7 +29,6 @@ from pyopencl_gbdt.model.tables import Table, table_of
 #: CatBoost's loss for those that it lacks, by the link.
 _BY_LINK = {"identity": "RMSE", "exp": "Poisson", "sigmoid": "CrossEntropy",
             "softmax": "MultiClass", "class": "MultiClass"}  # fmt: skip
-_LOWEST = float(np.finfo(np.float32).min)
 
 
 class CatBoostJson:
@@ -101,7 +100,7 @@ class _Features:
 
     @staticmethod
     def _splits(table: Table) -> list[tuple[int, bool, float]]:
-        border = np.maximum(last_below(table.threshold), _LOWEST)
+        border = last_below(table.threshold)
         return list(
             zip(table.feature.tolist(), table.default_left.tolist(), border.tolist(), strict=True)
         )
