@@ -42,7 +42,8 @@ def with_python():
 def test_examples_run(page, tmp_path, monkeypatch):
     """The examples of a page run one after the other, in one namespace."""
     text = "\n".join(blocks(page, "python"))
-    for name in ("sklearn", "pandas", "scipy", "xgboost", "shap"):
+    peers = ("lightgbm", "catboost", "onnx", "onnxruntime", "treelite", "shap")
+    for name in ("sklearn", "pandas", "scipy", "xgboost", *peers):
         if re.search(rf"^(import|from) {name}\b", text, re.MULTILINE):
             pytest.importorskip(name, reason=f"needs {name}")
     if "plot_" in text:

@@ -83,6 +83,8 @@ class _Foreign(Format):
 
     def read(self, path: Path) -> None:
         ensemble = Model.load_model(path).ensemble
+        for tree in ensemble.trees[:20]:
+            assert replace(tree) == tree  # a copy is checked
         use(ensemble)
         if not self.model_format.lacks(ensemble) and len(ensemble.trees) < 100:
             data = self.model_format.write(ensemble)
@@ -130,6 +132,7 @@ class CatBoostFiles(_Foreign):
     name, suffix, pieces = "catboost", ".json", PIECES
     model_format = CatBoostJson()
 
+    @cache  # noqa: B019
     def seeds(self) -> list[bytes]:
         symmetric = [
             replace(model, trees=[tree for tree in model.trees if tree.n_nodes == 3] * 3)

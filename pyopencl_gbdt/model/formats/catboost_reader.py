@@ -83,11 +83,8 @@ def _model(document: Cursor, most_trees: int) -> Ensemble:
         listed.fail(f"at most {most_trees} trees in a file of this size")
     of_output: list[list[Tree]] = [[] for _ in range(n_outputs)]
     for index in range(n_trees):
-        for output, tree in enumerate(
-            _trees(listed.entry(index), columns, missing_left, scale, n_outputs)
-        ):
-            if tree.value.any():  # of several outputs, most are 0 in what is written here
-                of_output[output].append(tree)
+        for output, tree in _trees(listed.entry(index), columns, missing_left, scale, n_outputs):
+            of_output[output].append(tree)
     n_rounds = max(map(len, of_output))
     zero = _constant_tree()
     rounds = [trees[r] if r < len(trees) else zero for r in range(n_rounds) for trees in of_output]
@@ -149,8 +146,8 @@ def _place(cursor: Cursor) -> tuple[str, str]:
 
 def _trees(
     given: Cursor, columns: Sequence[int], missing_left: Sequence[bool], scale: float, n: int
-) -> list[Tree]:
-    """Return a tree of CatBoost's, as one for each of ``n`` outputs."""
+) -> list[tuple[int, Tree]]:
+    """Return a tree of CatBoost's, as one for each of ``n`` outputs; without those that are 0."""
     splits = given.member("splits")
     listed = [] if splits.value is None else splits.array()
     depth = len(listed)
@@ -182,8 +179,9 @@ def _trees(
     order = np.arange(1 << depth).reshape((2,) * depth).transpose().ravel()
     own = values.reshape(1 << depth, n)[order]
     return [
-        _tree_of_table(feature, threshold, left, own[:, output], weights[order], given)
+        (output, _tree_of_table(feature, threshold, left, own[:, output], weights[order], given))
         for output in range(n)
+        if n == 1 or own[:, output].any()
     ]
 
 

@@ -58,24 +58,28 @@ def tree_of(
 
     by_set = np.array([node in sets for node in order])
     words, begin = joined([sets.get(node, _NO_WORDS) for node in order])
-    try:
-        return Tree(
-            left=own_left,
-            right=np.where(leaf, NO_NODE, own_left + 1).astype(np.int32),
-            parent=np.array(above, np.int32),
-            feature=found("feature", np.int32, leaf),
-            threshold=found("threshold", np.float32, leaf | by_set),
-            default_left=found("default_left", np.bool_, leaf),
-            split_kind=np.where(by_set, CATEGORY_SPLIT, NUMERIC_SPLIT).astype(np.uint8),
-            value=found("value", np.float32, ~leaf)[:, None],
-            weight=found("weight", np.float32, None)[:, None],
-            gain=found("gain", np.float32, leaf),
-            sum_hessian=found("sum_hessian", np.float32, None),
-            sets=words,
-            set_begin=begin,
-        )
-    except ModelFormatError as error:
-        raise ModelFormatError(f"{place}: {error}") from error
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "left": own_left,
+        "right": np.where(leaf, NO_NODE, own_left + 1).astype(np.int32),
+        "parent": np.array(above, np.int32),
+        "feature": found("feature", np.int32, leaf),
+        "threshold": found("threshold", np.float32, leaf | by_set),
+        "default_left": found("default_left", np.bool_, leaf),
+        "split_kind": np.where(by_set, CATEGORY_SPLIT, NUMERIC_SPLIT).astype(np.uint8),
+        "value": found("value", np.float32, ~leaf)[:, None],
+        "weight": found("weight", np.float32, None)[:, None],
+        "gain": found("gain", np.float32, leaf),
+        "sum_hessian": found("sum_hessian", np.float32, None),
+    }
+    for name in ("threshold", "value", "weight", "gain", "sum_hessian"):
+        if not np.isfinite(arrays[name]).all():
+            raise ModelFormatError(
+                f"{place}: {name} is not finite in float32: expected numbers up to 3.4e38; "
+                "the file is damaged, write it again"
+            )
+    if words.size:
+        arrays |= {"sets": words, "set_begin": begin}
+    return Tree.trusted(**arrays)
 
 
 def _breadth_first(
