@@ -119,7 +119,7 @@ def leaf_ids(ensemble: Ensemble, values: Values, device: str | Device, trees: Se
         opened = open_device(device)
         found = np.empty((values.shape[0], len(trees)), np.int32)
         with settled(opened):
-            for piece, walk in _walks(opened, packed(ensemble).of_ids, _given(values, opened)):
+            for piece, walk in _walks(opened, packed(ensemble).of_ids, given_to(values, opened)):
                 for place, tree in enumerate(trees):
                     ids = opened.zeros(found[piece].shape[:1], np.float32)
                     walk.add(ids, (tree, tree + 1))
@@ -153,14 +153,14 @@ def _margins(
         out = np.empty((len(ends) - 1, ensemble.n_outputs, values.shape[0]), np.float32)
         out[0] = np.array(each(ensemble.base_margin))[:, None] if start is None else start
         with settled(opened):
-            _add_trees(opened, ensemble, _given(values, opened), out, ends, link)
+            _add_trees(opened, ensemble, given_to(values, opened), out, ends, link)
         return out
 
     return tried(work)
 
 
 def tried(work: Callable[[], T]) -> T:
-    """Do some work with kernels; another variant replaces one that is refused.
+    """Return what ``work`` does; another variant replaces one that is refused.
 
     After an error, no frame keeps the memory of the device.
     """
@@ -171,7 +171,8 @@ def tried(work: Callable[[], T]) -> T:
         raise
 
 
-def _given(values: Values, opened: Device) -> F32 | DeviceArray | SparseMatrix | BatchedRows:
+def given_to(values: Values, opened: Device) -> F32 | DeviceArray | SparseMatrix | BatchedRows:
+    """Return rows as a device reads them."""
     return values.for_device(opened) if isinstance(values, DeviceMatrix) else values
 
 

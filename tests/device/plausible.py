@@ -41,6 +41,7 @@ LIBRARIES = frozenset(
         "partition_ballots",
         "run_sums",
         "value_codes",
+        *("nested_paths", "stacked_paths", "point_sums"),
     }
 )
 
@@ -59,6 +60,9 @@ VALUES: dict[str, list[Any]] = {
     "rows": [128, 0],
     "columns": (1, 128),
     "chunk": [4096],
+    "points": [1, 5],
+    "levels": [0, 4],
+    "interactions": [False, True],
     "most_nodes": [128],
     "row_chunk": [2048],
     "hist_chunk": [2048],
@@ -212,6 +216,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (params["digit"] == 8)
     if template == "pair_scores":
         return (params["wg_size"] == 1) == params["alone"]
+    if template == "contributions":
+        return params["rows"] > 0
     if template in ("predict_tables", "predict_codes"):
         return params["code"] != "tiled" and params["rows"] > 0
     if template in ("quantize", "pack_codes"):

@@ -105,6 +105,14 @@ SOURCES = {
         "update_margins",
         {"wg_size": 256, "walk": True, **_MOVED, "code": "u8", "prefetch": 0},
     ),
+    "contributions-stack": (
+        "contributions",
+        {"wg_size": 1, "rows": 16, "points": 3, "levels": 0, "interactions": False, **_NUMBERS},
+    ),
+    "contributions-nested": (
+        "contributions",
+        {"wg_size": 128, "rows": 1, "points": 3, "levels": 2, "interactions": True, **_NUMBERS},
+    ),
     "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128, **_NUMBERS}),
     "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0, **_NUMBERS}),
     "predict_sparse-portable": ("predict_sparse", {"wg_size": 64, "items": 1}),

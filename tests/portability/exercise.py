@@ -36,7 +36,11 @@ from pyopencl_gbdt.numerics.row_orders import drawn_order
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_codes, predict_sparse
+from pyopencl_gbdt.prediction.contributions import sums
+from pyopencl_gbdt.prediction.contributions.kinds import Kind
+from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
 from pyopencl_gbdt.training.booster import Boosting
 from tests.compare import assert_same_bits
@@ -174,10 +178,22 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
             margins = np.concatenate([own for _, own in pieces], axis=2)
             changed = walk_cells_twin.walk_cells(twin, rows, features, cells)
             yield f"training {name}: predictions of cells", (margins, changed)
+            yield from contribution_checks(device, name, twin, p.values)
             for way in (True, False):  # to gather columns, and to search them
                 with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
                     margins = predict_margins(twin, present(p.values), device)
                 yield f"training {name}: sparse predictions {way}", (margins, wanted)
+
+
+def contribution_checks(
+    device: Device, name: str, model: Ensemble, values: npt.NDArray[np.float32]
+) -> Iterator[Check]:
+    """Yield a check of every kind of contributions, in quanta."""
+    trees, game, rows = trees_of(model, (0, model.n_rounds)), path_factors(model), slice(0, 40)
+    for kind in Kind:
+        wanted = sums.HostSums(model, values, trees).of(game, kind, rows)
+        got = sums.DeviceSums(device, values, trees).of(game, kind, rows)
+        yield f"training {name}: contributions, {kind.value}", (got, wanted)
 
 
 def metric_checks(device: Device, size: str) -> Iterator[Check]:

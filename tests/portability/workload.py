@@ -22,6 +22,9 @@ from pyopencl_gbdt.explain.proximity import count_same
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction import predict, predict_sparse
+from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk
+from pyopencl_gbdt.prediction.contributions.kinds import Kind
+from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.packing import packed
 from pyopencl_gbdt.prediction.predict_codes import CodeWalk
@@ -244,6 +247,17 @@ def _prediction(device: NullDevice) -> None:
             predict_margins(ensemble, present(values), device)
 
 
+def _contributions(device: NullDevice) -> None:
+    """Explain rows by trees that loops are nested for, by deeper ones, and by sets."""
+    values = np.zeros((N_ROWS, 12), np.float32)
+    for tree in (full_tree(8), full_tree(11), tree_of_sets(2)):
+        feature = np.where(tree.is_leaf, 0, tree.depth)
+        own = Ensemble([replace(tree, feature=feature)], "reg:squarederror", 12, 0.0, 0.0)
+        for kind in Kind:
+            walk = DeviceWalk(device, path_factors(own), kind)
+            walk.sums(values, slice(0, N_ROWS), np.zeros((1, 1), np.int64))
+
+
 def _others(device: NullDevice) -> None:
     """Build what nothing above built: tools, and templates that have no step yet."""
     due = {fact.name for fact in measured_facts.TABLE if fact.due(device.caps)}
@@ -282,5 +296,6 @@ def everything(caps: Capabilities) -> NullDevice:
     prepared_fits.metrics_of_rows(device)
     prepared_fits.other_metrics(device)
     _prediction(device)
+    _contributions(device)
     _others(device)
     return device

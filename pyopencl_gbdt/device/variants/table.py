@@ -505,6 +505,13 @@ _ENTRIES = (
     ),
     _kernel("links", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
+        "contributions",
+        *_both(
+            cpu={"wg_size": 1, "rows": 16, "levels": 0},
+            gpu={"wg_size": 128, "rows": 1, "levels": 8},
+        ),
+    ),
+    _kernel(
         "predict_sparse",
         *_both(cpu={"wg_size": 1, "items": 64}, gpu={"wg_size": 64, "items": 1}),
     ),

@@ -50,8 +50,8 @@ def pairs_to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I
     ensemble : Ensemble
     used : uint32 array, shape (n_used,)
         Features of trees.
-    quanta : int64 array, shape (n_outputs, n_used * n_used, n_rows)
-        Of the pairs of two features whose first one is lower; 0 elsewhere.
+    quanta : int64 array, shape (n_outputs, n_pairs, n_rows)
+        The pair of the features i and j < i is in ``i * (i - 1) / 2 + j``.
 
     Returns
     -------
@@ -59,16 +59,17 @@ def pairs_to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I
         Symmetric, and 0 on the diagonal.
     """
     n_outputs, _, n_rows = quanta.shape
-    n_used, width = used.size, ensemble.n_features + 1
-    by_pair = quanta.reshape(n_outputs, n_used, n_used, n_rows).transpose(3, 0, 1, 2)
+    width, by_pair = ensemble.n_features + 1, quanta.transpose(2, 0, 1)
     found = np.zeros((n_rows, n_outputs, width, width), np.int64)
+    one, other = np.tril_indices(used.size, -1)
     if not (used >= ensemble.n_features).any():
-        found[..., used[:, None], used] = by_pair + by_pair.swapaxes(2, 3)
+        found[..., used[one], used[other]] = by_pair
+        found[..., used[other], used[one]] = by_pair
         return found
     sources = [ensemble.sources(feature) for feature in used.tolist()]
-    for one, other in zip(*np.triu_indices(n_used, 1), strict=True):
-        own = by_pair[..., one, other]
-        first, second = np.meshgrid(sources[one], sources[other], indexing="ij")
+    for pair, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
+        own = by_pair[..., pair]
+        first, second = np.meshgrid(sources[i], sources[j], indexing="ij")
         share = own // first.size
         for a, b in zip(first.ravel().tolist(), second.ravel().tolist(), strict=True):
             for line, column in ((a, b), (b, a)):

@@ -50,18 +50,16 @@ class Games:
         for right in self._right:
             yield self._factors.for_row(right, self._spare)
 
-    def mean(self, shape: tuple[int, ...], add: Callable[[PathFactors, I64], None]) -> I64:
-        """Return the mean over games of what ``add`` adds to quanta of a shape, rounded."""
-        quanta = np.zeros(shape, np.int64)
+    def mean(self, sums: Callable[[PathFactors], I64]) -> I64:
+        """Return the mean over games of sums in quanta, rounded to the nearest, ties to even."""
+        if self._right is None:
+            return sums(self._factors)
+        found: I64 = np.zeros(1, np.int64)
         for game in self:
-            add(game, quanta)
-        return quanta if self._right is None else divided(quanta, len(self._right))
+            found = found + sums(game)
+        return divided(found, len(self._right))
 
     def base(self, trees: I64) -> I64:
         """Return the mean of the trees of each output: int64 (n_outputs,)."""
         roots = self._factors.begin[:-1][trees]
-
-        def add(game: PathFactors, quanta: I64) -> None:
-            quanta += game.mean_quanta[roots].sum(axis=1)
-
-        return self.mean((trees.shape[0],), add)
+        return self.mean(lambda game: game.mean_quanta[roots].sum(axis=1))

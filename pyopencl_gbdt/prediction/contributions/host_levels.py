@@ -86,7 +86,7 @@ class HostLevels:
     def __init__(self, factors: PathFactors, walk: HostWalk) -> None:
         self._factors, self._walk = factors, walk
         walks = range(factors.points.n_walks)
-        self._steps = [factors.steps(i) for i in walks]
+        self._steps = factors.all_steps
         self._apart = [factors.told_apart(i) for i in walks]
         self._weights = factors.points.weight.astype(np.float32)
 
@@ -117,10 +117,9 @@ class HostLevels:
         ----------
         values, trees
             As for ``add``.
-        quanta : int64 array, shape (n_outputs, n_used * n_used, n_rows), written
-            Of each pair of two features, where the first one is lower.
+        quanta : int64 array, shape (n_outputs, n_pairs, n_rows), written
+            Of each pair of features; that of i and j < i is in ``i * (i - 1) / 2 + j``.
         """
-        n_used = self._factors.used.size
         for rows, output, tree in self._visits(values, trees):
             own = quanta[output, :, rows]
             for index, weights in enumerate(self._weights):
@@ -133,7 +132,8 @@ class HostLevels:
                         apart = np.where(stays, of_stays, of_gone)
                         total = _total(apart * changes[live]) * np.float32(0.5)
                         two = self._factors.feature[nodes[live]], self._other_feature(other)
-                        pair = np.minimum(*two) * n_used + np.maximum(*two)
+                        high = np.maximum(*two)
+                        pair = high * (high - 1) // 2 + np.minimum(*two)
                         _add_by(pair, np.rint(total).astype(np.int64), own)
 
     def add_means(self, values: F32 | SparseMatrix, quanta: I64, trees: I64) -> None:

@@ -146,6 +146,16 @@ class PathFactors:
             found[:, GONE, side] = self.share[left + side, None]
         return found
 
+    def n_places(self, pairs: bool) -> int:
+        """Return the number of features that trees ask for, or of pairs of them."""
+        n_used = self.used.size
+        return n_used * (n_used - 1) // 2 if pairs else n_used
+
+    @cached_property
+    def all_steps(self) -> list[F32]:
+        """``steps`` of all walks."""
+        return [self.steps(walk) for walk in range(self.points.n_walks)]
+
     def told_apart(self, walk: int) -> F32:
         """Return what sums are multiplied by when the feature of a node's parent is told apart.
 

@@ -1,0 +1,130 @@
+"""Where the sums of contributions are computed: on a device, or on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
+from pyopencl_gbdt.data.features import Values
+from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.device import Device, open_device
+from pyopencl_gbdt.device.foreign import DeviceMatrix
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
+from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk
+from pyopencl_gbdt.prediction.contributions.host_levels import HostLevels
+from pyopencl_gbdt.prediction.contributions.kinds import Kind
+from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
+from pyopencl_gbdt.prediction.margins import given_to
+from pyopencl_gbdt.prediction.on_host import is_there
+from pyopencl_gbdt.prediction.packing import packed
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+#: Bytes of the results of a piece of rows.
+_PIECE_BYTES = 64 * 1024 * 1024
+#: Most rows times trees that the host takes where there is a device. PoCL, 2 cores, trees of depth
+#: 8: a row and a tree take 8 us on the host, and 10 ms go by before a device has the trees.
+FEW_WALKS = 1024
+
+
+class Sums(Protocol):
+    """Sums of rows, for one game after the other."""
+
+    def pieces(self, row_bytes: int) -> Iterator[slice]:
+        """Yield slices of the rows whose results take few bytes."""
+
+    def of(self, game: PathFactors, kind: Kind, rows: slice) -> I64:
+        """Return the sums of rows in quanta: int64 (n_outputs, n_places, n_rows).
+
+        Places are features; of pairs, the features i and j < i have the place
+        ``i * (i - 1) / 2 + j``.
+        """
+
+
+class HostSums:
+    """Sums on the host."""
+
+    def __init__(self, ensemble: Ensemble, values: F32 | SparseMatrix, trees: I64) -> None:
+        self._walk, self._values, self._trees = packed(ensemble).host_walk, values, trees
+
+    def pieces(self, row_bytes: int) -> Iterator[slice]:
+        return _pieces(self._values.shape[0], row_bytes)
+
+    def of(self, game: PathFactors, kind: Kind, rows: slice) -> I64:
+        values, levels = self._values, HostLevels(game, self._walk)
+        if isinstance(values, SparseMatrix):
+            part: F32 | SparseMatrix = values.rows(rows.start, rows.stop)
+        else:
+            part = values[rows]
+        shape = self._trees.shape[0], game.n_places(kind is Kind.PAIRS), part.shape[0]
+        quanta = np.zeros(shape, np.int64)
+        add = {
+            Kind.FEATURES: levels.add, Kind.PAIRS: levels.add_pairs, Kind.MEANS: levels.add_means
+        }[kind]  # fmt: skip
+        add(part, quanta, self._trees)
+        return quanta
+
+
+class DeviceSums:
+    """Sums on a device."""
+
+    def __init__(self, device: Device, values: Values, trees: I64) -> None:
+        given = given_to(values, device)
+        if isinstance(given, np.ndarray):
+            given = np.ascontiguousarray(given, np.float32)
+        if isinstance(given, BatchedRows):
+            raise not_whole(given)
+        self._device, self._values, self._trees = device, given, trees
+        self._last: dict[Kind, tuple[PathFactors, DeviceWalk]] = {}
+
+    def pieces(self, row_bytes: int) -> Iterator[slice]:
+        on_host = isinstance(self._values, np.ndarray | SparseMatrix)
+        return _pieces(self._values.shape[0], row_bytes, 1 if on_host else ALIGNED_ROWS)
+
+    def of(self, game: PathFactors, kind: Kind, rows: slice) -> I64:
+        last = self._last.get(kind)
+        if last is None or last[0] is not game:
+            last = self._last[kind] = game, DeviceWalk(self._device, game, kind)
+        return last[1].sums(self._values, rows, self._trees)
+
+
+def sums_of(ensemble: Ensemble, values: Values, device: str | Device, trees: I64) -> Sums:
+    """Return where the sums are computed: few rows on the host, and all where there is no device.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    values : float32 array (C order), DeviceMatrix or SparseMatrix
+    device : str or Device
+    trees : int64 array, shape (n_outputs, n)
+
+    Raises
+    ------
+    NoDeviceError
+        If no device is what ``device`` asks for, and it is not "auto".
+    """
+    if isinstance(device, str):
+        there = is_there(device)
+        if not there or values.shape[0] * trees.size <= FEW_WALKS:
+            return HostSums(ensemble, on_host(values), trees)
+    return DeviceSums(open_device(device), values, trees)
+
+
+def on_host(values: Values) -> F32 | SparseMatrix:
+    """Return rows that the host can read."""
+    host = values.host() if isinstance(values, DeviceMatrix) else values
+    if isinstance(host, BatchedRows):
+        raise not_whole(host)
+    assert isinstance(host, np.ndarray | SparseMatrix)
+    return host
+
+
+def _pieces(n_rows: int, row_bytes: int, aligned: int = 1) -> Iterator[slice]:
+    most = max(1, _PIECE_BYTES // row_bytes // aligned) * aligned
+    for first in range(0, n_rows, most):
+        yield slice(first, min(first + most, n_rows))

@@ -1,0 +1,104 @@
+"""contributions: sums of quanta equal those of the walk on the host, which equals the twin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.device import launch_size
+from pyopencl_gbdt.prediction.contributions import device_walk, sums
+from pyopencl_gbdt.prediction.contributions.kinds import Kind
+from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
+from pyopencl_gbdt.prediction.on_host import trees_of
+from tests import explained
+from tests.compare import assert_same_bits
+
+KERNEL = "contributions"
+#: The second one has 9 points in two walks and a depth that no loops are nested for.
+SHAPES = {
+    "small": {},
+    "deep": {"n_features": 25, "n_trees": 2, "deep": 24},
+    "sets": {"sets": True, "n_outputs": 2},
+    "lone leaves": {"n_splits": 0},
+}
+
+
+def check(device, model, values, kind, rows=None):
+    trees, game = trees_of(model, (0, model.n_rounds)), path_factors(model)
+    rows = rows or slice(0, values.shape[0])
+    wanted = sums.HostSums(model, values, trees).of(game, kind, rows)
+    got = sums.DeviceSums(device, values, trees).of(game, kind, rows)
+    assert_same_bits(got, wanted, f"{kind} of {values.shape}")
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equals_host(device, variant, force, rng, shape, kind):
+    force(variant)
+    model = explained.ensemble(rng, **SHAPES[shape])
+    check(device, model, explained.rows_of(rng, 37, model.n_features), kind)
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 127, 128, 129, 700])
+def test_rows(device, variant, force, rng, n):
+    force(variant)
+    model = explained.ensemble(rng)
+    check(device, model, explained.rows_of(rng, n, 5), Kind.FEATURES)
+    if n > 20:
+        check(device, model, explained.rows_of(rng, n, 5), Kind.PAIRS, slice(3, n - 5))
+
+
+def test_short_launches_and_shared_trees(device, variant, force, rng, monkeypatch):
+    """A tree a launch; work-groups that share trees, and walk several blocks with one stack."""
+    force(variant)
+    model, values = explained.ensemble(rng, n_trees=9), explained.rows_of(rng, 600, 5)
+    monkeypatch.setattr(device_walk, "_GROUPS", 2)
+    monkeypatch.setattr(device_walk, "bytes_a_launch", lambda _: 1)
+    for kind in Kind:
+        check(device, model, values, kind)
+    monkeypatch.setattr(device_walk, "bytes_a_launch", launch_size.bytes_a_launch)
+    monkeypatch.setattr(device_walk.DeviceWalk, "_chunks", lambda *_: 4)
+    for kind in (Kind.FEATURES, Kind.PAIRS):
+        check(device, model, values, kind)
+
+
+def test_sparse_rows(device, variant, force, rng):
+    force(variant)
+    model, values = explained.ensemble(rng), explained.rows_of(rng, 50, 5)
+    there = ~np.isnan(values)
+    rows = SparseMatrix(
+        values.shape, np.concatenate([[0], np.cumsum(there.sum(axis=1))]),
+        np.nonzero(there)[1].astype(np.int32), values[there],
+    )  # fmt: skip
+    check(device, model, rows, Kind.FEATURES, slice(4, 41))
+
+
+def test_a_background_row(device, variant, force, rng):
+    """Shares of 0 and 1."""
+    force(variant)
+    model, values = explained.ensemble(rng), explained.rows_of(rng, 20, 5)
+    game = path_factors(model)
+    game = game.for_row(rng.random(game.inner.size) < 0.5, 2)
+    trees = trees_of(model, (0, model.n_rounds))
+    for kind in (Kind.FEATURES, Kind.PAIRS):
+        wanted = sums.HostSums(model, values, trees).of(game, kind, slice(0, 20))
+        got = sums.DeviceSums(device, values, trees).of(game, kind, slice(0, 20))
+        assert_same_bits(got, wanted, str(kind))
+
+
+def test_tiny_and_large_values(device, variant, force, rng):
+    """Products that a device may flush to zero do not show."""
+    force(variant)
+    model, values = explained.ensemble(rng, n_trees=3), explained.rows_of(rng, 40, 5)
+    trees = []
+    for tree in model.trees:
+        cover = np.where(tree.is_leaf, 10.0 ** rng.integers(-30, 30, tree.n_nodes), 0)
+        for node in range(tree.n_nodes - 1, 0, -1):
+            cover[tree.parent[node]] += cover[node]
+        value = tree.value * np.float32(10.0) ** rng.integers(-30, 30, tree.value.shape)
+        trees.append(replace(tree, sum_hessian=np.float32(cover), value=np.float32(value)))
+    for kind in (Kind.FEATURES, Kind.PAIRS):
+        check(device, replace(model, trees=trees), values, kind)
