@@ -11,7 +11,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.pace import Pace
+from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
