@@ -24,8 +24,8 @@ def explain(
     Parameters
     ----------
     model : Model or fitted estimator
-    X : (n_rows, n_features) array-like, DataFrame or Dataset
-        As for ``Model.predict``, dense.
+    X : (n_rows, n_features) array-like, DataFrame, sparse matrix or Dataset
+        As for ``Model.predict``; sparse rows become an array.
     background : as X, or None
         Rows that missing features are taken from; None: the shares of the training rows.
     missing : float or None
@@ -40,7 +40,7 @@ def explain(
     Raises
     ------
     DataError
-        If the columns differ from those of training, X is sparse or in batches, or the background
+        If the columns differ from those of training, X is in batches, or the background
         has no rows.
     ParameterError
         If ``model`` is no model, or its trees have no covers and there is no background.

@@ -61,8 +61,8 @@ def partial_dependence(
     Parameters
     ----------
     model : Model or fitted estimator
-    X : (n_rows, n_features) array-like, DataFrame or Dataset
-        As for ``Model.predict``, dense.
+    X : (n_rows, n_features) array-like, DataFrame, sparse matrix or Dataset
+        As for ``Model.predict``; sparse rows become an array.
     features : str, int, or a pair of them
         Columns, by name or number.
     kind : {"average", "individual", "both"}
@@ -91,8 +91,8 @@ def partial_dependence(
     Raises
     ------
     DataError
-        If the columns differ from those of training, or X has no rows, is sparse or in batches, or
-        the individual responses would exceed the memory.
+        If the columns differ from those of training, or X has no rows or is in batches, or the
+        individual responses would exceed the memory.
     ParameterError
         If a feature, level or option is unknown.
     """

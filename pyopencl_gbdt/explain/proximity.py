@@ -40,8 +40,8 @@ def proximities(
     Parameters
     ----------
     model : Model or fitted estimator
-    X : (n_rows, n_features) array-like, DataFrame or Dataset
-        As for ``Model.predict``, dense.
+    X : (n_rows, n_features) array-like, DataFrame, sparse matrix or Dataset
+        As for ``Model.predict``; sparse rows become an array.
     Y : as X, or None
         The other rows; None compares X with itself.
     missing : float or None
@@ -58,8 +58,8 @@ def proximities(
     Raises
     ------
     DataError
-        If columns differ from those of training, rows are sparse or in batches, or the result would
-        exceed the memory.
+        If columns differ from those of training, rows are in batches, or the result would exceed
+        the memory.
     ParameterError
         If ``model`` is no model.
     """

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.batches import has_batches
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.coded import level_codes
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
@@ -126,8 +127,9 @@ def rows_of(
     Parameters
     ----------
     model : Model or fitted estimator
-    X : (n_rows, n_features) array-like, DataFrame or Dataset
-        As for ``Model.predict``, dense and in memory, with a row or more.
+    X : (n_rows, n_features) array-like, DataFrame, sparse matrix or Dataset
+        As for ``Model.predict``, in memory; sparse rows become an array, NaN where they have no
+        entry.
     missing : float or None
         A number in X that also means "missing".
     device : str, Device or None
@@ -137,7 +139,8 @@ def rows_of(
     Raises
     ------
     DataError
-        If the columns differ from those of training, or X has no rows, is sparse or in batches.
+        If the columns differ from those of training, or X has no rows, is in batches, or is sparse
+        and would exceed the memory as an array.
     ParameterError
         If ``model`` is no model.
     """
@@ -149,10 +152,19 @@ def rows_of(
     missing = getattr(model, "missing", None) if missing is None else missing
     features = own.checked(X, missing=missing, name=name)
     if isinstance(features.values, SparseMatrix):
-        raise DataError(
-            f"{name} is sparse: expected dense rows to be explained; give {name}.toarray()"
-        )
+        features = replace(features, values=_dense(features.values, name))
     return Rows(own, features, device)
+
+
+def _dense(values: SparseMatrix, name: str) -> F32:
+    """Return sparse rows as an array, NaN where they have no entry."""
+    n_rows, n_columns = values.shape
+    check_free(
+        4 * n_rows * n_columns,
+        f"{n_rows} x {n_columns} values of {name}, which is sparse,",
+        "give fewer rows at a time",
+    )
+    return values.dense()
 
 
 def column_of(name: str, given: Any, names: Sequence[str]) -> int:

@@ -87,7 +87,7 @@ class ModelExplainer(shap.TreeExplainer):  # type: ignore[misc]  # shap has no t
 
         Parameters
         ----------
-        X : as for ``predict``, dense
+        X : as for ``explain``
         approximate : bool
             Return the changes of the mean along each row's path instead.
         **options

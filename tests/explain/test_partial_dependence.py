@@ -111,11 +111,18 @@ def test_equals_scikit_learns():
         np.testing.assert_allclose(ours.individual, theirs["individual"], rtol=1e-6)
 
 
-def test_the_rows_of_a_dataset_and_of_an_array():
-    rows = numbers()
-    model, wanted = model_of("numbers"), partial_dependence(model_of("numbers"), rows, 2, **ON)
-    for given in (Dataset(rows), rows.to_numpy()):
+def test_rows_of_a_dataset_an_array_and_a_sparse_matrix(monkeypatch):
+    model, array = model_of("numbers"), numbers().to_numpy()
+    array[array == 0] = 0.5  # below the first border, as 0
+    wanted = partial_dependence(model, array, 2, **ON)
+    there = np.where(np.isnan(array), 0, array)
+    sparse = pytest.importorskip("scipy.sparse").csr_matrix(there)
+    for given in (Dataset(array), sparse):
         assert_same_bits(partial_dependence(model, given, 2, **ON).average, wanted.average)
+    monkeypatch.setattr("pyopencl_gbdt.data.budget.UNQUESTIONED", 0)
+    monkeypatch.setattr("pyopencl_gbdt.data.budget.available_memory", lambda: 100)
+    with pytest.raises(DataError, match=r"220 x 4 values of X, which is sparse, .* fewer rows"):
+        partial_dependence(model, sparse, 2, **ON)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +159,6 @@ def test_rows_and_models_that_are_refused():
     ):
         with pytest.raises(DataError, match=message):
             partial_dependence(model, given, "area", **ON)
-    sparse = pytest.importorskip("scipy.sparse").csr_matrix(rows.fillna(0).to_numpy())
-    with pytest.raises(DataError, match="X is sparse: expected dense rows"):
-        partial_dependence(model, sparse, 0, **ON)
     with pytest.raises(ParameterError, match="feature 'area' has only missing values in X"):
         partial_dependence(model, rows.assign(area=np.nan), "area", **ON)
     with pytest.raises(ParameterError, match="model=dict: expected a Model or a fitted estimator"):
