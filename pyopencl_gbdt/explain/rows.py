@@ -15,6 +15,7 @@ from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.coded import level_codes
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.foreign import DeviceMatrix
@@ -150,7 +151,7 @@ def rows_of(
             f"{name} comes in batches: expected rows that lie in memory as a whole; give an array"
         )
     missing = getattr(model, "missing", None) if missing is None else missing
-    features = own.checked(X, missing=missing, name=name)
+    features = replace(own.checked(X, missing=missing, name=name), remarks=Remarks())  # warned of
     if isinstance(features.values, SparseMatrix):
         features = replace(features, values=_dense(features.values, name))
     return Rows(own, features, device)

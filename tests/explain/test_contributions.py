@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt import GBDTClassifier
 from pyopencl_gbdt.errors import DataError
-from pyopencl_gbdt.explain import explain
+from pyopencl_gbdt.explain import explain, partial_dependence
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.explain.samples import KINDS, model_of, numbers, rows_of, table
@@ -38,6 +38,14 @@ def test_levels_by_name(kind):
     assert found.data[:3, 1].tolist() == rows["town"][:3].tolist()
     assert found.data[3:5, 1].tolist() == [None, None]
     np.testing.assert_array_equal(found.data[:, 2].astype(np.float32), rows["floor"])
+
+
+def test_unknown_levels_are_warned_of_once():
+    rows = table()[:5].assign(town="Paris")
+    for work in (explain, lambda *given, **on: partial_dependence(*given, "floor", **on)):
+        with pytest.warns(UserWarning, match="the model knows no level") as caught:
+            work(model_of("statistics"), rows, **ON)
+        assert len(caught) == 1
 
 
 def test_columns_without_names_and_an_estimator():
