@@ -56,7 +56,7 @@ def partial_dependence(
     """Return how predictions change with one feature or two, computed on the device.
 
     For every value of the grid, all rows get this value, and are predicted. Rows walk each tree
-    once for 32 values.
+    once for 32 values. Beside the trees, the device holds 128 MiB of rows and responses at most.
 
     Parameters
     ----------
