@@ -22,11 +22,15 @@ PUBLIC = {
     "analyze": "pyopencl_gbdt.explain.analysis",
     "cv": "pyopencl_gbdt.training.cross_validation",
     "devices": "pyopencl_gbdt.device",
+    "partial_dependence": "pyopencl_gbdt.explain.dependence",
     "plot_importance": "pyopencl_gbdt.model.importance_plot",
     "plot_metric": "pyopencl_gbdt.model.metric_plot",
     "plot_tree": "pyopencl_gbdt.model.tree_plot",
-    "to_graphviz": "pyopencl_gbdt.model.graphviz",
+    "proximities": "pyopencl_gbdt.explain.proximity",
     "register_logger": "pyopencl_gbdt.logger",
+    "select_features": "pyopencl_gbdt.explain.selection",
+    "to_graphviz": "pyopencl_gbdt.model.graphviz",
+    "to_shap": "pyopencl_gbdt.explain.shap_form",
     "train": "pyopencl_gbdt.training.train",
 }
 

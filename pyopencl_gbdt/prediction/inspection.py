@@ -22,6 +22,7 @@ from pyopencl_gbdt.model.graphviz import Dot, to_graphviz
 from pyopencl_gbdt.model.node_labels import NodeLabels
 from pyopencl_gbdt.model.xgboost_dump import dump_xgboost, joined_dump, write_dump
 from pyopencl_gbdt.profiling.profile import Profile
+from pyopencl_gbdt.public_names import public
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -122,6 +123,11 @@ class Inspected:
     def to_graphviz(self, tree_idx: int = 0, **options: Any) -> Dot:
         """Return a tree in the DOT language; see ``pyopencl_gbdt.to_graphviz``."""
         return to_graphviz(self.ensemble, tree_idx, **options)
+
+    def to_shap(self) -> dict[str, Any]:
+        """Return the dictionary of trees that shap reads; see ``pyopencl_gbdt.to_shap``."""
+        found: dict[str, Any] = public("to_shap")(self)
+        return found
 
     def get_score(
         self, fmap: _Path | FeatureMap = "", importance_type: str = "weight"

@@ -145,7 +145,7 @@ def test_what_shaps_dictionary_cannot_hold(kind, message):
 
 
 def test_the_dictionary_has_the_trees_that_predict_uses():
-    found = to_shap(model_of("numbers"))
+    found = model_of("numbers").to_shap()
     assert len(found["trees"]) == 5
     assert (found["objective"], found["tree_output"]) == ("squared_error", "raw_value")
     assert to_shap(model_of("binary"))["tree_output"] == "log_odds"

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.datasets import load_diabetes
 
-from pyopencl_gbdt import GBDTRegressor
-from pyopencl_gbdt.explain import explain, partial_dependence, proximities, select_features
+from pyopencl_gbdt import GBDTRegressor, partial_dependence, proximities, select_features
+from pyopencl_gbdt.explain import explain
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 model = GBDTRegressor(n_estimators=20, max_depth=3).fit(X, y)
