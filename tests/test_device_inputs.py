@@ -12,7 +12,7 @@ import types
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, train
+from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, partial_dependence, train
 from pyopencl_gbdt.data import check_matrix, check_target, check_weight
 from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.device import foreign as foreign_module
@@ -21,6 +21,7 @@ from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.prediction import margins as prediction_module
+from pyopencl_gbdt.prediction import walk_cells
 
 from .conftest import TEST_DEVICE
 
@@ -166,6 +167,17 @@ def test_pieces_of_a_pyopencl_array(opencl, no_copy, monkeypatch):
     monkeypatch.setattr(prediction_module, "_PIECE_BYTES", 1024 * 20)
     found = model.predict(to_opencl(X, opencl.queue), device=opencl)
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_partial_dependence_of_a_pyopencl_array(opencl, no_copy, monkeypatch):
+    """In pieces of rows, which stay where they are while the values of a column change."""
+    model = train({**SMALL, "device": opencl.caps.device_id}, Dataset(X, Y), 3)
+    given = {"grid": np.linspace(-1, 1, 40), "kind": "both", "device": opencl}
+    wanted = partial_dependence(model, X, 2, **given)
+    monkeypatch.setattr(walk_cells, "_PIECE_BYTES", 1024 * 4 * 64)
+    found = partial_dependence(model, to_opencl(X, opencl.queue), 2, **given)
+    np.testing.assert_array_equal(found.individual, wanted.individual)
+    np.testing.assert_array_equal(found.average, wanted.average)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

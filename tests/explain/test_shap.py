@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -142,6 +144,15 @@ def test_rows_that_are_refused(shap):
 def test_what_shaps_dictionary_cannot_hold(kind, message):
     with pytest.raises(ParameterError, match=message):
         to_shap(model_of(kind))
+
+
+def test_the_dictionary_needs_covers():
+    model = model_of("numbers").copy()
+    model.ensemble.trees = [
+        replace(tree, sum_hessian=np.zeros_like(tree.sum_hessian)) for tree in model.ensemble.trees
+    ]
+    with pytest.raises(ParameterError, match=r"sum of Hessians of tree 0 is 0\.0: expected"):
+        to_shap(model)
 
 
 def test_the_dictionary_has_the_trees_that_predict_uses():
