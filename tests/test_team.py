@@ -78,7 +78,7 @@ def in_pages(monkeypatch, names, params, data, bounds, n_pages):
     with together.leading(opened, task, bounds) as fit:
         for _ in range(3):
             fit.step()
-        return to_json(fit.model().ensemble), fit.boosting.ws.variants()["page"]
+        return to_json(fit.model().ensemble), fit.boosting.variants()["page"]
 
 
 @pytest.mark.parametrize(

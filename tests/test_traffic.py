@@ -206,7 +206,7 @@ def test_hand_count(kernel):
 
 def test_a_kernel_has_one_rule(monkeypatch):
     monkeypatch.setitem(RULES, "made_up", Rule(of_tree=lambda ws, tree: 17))
-    tally = traffic.Tally(Workspace())
+    tally = traffic.Tally(Workspace(), Workspace.left_out)
     tally.add_tree(*tree())
     tally.add_tree(*tree())
     assert tally.n_bytes("made_up", weighted=False) == 34
@@ -333,7 +333,7 @@ def test_a_lonely_root():
 
 
 def test_a_fit_adds_up_its_trees():
-    tally = traffic.Tally(Workspace())
+    tally = traffic.Tally(Workspace(), Workspace.left_out)
     tally.evaluation_rows, tally.sparse_rows = 100, 10
     tally.add_tree(*tree())
     tally.add_tree(*tree())
@@ -360,7 +360,7 @@ def test_a_fit_adds_up_its_trees():
     ],
 )
 def test_set_up(kernel, plain, weighted):
-    tally = traffic.Tally(Workspace())
+    tally = traffic.Tally(Workspace(), Workspace.left_out)
     assert tally.n_bytes(kernel, weighted=False) == plain
     assert tally.n_bytes(kernel, weighted=True) == weighted
 

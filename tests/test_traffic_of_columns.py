@@ -136,7 +136,7 @@ def test_roots_of_sorted_columns_count_entries():
         "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
         "walked_leaves",
     )  # fmt: skip
-    tally = traffic.Tally(ws)
+    tally = traffic.Tally(ws, ws.left_out)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
     assert tally.n_bytes("exact.find", weighted=False) == COLUMNS["exact.find"]
     assert tally.n_bytes("histogram", weighted=False) is None

@@ -68,6 +68,6 @@ def test_weights_are_read_by_row():
 
 
 def test_plain_boosting_counts_none():
-    tally = traffic.Tally(Workspace())
+    tally = traffic.Tally(Workspace(), Workspace.left_out)
     tally.add_tree(*tree())
     assert tally.n_bytes("ordered_leaves.add_entries", weighted=False) is None

@@ -72,7 +72,7 @@ def test_hand_count_of_sets_of_levels(kernel):
 def test_a_fit_counts_its_own_search_alone():
     ws = Workspace(policy=Symmetric(2))
     ws.left_out = (*(name for name in Workspace.left_out if name != "symmetric"), "split")
-    tally = traffic.Tally(ws)
+    tally = traffic.Tally(ws, ws.left_out)
     tally.add_tree(*table())
     assert tally.n_bytes("symmetric.add_up", weighted=False) == 2 * 3 * HISTOGRAM
     assert tally.n_bytes("split.find", weighted=False) is None

@@ -29,17 +29,6 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
 ENTRY_BYTES = 2 * (4 + 4 + 8)
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
-#: Kernels that only one way of searching splits has.
-_BY_HISTOGRAM = (
-    "histogram", "tiled_histogram", "split", "symmetric", "partition", "update_margins",
-)  # fmt: skip
-#: Kernels in whose place one launch grows the trees of a batch.
-_OF_STEPS = ("histogram", "split", "partition")
-_BY_SETS = ("category_split", "category_sets")
-_BY_LEVEL_SETS = (*_BY_SETS, "symmetric_sets")
-_BY_PIECES = ("exact", "node_pieces", "columns", "row_nodes", "interleaved")
-_BY_WALKS = ("column_search", "row_nodes")
-_OF_LEAVES = ("ordered_leaves", "walked_leaves")
 #: A CPU walks whole columns if there are at least this many for each compute unit, ...
 COLUMNS_PER_UNIT = 4
 #: ... if what a tree knows of its rows fits a core's cache, ... PoCL, 2 cores of an AMD EPYC with
@@ -306,62 +295,9 @@ class FitVariants(FitShape):
         cleared = self.adds_histograms or self.variant("histogram").int64_atomics
         return 2 * self.layout.n_codes if cleared else 0
 
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Kernels of the way of searching splits that this fit does not take."""
-        every = {
-            *_BY_HISTOGRAM,
-            *_BY_PIECES,
-            *_BY_WALKS,
-            *_BY_LEVEL_SETS,
-            "approx",
-            "whole_trees",
-            *_OF_LEAVES,
-        }
-        left_out = every - {*self._taken, *self._of_leaves}
-        if self._of_leaves == ("walked_leaves",):
-            left_out.add("update_margins")
-        return tuple(sorted(left_out))
-
-    @property
-    def _of_leaves(self) -> tuple[str, ...]:
-        """Kernels that replace leaf values, if the fit takes them."""
-        if self.is_ordered:
-            return ("ordered_leaves",)
-        return ("walked_leaves",) if self.walks_leaves else ()
-
-    @property
-    def _by_sets(self) -> tuple[str, ...]:
-        """Kernels that split by sets of levels."""
-        return _BY_LEVEL_SETS if self.policy.fills_levels else _BY_SETS
-
-    @property
-    def _taken(self) -> tuple[str, ...]:
-        """Kernels of the way of searching splits that this fit takes."""
-        if self.grows_whole:
-            return ("whole_trees", "update_margins")
-        if self.columns is None:
-            other = "split" if self.policy.fills_levels else "symmetric"
-            sets = self._by_sets if self.has_categories else ()
-            return (*(name for name in _BY_HISTOGRAM if name != other), *sets)
-        if self.walks_columns:
-            return _BY_WALKS
-        return (*_BY_PIECES, "approx") if self.params.search == "approx" else _BY_PIECES
-
-    def variants(self) -> dict[str, str]:
-        """Return the variant of every kernel of this fit, and the kind of its pages."""
-        kernels = fit_kernels()
-        if self.columns is not None:
-            kernels = [name for name in kernels if name not in self.left_out]
-            kernels += [name for name in self._taken if name != "approx"]
-        elif self.policy.fills_levels:
-            kernels = ["symmetric" if name == "split" else name for name in kernels]
-        if self.has_categories:
-            kernels += self._by_sets
-        kernels += self._of_leaves
-        found = {kernel: self.variant(kernel).name for kernel in kernels}
-        if self.grows_whole:
-            found |= {kernel: self.variant("whole_trees").name for kernel in _OF_STEPS}
+    def kind_of_pages(self) -> dict[str, str]:
+        """Return how the rows lie on the device, for ``Model.variants``."""
+        found = {}
         found["page"] = "dense" if self.tiled is None else "tiled"
         if self.turns is not None:
             found["page"] = "streamed"

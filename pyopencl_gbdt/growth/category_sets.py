@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,6 +40,8 @@ def words_of(
 
 class CategorySets:
     """Writes the sets of the nodes that split, before their rows move."""
+
+    kernels: ClassVar[tuple[str, ...]] = ("category_sets",)
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class CategorySplit:
 
     Launched behind ``find``, which makes histograms parent minus sibling.
     """
+
+    kernels: ClassVar[tuple[str, ...]] = ("category_split",)
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws

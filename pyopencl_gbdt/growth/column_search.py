@@ -12,6 +12,8 @@ either.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch, Variant
@@ -54,6 +56,8 @@ def most_borders(ws: Workspace) -> int:
 
 class ColumnSearch:
     """Finds splits between any two neighbouring values of a column, without moving entries."""
+
+    kernels: ClassVar[tuple[str, ...]] = ("column_search",)
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
@@ -140,6 +144,8 @@ class PartitionOfRows:
     ws : Workspace
     search : ColumnSearch
     """
+
+    kernels: ClassVar[tuple[str, ...]] = ("row_nodes",)
 
     def __init__(self, ws: Workspace, search: ColumnSearch) -> None:
         self.ws, self.program = ws, search.program

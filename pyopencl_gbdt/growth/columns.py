@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from pyopencl_gbdt.device import Launch, Program
+from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth.exact import TURNS, entry_arguments
-from pyopencl_gbdt.growth.interleaved import Interleaved
+from pyopencl_gbdt.growth.column_search import PartitionOfRows
+from pyopencl_gbdt.growth.exact import TURNS, ExactSearch, entry_arguments
 
 
 def row_words(ws: Workspace) -> int:
@@ -24,16 +26,13 @@ class PartitionByColumns:
     Parameters
     ----------
     ws : Workspace
-    nodes : Program
-        The kernels of ``node_pieces``.
-    interleaved : Interleaved or None
-        What finds the entries of levels whose entries do not move; None if all do.
+    search : ExactSearch
     """
 
-    def __init__(
-        self, ws: Workspace, nodes: Program, interleaved: Interleaved | None = None
-    ) -> None:
-        self.ws, self.nodes, self.interleaved = ws, nodes, interleaved
+    kernels: ClassVar[tuple[str, ...]] = ("columns", "row_nodes")
+
+    def __init__(self, ws: Workspace, search: ExactSearch) -> None:
+        self.ws, self.nodes, self.interleaved = ws, search.nodes, search.interleaved
         picked = ws.policy.picks_leaves
         self.rows = ws.build(
             "row_nodes",
@@ -141,12 +140,14 @@ class UpdateMarginsByNode:
     Parameters
     ----------
     ws : Workspace
-    rows : Program
-        The kernels of ``row_nodes``, as the partition built them.
+    partition : PartitionByColumns or PartitionOfRows
+        Has built the kernels of ``row_nodes``.
     """
 
-    def __init__(self, ws: Workspace, rows: Program) -> None:
-        self.ws, self.program = ws, rows
+    kernels: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, ws: Workspace, partition: PartitionByColumns | PartitionOfRows) -> None:
+        self.ws, self.program = ws, partition.rows
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launch that adds the trees that were finished last."""

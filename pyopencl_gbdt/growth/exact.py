@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from pyopencl_gbdt.device import Launch, Program, Variant
@@ -37,6 +39,8 @@ class ExactSearch:
     (Chen & Guestrin 2016, algorithm 1 and 3), by segmented sums as in Mitchell & Frank 2017. For
     approximate search, ``growth.approx`` joins these bins to fewer ones.
     """
+
+    kernels: ClassVar[tuple[str, ...]] = ("exact", "node_pieces", "interleaved")
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
@@ -179,3 +183,9 @@ class ExactSearch:
                 found=pieces["found"], chosen=ws["chosen"],
             ),
         ]  # fmt: skip
+
+
+class ApproximateSearch(ExactSearch):
+    """Finds splits between bins that are cut anew while a tree grows."""
+
+    kernels = (*ExactSearch.kernels, "approx")

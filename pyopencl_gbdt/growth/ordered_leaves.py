@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,8 @@ class OrderedLeaves:
     objective : Objective
     data : Dataset
     """
+
+    kernels: ClassVar[tuple[str, ...]] = ("ordered_leaves",)
 
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws, self._label = ws, data.label

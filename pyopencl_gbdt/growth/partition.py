@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
@@ -13,6 +13,7 @@ from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.category_sets import CategorySets
+from pyopencl_gbdt.growth.search import SplitSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
@@ -27,7 +28,11 @@ def row_lists(ws: Workspace) -> None:
 
 
 class Partition(Protocol):
-    """What moves the rows of nodes that split to the children."""
+    """What moves the rows of nodes that split to the children; ``kernels`` as in `SplitSearch`."""
+
+    kernels: ClassVar[tuple[str, ...]]
+
+    def __init__(self, ws: Workspace, search: Any) -> None: ...
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return the actions that give the roots their rows."""
@@ -49,7 +54,9 @@ class PartitionByCodes:
     Built behind the histogram, as it clears what several of its tasks add to.
     """
 
-    def __init__(self, ws: Workspace) -> None:
+    kernels: ClassVar[tuple[str, ...]] = ("partition",)
+
+    def __init__(self, ws: Workspace, search: SplitSearch | None = None) -> None:
         self.ws = ws
         self.program = ws.build(
             "partition",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,8 @@ class RenewLeaves:
         One that ``renews``.
     data : Dataset
     """
+
+    kernels: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
         self.ws, self.objective, self._data = ws, objective, data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.shape import Batch
@@ -15,7 +15,17 @@ from pyopencl_gbdt.growth.split import Split
 
 
 class SplitSearch(Protocol):
-    """What finds splits, and leaves candidates for the policy to choose from."""
+    """What finds splits, and leaves candidates for the policy to choose from.
+
+    Attributes
+    ----------
+    kernels : tuple of str
+        Its kernels in the variant table that not every fit has.
+    """
+
+    kernels: ClassVar[tuple[str, ...]]
+
+    def __init__(self, ws: Workspace) -> None: ...
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a step's new nodes."""
@@ -26,6 +36,8 @@ class SplitSearch(Protocol):
 
 class HistogramSearch:
     """Finds splits between bins, by sums of gradients in each bin."""
+
+    kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "split")
 
     def __init__(self, ws: Workspace) -> None:
         self.columns = FeatureMask(ws) if ws.masks_columns else None

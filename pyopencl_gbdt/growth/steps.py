@@ -18,39 +18,15 @@ from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
-from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
-from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.grower import Grower, TreeGrower
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
-from pyopencl_gbdt.growth.partition import PartitionByCodes
+from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.growth.policy import Policy
-from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
-from pyopencl_gbdt.growth.search import HistogramSearch
-from pyopencl_gbdt.growth.symmetric import SymmetricSearch
-from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
+from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.objectives import Objective
-
-
-def _ways(ws: Workspace, policy: Policy) -> tuple[TreeGrower, MarginUpdate]:
-    """Return what grows trees and adds leaves: by codes, or along columns."""
-    whole = WholeTrees.built(ws)
-    if whole is not None:
-        return whole, UpdateMargins(ws)
-    if ws.columns is None:
-        leaf, grown = UpdateMargins(ws), ws.grown
-        search = SymmetricSearch(grown) if ws.policy.fills_levels else HistogramSearch(grown)
-        return Grower(grown, search, policy, PartitionByCodes(grown)), leaf
-    if ws.walks_columns:
-        walks = ColumnSearch(ws)
-        rows = PartitionOfRows(ws, walks)
-        return Grower(ws, walks, policy, rows), UpdateMarginsByNode(ws, rows.rows)
-    exactly = ExactSearch(ws)
-    moves = PartitionByColumns(ws, exactly.nodes, exactly.interleaved)
-    return Grower(ws, exactly, policy, moves), UpdateMarginsByNode(ws, moves.rows)
 
 
 class LeafValues(Protocol):
@@ -73,13 +49,21 @@ class Steps:
         self.sample = Sample(ws, objective) if ws.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.gather = None if ws.drawn is None else GatherDrawn(ws, ws.drawn)
-        self.grower, self.leaf = _ways(ws, policy)
+        recipe = self.recipe = choose_recipe(ws)
+        partition: Partition | None = None
+        self.grower: TreeGrower
+        if recipe.search is None or recipe.partition is None:
+            self.grower = WholeTrees(ws)
+        else:
+            search = recipe.search(ws.grown)
+            partition = recipe.partition(ws.grown, search)
+            self.grower = Grower(ws.grown, search, policy, partition)
+        self.leaf = recipe.update(ws, partition)
         self.finish = Finalize(ws.grown)
-        self.ordered = OrderedLeaves(ws, objective, data) if ws.is_ordered else None
-        renewal = RenewLeaves(ws, objective, data) if objective.renews else None
-        self.renewal: LeafValues | None = self.ordered or renewal
-        if ws.walks_leaves:
-            self.renewal = self.leaf = WalkedLeaves(ws)
+        leaves = None if recipe.leaves is None else recipe.leaves(ws, objective, data)
+        self.ordered = leaves if isinstance(leaves, OrderedLeaves) else None
+        walked = self.leaf if isinstance(self.leaf, WalkedLeaves) else None
+        self.renewal: LeafValues | None = leaves or walked
 
     def start(
         self,

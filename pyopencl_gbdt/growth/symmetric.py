@@ -9,6 +9,8 @@ Prokhorenkova et al. 2018, "CatBoost: unbiased boosting with categorical feature
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from pyopencl_gbdt.device import Launch, Program, Variant
@@ -33,6 +35,8 @@ def _parts(ws: Workspace) -> int:
 
 class SymmetricSearch:
     """Finds the split of every level of every tree, between bins; fills ``chosen``."""
+
+    kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "symmetric")
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws

@@ -6,6 +6,8 @@ of all nodes of any level. Then borders between levels are searched as those bet
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -54,6 +56,8 @@ def order_sizes(ws: Workspace) -> dict[str, int]:
 
 class LevelBorders:
     """Fills the cells of borders between levels, of one level of trees after another."""
+
+    kernels: ClassVar[tuple[str, ...]] = ("category_split", "symmetric_sets")
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws

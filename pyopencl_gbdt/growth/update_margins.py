@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
@@ -12,13 +12,21 @@ from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.row_arrays import LISTS
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.partition import Partition
 
 #: Number of rows ahead for which a CPU's kernel prefetches codes and margins.
 _AHEAD = 48
 
 
 class MarginUpdate(Protocol):
-    """What adds finished trees to the margins of the training rows."""
+    """What adds finished trees to the margins of the training rows.
+
+    ``kernels`` are as in `SplitSearch`.
+    """
+
+    kernels: ClassVar[tuple[str, ...]]
+
+    def __init__(self, ws: Workspace, partition: Any) -> None: ...
 
     def add(self, batch: Batch) -> Sequence[Action]:
         """Return the actions that add the trees that were finished last."""
@@ -27,7 +35,9 @@ class MarginUpdate(Protocol):
 class UpdateMargins:
     """Adds finished trees to the margins of the training rows."""
 
-    def __init__(self, ws: Workspace) -> None:
+    kernels: ClassVar[tuple[str, ...]] = ("update_margins",)
+
+    def __init__(self, ws: Workspace, partition: Partition | None = None) -> None:
         self.ws = ws
         self.program = ws.build(
             "update_margins",

@@ -8,6 +8,8 @@ they are. By the codes of another order they come to leaves that this chance had
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
@@ -17,6 +19,7 @@ from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth.partition import Partition
 
 
 class WalkedLeaves:
@@ -27,7 +30,9 @@ class WalkedLeaves:
     ws : Workspace
     """
 
-    def __init__(self, ws: Workspace) -> None:
+    kernels: ClassVar[tuple[str, ...]] = ("walked_leaves",)
+
+    def __init__(self, ws: Workspace, partition: Partition | None = None) -> None:
         self.ws = ws
         self.program = ws.build(
             "walked_leaves",

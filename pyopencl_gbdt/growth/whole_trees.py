@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,19 +25,15 @@ _WORDS, _PHASES = 32, 2
 _AT_ONCE = 4
 
 
-def _build(ws: Workspace, variant: Variant) -> Program | None:
-    """Build the variant's kernel; of steps, none."""
-    if variant.name != "one_launch":
-        return None
-    clipped = ws.params.max_delta_step > 0
-    return ws.device.build("whole_trees", wg_size=1, clipped=clipped, code=ws.code_type)
-
-
 class WholeTrees:
-    """Grows the trees of a batch by one launch; ``built`` makes it."""
+    """Grows the trees of a batch by one launch; see ``FitVariants.grows_whole``."""
 
-    def __init__(self, ws: Workspace, program: Program) -> None:
-        self.ws, self.program = ws, program
+    kernels: ClassVar[tuple[str, ...]] = ("whole_trees",)
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        choose = partial(ws.variant, self.kernels[0])
+        self._program = build_variant(ws.device, self.kernels[0], choose, self._build)[1]
         level.tree_arrays(ws)
         partition.row_lists(ws)
         ws.array("pool", (ws.slots, ws.layout.n_codes, 2), SUM)
@@ -46,14 +43,12 @@ class WholeTrees:
         ws.array("counters", (_PHASES * ws.n_levels + 1) * _WORDS, np.uint32, zeros)
         ws.array("opened", 1, np.uint64, zeros)
 
-    @classmethod
-    def built(cls, ws: Workspace) -> WholeTrees | None:
-        """Return what grows a fit's trees, or None where steps have to: see ``ws.grows_whole``."""
-        if not ws.grows_whole:
+    def _build(self, variant: Variant) -> Program | None:
+        """Build the variant's kernel; none if the driver failed to, so that steps have to."""
+        if variant.name != "one_launch":
             return None
-        choose = partial(ws.variant, "whole_trees")
-        program = build_variant(ws.device, "whole_trees", choose, partial(_build, ws))[1]
-        return None if program is None else cls(ws, program)
+        clipped, code = self.ws.params.max_delta_step > 0, self.ws.code_type
+        return self.ws.device.build("whole_trees", wg_size=1, clipped=clipped, code=code)
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the launch that grows some trees, bound to the workspace's arrays."""
@@ -65,7 +60,8 @@ class WholeTrees:
 
     def _grow(self, batch: Batch) -> Launch:
         ws, p, page = self.ws, self.ws.params, self.ws.pages[0]
-        return self.program.bind(
+        assert self._program is not None
+        return self._program.bind(
             "grow", ws.whole_groups, n_levels=ws.n_levels, n_trees=batch.size, n_rows=ws.n_rows,
             n_sums=ws.row_groups, n_features=ws.layout.n_features, n_codes=ws.layout.n_codes,
             gamma=p.gamma, reg_lambda=p.reg_lambda, max_delta_step=p.max_delta_step,

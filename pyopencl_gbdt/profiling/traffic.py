@@ -12,7 +12,7 @@ as `column_traffic` or `ordered_traffic`; a test finds kernels without one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,12 @@ for _program, _functions in _WHOLE.items():
 class Tally:
     """Sum the bytes of a fit, tree by tree.
 
+    Parameters
+    ----------
+    ws : Workspace
+    left_out : collection of str
+        Kernels that the fit does not launch.
+
     Attributes
     ----------
     evaluation_rows : int
@@ -155,8 +161,8 @@ class Tally:
         The same, of sparse evaluation sets.
     """
 
-    def __init__(self, ws: Workspace) -> None:
-        self.ws = ws
+    def __init__(self, ws: Workspace, left_out: Collection[str]) -> None:
+        self.ws, self._left_out = ws, left_out
         self.evaluation_rows = self.sparse_rows = 0
         self._trees: Counter[str] = Counter()
 
@@ -167,7 +173,7 @@ class Tally:
             nodes = with_entries_of_roots(nodes, int(levels["count"][0]), columns.n_entries)
         tree = count_tree(nodes, levels)
         for kernel, rule in RULES.items():
-            if rule.of_tree is not None and kernel.split(".")[0] not in self.ws.left_out:
+            if rule.of_tree is not None and kernel.split(".")[0] not in self._left_out:
                 self._trees[kernel] += rule.of_tree(self.ws, tree)
         # margins read and written, and a value at each step; paths are as long as in training
         both = 2 * outputs_of(self.ws, tree)

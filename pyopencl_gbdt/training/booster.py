@@ -135,7 +135,7 @@ class Boosting:
         self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
         self._begin()
-        self.tally = None if device.profiler is None else Tally(ws)
+        self.tally = None if device.profiler is None else Tally(ws, self.steps.recipe.left_out)
 
     def _steps(self) -> Steps:
         """Build the kernels for the workspace; again if one took another variant meanwhile.
@@ -275,6 +275,10 @@ class Boosting:
         """Return the margins of every watched set; waits for the round."""
         self.settle(watched=bool(self.evaluation))
         return [rows.margins.get() for rows in self.evaluation]
+
+    def variants(self) -> dict[str, str]:
+        """Return the variant of every kernel of this fit, and the kind of its pages."""
+        return self.steps.recipe.variants(self.ws)
 
     def state(self) -> TrainingState:
         """Return what the rounds to come need beside the trees; waits for the last round."""

@@ -215,7 +215,7 @@ class Fit:
             self._recorder.begin_rounds()
         self._pace = Pace(device)
         if task.params.verbosity > 1:
-            ran = self.boosting.ws.variants()
+            ran = self.boosting.variants()
             chosen = ", ".join(f"{kernel}: {name}" for kernel, name in ran.items())
             tell(f"training on {device.caps.label}, kernels: {chosen}")
 
@@ -316,7 +316,7 @@ class Fit:
         )
         model = Model(ensemble, self.history)
         model.training_device = self.device.caps.label
-        model.variants = ws.variants()
+        model.variants = self.boosting.variants()
         return model
 
     def state(self) -> TrainingState:

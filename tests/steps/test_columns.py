@@ -40,7 +40,9 @@ def small_chunks(device, force, monkeypatch):
 
 
 def partition_of(ws):
-    return PartitionByColumns(ws, ExactSearch(ws).nodes)
+    search = ExactSearch(ws)
+    search.interleaved = None
+    return PartitionByColumns(ws, search)
 
 
 class Trees:
@@ -212,7 +214,7 @@ def test_leaves_are_added_by_the_rows_nodes(device, rng, wg):
     margins = rng.normal(size=(2, 500)).astype(np.float32)
     for name, values in (("nodes", nodes), ("row_nodes", row_nodes), ("margins", margins)):
         ws[name].set(values)
-    run(UpdateMarginsByNode(ws, partition_of(ws).rows).add(Batch(0, 6)))
+    run(UpdateMarginsByNode(ws, partition_of(ws)).add(Batch(0, 6)))
     for tree in range(6):
         margins[tree // 3] += nodes["value"][row_nodes[tree]]
     assert_same_bits(ws["margins"].get(), margins, "margins")

@@ -1,0 +1,68 @@
+"""The classes that grow a fit's trees, as one place chooses them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.growth.recipe import EVERY
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Boosting
+from tests.device.fakes import FakeDevice
+
+GPU = {"compute_units": 64, "int64_atomics": True}
+CPU = {"kind": "cpu", "compute_units": 1, "max_work_group": 4096, "lookback": True}
+SETS = {"cat_method": "sets"}
+#: Parameters, the device, and the names of the classes.
+CASES = [
+    ({}, GPU, "HistogramSearch PartitionByCodes UpdateMargins"),
+    ({}, CPU, "WholeTrees UpdateMargins"),
+    (
+        {"grow_policy": "lossguide", "max_leaves": 5}, CPU,
+        "HistogramSearch PartitionByCodes UpdateMargins",
+    ),
+    ({"grow_policy": "symmetric"}, GPU, "SymmetricSearch PartitionByCodes UpdateMargins"),
+    ({"tree_method": "exact"}, GPU, "ExactSearch PartitionByColumns UpdateMarginsByNode"),
+    ({"tree_method": "exact"}, CPU, "ColumnSearch PartitionOfRows UpdateMarginsByNode"),
+    ({"tree_method": "approx"}, CPU, "ApproximateSearch PartitionByColumns UpdateMarginsByNode"),
+    (SETS, GPU, "HistogramSearch PartitionByCodes UpdateMargins CategorySplit CategorySets"),
+    (
+        {**SETS, "grow_policy": "symmetric"}, GPU,
+        "SymmetricSearch PartitionByCodes UpdateMargins LevelBorders CategorySets",
+    ),
+    (
+        {"boosting_type": "ordered"}, CPU,
+        "HistogramSearch PartitionByCodes UpdateMargins OrderedLeaves",
+    ),
+    ({"objective": "reg:absoluteerror"}, CPU, "WholeTrees UpdateMargins RenewLeaves"),
+]  # fmt: skip
+
+
+def recipe_of(params, device):
+    parameters = Parameters.from_dict({"max_depth": 3, **params})
+    rows = np.arange(40, dtype=np.float32) % 8
+    categorical = [0] if "cat_method" in params else None
+    data = Dataset(np.tile(rows[:, None], 5), rows % 2, categorical_features=categorical)
+    objective = get_objective(parameters.objective, parameters)
+    fit = Boosting(FakeDevice(**device), parameters, objective, data, 0.0)
+    return fit.steps.recipe
+
+
+@pytest.mark.parametrize(("params", "device", "names"), CASES)
+def test_the_classes_of_a_fit(params, device, names):
+    recipe = recipe_of(params, device)
+    leaves = () if recipe.leaves is None else (recipe.leaves,)
+    parts = (recipe.search, recipe.partition, recipe.update, *recipe.sets, *leaves)
+    found = [part.__name__ for part in parts if part is not None]
+    assert found == [name for name in names.split() if name != "WholeTrees"]
+    assert (recipe.search is None) == ("WholeTrees" in names)
+
+
+def test_a_kernel_is_taken_or_left_out():
+    every = {name for part in EVERY for name in part.kernels}
+    for params, device, _ in CASES:
+        recipe = recipe_of(params, device)
+        assert recipe.left_out == every - {*recipe.kernels}
+        assert {*recipe.kernels} <= every
