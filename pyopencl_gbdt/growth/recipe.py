@@ -27,14 +27,14 @@ _OF_STEPS = ("histogram", "split", "partition")
 _UNNAMED = ("approx", "tiled_histogram")
 
 
-class Part(Protocol):
+class RecipePart(Protocol):
     """A class of a recipe; ``kernels`` as in `SplitSearch`."""
 
     kernels: ClassVar[tuple[str, ...]]
 
 
 #: All classes that some fits have and others have not.
-EVERY: tuple[type[Part], ...] = (
+EVERY: tuple[type[RecipePart], ...] = (
     WholeTrees, HistogramSearch, SymmetricSearch, ExactSearch, ApproximateSearch, ColumnSearch,
     PartitionByCodes, PartitionByColumns, PartitionOfRows, UpdateMargins, UpdateMarginsByNode,
     CategorySplit, CategorySets, LevelBorders, OrderedLeaves, WalkedLeaves,
@@ -60,7 +60,7 @@ class Recipe:
     search: type[SplitSearch] | None
     partition: type[Partition] | None
     update: type[MarginUpdate]
-    sets: tuple[type[Part], ...] = ()
+    sets: tuple[type[RecipePart], ...] = ()
     leaves: type[OrderedLeaves] | type[RenewLeaves] | None = None
 
     @property
