@@ -65,6 +65,22 @@ class Steps:
         walked = self.leaf if isinstance(self.leaf, WalkedLeaves) else None
         self.renewal: LeafValues | None = leaves or walked
 
+    def classes(self) -> dict[str, str]:
+        """Return the classes of this fit, by what they do."""
+        recipe, ws = self.recipe, self.ws
+        made = {
+            "pages": ws.visits, "source": self.source, "sample": self.sample,
+            "gather": self.gather, "gradients": self.gradients, "grower": self.grower,
+            "policy": ws.policy,
+        }  # fmt: skip
+        found: dict[str, type] = {p: type(one) for p, one in made.items() if one is not None}
+        chosen = {
+            "search": recipe.search, "partition": recipe.partition, "update": recipe.update,
+            "leaves": recipe.leaves,
+        }  # fmt: skip
+        found |= {part: one for part, one in chosen.items() if one is not None}
+        return {part: one.__name__ for part, one in found.items()}
+
     def start(
         self,
         margins: float | npt.NDArray[np.float32],

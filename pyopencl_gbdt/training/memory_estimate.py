@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,18 @@ class MemoryEstimate:
     allocations : tuple of Allocation
         Every array that the fit and its evaluation sets ask the device for, in order, those that
         are freed again among them.
+    classes : mapping of str to str
+        The classes that make up the fit, by what they do.
+    arrays : mapping of str to int
+        The bytes of every array of these classes.
     """
 
     set_up_bytes: int
     training_bytes: int
     host_bytes: int = 0
     allocations: tuple[Allocation, ...] = ()
+    classes: Mapping[str, str] = field(default_factory=dict)
+    arrays: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def peak_bytes(self) -> int:
@@ -194,7 +201,15 @@ def _built(
         training += made.combining.n_bytes
     if part is None and sizes is None:
         host = _host_bytes(fit, params, facts)
-    return MemoryEstimate(set_up, training, host + _kept_bytes(fit.ws), tuple(paper.allocations))
+    plan = fit.ws.arena.plan
+    return MemoryEstimate(
+        set_up,
+        training,
+        host + _kept_bytes(fit.ws),
+        tuple(paper.allocations),
+        fit.steps.classes(),
+        {name: plan.bytes_of(name) for name in plan.arrays},
+    )
 
 
 def _statistics(params: Parameters, facts: DataFacts) -> StatisticSizes | None:
