@@ -34,6 +34,12 @@ class WholeTrees:
         self.ws = ws
         choose = partial(ws.variant, self.kernels[0])
         self._program = build_variant(ws.device, self.kernels[0], choose, self._build)[1]
+        if self._program is not None:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask for histograms, candidates, lists of rows, and the counters that groups share."""
+        ws = self.ws
         level.tree_arrays(ws)
         partition.row_lists(ws)
         ws.array("pool", (ws.slots, ws.layout.n_codes, 2), SUM)

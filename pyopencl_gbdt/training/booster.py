@@ -22,7 +22,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.run_ahead import Pace
-from pyopencl_gbdt.device.variants import REFUSED
+from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, PagedMargins, Start
 from pyopencl_gbdt.fit.share import Share
@@ -142,13 +142,13 @@ class Boosting:
 
         The arrays of kernels that were built before may depend on it.
         """
-        place, n_refused = self._placement, -1
-        while n_refused != len(REFUSED):
-            if n_refused >= 0:
-                self.ws.forget_steps()
-            n_refused = len(REFUSED)
-            steps = Steps(self.ws, place.chosen, place.objective, place.data)
-        return steps
+        place, ws = self._placement, self.ws
+        while True:
+            n_refused = len(choosing.REFUSED)
+            steps = Steps(ws, place.chosen, place.objective, place.data)
+            if len(choosing.REFUSED) == n_refused or ws.arena.has_memory:
+                return steps
+            ws.forget_steps()
 
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""

@@ -172,6 +172,19 @@ def test_the_next_variant_is_used_and_both_are_named(device, refusing, tmp_path,
         assert small_fit().variants.get(kernel, second.name) == second.name
 
 
+@pytest.mark.usefixtures("step_by_step")
+def test_arrays_follow_a_variant_that_takes_over_later(device, refusing):
+    """Where margins are updated by walks, the rows that were drawn are listed."""
+    if choose("update_margins", device.caps).name == "walk":
+        pytest.skip("this device has no other variant first")
+    wanted = to_xgboost_json(small_fit(subsample=0.5).ensemble)
+    refusing(lambda name, params: name == "update_margins" and not params["walk"])
+    with pytest.warns(KernelFallbackWarning, match="update_margins: 'by_rows'.*'walk'"):
+        model = small_fit(subsample=0.5)
+    assert to_xgboost_json(model.ensemble) == wanted
+    assert model.variants["update_margins"] == "walk"
+
+
 @pytest.mark.parametrize("template", ["quantize", "predict", "radix_sort"])
 def test_before_and_after_a_fit_the_next_variant_is_used_too(device, refusing, template):
     wanted = small_fit().predict(np.zeros((3, 4), np.float32), device=device)
