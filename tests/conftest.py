@@ -24,7 +24,7 @@ import pytest
 
 from pyopencl_gbdt.device import Device, DeviceArray, builds, find, open_device, opencl
 from pyopencl_gbdt.device.paper import Allocation
-from pyopencl_gbdt.fit import variants
+from pyopencl_gbdt.growth import recipe
 from tests.quick_builds import builds_quickly
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
@@ -144,7 +144,7 @@ def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Grow trees by launches for each step, also where one launch grows those of few rows."""
-    monkeypatch.setattr(variants, "MOST_WHOLE_ROWS", 0)
+    monkeypatch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
 
 
 @pytest.fixture(scope="session", autouse=True)

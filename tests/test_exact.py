@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fit import variants as fit_variants
+from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.reference.train import train_reference
@@ -117,7 +117,7 @@ def test_a_data_set_keeps_its_columns_for_the_next_fit():
 def test_variants_name_the_kernels_of_the_search(monkeypatch):
     params = {"n_estimators": 1, "device": TEST_DEVICE, "tree_method": "exact"}
     for enough, kernels in ((10**9, {"exact", "columns"}), (0, {"column_search"})):
-        monkeypatch.setattr(fit_variants, "COLUMNS_PER_UNIT", enough)
+        monkeypatch.setattr(recipe, "COLUMNS_PER_UNIT", enough)
         one = {"work_group_size": 1}
         variants = train({**params, **one}, Dataset(X, LABELS["number"])).variants
         assert {*kernels, "row_nodes"} <= variants.keys()
@@ -139,7 +139,7 @@ def test_walks_along_columns_grow_the_same_trees(name, monkeypatch):
     data = Dataset(X, label, WEIGHTS["rows without weight"])
     found = []
     for enough in (10**9, 0):
-        monkeypatch.setattr(fit_variants, "COLUMNS_PER_UNIT", enough)
+        monkeypatch.setattr(recipe, "COLUMNS_PER_UNIT", enough)
         found.append(model_of(data, tree_method="exact", work_group_size=1, **WALKED[name]))
     assert found[0] == found[1]
 

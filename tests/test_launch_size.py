@@ -14,8 +14,8 @@ from pyopencl_gbdt.device import launch_size, open_device
 from pyopencl_gbdt.device.launch_size import LONGEST_SECONDS, bytes_a_launch, rows_a_launch
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.evaluation.watched import _pieces
-from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.page import histogram_rows, most_page_bytes, page_bounds
 from pyopencl_gbdt.prediction.predict import row_pieces
@@ -117,7 +117,7 @@ EXACT = {"tree_method": "exact", "objective": "binary:logistic", "max_depth": 4,
 @pytest.mark.parametrize("search", ["exact", "approx", "local"])
 def test_no_bit_depends_on_the_parts_of_entries(search, switch, launches, monkeypatch):
     """Entries are moved at every level, or stay in the data's order for two."""
-    monkeypatch.setattr(variants, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
+    monkeypatch.setattr(recipe, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
     device = open_device(TEST_DEVICE)
     monkeypatch.setattr(opened, "open_device", lambda spec, **options: device)
 

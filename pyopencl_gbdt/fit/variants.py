@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Program, Variant, build_variant
-from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.device.launch_size import Parts
 from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
 from pyopencl_gbdt.fit.shape import FitShape
@@ -29,27 +28,6 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
 ENTRY_BYTES = 2 * (4 + 4 + 8)
 #: Splits that a work-item of a lone work-group compares at most.
 FEW_CANDIDATES = 64
-#: A CPU walks whole columns if there are at least this many for each compute unit, ...
-COLUMNS_PER_UNIT = 4
-#: ... if what a tree knows of its rows fits a core's cache, ... PoCL, 2 cores of an AMD EPYC with
-#: 1 MB each, ms a round of depth 6 of both cores, with walks and with pieces of nodes: 16 k x 62 k,
-#: 80 entries a row, 20 classes: 480 and 1700; the same, regression: 60 and 63; 64 k rows: 208 and
-#: 246. Dense, 20 k x 28: 21 and 21, 100 k x 28: 111 and 91.
-MOST_WALKED_ROWS = 65536
-#: ... and a tree has at most this many nodes in a step, for which every work-group has room.
-MOST_WALKED_NODES = 4096
-
-#: One launch grows the trees of a batch for at most this many rows, ... PoCL, 2 cores, ms a round
-#: by steps and by one launch, depth 6, 28 features: 60 k rows 4.1 and 2.2; 200 k 8.2 and 6.6; 500 k
-#: 21.5 and 19.9; 1 M 38.5 and 47. Depth 8: 60 k 8.2 and 4.3; 200 k 14.4 and 9.1; 1 M 54 and 82.
-MOST_WHOLE_ROWS = 131072
-#: ... and codes of a feature: 256 bins and missing values.
-MOST_CODES_WHOLE = 257
-#: Features from which on the keys of borders would leave 32 bits.
-MOST_FEATURES_WHOLE = 1 << 22
-#: Units of a CPU's device for each core of the process: PoCL counts the host's cores, also where a
-#: container may use few. 16 threads on 2 cores take three times as long as steps, 2 on 1 less.
-MOST_UNITS_A_CORE = 2
 
 
 def fit_kernels() -> list[str]:
@@ -138,58 +116,6 @@ class FitVariants(FitShape):
         n_features, nodes_each = self.layout.n_features, -(-self.level_capacity(step) // wg_size)
         many = n_features * nodes_each > FEW_CANDIDATES
         return Candidates(many or self.keeps_own_features(step), n_features)
-
-    @property
-    def walks_columns(self) -> bool:
-        """Whether exact search walks whole columns, rather than pieces of nodes' own entries.
-
-        That is on CPUs, level by level, if there are columns for all work-items, few enough rows,
-        and no terms of scores that cancel. The trees are the same.
-        """
-        if self.columns is None or self.params.search == "approx" or self.policy.picks_leaves:
-            return False
-        if self.monotone is not None or self.params.reg_alpha > 0:
-            return False
-        enough = COLUMNS_PER_UNIT * self.device.caps.compute_units
-        if self.n_rows > MOST_WALKED_ROWS or self.layout.n_features < enough:
-            return False
-        few_nodes = self.search_capacity <= MOST_WALKED_NODES * self.n_trees
-        return few_nodes and self.wg_size(self.variant("exact")) == 1
-
-    @property
-    def grows_whole(self) -> bool:
-        """Whether one launch grows all trees of a batch, rather than one or more for each step.
-
-        That is on CPUs, for few rows of dense codes with all rows and features in every node. The
-        trees are the same.
-        """
-        p, fits = self.params, self.n_rows <= MOST_WHOLE_ROWS and self.policy.splits_alone
-        if not fits or self.variant("whole_trees").name != "one_launch":
-            return False
-        if p.histogram != "auto" or p.work_group_size or p.boosting_type == "ordered":
-            return False
-        of_borders = self.has_categories or self.monotone is not None or p.reg_alpha > 0
-        other_codes = self.columns is not None or self.tiled is not None or self.turns is not None
-        of_rows = self.masks_columns or self.lists_drawn or self.gathers
-        if of_borders or other_codes or of_rows:
-            return False
-        bins, codes = int(self.layout.feature_bins.max()), self.layout.most_codes
-        few = bins < MOST_CODES_WHOLE and codes <= MOST_CODES_WHOLE
-        if not few or self.layout.n_features >= MOST_FEATURES_WHOLE or self.adds_histograms:
-            return False
-        # work-groups wait for one another, so most of their threads have to run
-        return self.device.caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
-
-    @property
-    def whole_groups(self) -> int:
-        """Work-groups that grow whole trees; some may start when all is done.
-
-        Several a unit, as a driver may give a thread several. No more than the roots' features: a
-        level of few nodes has no more tasks.
-        """
-        per_unit: int = self.variant("whole_trees").params["groups_per_unit"]
-        most = max(per_unit, self.n_trees * self.layout.n_features)
-        return min(per_unit * self.device.caps.compute_units, most)
 
     @property
     def most_entry_tasks(self) -> int:

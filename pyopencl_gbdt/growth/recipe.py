@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.fit.variants import FitVariants, fit_kernels
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import CategorySplit
@@ -19,7 +20,27 @@ from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
-from pyopencl_gbdt.growth.whole_trees import WholeTrees
+from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
+
+#: A CPU walks whole columns if there are at least this many for each compute unit, ...
+COLUMNS_PER_UNIT = 4
+#: ... if what a tree knows of its rows fits a core's cache, ... PoCL, 2 cores of an AMD EPYC with
+#: 1 MB each, ms a round of depth 6 of both cores, with walks and with pieces of nodes: 16 k x 62 k,
+#: 80 entries a row, 20 classes: 480 and 1700; the same, regression: 60 and 63; 64 k rows: 208 and
+#: 246. Dense, 20 k x 28: 21 and 21, 100 k x 28: 111 and 91.
+MOST_WALKED_ROWS = 65536
+#: ... and a tree has at most this many nodes in a step, for which every work-group has room.
+MOST_WALKED_NODES = 4096
+
+#: One launch grows the trees of a batch for at most this many rows, ... PoCL, 2 cores, ms a round
+#: by steps and by one launch, depth 6, 28 features: 60 k rows 4.1 and 2.2; 200 k 8.2 and 6.6; 500 k
+#: 21.5 and 19.9; 1 M 38.5 and 47. Depth 8: 60 k 8.2 and 4.3; 200 k 14.4 and 9.1; 1 M 54 and 82.
+MOST_WHOLE_ROWS = 131072
+#: Features from which on the keys of borders would leave 32 bits.
+MOST_FEATURES_WHOLE = 1 << 22
+#: Units of a CPU's device for each core of the process: PoCL counts the host's cores, also where a
+#: container may use few. 16 threads on 2 cores take three times as long as steps, 2 on 1 less.
+MOST_UNITS_A_CORE = 2
 
 #: In place of these, a kernel of ``WholeTrees`` is named.
 _OF_STEPS = ("histogram", "split", "partition")
@@ -91,14 +112,55 @@ def choose_recipe(ws: FitVariants) -> Recipe:
     update: type[MarginUpdate] = WalkedLeaves if ws.walks_leaves else UpdateMargins
     leaves: type[OrderedLeaves] | type[RenewLeaves] | None = RenewLeaves if ws.renews else None
     leaves = OrderedLeaves if ws.is_ordered else leaves
-    if ws.grows_whole:
+    if grows_whole(ws):
         return Recipe(None, None, update, (), leaves)
     if ws.columns is None:
         alike = ws.policy.fills_levels
         search = SymmetricSearch if alike else HistogramSearch
         sets = (LevelBorders if alike else CategorySplit, CategorySets)
         return Recipe(search, PartitionByCodes, update, sets if ws.has_categories else (), leaves)
-    if ws.walks_columns:
+    if walks_columns(ws):
         return Recipe(ColumnSearch, PartitionOfRows, UpdateMarginsByNode, (), leaves)
     along = ApproximateSearch if ws.params.search == "approx" else ExactSearch
     return Recipe(along, PartitionByColumns, UpdateMarginsByNode, (), leaves)
+
+
+def walks_columns(ws: FitVariants) -> bool:
+    """Whether exact search walks whole columns, rather than pieces of nodes' own entries.
+
+    That is on CPUs, level by level, if there are columns for all work-items, few enough rows,
+    and no terms of scores that cancel. The trees are the same.
+    """
+    if ws.columns is None or ws.params.search == "approx" or ws.policy.picks_leaves:
+        return False
+    if ws.monotone is not None or ws.params.reg_alpha > 0:
+        return False
+    enough = COLUMNS_PER_UNIT * ws.device.caps.compute_units
+    if ws.n_rows > MOST_WALKED_ROWS or ws.layout.n_features < enough:
+        return False
+    few_nodes = ws.search_capacity <= MOST_WALKED_NODES * ws.n_trees
+    return few_nodes and ws.wg_size(ws.variant("exact")) == 1
+
+
+def grows_whole(ws: FitVariants) -> bool:
+    """Whether one launch grows all trees of a batch, rather than one or more for each step.
+
+    That is on CPUs, for few rows of dense codes with all rows and features in every node. The
+    trees are the same.
+    """
+    p, fits = ws.params, ws.n_rows <= MOST_WHOLE_ROWS and ws.policy.splits_alone
+    if not fits or ws.variant("whole_trees").name != "one_launch":
+        return False
+    if p.histogram != "auto" or p.work_group_size or p.boosting_type == "ordered":
+        return False
+    of_borders = ws.has_categories or ws.monotone is not None or p.reg_alpha > 0
+    other_codes = ws.columns is not None or ws.tiled is not None or ws.turns is not None
+    of_rows = ws.masks_columns or ws.lists_drawn or ws.gathers
+    if of_borders or other_codes or of_rows:
+        return False
+    bins, codes = int(ws.layout.feature_bins.max()), ws.layout.most_codes
+    few = bins < MOST_CODES_WHOLE and codes <= MOST_CODES_WHOLE
+    if not few or ws.layout.n_features >= MOST_FEATURES_WHOLE or ws.adds_histograms:
+        return False
+    # work-groups wait for one another, so most of their threads have to run
+    return ws.device.caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()

@@ -15,18 +15,19 @@ from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE, SUM
 from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import MOST_CODES_WHOLE
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth import level, partition
 
 #: Words of a phase's counters, and phases of a level; as in the template.
 _WORDS, _PHASES = 32, 2
+#: Most codes of a feature: 256 bins and missing values.
+MOST_CODES_WHOLE = 257
 #: Features whose histograms a work-group builds at once; as in the template.
 _AT_ONCE = 4
 
 
 class WholeTrees:
-    """Grows the trees of a batch by one launch; see ``FitVariants.grows_whole``."""
+    """Grows the trees of a batch by one launch; see `recipe.grows_whole`."""
 
     kernels: ClassVar[tuple[str, ...]] = ("whole_trees",)
 
@@ -44,7 +45,7 @@ class WholeTrees:
         partition.row_lists(ws)
         ws.array("pool", (ws.slots, ws.layout.n_codes, 2), SUM)
         ws.array("candidates", (ws.search_capacity, ws.layout.n_features), CANDIDATE)
-        ws.array("scratch", (ws.whole_groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
+        ws.array("scratch", (self.groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
         # every launch leaves the counters at 0
         ws.array("counters", (_PHASES * ws.n_levels + 1) * _WORDS, np.uint32, zeros)
         ws.array("opened", 1, np.uint64, zeros)
@@ -55,6 +56,17 @@ class WholeTrees:
             return None
         clipped, code = self.ws.params.max_delta_step > 0, self.ws.code_type
         return self.ws.device.build("whole_trees", wg_size=1, clipped=clipped, code=code)
+
+    @property
+    def groups(self) -> int:
+        """Work-groups that grow whole trees; some may start when all is done.
+
+        Several a unit, as a driver may give a thread several. No more than the roots' features: a
+        level of few nodes has no more tasks.
+        """
+        per_unit: int = self.ws.variant("whole_trees").params["groups_per_unit"]
+        most = max(per_unit, self.ws.n_trees * self.ws.layout.n_features)
+        return min(per_unit * self.ws.device.caps.compute_units, most)
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the launch that grows some trees, bound to the workspace's arrays."""
@@ -68,7 +80,7 @@ class WholeTrees:
         ws, p, page = self.ws, self.ws.params, self.ws.pages[0]
         assert self._program is not None
         return self._program.bind(
-            "grow", ws.whole_groups, n_levels=ws.n_levels, n_trees=batch.size, n_rows=ws.n_rows,
+            "grow", self.groups, n_levels=ws.n_levels, n_trees=batch.size, n_rows=ws.n_rows,
             n_sums=ws.row_groups, n_features=ws.layout.n_features, n_codes=ws.layout.n_codes,
             gamma=p.gamma, reg_lambda=p.reg_lambda, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight, codes=page.codes.column_arguments()["codes"],

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device.variants import choose
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows, most_nodes
 from pyopencl_gbdt.numerics.portable_math import to_quanta
 from pyopencl_gbdt.primitives.checks import run
@@ -35,8 +36,8 @@ PLAIN = [rule for rule in RULES if "reg_alpha" not in rule]
 
 @pytest.fixture(autouse=True)
 def walks_are_chosen(device, force, monkeypatch):
-    monkeypatch.setattr(variants, "COLUMNS_PER_UNIT", 0)
-    force(variants.choose("column_search", device.caps), chunk=64, groups_per_unit=3)
+    monkeypatch.setattr(recipe, "COLUMNS_PER_UNIT", 0)
+    force(choose("column_search", device.caps), chunk=64, groups_per_unit=3)
 
 
 def searched(device, rng, layout, counts, kind="random", *, depth=4, trees=None, codes=None,
@@ -49,7 +50,7 @@ def searched(device, rng, layout, counts, kind="random", *, depth=4, trees=None,
         params["colsample_bynode"] = 0.5
     ws = make_workspace(device, layout, codes, max_depth=depth + 1, outputs=n_trees,
                         tree_method="exact", work_group_size=1, **params)  # fmt: skip
-    assert ws.walks_columns
+    assert recipe.walks_columns(ws)
     wide = [kind == "large" or scale.wide for scale in SCALES[:n_trees]]
     set_scale(ws, *(replace(scale, wide=w) for scale, w in zip(SCALES, wide, strict=False)))
     nodes, _ = level_nodes(counts, 64)

@@ -7,8 +7,8 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
 from pyopencl_gbdt.primitives.checks import run
@@ -33,7 +33,7 @@ MISSING = make_layout([9, 1, 255], [True] * 3)
 
 @pytest.fixture(autouse=True)
 def small_chunks(device, force, monkeypatch):
-    monkeypatch.setattr(variants, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
+    monkeypatch.setattr(recipe, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
     force(choose("interleaved", device.caps), depth=0)
     force(choose("columns", device.caps), chunk=CHUNK)
     force(choose("exact", device.caps), chunk=SEARCH_CHUNK)

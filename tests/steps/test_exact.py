@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import choose
-from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
@@ -40,7 +40,7 @@ SPARSE = make_layout([3, 40], [True, True])
 
 @pytest.fixture(autouse=True)
 def small_chunks(device, force, monkeypatch):
-    monkeypatch.setattr(variants, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
+    monkeypatch.setattr(recipe, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
     force(choose("interleaved", device.caps), depth=0)
     force(choose("exact", device.caps), chunk=CHUNK)
 

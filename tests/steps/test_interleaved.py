@@ -7,8 +7,8 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE, QUANTA
-from pyopencl_gbdt.fit import variants
 from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
@@ -32,7 +32,7 @@ WG_SIZES_CPU = (1, 64, pytest.param(256, marks=pytest.mark.thorough))
 
 @pytest.fixture(autouse=True)
 def small_stretches(device, force, monkeypatch):
-    monkeypatch.setattr(variants, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
+    monkeypatch.setattr(recipe, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
     force(choose("exact", device.caps), chunk=CHUNK)
     force(choose("interleaved", device.caps), chunk=CHUNK, depth=3)
 

@@ -8,7 +8,8 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.variants import fallbacks
-from pyopencl_gbdt.fit import variants as fit_variants
+from pyopencl_gbdt.growth import recipe
+from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -51,7 +52,7 @@ def fit(data, params):
 def expected():
     """Models that were grown step by step."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fit_variants, "MOST_WHOLE_ROWS", 0)
+        patch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
         models = {name: fit(*case) for name, case in CASES.items()}
     assert not any("one_launch" in model.variants.values() for model in models.values())
     return {name: to_xgboost_json(model.ensemble) for name, model in models.items()}
@@ -73,7 +74,7 @@ def test_the_model_is_that_of_steps(expected, case):
 
 @pytest.mark.parametrize("groups", [1, 33])
 def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
-    monkeypatch.setattr(fit_variants.FitVariants, "whole_groups", groups)
+    monkeypatch.setattr(WholeTrees, "groups", groups)
     assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
 
 
@@ -104,7 +105,7 @@ def test_other_fits_take_steps(monkeypatch, params):
     monkeypatch.setattr(booster, "Steps", StoppedError)  # nothing is built
     with pytest.raises(StoppedError) as stopped:
         boosting(**params)
-    assert not stopped.value.args[0].grows_whole
+    assert not recipe.grows_whole(stopped.value.args[0])
 
 
 class StoppedError(Exception):
