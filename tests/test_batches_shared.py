@@ -14,8 +14,8 @@ from pyopencl_gbdt.data.batch_files import dealt, paths_of
 from pyopencl_gbdt.data.batch_parts import RowBatch
 from pyopencl_gbdt.data.batch_text import read as batch_text_read
 from pyopencl_gbdt.data.category_columns import Column
+from pyopencl_gbdt.data.dataset_columns import SomeRows
 from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.some_batches import SomeRows
 from pyopencl_gbdt.data.tables import ColumnTable
 from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ParameterError

@@ -9,7 +9,7 @@ import pytest
 
 import pyopencl_gbdt.comparison.run as running
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.cli.bar import Bar
+from pyopencl_gbdt.cli.bench import Bar
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.comparison import plan, schema
 from pyopencl_gbdt.comparison.merge import document

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyopencl_gbdt.cli import bar, doctor, main, output
+from pyopencl_gbdt.cli import bench, doctor, main, output
 from pyopencl_gbdt.device import DeviceInfo, discovery
 from pyopencl_gbdt.errors import FileWriteError
 from tests.cli_samples import DEVICE, write_rows
@@ -85,7 +85,7 @@ def test_lines_that_are_written_over(capsys, monkeypatch):
         monkeypatch.setattr("sys.stderr.isatty", lambda live=live: live)
         progress = doctor.Progress(EVIL)
         progress.show("scan")
-        line = bar.Bar({EVIL: 1.0}, parts=2)
+        line = bench.Bar({EVIL: 1.0}, parts=2)
         line.begin(EVIL, EVIL)
     said = capsys.readouterr().err.replace("\r[", "[").replace(f"\r{SHOWN[:2]}", SHOWN[:2])
     assert bad_characters(said) == []

@@ -20,7 +20,7 @@ from pyopencl_gbdt.metrics import (
     ranked_of,
     row_loss_of,
 )
-from pyopencl_gbdt.metrics.areas import Areas
+from pyopencl_gbdt.metrics.curves import Areas
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.profile import ROUNDS

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.cli.bar import Bar
 from pyopencl_gbdt.cli.output import (
     check_output,
     complain,
@@ -22,6 +21,136 @@ from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.comparison.shapes import Shape
+import sys
+import time
+from collections.abc import Mapping
+
+from pyopencl_gbdt.cli.output import escaped, width
+from pyopencl_gbdt.cli.text_table import TextTable
+from pyopencl_gbdt.comparison.agreement import Compared, Row
+
+_FIGURES = (
+    ("set-up s", 9), ("ms/round", 10), ("% of copy", 10), ("Mrows/s", 9), ("MB", 7), ("first s", 8)
+)  # fmt: skip
+
+
+def title(compared: Compared) -> str:
+    """Describe a shape in one line."""
+    s = compared.shape
+    models = f", {s['n_models']} models" if s["n_models"] > 1 else ""
+    return (
+        f"{s['name']}: {s['n_rows']} x {s['n_features']}, depth {s['max_depth']}, "
+        f"{s['max_bin']} bins, {s['n_rounds']} rounds{models}"
+    )
+
+
+class BenchTable:
+    """Formats shapes one at a time: a table for each, or one table if there is only one device.
+
+    Parameters
+    ----------
+    n_devices : int
+        Number of devices of all machines.
+    n_machines : int
+        Number of machines; with several, machine numbers precede devices.
+    """
+
+    def __init__(self, n_devices: int, n_machines: int = 1) -> None:
+        self.alone, self.n_machines = n_devices == 1, n_machines
+        first = ("shape" if self.alone else "device", 14)
+        self.table = TextTable(first, _FIGURES, "model", indent=2)
+        self._has_head = False
+
+    def lines(self, compared: Compared) -> list[str]:
+        """Return a shape's lines."""
+        if compared.shape["problem"] and not compared.rows:
+            problem = f"not trained: {compared.shape['problem']}"
+            return ["", title(compared), wrapped(problem, "  ")]
+        rows = [self._row(row) for row in compared.rows]
+        if not self.alone:
+            verdict = wrapped(compared.verdict, "  ")
+            return ["", wrapped(title(compared), "", "  "), *self.table.head(), *rows, verdict]
+        begun, self._has_head = self._has_head, True
+        return [*([] if begun else ["", *self.table.head()]), *rows]
+
+    def _row(self, row: Row) -> str:
+        name = f"{row.machine + 1} " if self.n_machines > 1 else ""
+        name += row.result["shape"] if self.alone else row.device["device"]
+        r = row.result
+        if row.failed:
+            return wrapped(f"{name:<14} failed: {r['problem']}", "  ", "    ")
+        figures = (
+            f"{r['setup_seconds']:.3f}", f"{r['round_ms']:.2f}", f"{100 * r['share_of_copy']:.1f}",
+            f"{r['predicted_rows_per_second'] / 1e6:.2f}", f"{r['peak_bytes'] / 1e6:.0f}",
+            f"{r['first_fit_seconds']:.2f}",
+        )  # fmt: skip
+        again = "" if r["repeats_agree"] else " UNSTEADY"
+        return self.table.row(name, figures, f"{r['model_digest'][:8]}{again}")
+
+
+_CELLS = 20
+#: Share of the work after which the remaining time is shown.
+_ENOUGH = 0.05
+
+
+class Bar:
+    """A progress bar, overwritten in place on a terminal; elsewhere one line per task, no bar.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        Each task and its estimated seconds.
+    parts : int
+        Number of parts of a task, assumed to be equally long.
+    """
+
+    def __init__(self, seconds: Mapping[str, float], parts: int) -> None:
+        self.seconds, self.parts = seconds, parts
+        self.total = sum(seconds.values()) or 1.0
+        self.finished: set[str] = set()
+        self.task, self.part = "", 0
+        self.live = sys.stderr.isatty()
+        self.start = time.monotonic()
+
+    @property
+    def share(self) -> float:
+        """The share of the work that is done."""
+        done = sum(seconds for task, seconds in self.seconds.items() if task in self.finished)
+        begun = self.seconds.get(self.task, 0.0) * min(self.part / self.parts, 1.0)
+        return min((done + begun) / self.total, 1.0)
+
+    def begin(self, task: str, part: str) -> None:
+        """Show the current task and part; a new task marks the previous one as done."""
+        if task != self.task:
+            self.finished.add(self.task)
+            self.task, self.part = task, 0
+            if not self.live:
+                self._write(f"{escaped(task)} ({self.share:.0%} done)\n")
+        else:
+            self.part += 1
+        if self.live:
+            cells = width() - 1
+            self._write("\r" + escaped(self.line(part))[:cells].ljust(cells))
+
+    def line(self, part: str) -> str:
+        """Return the bar with its text."""
+        share, passed = self.share, time.monotonic() - self.start
+        full = round(share * _CELLS)
+        left = ""
+        if share >= _ENOUGH:
+            minutes, seconds = divmod(round(passed / share * (1 - share)), 60)
+            left = f", {minutes}:{seconds:02d} left"
+        return f"[{'#' * full}{'.' * (_CELLS - full)}]{share:>4.0%}{left}  {self.task}: {part}"
+
+    def clear(self) -> None:
+        """Clear the line, before other lines are written."""
+        if self.live:
+            self._write("\r" + " " * (width() - 1) + "\r")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
 
 #: Options that apply to training, and so not to ``--merge``, with their defaults.
 _DEFAULTS = {
@@ -119,7 +248,6 @@ def _numbers(shape: Shape) -> str:
 
 
 def _merge(args: argparse.Namespace) -> int:
-    from pyopencl_gbdt.cli.bench_table import BenchTable
     from pyopencl_gbdt.comparison import agreement
     from pyopencl_gbdt.comparison.merge import merge
 
@@ -135,7 +263,6 @@ def _merge(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace) -> int:
-    from pyopencl_gbdt.cli.bench_table import BenchTable
     from pyopencl_gbdt.comparison import agreement, plan
     from pyopencl_gbdt.comparison.merge import document
     from pyopencl_gbdt.comparison.run import describe_device, describe_machine, run

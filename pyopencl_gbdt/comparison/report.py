@@ -2,22 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import html as markup
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mako.template import Template
 
 from pyopencl_gbdt._version import __version__
-from pyopencl_gbdt.comparison import plot
 from pyopencl_gbdt.comparison.agreement import Compared, Row, compare, overall
 from pyopencl_gbdt.comparison.numbers import short, size
 from pyopencl_gbdt.device.render import source_folder
 
+#: The page's style sheet defines colours ``c0`` to ``c7``; further ones start again at ``c0``.
+N_COLOURS = 8
+_WIDTH, _ROW, _BAR, _BAR_Y = 340, 34, 9, 18
+_LABEL_Y = 13
+#: Most characters above a bar, label and text together, in a font of wide letters.
+_LETTERS = 42
+
+
+@dataclass(frozen=True)
+class DrawnBar:
+    """A bar and the text above it.
+
+    Attributes
+    ----------
+    label, text : str
+        Left-aligned and right-aligned text.
+    parts : sequence of (float, int, str)
+        Length, colour number and tooltip of each part, from left to right.
+    """
+
+    label: str
+    text: str
+    parts: Sequence[tuple[float, int, str]]
+
+    @property
+    def length(self) -> float:
+        return sum(part[0] for part in self.parts)
+
+
+def bars(title: str, rows: Sequence[DrawnBar]) -> str:
+    """Return an SVG of horizontal bars on a common scale that starts at 0.
+
+    Parameters
+    ----------
+    title : str
+        Read aloud by screen readers.
+    rows : sequence of Bar
+    """
+    longest = max((row.length for row in rows), default=0.0) or 1.0
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH} {_ROW * len(rows)}" role="img" '
+        f'aria-label="{markup.escape(title)}">'
+    ]
+    for number, row in enumerate(rows):
+        y = number * _ROW
+        label = _cut(row.label, _LETTERS - len(row.text))
+        parts.append(f'<text x="0" y="{y + _LABEL_Y}">{markup.escape(label)}</text>')
+        parts.append(
+            f'<text x="{_WIDTH}" y="{y + _LABEL_Y}" class="value">{markup.escape(row.text)}</text>'
+        )
+        parts.append(_rectangle(0, y + _BAR_Y, _WIDTH, "track", ""))
+        x = 0.0
+        for length, colour, tip in row.parts:
+            width = _WIDTH * length / longest
+            parts.append(_rectangle(x, y + _BAR_Y, width, f"c{colour % N_COLOURS}", tip))
+            x += width
+    return "".join([*parts, "</svg>"])
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _rectangle(x: float, y: float, width: float, kind: str, tip: str) -> str:
+    tooltip = f"<title>{markup.escape(tip)}</title>" if tip else ""
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_BAR}" '
+        f'class="{kind}">{tooltip}</rect>'
+    )
+
+
 Json = dict[str, Any]
 _TEMPLATE = "comparison.html.mako"
 #: Number of kernels with a separate colour; the others share one.
-_MOST_KERNELS = plot.N_COLOURS - 1
+_MOST_KERNELS = N_COLOURS - 1
 
 
 @dataclass(frozen=True)
@@ -106,12 +177,12 @@ class View:
         for row in compared.rows:
             label = self.label(row.machine, row.device)
             if row.failed:
-                rows.append(plot.DrawnBar(label, "failed", []))
+                rows.append(DrawnBar(label, "failed", []))
                 continue
             value = metric.value(row.result)
             text = metric.text(value)
-            rows.append(plot.DrawnBar(label, text, [(value, self.colour(row), f"{label}: {text}")]))
-        return plot.bars(f"{metric.title}, {compared.shape['name']}", rows)
+            rows.append(DrawnBar(label, text, [(value, self.colour(row), f"{label}: {text}")]))
+        return bars(f"{metric.title}, {compared.shape['name']}", rows)
 
     def _order_kernels(self) -> list[str]:
         """Return the names of all kernels, those with the largest shares of rounds first."""
@@ -144,10 +215,8 @@ class View:
                 if ms
             ]
             label = self.label(row.machine, row.device)
-            rows.append(
-                plot.DrawnBar(label, f"{short(total)} ms" if parts else "no profile", parts)
-            )
-        return plot.bars(f"Time of every kernel, {compared.shape['name']}", rows)
+            rows.append(DrawnBar(label, f"{short(total)} ms" if parts else "no profile", parts))
+        return bars(f"Time of every kernel, {compared.shape['name']}", rows)
 
     def kernel_tables(self, compared: Compared) -> dict[Row, dict[str, Json]]:
         """Return the kernels, by name, of every device that has a profile."""

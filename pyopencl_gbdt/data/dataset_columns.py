@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -9,18 +10,149 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
+from pyopencl_gbdt.data.batched_rows import I64, BatchedRows, not_whole
 from pyopencl_gbdt.data.categories import NO_LEVEL, Categories
-from pyopencl_gbdt.data.coded import level_codes, recoded
+from pyopencl_gbdt.data.coded import level_codes, recoded, taken
 from pyopencl_gbdt.data.features import Features, Values
-from pyopencl_gbdt.data.handed_batches import HandedRows
 from pyopencl_gbdt.data.names import check_feature_names
-from pyopencl_gbdt.data.some_batches import SomeRows
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import DataError
+
+
+class SomeRows(BatchedRows):
+    """Rows of a source whose batches are all read, though not all rows are taken.
+
+    Parameters
+    ----------
+    rows : BatchedRows
+    chosen : (int, int), or int64 array, ascending
+        The first row, and the row behind the last one; or the numbers of the rows.
+    """
+
+    def __init__(self, rows: BatchedRows, chosen: tuple[int, int] | I64) -> None:
+        n_rows = chosen[1] - chosen[0] if isinstance(chosen, tuple) else chosen.size
+        self.shape = int(n_rows), rows.shape[1]
+        self.most_rows = min(rows.most_rows, self.shape[0])
+        # as many as if they were spread evenly: no model depends on it
+        self.n_missing = rows.n_missing * self.shape[0] // max(1, rows.shape[0])
+        self.first_batch, self.is_ragged = rows.first_batch, rows.is_ragged
+        self.text_columns = rows.text_columns
+        self._rows, self._chosen = rows, chosen
+        self._counts: dict[int, I64] = {}
+
+    def parts(self) -> Iterator[tuple[int, Any]]:
+        done = 0
+        if not len(self):
+            return
+        for first, features in self._rows.parts():
+            places = self._within(first, int(features.values.shape[0]))
+            if places.size:
+                ends = int(places[0]), int(places[-1]) + 1
+                several = ends[1] - ends[0] == places.size
+                # neighbours are not copied
+                some: Any = slice(*ends) if several else places
+                apart = taken(features.codes_apart, some)
+                own = replace(features, values=features.values[some], codes_apart=apart)
+                del features
+                yield done, own
+                del own
+                done += places.size
+            else:
+                del features
+
+    def _within(self, first: int, n_rows: int) -> npt.NDArray[np.int64]:
+        """Return the places of the rows that are taken of a batch."""
+        if isinstance(self._chosen, tuple):
+            begin, end = (min(max(row - first, 0), n_rows) for row in self._chosen)
+            return np.arange(begin, end)
+        begin, end = np.searchsorted(self._chosen, (first, first + n_rows))
+        places: npt.NDArray[np.int64] = self._chosen[begin:end] - first
+        return places
+
+    def level_counts(self, feature: int) -> I64:
+        """Return the rows of each level; the first call reads all batches."""
+        if not self._counts:
+            found: dict[int, I64] = {}
+            for _, features in self.parts():
+                for column, levels in features.categories.items():
+                    codes = level_codes(features, column)
+                    codes = np.where(codes == NO_LEVEL, levels.n_levels, codes)
+                    counts = np.bincount(codes, minlength=levels.n_levels + 1)
+                    found[column] = found.get(column, 0) + counts.astype(np.int64)
+                del features
+            self._counts = found
+        return self._counts[feature]
+
+    def coded_by(self, categories: Mapping[int, Any]) -> SomeRows:
+        return SomeRows(self._rows.coded_by(categories), self._chosen)
+
+    def widened(self, n_features: int) -> SomeRows:
+        return SomeRows(self._rows.widened(n_features), self._chosen)
+
+    def end_reading(self) -> None:
+        self._rows.end_reading()
+
+
+class HandedRows(BatchedRows):
+    """A member's view of rows that all members of a team in one process read.
+
+    Parameters
+    ----------
+    rows : BatchedRows
+        The same object in all members.
+    team : Team
+        Its members are threads of one process.
+    """
+
+    def __init__(self, rows: BatchedRows, team: Team) -> None:
+        self.shape, self.most_rows, self.n_missing = rows.shape, rows.most_rows, rows.n_missing
+        self._rows, self._team = rows, team
+        self._reading: Iterator[tuple[int, Any]] = iter(())
+
+    def parts(self) -> Iterator[tuple[int, Any]]:
+        self._team.exchange(True)
+        self._reading = self._pass()
+        # not ``yield from``, which ends the pass with this generator: the others go on with it
+        for part in self._reading:
+            yield part
+            del part
+
+    def _pass(self) -> Iterator[tuple[int, Any]]:
+        read = self._rows.parts() if self._team.rank == 0 else iter(())
+        while True:
+            # a list, so that member 0 can drop the batch before it reads the next one
+            own = [next(read, None)]
+            part = self._team.exchange(own)[0][0]
+            if part is None:
+                return
+            yield part
+            del part
+            self._team.exchange(None)  # all are done with it
+            own.clear()
+
+    def end_reading(self) -> None:
+        self._go_on()
+        while any(self._team.exchange(False)):
+            self._reading = self._pass()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Take part in the rest of a pass, without use for its rows."""
+        for part in self._reading:
+            del part
+
+    def level_counts(self, feature: int) -> I64:
+        """Return the rows of each level, which member 0 counts; all members call this in step."""
+        own = self._rows.level_counts(feature) if self._team.rank == 0 else None
+        counts: I64 = self._team.exchange(own)[0]
+        return counts
+
+    def coded_by(self, categories: Mapping[int, Any]) -> HandedRows:
+        return HandedRows(self._rows.coded_by(categories), self._team)
+
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]

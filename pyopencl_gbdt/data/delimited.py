@@ -6,28 +6,145 @@ block of lines that no fast parser accepts, or whose fast result is not valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.block_parsers import PARSERS, Parser
-from pyopencl_gbdt.data.blurred import Blurred
-from pyopencl_gbdt.data.blurred_text import search
+from pyopencl_gbdt.data.block_parsers import (
+    MOST_COLUMNS,
+    PARSERS,
+    Parser,
+    optional_module,
+    quotes_are_simple,
+    read_with_pyarrow,
+)
+from pyopencl_gbdt.data.blurred import EXACT, F32, MOST_SPELLED, MOST_WHOLE, Blurred, has_large
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.categories import Categories
-from pyopencl_gbdt.data.csv_header import TextLayout, find_layout
+from pyopencl_gbdt.data.csv_header import TextLayout, Texts, find_layout
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files import Data, is_blank
 from pyopencl_gbdt.data.parsed import Parsed
-from pyopencl_gbdt.data.reference_parser import OpenQuoteError, parse_carefully
-from pyopencl_gbdt.data.text_blocks import parse_texts
-from pyopencl_gbdt.data.text_columns import text_columns, with_levels
+from pyopencl_gbdt.data.reference_parser import OpenQuoteError, parse_carefully, spelled_integers
+from pyopencl_gbdt.data.text_columns import feature_columns, text_columns, with_levels
 from pyopencl_gbdt.errors import DataError
+
+
+def parse_texts(
+    block: Data, delimiter: str | None, n_columns: int, *, texts: Texts
+) -> Parsed | None:
+    """Parse lines of which some columns hold text; return None if pyarrow may read them otherwise.
+
+    Parameters
+    ----------
+    block : bytes or bytearray
+    delimiter : str or None
+    n_columns : int
+    texts : Texts
+        It gets the texts of this block.
+    """
+    simple = delimiter is not None and 2 <= n_columns <= MOST_COLUMNS and b"(" not in block
+    if not simple or optional_module("pyarrow.csv") is None:
+        return None
+    if b'"' in block and not quotes_are_simple(block, str(delimiter)):
+        return None
+    columns = read_with_pyarrow(block, str(delimiter), n_columns, texts)
+    if columns is None:
+        return None
+    table = np.empty((len(columns[0]), n_columns), np.float32)
+    for number, column in enumerate(columns):
+        if number not in texts:
+            with np.errstate(over="ignore", under="ignore"):
+                table[:, number] = column.to_numpy()
+            continue
+        row = 0
+        for chunk in column.chunks:
+            known = texts.numbers(number, chunk.dictionary.to_pylist())
+            numbers = np.array([*known, np.nan], np.float32)
+            places = chunk.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+            table[row : row + len(chunk), number] = numbers[places]
+            row += len(chunk)
+    return Parsed(table, lambda column: np.asarray(columns[column].to_numpy()))
+
+
+#: Numbers in a row that NumPy compares at full speed.
+_WIDE = 4096
+
+
+def search(blurred: Blurred, layout: TextLayout, start: int, end: int, parsed: Parsed) -> None:
+    """Search the features of a block of lines.
+
+    Fields are read again where float64 does not have every whole number, and only there: all
+    parsers return the same float64.
+
+    Parameters
+    ----------
+    blurred : Blurred
+    layout : TextLayout
+    start, end : int
+        Positions in ``layout.data`` of the block.
+    parsed : Parsed
+        The numbers of the block.
+    """
+    table, texts = parsed.table, layout.texts
+    if not has_large(table):
+        return
+    most = _largest(table)
+    columns = {
+        column: feature
+        for feature, column in enumerate(feature_columns(layout))
+        if most[column] >= MOST_WHOLE
+        and blurred.is_open(feature)
+        and (texts is None or column not in texts)
+    }
+    huge = {
+        column: np.flatnonzero(np.abs(parsed.wide(column)) >= EXACT)
+        for column in columns
+        if most[column] >= EXACT
+    }
+    spelled = _spelled(blurred, layout, start, end, {c: (columns[c], huge[c]) for c in huge})
+    for column, feature in columns.items():
+        blurred.add(feature, parsed.wide(column), table[:, column], spelled.get(column, ()))
+
+
+def _spelled(
+    blurred: Blurred,
+    layout: TextLayout,
+    start: int,
+    end: int,
+    huge: Mapping[int, tuple[int, npt.NDArray[np.intp]]],
+) -> dict[int, list[int | None]]:
+    """Return the integers of huge numbers, by column; None behind the ``MOST_SPELLED`` first."""
+    read = {
+        column: rows[: MOST_SPELLED - blurred.n_spelled[feature]]
+        for column, (feature, rows) in huge.items()
+    }
+    found = spelled_integers(layout, start, end, read)
+    for column, (feature, rows) in huge.items():
+        blurred.n_spelled[feature] += len(read[column])
+        found[column] += [None] * (len(rows) - len(read[column]))
+    return found
+
+
+def _largest(table: F32) -> F32:
+    """Return the largest absolute value of each column; 0 if all are NaN.
+
+    Several rows are one row of a wider table at first: NumPy is slow with short rows.
+    """
+    n_rows, n_columns = table.shape
+    several = min(n_rows, max(1, _WIDE // n_columns))
+    end = n_rows - n_rows % several
+    wide = np.abs(table[:end]).reshape(-1, several * n_columns)
+    most = np.fmax.reduce(wide, axis=0, initial=0).reshape(several, n_columns)
+    found: F32 = np.fmax.reduce(np.concatenate([most, np.abs(table[end:])]), axis=0)
+    return found
+
 
 Floats = NDArray[np.float32]
 

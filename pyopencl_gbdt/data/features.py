@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.blurred import Blurred
@@ -23,17 +25,89 @@ from pyopencl_gbdt.data.categories import (
 from pyopencl_gbdt.data.category_columns import Column
 from pyopencl_gbdt.data.check import check_matrix, check_shape
 from pyopencl_gbdt.data.check_sparse import check_sparse
-from pyopencl_gbdt.data.columns import RawColumns, raw_columns
-from pyopencl_gbdt.data.containers import is_sparse
+from pyopencl_gbdt.data.containers import as_array, frame_names, is_frame, is_sparse, plain_column
 from pyopencl_gbdt.data.factorize import factorize
 from pyopencl_gbdt.data.foreign import is_on_device, to_host
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.remarks import Remarks, unknown_levels
 from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.tables import ColumnTable, is_table, open_table
 from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source
+
+#: pandas' dtypes of categories and strings, by name.
+_CATEGORY = re.compile(r"(category|str|string)$|(large_)?string\[|dictionary<")
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumns:
+    """Data whose columns can be read one by one.
+
+    Attributes
+    ----------
+    X : DataFrame, Table or array
+    names : list of str or None
+    """
+
+    X: Any
+    names: list[str] | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.X.shape)
+
+    @property
+    def n_columns(self) -> int:
+        return self.shape[1] if len(self.shape) == 2 else 0
+
+    def column(self, number: int) -> Any:
+        """Return a column as ``factorize`` takes it."""
+        if is_frame(self.X):
+            return self.X.iloc[:, number]
+        if isinstance(self.X, ColumnTable):
+            return self.X.columns[number]
+        return plain_column(self.X, number)
+
+    def by_dtype(self) -> list[int]:
+        """Return the columns of a table that are categories or strings."""
+        if is_frame(self.X):
+            return [
+                number
+                for number, dtype in enumerate(self.X.dtypes)
+                if _is_category(dtype) or (dtype.kind == "O" and _has_text(self.column(number)))
+            ]
+        if isinstance(self.X, ColumnTable):
+            return [number for number, one in enumerate(self.X.columns) if _is_text(one)]
+        return []
+
+
+def _is_category(dtype: Any) -> bool:
+    return _CATEGORY.match(getattr(dtype, "name", "")) is not None
+
+
+def _is_text(column: Column | NDArray[Any]) -> bool:
+    if isinstance(column, Column):
+        return True
+    return column.dtype.kind == "U" or (column.dtype.kind == "O" and _has_text(column))
+
+
+def _has_text(column: Any) -> bool:
+    """Tell whether a column of objects holds a string."""
+    return any(isinstance(value, str) for value in column)
+
+
+def raw_columns(X: Any, name: str) -> RawColumns:
+    """Open a table, or make an array of anything else."""
+    source = Source(name)
+    if is_frame(X):
+        return RawColumns(X, frame_names(X, source))
+    if is_table(X):
+        table = open_table(X, source)
+        return RawColumns(table, table.names)
+    return RawColumns(as_array(X, source), None)
+
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]

@@ -257,7 +257,7 @@ def _untested(caps: Capabilities) -> bool:
     return not caps.tested_driver
 
 
-#: The result of the doctor's trial of decoupled look-back, see ``doctor/lookback_trial.py``.
+#: The result of the doctor's trial of decoupled look-back, see ``doctor/selftest.py``.
 LOOKBACK = MeasuredFact(
     "lookback",
     None,

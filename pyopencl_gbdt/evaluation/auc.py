@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, curve_of
-from pyopencl_gbdt.metrics.areas import Areas, ClassAreas
+from pyopencl_gbdt.metrics.curves import Areas, ClassAreas
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
 from pyopencl_gbdt.numerics.curve_units import weight_power
 from pyopencl_gbdt.numerics.product_sums import N_LIMBS

@@ -9,11 +9,12 @@ loss is that difference itself; terms of the label alone are summed once, on the
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.metrics.class_losses import MERROR, MLOGLOSS
 from pyopencl_gbdt.metrics.classification import error, logloss, merror, mlogloss
 from pyopencl_gbdt.metrics.likelihood import (
     gamma_deviance,
@@ -24,23 +25,85 @@ from pyopencl_gbdt.metrics.likelihood import (
     tweedie_nloglik,
 )
 from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
-from pyopencl_gbdt.metrics.row_loss import LossOfRow, RowLoss
+from pyopencl_gbdt.metrics.row_loss import F32, LossOfRow, RowLoss
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,
     at_least,
     at_most,
     divergence,
+    evaluate,
     exp,
     log,
     log1p,
     reciprocal,
     size_of,
     sqrt,
+    statements,
     where,
 )
 
-F32 = npt.NDArray[np.float32]
+#: Statements that set ``most``, the row's largest margin, and ``share``, 1 / sum of exponentials.
+_SOFTMAX = (
+    "f32 most = margin; for (u32 k = 1; k < n_outputs; k++) { "
+    "const f32 m = margins[(u64)k * n_rows + row]; most = m > most ? m : most; } "
+    "f32 total = 0.0f; IN_ORDER for (u32 k = 0; k < n_outputs; k++) "
+    "total = total + portable_exp(margins[(u64)k * n_rows + row] - most); "
+    "const f32 share = reciprocal(total); (void)p; "
+)
+
+
+@dataclass(frozen=True)
+class LossOfClasses(RowLoss):
+    """A loss of all margins of a row.
+
+    Attributes
+    ----------
+    after_softmax : str
+        Kernel statements that set ``loss`` from ``most`` and ``share``.
+    of_probabilities : callable
+        Computes the same bits from probabilities, shape (n_classes, n_rows), and classes.
+    """
+
+    after_softmax: str
+    of_probabilities: Callable[[F32, F32], F32]
+    classes: ClassVar[bool] = True
+
+    @property
+    def kernel(self) -> str:
+        return _SOFTMAX + self.after_softmax
+
+    def twin(self, prediction: F32, label: F32, unit: np.float32) -> F32:
+        return self.of_probabilities(prediction, label)
+
+
+def _minus_log(own: Number) -> Term:
+    return -log(at_least(own, 1e-16))
+
+
+def _mlogloss(p: F32, y: F32) -> F32:
+    loss: F32 = evaluate(_minus_log, p[y.astype(np.intp), np.arange(y.size)])
+    return loss
+
+
+def _merror(p: F32, y: F32) -> F32:
+    wrong: F32 = (np.argmax(p, axis=0) != y).astype(np.float32)
+    return wrong
+
+
+MLOGLOSS = LossOfClasses(
+    "const f32 own = portable_exp(margins[(u64)(u32)y * n_rows + row] - most) * share; "
+    + statements(_minus_log, ("own",), ("loss",)),
+    _mlogloss,
+)
+MERROR = LossOfClasses(
+    "f32 best = -1.0f; u32 first = 0; for (u32 k = 0; k < n_outputs; k++) { "
+    "const f32 of_k = portable_exp(margins[(u64)k * n_rows + row] - most) * share; "
+    "if (of_k > best) { best = of_k; first = k; } } loss = first == (u32)y ? 0.0f : 1.0f;",
+    _merror,
+)
+
+
 #: Least argument of a logarithm, largest value of a reciprocal, and labels that count as 0.
 _EDGE, _MOST, _NO_LABEL = 1e-16, 1e36, 1e-30
 _LOG_EDGE = float(np.log(1e-16))

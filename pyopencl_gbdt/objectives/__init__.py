@@ -12,15 +12,18 @@ from pyopencl_gbdt.objectives.base import Objective
 from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
 from pyopencl_gbdt.objectives.cox import Cox
 from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
-from pyopencl_gbdt.objectives.hinge import Hinge
-from pyopencl_gbdt.objectives.logistic import CrossEntropy, Logistic, LogisticRegression, LogitRaw
-from pyopencl_gbdt.objectives.pseudo_huber import PseudoHuber
+from pyopencl_gbdt.objectives.logistic import (
+    CrossEntropy,
+    Hinge,
+    Logistic,
+    LogisticRegression,
+    LogitRaw,
+)
 from pyopencl_gbdt.objectives.quantiles import AbsoluteError, QuantileError
 from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
 from pyopencl_gbdt.objectives.robust import Fair, Huber, Mape
 from pyopencl_gbdt.objectives.softmax import SoftMax, SoftProb
-from pyopencl_gbdt.objectives.squared_error import SquaredError
-from pyopencl_gbdt.objectives.squared_log_error import SquaredLogError
+from pyopencl_gbdt.objectives.squared_error import PseudoHuber, SquaredError, SquaredLogError
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.parameters import Parameters

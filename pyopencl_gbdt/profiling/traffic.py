@@ -19,17 +19,74 @@ import numpy as np
 import numpy.typing as npt
 
 import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, SUM
 from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.profiling import (
-    category_traffic,  # noqa: F401  (registers its rules)
-    interleaved_traffic,  # noqa: F401  (registers its rules)
-    ordered_traffic,  # noqa: F401  (registers its rules)
-    walked_traffic,  # noqa: F401  (registers its rules)
-)
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
-from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, whole_arrays
-from pyopencl_gbdt.profiling.tree_counts import count_tree
+from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, of_tree, whole_arrays
+from pyopencl_gbdt.profiling.tree_counts import TreeCounts, count_tree
 from pyopencl_gbdt.profiling.tree_traffic import mean_steps, outputs_of
+
+_LEAF = 4
+#: Bytes of the sums of gradients and Hessians of a leaf.
+_SUMS = 16
+
+
+def _rows(ws: Workspace, tree: TreeCounts) -> int:
+    """Rows of all trees."""
+    return int(tree.nodes[0]) * ws.n_rows
+
+
+@of_tree("walked_leaves.sum_leaves")
+def _sum_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    rows = _rows(ws, tree)
+    return rows * (2 * QUANTA.itemsize + _LEAF) + round(rows * mean_steps(tree)) * ws.code_bytes
+
+
+@of_tree("walked_leaves.value_leaves")
+def _value_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    leaves = int(tree.nodes.sum() - tree.splits.sum())
+    return leaves * (2 * _SUMS + 4 * _FLOAT)  # sums are cleared, too; a weight and three values
+
+
+@of_tree("walked_leaves.add_leaves")
+def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
+    return outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT + _rows(ws, tree) * _LEAF
+
+
+#: Of a feature in a node: levels in order, and sums.
+_FACTS = 6 * SUM.itemsize
+
+
+def _searched(tree: TreeCounts) -> int:
+    return int(tree.nodes[:-1].sum())
+
+
+@of_tree("category_split.order_levels")
+def _order_levels(ws: Workspace, tree: TreeCounts) -> int:
+    assert ws.layout.categorical is not None
+    codes = np.diff(ws.layout.feature_offset)[ws.layout.categorical]
+    ordered = int(tree.nodes[0]) if ws.policy.fills_levels else _searched(tree)  # once a tree
+    return ordered * (int(codes.sum()) * 2 * SUM.itemsize + codes.size * _FACTS)
+
+
+@of_tree("category_split.find_sets")
+def _find_sets(ws: Workspace, tree: TreeCounts) -> int:
+    assert ws.layout.categorical is not None
+    each = _FACTS + NODE.itemsize + CANDIDATE.itemsize
+    return _searched(tree) * int(ws.layout.categorical.sum()) * each
+
+
+@of_tree("category_sets.write_sets")
+def _write_sets(ws: Workspace, tree: TreeCounts) -> int:
+    return int(tree.splits.sum()) * NODE.itemsize
+
+
+@of_tree("category_sets.finish_sets")
+def _finish_sets(ws: Workspace, tree: TreeCounts) -> int:
+    nodes = int(tree.nodes.sum())
+    kept = 2 * (nodes // 2 + 1) * ws.set_words * 4  # read and written
+    return nodes * NODE.itemsize + kept
+
 
 _FLOAT = 4
 

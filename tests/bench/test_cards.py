@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bench import cards
-from pyopencl_gbdt.cards.digests import EXPECTED
 from pyopencl_gbdt.cards.steps import TIMED
+from pyopencl_gbdt.cards.worker import EXPECTED
 from pyopencl_gbdt.comparison.merge import document, merge
 from pyopencl_gbdt.comparison.schema import load
 from pyopencl_gbdt.errors import DataError

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pyopencl_gbdt.cards.collect import Card
-from pyopencl_gbdt.cards.report import Report
-from pyopencl_gbdt.cards.scrubber import without_folders
+from pyopencl_gbdt.cards.report import Report, without_folders
 from pyopencl_gbdt.cards.summary import summaries
 from pyopencl_gbdt.comparison import agreement, schema
 from pyopencl_gbdt.comparison.merge import merge

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyopencl_gbdt.cards.digests import EXPECTED
 from pyopencl_gbdt.cards.trainings import TRAININGS, digest
+from pyopencl_gbdt.cards.worker import EXPECTED
 from pyopencl_gbdt.device import devices
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.objectives import OBJECTIVES

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pyopencl_gbdt.comparison.measure as measuring
-from pyopencl_gbdt.comparison import schema, ways
+from pyopencl_gbdt.comparison import measure, schema
 from pyopencl_gbdt.comparison.shapes import SHAPES
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find
@@ -89,9 +89,9 @@ def test_every_trainer_is_measured(device_id, way):
     rows = shape.make(0)
     record = measuring.measure(device_id, shape, *rows, bandwidth=1e10, repeats=1)
     assert (record["problem"], record["repeats_agree"]) == ("", True)
-    data = ways.dataset(shape, *rows)
+    data = measure.dataset(shape, *rows)
     assert len(data.categories) == (6 if way in ("statistics", "sets") else 0)
-    model = train(ways.parameters(shape, device_id), data, 2)
+    model = train(measure.parameters(shape, device_id), data, 2)
     assert record["model_digest"] == measuring.digest(to_json(model.ensemble).encode())
 
 

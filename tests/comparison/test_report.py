@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from pyopencl_gbdt.comparison import plot, report
+from pyopencl_gbdt.comparison import report
 from pyopencl_gbdt.comparison.merge import document
 from pyopencl_gbdt.comparison.numbers import duration, short, size
 from tests.comparison.samples import (
@@ -123,9 +123,9 @@ def test_a_phone_of_360_pixels_shows_it_without_scrolling_sideways():
     assert not re.findall(r"(?<!max-)width: \d{3,}px", style)
     # drawn 340 wide in a card of 360 - 24 (page) - 22 (card) pixels, letters of 13 have 12
     (size,) = re.findall(r"svg text \{ font-size: (\d+)px; \}", style)
-    assert int(size) * (360 - 24 - 22) / plot._WIDTH >= 12
+    assert int(size) * (360 - 24 - 22) / report._WIDTH >= 12
     # 0.6 of the letters' size is their mean width in a wide font: label and figure do not meet
-    assert plot._LETTERS * int(size) * 0.6 < plot._WIDTH
+    assert report._LETTERS * int(size) * 0.6 < report._WIDTH
     # a table's row is a card there: each cell is a line that begins with its column's name
     narrow = style[style.index("@media (max-width: 480px)") :]
     assert "table, tbody, tr, td { display: block; }" in narrow
@@ -205,10 +205,10 @@ def test_many_kernels_share_a_colour():
 
 
 def test_bars_have_one_scale():
-    drawn = plot.bars("<t>", [
-        plot.DrawnBar("a&b", "4", [(1.0, 0, "x"), (3.0, 9, "")]),
-        plot.DrawnBar("none", "failed", []),
-        plot.DrawnBar("long" * 30, "2", [(2.0, 1, "")]),
+    drawn = report.bars("<t>", [
+        report.DrawnBar("a&b", "4", [(1.0, 0, "x"), (3.0, 9, "")]),
+        report.DrawnBar("none", "failed", []),
+        report.DrawnBar("long" * 30, "2", [(2.0, 1, "")]),
     ])  # fmt: skip
     widths = re.findall(r'x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="9" class="c(\d)"', drawn)
     assert widths == [("0.0", "85.0", "0"), ("85.0", "255.0", "1"), ("0.0", "170.0", "1")]

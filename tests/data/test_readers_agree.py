@@ -8,12 +8,11 @@ import itertools
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.data import blurred_text, delimited, read_table, reference_parser
+from pyopencl_gbdt.data import delimited, read_table, reference_parser
 from pyopencl_gbdt.data.block_parsers import PARSERS, optional_module
 from pyopencl_gbdt.data.blurred import Blurred, integer
-from pyopencl_gbdt.data.blurred_text import search
 from pyopencl_gbdt.data.csv_header import find_layout
-from pyopencl_gbdt.data.delimited import parse_blocks
+from pyopencl_gbdt.data.delimited import parse_blocks, search
 from pyopencl_gbdt.data.reference_parser import parse_carefully
 from pyopencl_gbdt.errors import DataError
 from tests.fuzz.tables import FORMATS
@@ -161,7 +160,7 @@ def test_ids_that_float32_cannot_tell_apart(parser, kind, block_size):
 @pytest.mark.parametrize("block_size", [1, 50, 1 << 20])
 def test_digits_of_a_mark_are_read_a_bounded_number_of_times(block_size, monkeypatch):
     """A number from 2^53 on that all rows have, such as the largest of 64 bits."""
-    monkeypatch.setattr(blurred_text, "MOST_SPELLED", 30)
+    monkeypatch.setattr(delimited, "MOST_SPELLED", 30)
     read = []
     monkeypatch.setattr(
         reference_parser, "integer", lambda text: read.append(text) or integer(text)

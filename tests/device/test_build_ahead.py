@@ -9,10 +9,9 @@ import time
 import pytest
 
 from pyopencl_gbdt.device import build_ahead, build_helper
-from pyopencl_gbdt.device.opencl_source import NO_HEADER, POCL
+from pyopencl_gbdt.device.opencl_source import NO_HEADER, POCL, with_single_copies
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.device.signature import argument_types
-from pyopencl_gbdt.device.single_copy import with_single_copies
 
 SOURCE = """
 KERNEL(1) fill(const u32 n, const f32 value, GLOBAL f32* RESTRICT out) {

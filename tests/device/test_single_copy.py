@@ -3,10 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device.opencl_source import POCL
+from pyopencl_gbdt.device.opencl_source import POCL, with_single_copies
 from pyopencl_gbdt.device.render import header, render
 from pyopencl_gbdt.device.signature import signatures
-from pyopencl_gbdt.device.single_copy import with_single_copies
 from tests.device.plausible import few, templates
 
 KERNEL = """

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from pyopencl_gbdt.device import discovery, fact_store, faults, measured_facts, open_device
-from pyopencl_gbdt.doctor import lookback_trial, selftest, watch
+from pyopencl_gbdt.doctor import selftest, watch
 from pyopencl_gbdt.doctor.listing import Listed
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
@@ -24,8 +24,8 @@ def folder(monkeypatch, tmp_path):
 @pytest.fixture
 def stranger(monkeypatch):
     """The test device as a GPU of an untested driver, which runs nothing but the trial."""
-    monkeypatch.setattr(lookback_trial, "N_ELEMENTS", 6000)
-    monkeypatch.setattr(lookback_trial, "N_RUNS", 2)
+    monkeypatch.setattr(selftest, "N_ELEMENTS", 6000)
+    monkeypatch.setattr(selftest, "N_RUNS", 2)
     usual = selftest.cases
     monkeypatch.setattr(selftest, "cases", lambda device: [c for c in usual(device) if c.fact])
     device = open_device(TEST_DEVICE)
@@ -38,17 +38,17 @@ def answers_of(device):
 
 
 def test_look_back_that_passes_its_trial_is_used_from_then_on(stranger):
-    assert {variant.kernel for variant in lookback_trial.variants(stranger.caps)} == KERNELS
+    assert {variant.kernel for variant in selftest.variants_on_trial(stranger.caps)} == KERNELS
     answers = answers_of(stranger)
     assert answers["lookback"] == 1
     assert answers["wave_width"] >= 1
     fact_store.store(stranger.caps, answers)
     assert measured_facts.applied(stranger.caps).lookback
-    assert lookback_trial.variants(measured_facts.applied(stranger.caps)) == []
+    assert selftest.variants_on_trial(measured_facts.applied(stranger.caps)) == []
 
 
 def test_look_back_that_fails_its_trial_is_not_used(stranger, monkeypatch):
-    right = lookback_trial.scan
+    right = selftest.scan
 
     class Wrong:
         def __init__(self, found):
@@ -59,7 +59,7 @@ def test_look_back_that_fails_its_trial_is_not_used(stranger, monkeypatch):
             out[4000:] += 1  # a tile that read its predecessor's sum too early
             return out
 
-    monkeypatch.setattr(lookback_trial, "scan", lambda *a, **k: Wrong(right(*a, **k)))
+    monkeypatch.setattr(selftest, "scan", lambda *a, **k: Wrong(right(*a, **k)))
     lines = list(selftest.results(stranger))
     (failed,) = [line for line in lines if line.get("problem")]
     assert failed["problem"] == "run 1 of 2: 2000 of 6000 differ"
@@ -76,7 +76,7 @@ def test_look_back_that_fails_its_trial_is_not_used(stranger, monkeypatch):
     ids=str,
 )
 def test_where_there_is_nothing_to_try(facts):
-    assert lookback_trial.variants(make_caps(**facts)) == []
+    assert selftest.variants_on_trial(make_caps(**facts)) == []
 
 
 def test_words_of_64_bits_that_may_be_read_in_halves_are_not_looked_back_for(monkeypatch, tmp_path):

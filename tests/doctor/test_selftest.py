@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import choose, runnable
-from pyopencl_gbdt.doctor import arithmetic, known_results, primitive_cases, samples, selftest
+from pyopencl_gbdt.doctor import known_results, primitive_cases, samples, selftest
 from pyopencl_gbdt.doctor.known_results import KnownResults
 from pyopencl_gbdt.errors import GBDTError, KernelBuildError
 
@@ -160,23 +160,23 @@ def test_an_exception_is_a_result(device, monkeypatch, only):
 
 
 def test_contraction_is_recognised(device, monkeypatch):
-    right = arithmetic.expected
+    right = selftest.expected_arithmetic
 
     def fused(a, b, c, d, k):
         results = right(a, b, c, d, k)
         exact = a.astype(np.float64) * c.astype(np.float64) + d.astype(np.float64)
-        results[:, arithmetic.COLUMNS.index("a * c + d")] = exact.astype(np.float32)
+        results[:, selftest.COLUMNS.index("a * c + d")] = exact.astype(np.float32)
         return results
 
-    assert arithmetic.probe(device, SMALL) == ""
-    monkeypatch.setattr(arithmetic, "expected", fused)
-    problem = arithmetic.probe(device, SMALL)
+    assert selftest.compare_arithmetic(device, SMALL) == ""
+    monkeypatch.setattr(selftest, "expected_arithmetic", fused)
+    problem = selftest.compare_arithmetic(device, SMALL)
     assert problem.startswith(f"of {SMALL} results differ: a * c + d in ")
     assert "fuses products with sums" in problem
 
 
 def test_samples_show_contraction():
-    a, _, c, d, _ = arithmetic.samples(1000)
+    a, _, c, d, _ = selftest.arithmetic_inputs(1000)
     exact = a.astype(np.float64) * c.astype(np.float64) + d.astype(np.float64)
     assert (exact.astype(np.float32) != a * c + d)[:250].mean() > 0.9
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.cli.bench_table import BenchTable
+from pyopencl_gbdt.cli.bench import BenchTable
 from pyopencl_gbdt.comparison import agreement, report
 from pyopencl_gbdt.comparison.merge import merge
 from tests.comparison.samples import make_document, make_failure, make_result
