@@ -11,7 +11,7 @@ import pytest
 from pyopencl_gbdt import Dataset, GBDTClassifier, cv, devices, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.device import base, find, open_device, placing, selection
+from pyopencl_gbdt.device import base, find, open_device, selection
 from pyopencl_gbdt.device.discovery import every_gpu
 from pyopencl_gbdt.device.selection import find_several, main_device, names_several
 from pyopencl_gbdt.errors import DeviceError, ParameterError
@@ -236,11 +236,11 @@ def test_every_gpu_once():
 def test_each_process_of_a_host_takes_another_gpu(monkeypatch):
     """Names that stand for any GPU take turns; others are taken as they are."""
     cards = [_Card("opencl:0:0", "A"), _Card("opencl:0:1", "B", units=50)]
-    monkeypatch.setattr(placing, "find", lambda name: cards[0])
-    monkeypatch.setattr(placing, "every_gpu", lambda kind: cards)
-    names = [placing.name_in_turn("gpu", place) for place in range(3)]
+    monkeypatch.setattr(selection, "find", lambda name: cards[0])
+    monkeypatch.setattr(selection, "every_gpu", lambda kind: cards)
+    names = [selection.name_in_turn("gpu", place) for place in range(3)]
     assert names == ["opencl:0:0", "opencl:0:1", "opencl:0:0"]
-    assert placing.name_in_turn("opencl:0:1", 0) == "opencl:0:1"
+    assert selection.name_in_turn("opencl:0:1", 0) == "opencl:0:1"
 
 
 # -- who trains ----------------------------------------------------------------------------

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pyopencl_gbdt.cli.output import check_output, complain, say, section, write_text
-from pyopencl_gbdt.cli.step_line import StepLine
+from pyopencl_gbdt.cli.output import StepLine, check_output, complain, say, section, write_text
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import open_an_issue
 

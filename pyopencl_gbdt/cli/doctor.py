@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import card_report
 from pyopencl_gbdt.cli.option_names import options_of, with_options
-from pyopencl_gbdt.cli.output import check_output, say, wrapped, write_text
-from pyopencl_gbdt.cli.step_line import StepLine
+from pyopencl_gbdt.cli.output import StepLine, check_output, say, wrapped, write_text
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -115,8 +115,7 @@ def _fit(
     """
     from pyopencl_gbdt.device import find, open_device
     from pyopencl_gbdt.device.bandwidth import device_bandwidth
-    from pyopencl_gbdt.device.placing import name_in_turn
-    from pyopencl_gbdt.device.selection import find_several, names_several
+    from pyopencl_gbdt.device.selection import find_several, name_in_turn, names_several
     from pyopencl_gbdt.training.train import Model, train
 
     extras = extras or Extras()

@@ -18,6 +18,33 @@ from pyopencl_gbdt.errors import DataError, FileWriteError
 if TYPE_CHECKING:
     from pyopencl_gbdt.device import Capabilities
 
+
+_COLUMNS = 79
+
+
+class StepLine:
+    """A line that is overwritten on a terminal; elsewhere only the first line is written."""
+
+    def __init__(self, title: str) -> None:
+        self.title = escaped(title)
+        self.live = sys.stderr.isatty()
+        if not self.live:
+            sys.stderr.write(f"testing {self.title.strip()}\n")
+            sys.stderr.flush()
+
+    def show(self, line: str) -> None:
+        """Show the current step."""
+        if self.live:
+            sys.stderr.write("\r" + f"{self.title}  {line}"[:_COLUMNS].ljust(_COLUMNS))
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Clear the line."""
+        if self.live:
+            sys.stderr.write("\r" + " " * _COLUMNS + "\r")
+            sys.stderr.flush()
+
+
 #: Most columns of a line, and fewest: narrower terminals break lines themselves.
 WIDTH, _NARROWEST = 80, 30
 #: Columns to the left of a `section`'s text.

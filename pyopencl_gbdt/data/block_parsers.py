@@ -11,6 +11,7 @@ import importlib
 import io
 import re
 from collections.abc import Callable, Container
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,7 +20,28 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.csv_header import MISSING
 from pyopencl_gbdt.data.files import Data
-from pyopencl_gbdt.data.parsed import Parsed, of_matrix
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The numbers of a block of lines.
+
+    Attributes
+    ----------
+    table : (n_rows, n_columns) float32 array, C order
+    wide : callable
+        Returns a column of numbers before they were rounded to float32: float64, (n_rows,).
+    """
+
+    table: NDArray[np.float32]
+    wide: Callable[[int], NDArray[np.float64]]
+
+
+def of_matrix(numbers: NDArray[np.float64]) -> Parsed:
+    """Return the numbers of a block, (n_rows, n_columns); what is too large becomes infinite."""
+    with np.errstate(over="ignore", under="ignore"):
+        return Parsed(numbers.astype(np.float32, order="C"), lambda column: numbers[:, column])
+
 
 Parser = Callable[[Data, "str | None", int], "Parsed | None"]
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.block_parsers import (
     MOST_COLUMNS,
     PARSERS,
+    Parsed,
     Parser,
     optional_module,
     quotes_are_simple,
@@ -30,7 +31,6 @@ from pyopencl_gbdt.data.categories import Categories
 from pyopencl_gbdt.data.csv_header import TextLayout, Texts, find_layout
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files import Data, is_blank
-from pyopencl_gbdt.data.parsed import Parsed
 from pyopencl_gbdt.data.reference_parser import OpenQuoteError, parse_carefully, spelled_integers
 from pyopencl_gbdt.data.text_columns import feature_columns, text_columns, with_levels
 from pyopencl_gbdt.errors import DataError

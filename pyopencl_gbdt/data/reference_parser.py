@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyopencl_gbdt.data.block_parsers import Parsed, of_matrix
 from pyopencl_gbdt.data.blurred import integer
 from pyopencl_gbdt.data.csv_header import MISSING, TextLayout
 from pyopencl_gbdt.data.files import lines_of
-from pyopencl_gbdt.data.parsed import Parsed, of_matrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 

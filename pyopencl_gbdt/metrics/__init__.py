@@ -19,13 +19,13 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.metrics.bounds_losses import ACCURACY, nloglik
 from pyopencl_gbdt.metrics.classification import error, logloss, merror, mlogloss
 from pyopencl_gbdt.metrics.curves import auc, aucpr
+from pyopencl_gbdt.metrics.custom import DatasetMetric
 from pyopencl_gbdt.metrics.likelihood import (
     gamma_deviance,
     gamma_nloglik,
     poisson_nloglik,
     tweedie_nloglik,
 )
-from pyopencl_gbdt.metrics.of_dataset import DatasetMetric
 from pyopencl_gbdt.metrics.ranking import (
     RANKING,
     average_precision,

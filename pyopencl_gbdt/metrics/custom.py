@@ -11,11 +11,33 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.metrics.of_dataset import DatasetMetric
 from pyopencl_gbdt.objectives.user_functions import name_of
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class DatasetMetric:
+    """A metric of predictions and a data set.
+
+    Attributes
+    ----------
+    function : callable
+    of_prediction : bool
+        Whether it takes what ``predict`` returns, rather than what other metrics take.
+    """
+
+    function: Callable[[F32, Dataset], float]
+    of_prediction: bool = False
+
+    def __call__(self, prediction: F32, rows: Dataset) -> float:
+        return self.function(prediction, rows)
+
 
 F32 = npt.NDArray[np.float32]
 

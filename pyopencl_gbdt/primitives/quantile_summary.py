@@ -25,9 +25,8 @@ from pyopencl_gbdt.primitives.summary_arrays import (
     check_summary,
     own_summary,
 )
-from pyopencl_gbdt.primitives.summary_build import SummaryBuild
+from pyopencl_gbdt.primitives.summary_build import SummaryBuild, SummaryStep
 from pyopencl_gbdt.primitives.summary_prune import SummaryPrune, check_parts
-from pyopencl_gbdt.primitives.summary_step import SummaryStep
 
 
 class SummaryMerge(SummaryStep):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,
@@ -13,11 +15,42 @@ from pyopencl_gbdt.primitives.checks import (
     check_array,
     check_dtype,
     check_length,
+    chunking,
 )
+from pyopencl_gbdt.primitives.scan import Scan
 from pyopencl_gbdt.primitives.segmented_radix_sort import SegmentedRadixSort
 from pyopencl_gbdt.primitives.segmented_scan import SegmentedScan
-from pyopencl_gbdt.primitives.summary_arrays import MAX_ENTRIES, QuantileSummary, check_summary
-from pyopencl_gbdt.primitives.summary_step import SummaryStep
+from pyopencl_gbdt.primitives.summary_arrays import (
+    MAX_COLUMNS,
+    MAX_ENTRIES,
+    QuantileSummary,
+    check_summary,
+)
+
+
+class SummaryStep:
+    """The common part of build, merge and prune: launch by chunks, and scan flags to places."""
+
+    def __init__(
+        self,
+        device: Device,
+        n_columns: int,
+        n_flags: int,
+        part: str,
+        variant: str | Variant,
+        offset: str = "u32",
+    ) -> None:
+        self.device = device
+        self.n_columns = check_length("n_columns", n_columns, MAX_COLUMNS)
+        built = build_variant_program(device, "quantile_summary", variant, part=part, offset=offset)
+        self._variant, self._program = built
+        self._places = device.empty(n_flags + 1, np.uint32)
+        self._scan = Scan(device, n_flags + 1, np.uint32)
+
+    def _bind(self, kernel: str, n_elements: int, /, **arguments: Any) -> Launch:
+        """Bind a kernel whose work-groups have a chunk of ``n_elements``."""
+        chunk, groups = chunking(self._variant, self._program.wg_size, n_elements, self.device)
+        return self._program.bind(kernel, groups, chunk=chunk, **arguments)
 
 
 class SummaryBuild(SummaryStep):

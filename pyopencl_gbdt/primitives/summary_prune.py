@@ -14,7 +14,7 @@ from pyopencl_gbdt.primitives.summary_arrays import (
     QuantileSummary,
     check_summary,
 )
-from pyopencl_gbdt.primitives.summary_step import SummaryStep
+from pyopencl_gbdt.primitives.summary_build import SummaryStep
 
 MOST_PARTS = 2**31 - 1
 

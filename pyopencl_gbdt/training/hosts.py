@@ -21,8 +21,8 @@ from pyopencl_gbdt.callbacks import CallbackList, Plan, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.limited_device import limit_memory
-from pyopencl_gbdt.device.placing import open_in_turn
 from pyopencl_gbdt.device.run_ahead import settled
+from pyopencl_gbdt.device.selection import open_in_turn
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
