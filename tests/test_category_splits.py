@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.limited_device import PRETENCES
-from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
+from pyopencl_gbdt.errors import DataError, ModelFormatError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.explain import dump_text
 from pyopencl_gbdt.model.sets import packed, unpacked
@@ -261,20 +261,6 @@ def test_bits_and_words():
     assert packed(np.zeros(70, np.bool_)).tolist() == [0]
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"tree_method": "exact"}, "tree_method='exact': expected 'hist'"),
-        ({"page": "tiled"}, "page='tiled': expected 'auto' or 'dense'"),
-        ({"monotone_constraints": [0, 0, 1, 0, 0]}, "constrains column 2: expected columns of num"),
-    ],
-)
-def test_what_does_not_go_with_categories(params, message):
-    X, y, _ = rows()
-    with pytest.raises(ParameterError, match=message):
-        train({**SETS, **params}, dataset(X, y))
-
-
 def test_sparse_rows_are_refused(model):
     X, y, _ = rows()
     sparse = csr_matrix(np.nan_to_num(X))
@@ -282,12 +268,6 @@ def test_sparse_rows_are_refused(model):
         model[0].predict(sparse)
     with pytest.raises(DataError, match="'other' is sparse"):
         train({**SETS}, dataset(X, y), evals=[(Dataset(sparse, y), "other")])
-
-
-def test_too_many_levels():
-    X = np.arange(65_536, dtype=np.float32)[:, None]
-    with pytest.raises(DataError, match="column 0 has 65536 levels: expected 65535 at most"):
-        train({**SETS}, dataset(X, X[:, 0], columns=[0]))
 
 
 LIES = [

@@ -72,12 +72,6 @@ def test_what_cannot_be_continued(monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.training.opened.open_device", None)
     for more, rows, words in [
         ({}, Dataset(X[:, :3], SCORE), "the one to continue has 4 features, the training data 3"),
-        (
-            {"objective": "huber"},
-            data,
-            "objective=huber: the model to continue .* reg:squarederror",
-        ),
-        ({"base_score": 7.0}, data, "base_score=7.0: the model to continue starts at"),
     ]:
         with pytest.raises((ParameterError, DataError), match=words):
             train({**params, **more}, rows, 2, model=first)

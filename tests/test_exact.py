@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -178,11 +177,6 @@ def test_the_depth_to_which_entries_stay_changes_no_byte(device, name):
     for depth in (1, 2, 6):  # the last: entries never move
         with switch_depth(device.caps, depth, 128):
             assert model_of(data, **params) == wanted, depth
-
-
-def test_max_bin_is_refused():
-    with pytest.raises(ParameterError, match=r"^max_bin=64: expected its default"):
-        Parameters.from_dict({"tree_method": "exact", "max_bin": 64})
 
 
 def test_a_column_of_more_values_than_batches_may_have():

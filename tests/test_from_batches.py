@@ -101,14 +101,9 @@ def test_a_continued_training(models, rows):
     assert to_json(more[0].ensemble) == to_json(more[1].ensemble)
 
 
-def test_what_takes_all_rows_at_once_is_refused(rows):
+def test_values_of_all_rows_at_once_are_refused(rows):
     X, y, _ = rows
     data = Dataset.from_batches(cut(X, y))
-    with pytest.raises(ParameterError, match="tree_method='approx': expected 'hist' for rows in"):
-        train({"tree_method": "approx"}, data)
-    levels = Dataset.from_batches(cut(np.arange(N)[:, None] % 40), y, categorical_features=[0])
-    with pytest.raises(ParameterError, match="cat_method='auto': expected 'sets'"):
-        train(PARAMS, levels)
     with pytest.raises(DataError, match="comes in batches, 900 x 6: expected rows that lie in"):
         _ = data.values
 

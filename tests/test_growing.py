@@ -269,8 +269,6 @@ def test_trees_are_xgboosts(case):
     [
         ({"subsample": 0}, "subsample=0"),
         ({"sampling_method": "best"}, "sampling_method='best'"),
-        ({"sampling_method": "goss", "subsample": 0.5}, "expected 1 for sampling_method='goss'"),
-        ({"sampling_method": "goss", "top_rate": 0.95}, r"top_rate \+ other_rate below 1"),
         ({"colsample_bynode": 1.5}, r"colsample_bynode=1\.5"),
         ({"monotone_constraints": {1, -1}}, "expected lists or dicts of columns"),
         ({"monotone_constraints": [2]}, "monotone_constraints holds 2: expected 1, 0 or -1"),
@@ -280,10 +278,6 @@ def test_trees_are_xgboosts(case):
         ({"interaction_constraints": [[0, 28]]}, "names the column 28: expected one of"),
         ({"interaction_constraints": "[" * 10**6}, "expected lists of columns"),
         ({"interaction_constraints": [0, 1]}, r"expected lists of columns, such as \[\[0, 1\]"),
-        (
-            {"max_leaves": 1},
-            r"max_leaves=1: expected 0 \(no limit\) or 2 or more; raise max_leaves",
-        ),
         ({"grow_policy": "best"}, "grow_policy='best'"),
     ],
 )

@@ -191,27 +191,6 @@ def test_damaged_states_are_refused(text, words):
     assert_same_bits(from_text(as_text(state), {"a": 2}, "file")["a"], state["a"])
 
 
-@pytest.mark.parametrize(
-    ("params", "wrong", "move"),
-    [
-        ({"objective": "reg:absoluteerror"}, "objective='reg:absoluteerror'", "reg:squarederror"),
-        ({"objective": "rank:ndcg"}, "objective='rank:ndcg'", "multi:softprob"),
-        ({"objective": "survival:cox"}, "objective='survival:cox'", "kernels of its own"),
-        ({"objective": lambda margins, data: (margins, margins)}, "objective='custom'", "change"),
-        ({"num_parallel_tree": 2}, "num_parallel_tree=2", "expected 1"),
-        ({"boosting_type": "orderd"}, "boosting_type='orderd'", "did you mean 'ordered'"),
-    ],
-)
-def test_refusals(params, wrong, move):
-    X, score, _ = rows(60)
-    extra = {"group": [30, 30]} if params.get("objective") == "rank:ndcg" else {}
-    data = Dataset(X, (score > 0).astype(np.float32), **extra)
-    with pytest.raises(ParameterError) as error:
-        train({"boosting_type": "ordered", **params}, data)
-    assert wrong in str(error.value)
-    assert move in str(error.value)
-
-
 def test_models_cannot_be_continued():
     X, score, _ = rows(60)
     data = Dataset(X, score)

@@ -214,12 +214,6 @@ def test_bad_input():
     params, X, y, _ = problem("classes")
     with pytest.raises(DataError, match=r"y holds 9.* at row 3: expected whole numbers 0\.\.3"):
         train(params, Dataset(X, np.where(np.arange(N) == 3, 9, y)))
-    with pytest.raises(ParameterError, match="num_class=0: expected 2 or more"):
-        train({"objective": "multi:softprob"}, Dataset(X, y))
-    with pytest.raises(ParameterError, match="num_class=3: expected 0"):
-        train({"num_class": 3}, Dataset(X, y))
-    with pytest.raises(DataError, match="y has 2 columns: expected one for objective"):
-        train(params, Dataset(X, np.c_[y, y]))
     with pytest.raises(DataError, match="base_margin has 1 column, the model 4 outputs"):
         train(params, Dataset(X, y, base_margin=y))
     with pytest.raises(DataError, match="'rows' has 1 targets, the training data 2"):

@@ -215,20 +215,6 @@ def test_data_beyond_the_memory_are_streamed_within_it(monkeypatch, asked):
     assert to_json(limited.ensemble) == to_json(whole.ensemble)
 
 
-REFUSED = [
-    ({"tree_method": "exact"}, "page='streamed'"),
-    ({"boosting_type": "ordered"}, "use 'plain'"),
-    ({"objective": "survival:cox"}, "loss of single rows"),
-]
-
-
-@pytest.mark.parametrize(("params", "words"), REFUSED)
-def test_what_does_not_stream_is_refused_by_name(params, words):
-    label = LABELS["times" if "objective" in params else "number"]
-    with pytest.raises(ParameterError, match=words):
-        train({"page": "streamed", "device": TEST_DEVICE, **params}, Dataset(X, label))
-
-
 class Damaged(HostPages):
     """Pages outside memory, of which one cannot be read after some loads."""
 

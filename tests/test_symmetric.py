@@ -11,7 +11,7 @@ import xgboost
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_reader import SYMMETRIC_KEY
 from pyopencl_gbdt.model.tables import tables_of
@@ -156,21 +156,6 @@ def test_sparse_data_give_the_model_of_dense_ones():
     matrix = csr_matrix((X[there], np.nonzero(there)), X.shape)
     sparse = train({"device": TEST_DEVICE, **params}, Dataset(matrix, y))
     assert sparse.ensemble.trees == twin("squared").trees
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"max_leaves": 8}, r"max_leaves=8: expected 0 for grow_policy='symmetric'"),
-        ({"max_depth": 17}, r"max_depth=17: expected 1..16 for grow_policy='symmetric'"),
-        ({"max_depth": 0}, r"max_depth=0 .no limit.: expected 1..16 for grow_policy='symmetric'"),
-        ({"tree_method": "exact"}, "tree_method='exact': expected 'hist' for grow_policy='sym"),
-        ({"tree_method": "approx"}, "tree_method='approx': expected 'hist' for grow_policy='sym"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(params, message):
-    with pytest.raises(ParameterError, match=message):
-        Parameters.from_dict({"grow_policy": "symmetric", **params})
 
 
 @pytest.mark.parametrize("case", ["squared", "forest of classes", "quantile"])

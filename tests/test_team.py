@@ -10,9 +10,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
-from pyopencl_gbdt import Dataset, DeviceObjective, KernelObjective, devices, train
+from pyopencl_gbdt import Dataset, KernelObjective, devices, train
 from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_threads
 from pyopencl_gbdt.device.nccl import communicators, release
 from pyopencl_gbdt.device.team_sums import EarlyCopy, TeamReduce
@@ -147,43 +146,9 @@ def test_exact_search(monkeypatch, loss):
     label, more = LOSSES[loss]
     params = {"objective": loss, "tree_method": "exact", **more}
     check(params, label, weights=[3, 1, 1], names=[TEST_DEVICE] * 3)
-    monkeypatch.setattr(tree_method, "_MOST_BINS", 100)
+    monkeypatch.setattr(tree_method, "MOST_BINS", 100)
     with pytest.raises(ParameterError, match=r"^tree_method='exact': column 0, .* has 100 dist"):
         train({**params, "device": listed(TWO)}, rows_of(label))
-
-
-def test_approximate_bins_and_sparse_data_are_refused():
-    """One device has to hold all sorted columns."""
-    dense = Dataset(X, LABELS["number"])
-    sparse = Dataset(csr_matrix(np.nan_to_num(X)), LABELS["number"])
-    for params, data, name in (
-        ({"tree_method": "approx"}, dense, "tree_method='approx'"),
-        ({}, sparse, "sparse data"),
-    ):
-        with pytest.raises(ParameterError, match=f"^{name}: expected dense data and tree_method"):
-            train({**params, "device": listed(TWO)}, data)
-
-
-@pytest.mark.parametrize("method", ["auto", "statistics"])
-def test_statistics_of_categories_are_refused(method):
-    levels = np.column_stack([X[:, 0], np.arange(len(X)) % 20])
-    data = Dataset(levels, LABELS["number"], categorical_features=[1])
-    with pytest.raises(ParameterError, match=rf"^cat_method='{method}': .* cat_method='sets'"):
-        train({"cat_method": method, "device": listed(TWO)}, data)
-
-
-def test_what_else_is_refused():
-    data = rows_of("number")
-    with pytest.raises(ParameterError, match=r"^boosting_type='ordered': expected 'plain'"):
-        train({"boosting_type": "ordered", "device": listed(TWO)}, data)
-    batches = Dataset.from_batches([(X, LABELS["number"])])
-    with pytest.raises(ParameterError, match=r"^tree_method='approx': expected 'hist' for rows in"):
-        train({"tree_method": "approx", "device": listed(TWO)}, batches)
-    with pytest.raises(ParameterError, match=r"^profile=True: expected False with device="):
-        train({"device": listed(TWO)}, data, profile=True)
-    fill = DeviceObjective(lambda *arrays: None, "own")
-    with pytest.raises(ParameterError, match=r"^objective=own: .* write a KernelObjective"):
-        train({"objective": fill, "device": listed(TWO)}, data)
 
 
 @pytest.mark.intel

@@ -8,7 +8,6 @@ from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import choose, open_device, runnable
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages import paged
@@ -103,11 +102,6 @@ def test_tiles_take_less_memory():
     assert codes.nbytes < paged.page_bytes(device, 20_000, 60, 256) / 2
 
 
-def test_exact_search_has_no_pages_of_codes():
-    with pytest.raises(ParameterError, match=r"^page='tiled': expected 'auto'"):
-        Parameters.from_dict({"tree_method": "exact", "page": "tiled"})
-
-
 def sparse(values):
     present = ~np.isnan(values)
     starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
@@ -137,14 +131,6 @@ def test_sparse_data_with_many_entries_a_bin_are_tiled(monkeypatch):
     assert page_of(max_bin=256) == "sorted"  # fewer entries a bin
     monkeypatch.setattr(paged, "MOST_HISTOGRAMS", 0.0)
     assert page_of() == "sorted"
-
-
-def test_dense_data_are_sorted_for_exact_search_alone():
-    params = {"device": TEST_DEVICE, "page": "sorted", "n_estimators": 1}
-    data = Dataset(SPARSE, LABELS["number"])
-    with pytest.raises(ParameterError, match=r"^page='sorted': expected a sparse matrix"):
-        train(params, data)
-    assert train({**params, "tree_method": "exact"}, data).variants["page"] == "sorted"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, cv, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler
-from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
+from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.reference.train import train_reference
@@ -124,23 +124,6 @@ def test_as_xgboost_has_them(params, label):
     if "quantile_alpha" in params and SMOOTHS:
         predicted.sort(axis=1)
     np.testing.assert_allclose(loaded, predicted, atol=1e-6)
-
-
-def test_starting_scores_that_do_not_go_with_the_outputs():
-    for params, label, words in (
-        ({"base_score": [1, 2]}, Y, "base_score has 2 numbers: expected 1 number; give as many"),
-        ({"base_score": [1, 2, 3]}, TWO, "has 3 numbers: expected 1 or 2 numbers, one for each"),
-        (
-            {"base_score": [0.5, 1.5], "objective": "binary:logistic"},
-            (TWO > 0),
-            "base_score=1.5: expected 0 < base_score < 1",
-        ),
-    ):
-        with pytest.raises(ParameterError, match=words):
-            train({**SMALL, **params}, Dataset(X, label))
-    before = train({**SMALL, "base_score": [1, 2]}, Dataset(X, TWO))
-    with pytest.raises(ParameterError, match=r"base_score=\(1.0, 3.0\): the model to continue"):
-        train({**SMALL, "base_score": [1, 3]}, Dataset(X, TWO), model=before)
 
 
 def test_starting_scores_of_estimators():

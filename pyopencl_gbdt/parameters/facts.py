@@ -90,11 +90,12 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class CutFacts:
-    """The search that was asked for, and the column of the most bins."""
+    """The search that was asked for, the column of the most bins, and how many are too many."""
 
     search: str
     column: int
     n_bins: int
+    too_many: int
 
 
 @dataclass(frozen=True)

@@ -70,4 +70,4 @@ def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:
     """
     if n_bins.size:
         column = int(n_bins.argmax())
-        refuse(CutFacts(asked.search, column, int(n_bins[column])), OF_CUTS)
+        refuse(CutFacts(asked.search, column, int(n_bins[column]), MOST_BINS), OF_CUTS)

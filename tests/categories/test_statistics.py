@@ -305,10 +305,3 @@ def test_constant_labels_train_the_same_from_values_on_the_host(monkeypatch):
     there = fitted("numbers", data=data)
     monkeypatch.setattr("pyopencl_gbdt.training.statistic_values.fits_on", lambda *_: False)
     assert to_json(fitted("numbers", data=data).ensemble) == to_json(there.ensemble)
-
-
-def test_a_model_with_statistics_is_not_continued(models):
-    with pytest.raises(ParameterError, match="model: the one to continue has statistics"):
-        train(
-            {**CASES["binary"], "device": TEST_DEVICE}, data_of("binary"), 1, model=models["binary"]
-        )
