@@ -12,8 +12,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyopencl_gbdt import GBDTRegressor, plot_importance, plot_metric, plot_tree
+from pyopencl_gbdt import (
+    GBDTRegressor,
+    plot_contributions,
+    plot_importance,
+    plot_metric,
+    plot_partial_dependence,
+    plot_tree,
+)
 from pyopencl_gbdt.cli.demonstration import run_demo
+from pyopencl_gbdt.explain import explain
 
 DOCS = Path(__file__).resolve().parent
 IMAGES = DOCS / "images"
@@ -45,7 +53,14 @@ def draw() -> None:
     train, test = (X[:2000], y[:2000]), (X[2000:], y[2000:])
     model.fit(*train, eval_set=[train, test], verbose=False)
     plot_tree(model, 0, IMAGES / "tree.png")
-    axes = {"importance": plot_importance(model), "learning-curves": plot_metric(model)}
+    rows = test[0][:500]
+    axes = {
+        "importance": plot_importance(model),
+        "learning-curves": plot_metric(model),
+        "contributions": plot_contributions(explain(model, rows)),
+        "waterfall": plot_contributions(explain(model, rows), "waterfall", row=0),
+        "dependence": plot_partial_dependence(model, rows, "area", kind="both"),
+    }
     for name, drawn in axes.items():
         drawn.figure.savefig(IMAGES / f"{name}.png", dpi=90)
     with tempfile.TemporaryDirectory() as folder:

@@ -16,6 +16,7 @@ from pyopencl_gbdt.explain.results import PartialDependence
 from pyopencl_gbdt.explain.rows import Rows
 from pyopencl_gbdt.explain.scores import LabelledRows, labelled_rows
 from pyopencl_gbdt.explain.segments import Segment, worst_segments
+from pyopencl_gbdt.explain.value_text import value_text
 from pyopencl_gbdt.messages import plural, show
 from pyopencl_gbdt.model.explain import used_importances
 
@@ -165,10 +166,3 @@ def _ends(one: PartialDependence) -> list[str]:
         ends = [f"{curve[i]:.5g} at {value_text(one.grid[0][i])}" for i in (low, high)]
         lines.append(f"  {name}from {ends[0]} to {ends[1]}")
     return lines
-
-
-def value_text(value: Any) -> str:
-    """Return a column's value as text: a number in few digits, or a level."""
-    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
-        return "missing"
-    return f"{value:.5g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.explain.analysis import some_rows, value_text
+from pyopencl_gbdt.explain.analysis import some_rows
+from pyopencl_gbdt.explain.contributions import explain
+from pyopencl_gbdt.explain.results import Explanation
 from pyopencl_gbdt.explain.scores import LabelledRows
+from pyopencl_gbdt.explain.value_text import value_text
 
 #: Contributions that are shown; the others are added up.
 _MOST = 10
@@ -87,11 +90,10 @@ def explained_rows(labelled: LabelledRows, chosen: Sequence[int]) -> list[Explai
     numbers = np.array(list(reasons), np.int64)
     model, rows = labelled.rows.model, labelled.rows
     data = some_rows(rows, numbers)
-    found = model.predict(data, pred_contribs=True, device=rows.device)
-    found = found[:, None] if found.ndim == 2 else found
+    found = explain(model, data, device=rows.device)
     predicted = model.predict(data, device=rows.device)
     return [
-        _explained(labelled, row, reasons[row], found[place], predicted[place])
+        _explained(labelled, found, place, row, reasons[row], predicted[place])
         for place, row in enumerate(numbers.tolist())
     ]
 
@@ -108,27 +110,26 @@ def _chosen(labelled: LabelledRows) -> dict[int, str]:
 
 
 def _explained(
-    labelled: LabelledRows, row: int, why: str, contributions: Any, prediction: Any
+    labelled: LabelledRows, found: Explanation, place: int, row: int, why: str, prediction: Any
 ) -> ExplainedRow:
-    rows = labelled.rows
-    sums = contributions.sum(axis=1)
-    output = int(np.argmax(sums))  # the most probable class
-    own = contributions[output]
-    base, columns = float(own[-1]), own[:-1]
+    values, bases = np.atleast_2d(found.values[place]), np.atleast_1d(found.base[place])
+    margins = bases + values.sum(axis=1)
+    output = int(np.argmax(margins))  # the most probable class
+    base, columns = float(bases[output]), values[output]
     order = np.argsort(-np.abs(columns), kind="stable")
     order = order[columns[order] != 0]
     shown, rest = order[:_MOST].tolist(), order[_MOST:]
     parts, begin = [], base
     for column in shown:
-        value = value_text(rows.column(column)[row])
-        parts.append(Part(rows.names[column], value, float(columns[column]), begin))
+        value, name = value_text(found.data[place, column]), found.feature_names[column]
+        parts.append(Part(name, value, float(columns[column]), begin))
         begin = parts[-1].end
     if rest.size:
         parts.append(Part(f"{rest.size} other columns", "", float(columns[rest].sum()), begin))
     label = np.atleast_1d(labelled.data.label[row])
     shares = np.atleast_1d(prediction)
     return ExplainedRow(
-        row, why, _numbers(label), _numbers(shares), output, base, float(own.sum()), parts
+        row, why, _numbers(label), _numbers(shares), output, base, float(margins[output]), parts
     )
 
 

@@ -19,13 +19,13 @@ from pyopencl_gbdt.explain.analysis import (
     Analysis,
     analysis_of,
     strongest_columns,
-    value_text,
 )
 from pyopencl_gbdt.explain.chosen_rows import ExplainedRow, explained_rows
 from pyopencl_gbdt.explain.columns import ColumnFacts, column_facts
 from pyopencl_gbdt.explain.drawings import Curve, chart, tree_drawing
 from pyopencl_gbdt.explain.results import PartialDependence
 from pyopencl_gbdt.explain.scores import LabelledRows
+from pyopencl_gbdt.explain.value_text import value_text
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_ITERATION
 from pyopencl_gbdt.model.pictures import shorten

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 INK, FAINT, LINE = "#1f2933", "#6b7785", "#9aa5b1"
 #: Colours that colour-blind people tell apart (Okabe and Ito, Color Universal Design, 2008).
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
+#: Colour of grids, and how dense: it suits light and dark pages.
+_GRID = "#8a97a355"
 #: Inches per character at a font size of 9 points; longer names are cut.
 CHARACTER, LONGEST_LABEL = 0.077, 34
 #: Agg draws at most 65,535 pixels.
@@ -82,7 +84,7 @@ def new_axes(width: float, height: float, *, pyplot: bool, layout: str | None = 
     ImportError
         If matplotlib is missing.
     """
-    options: dict[str, Any] = {"figsize": (width, height), "facecolor": "white", "layout": layout}
+    options: dict[str, Any] = {"figsize": (width, height), "layout": layout}
     try:
         if pyplot:
             import matplotlib.pyplot as plt
@@ -123,7 +125,7 @@ def frame(axes: Axes, *, grid: Literal["both", "x", "y"] | None, **labels: str) 
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(False)
     if grid is not None:
-        axes.grid(True, axis=grid, color="#d9dfe5", linewidth=0.8)
+        axes.grid(True, axis=grid, color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
 
 

@@ -24,6 +24,8 @@ from pyopencl_gbdt.model.tree_layout import TreeLayout, lay_out
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Texts are dark in every style, so a figure of its own is white.
+PAPER = "#ffffff"
 SPLIT_FILL, CUT_FILL = "#eef2f6", "#ffffff"
 #: Colors (red, green, blue) of the strongest leaf below 0 and above 0; colour-blind people tell
 #: them apart.
@@ -82,6 +84,7 @@ def plot_tree(
     height = HEADER + layout.n_slots * SLOT_HEIGHT + MARGIN
     if ax is None:
         ax = new_axes(width, height, pyplot=path is None)
+        ax.figure.set_facecolor(PAPER)
         ax.set_position((0.0, 0.0, 1.0, 1.0))
     page = _page(ax, width, height)
     drawn = f"tree {tree} of {len(ensemble.trees)} ({ensemble.objective})"
