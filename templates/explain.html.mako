@@ -1,6 +1,6 @@
 ## explain: the report of pyopencl-gbdt explain --html; one file that loads nothing else
 ##
-## params: view (explain.report.Report)
+## params: view (explain.report.ExplanationPage)
 <%page args="view"/>\
 <%def name="bars(rows)">\
 <div class="bars">

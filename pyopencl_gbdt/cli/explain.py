@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     from pyopencl_gbdt.device import find
     from pyopencl_gbdt.device.selection import any_will_do
     from pyopencl_gbdt.explain.analysis import analyze
-    from pyopencl_gbdt.explain.report import Report, html
+    from pyopencl_gbdt.explain.report import ExplanationPage, html
     from pyopencl_gbdt.explain.scores import labelled_rows
     from pyopencl_gbdt.training.train import Model
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     given: dict[str, Any] = {"weight": None, "qid": None, "missing": None, "device": args.device}
     labelled = labelled_rows(model, data, None, **given)
     names = [Path(path).name for path in (args.model, DataPath.parse(args.data).file)]
-    write_text(args.html, html(Report(labelled, names[0], names[1], rows)))
+    write_text(args.html, html(ExplanationPage(labelled, names[0], names[1], rows)))
     say(f"Saved {args.html}")
     return 0
 

@@ -19,7 +19,7 @@ _MOST = 10
 
 
 @dataclass(frozen=True)
-class Part:
+class ContributionStep:
     """A step from the base to the margin.
 
     Attributes
@@ -54,7 +54,7 @@ class ExplainedRow:
     output : int
         Which output's margin the parts add up to.
     base, margin : float
-    parts : list of Part
+    parts : list of ContributionStep
         The largest one first.
     """
 
@@ -65,7 +65,7 @@ class ExplainedRow:
     output: int
     base: float
     margin: float
-    parts: list[Part]
+    parts: list[ContributionStep]
 
     @property
     def low(self) -> float:
@@ -122,10 +122,12 @@ def _explained(
     parts, begin = [], base
     for column in shown:
         value, name = value_text(found.data[place, column]), found.feature_names[column]
-        parts.append(Part(name, value, float(columns[column]), begin))
+        parts.append(ContributionStep(name, value, float(columns[column]), begin))
         begin = parts[-1].end
     if rest.size:
-        parts.append(Part(f"{rest.size} other columns", "", float(columns[rest].sum()), begin))
+        parts.append(
+            ContributionStep(f"{rest.size} other columns", "", float(columns[rest].sum()), begin)
+        )
     label = np.atleast_1d(labelled.data.label[row])
     shares = np.atleast_1d(prediction)
     return ExplainedRow(

@@ -48,7 +48,7 @@ class _Bar:
     share: float
 
 
-class Report:
+class ExplanationPage:
     """The data of the HTML template; computed at construction.
 
     Parameters
@@ -183,7 +183,7 @@ class Report:
         ]
 
 
-def html(report: Report) -> str:
+def html(report: ExplanationPage) -> str:
     """Return the page; it loads nothing and runs no script."""
     file = source_folder("templates") / _TEMPLATE
     template = Template(filename=str(file), default_filters=["h"], strict_undefined=True)

@@ -24,7 +24,7 @@ _TASKS = {
 
 
 @dataclass(frozen=True)
-class Summary:
+class ModelSummary:
     """The size and the columns of a model.
 
     Attributes
@@ -86,14 +86,14 @@ class Summary:
         return f"{text}; {plural(self.n_set_splits, 'split')} by sets"
 
 
-def summarize(ensemble: Ensemble) -> Summary:
+def summarize(ensemble: Ensemble) -> ModelSummary:
     """Return the summary of a model."""
     used, gains = used_importances(ensemble, "total_gain")
     strongest = used[np.argsort(-gains, kind="stable")].tolist()
     kind = ensemble.objective.partition(":")[0]
     task = "several classes" if kind == "multi" else _TASKS.get(kind, kind)
     by_set = sum(int((tree.split_kind == CATEGORY_SPLIT).sum()) for tree in ensemble.trees)
-    return Summary(
+    return ModelSummary(
         ensemble,
         task + (f", {ensemble.n_outputs} outputs" if ensemble.n_outputs > 1 else ""),
         _growth(ensemble),

@@ -12,7 +12,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.drawings import Curve, chart, ticks
-from pyopencl_gbdt.explain.report import Report, html
+from pyopencl_gbdt.explain.report import ExplanationPage, html
 from pyopencl_gbdt.explain.scores import labelled_rows
 from tests.conftest import TEST_DEVICE
 from tests.explain.samples import KINDS, rows_of, target_of
@@ -31,7 +31,7 @@ HEADINGS = (
 
 def page_of(model, data, rows=()):
     given = {"weight": None, "qid": None, "missing": None, "device": TEST_DEVICE}
-    report = Report(labelled_rows(model, data, None, **given), "m.json", "rows.csv", rows)
+    report = ExplanationPage(labelled_rows(model, data, None, **given), "m.json", "rows.csv", rows)
     return html(report), report
 
 
