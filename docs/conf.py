@@ -34,6 +34,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say shapes and units, which types cannot
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = False
+# Attributes of several classes share names, such as n_rows, which links could not tell apart.
+napoleon_use_ivar = True
 #: Types in docstrings are words for people ("float32 array, shape (n_rows,)"), not references.
 nitpick_ignore_regex = [("py:class", ".*"), ("py:exc", ".*")]

@@ -208,9 +208,8 @@ def _heights(x: F64, low: float, high: float) -> F64:
     first = np.cumsum(counts) - counts
     rank = np.empty(x.size, np.int64)
     rank[order] = np.arange(x.size) - first[heap[order]]
-    level = (rank + 1) // 2 * np.where(rank % 2, 1, -1)  # 0, 1, -1, 2, -2, ...
-    found: F64 = level * min(0.1, 2 * _HEIGHT / max(int(counts.max(initial=1)), 1))
-    return found
+    level: F64 = (rank + 1) // 2 * np.where(rank % 2, 1.0, -1.0)  # 0, 1, -1, 2, -2, ...
+    return level * min(0.1, 2 * _HEIGHT / max(int(counts.max(initial=1)), 1))
 
 
 def _shades(column: npt.NDArray[Any]) -> F64:
