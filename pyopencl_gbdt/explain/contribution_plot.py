@@ -208,7 +208,7 @@ def _heights(x: F64, low: float, high: float) -> F64:
     first = np.cumsum(counts) - counts
     rank = np.empty(x.size, np.int64)
     rank[order] = np.arange(x.size) - first[heap[order]]
-    level: F64 = (rank + 1) // 2 * np.where(rank % 2, 1.0, -1.0)  # 0, 1, -1, 2, -2, ...
+    level = ((rank + 1) // 2 * np.where(rank % 2, 1, -1)).astype(np.float64)  # 0, 1, -1, 2, ...
     return level * min(0.1, 2 * _HEIGHT / max(int(counts.max(initial=1)), 1))
 
 
