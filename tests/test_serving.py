@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -49,6 +52,29 @@ def test_threads_predict_on_one_model_at_once(path):
         found = list(threads.map(lambda c: shared.predict(c[0], device=TEST_DEVICE, **c[1]), calls))
     for own, expected in zip(found, wanted, strict=True):
         assert_same_bits(own, expected)
+
+
+FORKED = """
+import os, sys
+import numpy as np
+from pyopencl_gbdt import Model
+
+model = Model.load_model(sys.argv[1])  # opens no driver
+rows = np.array([[70.0, "Ulm"]] * 3000, dtype=object)
+process = os.fork()
+if process == 0:
+    few, many = model.predict(rows[:2]), model.predict(rows)
+    os._exit(0 if few[0] == many[-1] else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_a_model_that_is_loaded_before_a_fork_predicts_after_it(path):
+    environment = {**os.environ, "PYOPENCL_GBDT_DEVICE": TEST_DEVICE}
+    command = [sys.executable, "-c", FORKED, str(path)]
+    subprocess.run(command, check=True, timeout=120, env=environment)
 
 
 @pytest.fixture

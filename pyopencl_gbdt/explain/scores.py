@@ -15,7 +15,8 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.explain.rows import Rows, rows_of
-from pyopencl_gbdt.metrics import DatasetMetric, get_metric, row_loss_of
+from pyopencl_gbdt.metrics import DatasetMetric, Metric, get_metric, row_loss_of
+from pyopencl_gbdt.objectives.quantiles import QuantileError
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -58,13 +59,19 @@ class LabelledRows:
         return {name: self._score(name, self.margins, self.data) for name in names}
 
     def _score(self, name: str, margins: F32, data: Dataset) -> float:
-        objective: Any = self.rows.model.objective
-        function = get_metric(name, objective)  # a loss has the parameters of its metric
+        objective, function = self.rows.model.objective, self._function(name)
         if isinstance(function, DatasetMetric) and function.of_prediction:
             prediction = objective.to_prediction(np.ascontiguousarray(margins.T)).T
         else:
             prediction = objective.to_probability(np.ascontiguousarray(margins.T))
         return float(on_host(function, name, data, prediction))
+
+    def _function(self, name: str) -> Metric:
+        """Return a metric; a loss has the parameters of its own one."""
+        own: Any = self.rows.model.objective
+        if isinstance(own, QuantileError) and own.n_outputs > 1:
+            own = replace(own, quantile_alpha=tuple(own.alphas.tolist()))
+        return get_metric(name, own)
 
     def stages(self) -> Iterator[tuple[int, float]]:
         """Yield rounds, counted from 0, and the default metric after them.
@@ -86,8 +93,8 @@ class LabelledRows:
 
         None if the metric is no mean over rows, as ``ndcg``, or rows have several labels.
         """
-        objective: Any = self.rows.model.objective
-        loss = row_loss_of(get_metric(self.metric, objective))
+        objective = self.rows.model.objective
+        loss = row_loss_of(self._function(self.metric))
         several = self.rows.model.ensemble.n_outputs > 1 and not (loss and loss.classes)
         if loss is None or loss.bounds or several or self.data.label.ndim > 1:
             return None
@@ -98,11 +105,10 @@ class LabelledRows:
 
     def mean(self, losses: F64, chosen: npt.NDArray[np.bool_] | None = None) -> float:
         """Return the default metric of some rows by their losses."""
-        objective: Any = self.rows.model.objective
-        loss, weight = row_loss_of(get_metric(self.metric, objective)), self.data.weight
+        loss, weight = row_loss_of(self._function(self.metric)), self.data.weight
         if chosen is not None:
             losses, weight = losses[chosen], None if weight is None else weight[chosen]
-        mean = float(np.average(losses, weights=weight if weight is not None else None))
+        mean = float(np.average(losses, weights=weight))
         return float(np.sqrt(mean)) if loss is not None and loss.root else mean
 
 

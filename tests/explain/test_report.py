@@ -89,6 +89,35 @@ def test_pages_of_other_kinds(kind):
         page_of(report.model, data, (220,))
 
 
+def labels_of_losses():
+    """Yield losses with unusual labels or outputs."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)).astype(np.float32)
+    times = np.exp(X[:, 0] + rng.normal(size=200) * 0.3)
+    upper = np.where(times > 2, np.inf, times)
+    yield "survival:aft", {}, Dataset(X, label_lower_bound=times, label_upper_bound=upper)
+    yield "survival:cox", {}, Dataset(X, np.where(rng.random(200) < 0.3, -times, times))
+    yield "reg:squarederror", {}, Dataset(X, np.stack([times, X[:, 1]], axis=1))
+    yield "reg:quantileerror", {"quantile_alpha": [0.1, 0.9]}, Dataset(X, times)
+    yield "rank:ndcg", {}, Dataset(X, (X[:, 0] > 0).astype(int), qid=np.repeat(np.arange(20), 10))
+    yield "binary:hinge", {}, Dataset(X, (X[:, 0] > 0).astype(int))
+    yield "reg:tweedie", {"tweedie_variance_power": 1.3}, Dataset(X, times)
+
+
+@pytest.mark.thorough
+def test_pages_of_all_kinds_of_labels():
+    for loss, parameters, data in labels_of_losses():
+        model = train({**SMALL, "objective": loss, **parameters}, data, 3)
+        _, report = page_of(model, data)
+        history: dict = {}
+        train(
+            {**SMALL, "objective": loss, **parameters}, data, 3, evals=[(data, "rows")],
+            evals_result=history,
+        )  # fmt: skip
+        ((name, values),) = history["rows"].items()
+        assert report.analysis.metrics[name] == pytest.approx(values[-1], rel=1e-5), loss
+
+
 def test_a_model_without_splits_has_a_page():
     data = Dataset(rows_of("numbers"), np.ones(220))
     text, _ = page_of(train(SMALL, data, 2), data)
