@@ -60,6 +60,11 @@ command("predict", "rows.csv", "--model", "m.json", "--out", "p.txt")
 predicted = np.loadtxt("p.txt")
 assert np.allclose(predicted, Model.load_model("m.json").predict(rows[:, 1:]))
 
+told = command("explain", "m.json", "rows.csv", "--html", "report.html")
+assert told == "Saved report.html\n", told
+with open("report.html", encoding="utf-8") as page:
+    assert "Where it errs most" in page.read()
+
 wrong = command("train", "rows.csv", "--model", "m.json", "--max-bin", "70000", code=2)
 assert "--max-bin" in wrong, wrong
 assert "nope.json" in command("predict", "rows.csv", "--model", "nope.json", code=2)
