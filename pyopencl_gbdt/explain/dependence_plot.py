@@ -83,22 +83,20 @@ def plot_partial_dependence(
     outputs = _outputs(found, output)
     axes = new_axes(6.4, 4.2, pyplot=True, layout="constrained") if ax is None else ax
     names = [shorten(name) for name in found.feature_names]
-    labels = {"title": "Partial dependence", "xlabel": names[0], "ylabel": "Mean prediction"}
-    if len(found.grid) == 2:
-        labels |= {"title": f"Partial dependence, output {outputs[0]}", "ylabel": names[1]}
-        if _n_outputs(found) == 1:
-            labels["title"] = "Partial dependence"
+    chosen = f", output {outputs[0]}" if len(outputs) < _n_outputs(found) else ""
+    response = "Prediction" if found.average is None else "Mean prediction"
+    pair = len(found.grid) == 2
+    labels = {"title": f"Partial dependence{chosen}", "xlabel": names[0]}
+    labels["ylabel"] = names[1] if pair else response
+    if pair:
         _map(axes, found, outputs[0])
     elif found.grid[0].dtype == object:
         _bars(axes, found, outputs)
     else:
         _curves(axes, found, outputs)
-    if found.average is None and len(found.grid) == 1:
-        labels["ylabel"] = "Prediction"
     given = {"title": title, "xlabel": xlabel, "ylabel": ylabel}
     labels |= {name: text for name, text in given.items() if text is not None}
-    one = len(found.grid) == 1
-    frame(axes, grid="both" if one else None, **labels)
+    frame(axes, grid=None if pair else "both", **labels)
     return axes
 
 
@@ -107,7 +105,11 @@ def _n_outputs(found: PartialDependence) -> int:
 
 
 def _outputs(found: PartialDependence, output: int | None) -> list[int]:
-    """Return the outputs to draw."""
+    """Return the outputs to draw; raise an error for what one picture cannot show."""
+    if found.average is None and len(found.grid) == 2:
+        raise ParameterError(
+            'kind="individual": expected means of two features; compute them with kind="average"'
+        )
     n_outputs = _n_outputs(found)
     whole = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
     if output is not None and not (whole and 0 <= output < n_outputs):
@@ -171,10 +173,7 @@ def _bars(axes: Axes, found: PartialDependence, outputs: list[int]) -> None:
 
 def _map(axes: Axes, found: PartialDependence, output: int) -> None:
     """Draw the mean prediction at each pair of values as a colour."""
-    if found.average is None:
-        raise ParameterError(
-            'kind="individual" of two features: expected means; compute kind="average"'
-        )
+    assert found.average is not None
     edges = [_edges(own) for own in found.grid]
     drawn = axes.pcolormesh(*edges, found.average[output].T, cmap="viridis")
     for own, axis in zip(found.grid, (axes.xaxis, axes.yaxis), strict=True):

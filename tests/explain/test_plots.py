@@ -196,6 +196,10 @@ def test_wrong_dependence(sets):
         plot_partial_dependence(model, rows)
     with pytest.raises(ParameterError, match=r"output=1: expected 0\.\.0"):
         plot_partial_dependence(found, output=1)
+    pair = {"features": ("age", "floor"), "kind": "individual", "grid_resolution": 2}
+    with pytest.raises(ParameterError, match='kind="individual": expected means of two features'):
+        plot_partial_dependence(model, rows, **pair, device=TEST_DEVICE)
+    assert plt.get_fignums() == []
 
 
 def test_a_histogram_of_thresholds(sets):

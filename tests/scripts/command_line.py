@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -62,8 +63,7 @@ assert np.allclose(predicted, Model.load_model("m.json").predict(rows[:, 1:]))
 
 told = command("explain", "m.json", "rows.csv", "--html", "report.html")
 assert told == "Saved report.html\n", told
-with open("report.html", encoding="utf-8") as page:
-    assert "Where it errs most" in page.read()
+assert "Where it errs most" in Path("report.html").read_text(encoding="utf-8")
 
 wrong = command("train", "rows.csv", "--model", "m.json", "--max-bin", "70000", code=2)
 assert "--max-bin" in wrong, wrong
