@@ -27,7 +27,7 @@ REFUSED = {
 }
 PREDICTION = ("strict_shape", "validate_features")
 METHODS = (
-    "update", "boost", "eval", "set_param", "reset", "save_raw", "save_config",
+    "update", "boost", "eval", "set_param", "reset", "save_config",
 )  # fmt: skip
 DATA = ("save_binary", "get_quantile_cut", "get_data", "set_info", "get_float_info")
 #: Refused with one of the features above, or without a meaning of their own.
