@@ -90,7 +90,7 @@ svg .below { fill: var(--below); }
   .data td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .05rem 0; text-align: right; }
   .data td:first-child { font-weight: 600; text-align: left; width: auto; }
   .data td[data-label]::before { content: attr(data-label); color: var(--soft); text-align: left; white-space: nowrap; }
-  .facts th { width: 6em; } .times th { width: 60%; } }
+  .facts th { width: 6em; padding-right: .4rem; white-space: nowrap; } .times th { width: 60%; } }
 @media print { .grid { display: block; } figure { break-inside: avoid; margin-bottom: 14px; } }
 </style>
 </head>
