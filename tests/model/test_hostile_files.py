@@ -224,6 +224,20 @@ def test_memory_and_time_are_bounded(name: str) -> None:
     assert most < 40 * len(data)
 
 
+@pytest.mark.parametrize("plain", [True, False])
+def test_sets_of_many_trees_that_take_much(plain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set takes as many bits as its highest code, so a few digits ask for 2 MB."""
+    monkeypatch.setattr("pyopencl_gbdt.model.formats.xgboost_sets.MOST_WORDS", 2**20)
+    found = sample([1] * 5)
+    for tree in model_of(found)["trees"]:
+        tree |= {"split_type": [1, 0, 0], "categories": [2**24 - 1], "categories_nodes": [0]}
+        tree |= {"categories_segments": [0], "categories_sizes": [1]}
+        if not plain:
+            tree["categories"].append(0)  # which belongs to no set
+    with pytest.raises(ModelFormatError, match=r"expected sets of \d+ codes in all at most"):
+        read(found)
+
+
 def test_importances_of_very_many_features() -> None:
     """Memory that nothing fills is not taken."""
     many = make_ensemble([3, 2], n_features=2**27)

@@ -22,7 +22,7 @@ from pyopencl_gbdt.model.sets import U32
 I64 = npt.NDArray[np.int64]
 #: Categories are whole numbers in float32.
 MOST_CATEGORY = 2**24 - 1
-#: Words of all sets of a tree: a short file must not take much memory.
+#: Words of all sets of a tree, 256 MB: a short file must not take much memory.
 MOST_WORDS = 2**26
 _MEMBERS = itemgetter(
     "split_type", "categories", "categories_nodes", "categories_segments", "categories_sizes"

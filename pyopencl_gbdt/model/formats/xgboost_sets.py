@@ -24,8 +24,10 @@ from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 _MEMBERS_OF = itemgetter(
     "categories", "categories_nodes", "categories_segments", "categories_sizes"
 )
-_NO_SETS: tuple[list[int], ...] = ([], [], [], [])
 _INTEGERS = {int}
+#: Words of sets that a file may claim for each node and each code, besides ``MOST_WORDS``:
+#: less than 32 times the bytes that these take in the file.
+_WORDS_OF_NODE, _WORDS_OF_CODE = 256, 16
 
 
 def written_sets(tree: Tree) -> dict[str, Any]:
@@ -57,13 +59,28 @@ def read_all_sets(nodes: NodeArrays) -> dict[int, U32]:
         return {}
     sets = SetArrays.of(entries, some)
     if sets is not None and sets.is_plain(nodes.sizes[some]):
+        _check_total(nodes, int(sets.n_words.sum()), sets.codes.size)
         return sets.words(nodes.begin[some])
     found: dict[int, U32] = {}
+    n_words = n_codes = 0
     for index in some:
         tree, first = nodes.trees.entry(index), int(nodes.begin[index])
         own = read_sets(tree, lengths[index], f"tree_param.num_nodes of {tree.place}")
         found |= {first + node: words for node, words in own.items()}
+        n_words += sum(words.size for words in own.values())
+        n_codes += len(tree.member("categories").array()) if own else 0
+        _check_total(nodes, n_words, n_codes)
     return found
+
+
+def _check_total(nodes: NodeArrays, n_words: int, n_codes: int) -> None:
+    """Raise if the sets of all trees take more memory than their file may claim."""
+    most = MOST_WORDS + _WORDS_OF_NODE * int(nodes.begin[-1]) + _WORDS_OF_CODE * n_codes
+    if n_words > most:
+        nodes.trees.fail(
+            f"sets of {32 * most} codes in all at most",
+            "train with fewer levels, or with cat_method='statistics'",
+        )
 
 
 def _plainly_without(tree: dict[str, Any], no_kinds: list[int]) -> bool:
@@ -72,10 +89,12 @@ def _plainly_without(tree: dict[str, Any], no_kinds: list[int]) -> bool:
         kinds, sets = tree["split_type"], _MEMBERS_OF(tree)
     except KeyError:
         return False
+    if any(not isinstance(one, (list, np.ndarray)) or len(one) for one in sets):
+        return False
     if isinstance(kinds, np.ndarray):
-        plain = kinds.dtype.kind in "iu" and kinds.shape == (len(no_kinds),) and not kinds.any()
-        return plain and all(isinstance(one, (list, np.ndarray)) and not len(one) for one in sets)
-    return sets == _NO_SETS and kinds == no_kinds and _INTEGERS.issuperset(map(type, kinds))
+        whole = kinds.dtype.kind in "iu" and kinds.size == len(no_kinds)
+        return whole and not kinds.any()
+    return kinds == no_kinds and _INTEGERS.issuperset(map(type, kinds))
 
 
 def read_sets(cursor: Cursor, n_nodes: int, why: str) -> dict[int, U32]:
