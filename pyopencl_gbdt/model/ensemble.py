@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
 
 
 def check_categories(
@@ -139,9 +140,33 @@ class Ensemble:
         self.categories = dict(self.categories)
         self.check()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a pickle, or of a file of skops: the trees are a few arrays."""
+        numbers = [tree.file_numbers for tree in self.trees]
+        kept = {"file_numbers": numbers} if any(one is not None for one in numbers) else {}
+        return {**vars(self), "trees": join_trees(self.trees), **kept}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state of a pickle; older ones have no categories."""
-        self.__dict__ = {"categories": {}, **state}
+        """Take a state and check it; older ones have a list of trees, and no categories.
+
+        Raises
+        ------
+        ModelFormatError
+            If the trees are none, or contradict the rest.
+        """
+        state = {"categories": {}, "file_numbers": (), **state}
+        numbers, trees = state.pop("file_numbers"), state.pop("trees")
+        if isinstance(trees, list):
+            numbers = [tree.file_numbers for tree in trees]
+            trees = join_trees([replace(tree) for tree in trees])  # which checks each
+        self.__dict__ = {**state, "trees": []}
+        if self.statistics is not None:
+            self.statistics = replace(self.statistics)
+        self.trees = split_trees(trees, self.n_tree_features)
+        for tree, own in zip(self.trees, numbers, strict=False):
+            if own is not None:
+                tree.numbered_in_file(own)
+        self.check()
 
     def __repr__(self) -> str:
         rounds = "1 round" if self.n_rounds == 1 else f"{self.n_rounds} rounds"

@@ -75,24 +75,39 @@ N = 9  # nodes of the lies below: trees of 2 and 1 splits, and a leaf
 LIES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "newer": (lambda d: changed(d, 8, b"\2"), "version=2: expected 1; read it by the version"),
     "document": (lambda d: changed(d, 12, b"\xff" * 4), "document claims 4294967295 bytes"),
-    "trees": (lambda d: changed(d, 16, b"\xff" * 7), "numbers of 4 bytes, the sizes of trees"),
-    "nodes": (lambda d: changed(d, 24, b"\xff" * 7), "numbers of 4 bytes, features"),
-    "words": (lambda d: changed(d, 32, b"\xff" * 7), "the words of sets"),
+    "trees": (
+        lambda d: changed(d, 16, b"\xff" * 7),
+        r"ends early: expected \d+ sizes of tr",
+    ),
+    "nodes": (lambda d: changed(d, 24, b"\xff" * 7), r"the file ends early: expected \d+ features"),
+    "words": (lambda d: changed(d, 32, b"\xff" * 7), r"the file ends early: expected \d+ sets"),
     "one node less": (lambda d: changed(d, 24, b"\x08"), "expected"),
-    "no words": (lambda d: changed(d, 32, b"\x01"), "the words of sets"),
+    "no words": (lambda d: changed(d, 32, b"\x01"), "the file ends early: expected 1 sets"),
     "sizes": (lambda d: changed(d, arrays_of(d), b"\x04"), "trees of a node or more, 9 in all"),
     "no node": (lambda d: changed(d, arrays_of(d), b"\6\0\0\0\3\0\0\0\0"), "trees of a node or m"),
-    "other sizes": (lambda d: changed(d, arrays_of(d), b"\3\0\0\0\5"), "whose two children come"),
+    "other sizes": (
+        lambda d: changed(d, arrays_of(d), b"\3\0\0\0\5"),
+        "trees with a leaf more than",
+    ),
     "feature": (lambda d: changed(d, arrays_of(d) + 12, b"\4"), r"features of nodes 0\.\.3"),
-    "leaf": (lambda d: changed(d, arrays_of(d) + 12, b"\xff" * 4), "whose two children come aft"),
+    "leaf": (
+        lambda d: changed(d, arrays_of(d) + 12, b"\xff" * 4),
+        "trees with a leaf more than",
+    ),
     "infinite": (
         lambda d: changed(d, arrays_of(d) + 12 + 4 * N, b"\0\0\x80\x7f"),
-        "finite numbers, thresholds and values, but that of node 0 is inf",
+        "finite numbers in threshold, but that of node 0 is inf",
     ),
-    "flags": (lambda d: changed(d, arrays_of(d) + 12 + 20 * N, b"\4"), r"flags of nodes 0\.\.3"),
-    "set of a leaf": (lambda d: changed(d, arrays_of(d) + 12 + 21 * N - 1, b"\2"), "below 2 in le"),
-    "set": (lambda d: changed(d, arrays_of(d) + 12 + 20 * N, b"\2"), "the sizes of sets"),
-    "more": (lambda d: sealed(d[:-32] + b"\0" + d[-32:]), "expected 1 bytes less"),
+    "flags": (
+        lambda d: changed(d, arrays_of(d) + 12 + 20 * N, b"\4"),
+        r"nodes up to 4: exp",
+    ),
+    "set of a leaf": (
+        lambda d: changed(d, arrays_of(d) + 12 + 21 * N - 1, b"\2"),
+        "expected 1 sizes of sets",
+    ),
+    "set": (lambda d: changed(d, arrays_of(d) + 12 + 20 * N, b"\2"), "expected 1 sizes of sets"),
+    "more": (lambda d: sealed(d[:-32] + b"\0" + d[-32:]), "the arrays end 1 bytes early"),
 }
 
 
@@ -117,7 +132,7 @@ def test_a_document_with_trees_is_refused():
     head = to_own_json(make_ensemble([1])).encode()
     counts = struct.pack("<QQQ", 0, 0, 0)
     data = MAGIC + struct.pack("<II", 1, len(head)) + counts + head
-    with pytest.raises(ModelFormatError, match=r"^m: expected a document without trees"):
+    with pytest.raises(ModelFormatError, match=r"^m: the document has trees: expected none"):
         FORMAT.read(sealed(data + bytes(32)), "m")
 
 

@@ -22,6 +22,7 @@ from pyopencl_gbdt.model.formats.node_arrays import I64, NodeArrays
 from pyopencl_gbdt.model.formats.xgboost_sets import read_all_sets
 from pyopencl_gbdt.model.tables import table_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree, trees_of
+from pyopencl_gbdt.model.tree_arrays import breadth_first_links, counts_before
 
 #: In XGBoost's files, ``parents`` of the root and ``split_indices`` of deleted nodes.
 XGBOOST_NONE = 2**31 - 1
@@ -165,7 +166,7 @@ def _other_numbering(nodes: NodeArrays, left: I64, right: I64, parents: I64) -> 
     """
     base, inner = nodes.base, left != NO_NODE
     own = np.arange(left.size) - base
-    children = 1 + 2 * _counts_before(inner, nodes.begin)
+    children = 1 + 2 * counts_before(inner, nodes.begin)
     wrong = np.where(inner, (left != children) | (left <= own), right != NO_NODE)
     wrong |= inner & (right != left + 1)
     good = np.flatnonzero(inner & ~wrong)
@@ -176,12 +177,6 @@ def _other_numbering(nodes: NodeArrays, left: I64, right: I64, parents: I64) -> 
     n_inner = np.add.reduceat(inner.astype(np.int64), first)
     found: Bools = np.logical_or.reduceat(wrong, first) | (nodes.sizes != 2 * n_inner + 1)
     return found
-
-
-def _counts_before(marked: Bools, begin: I64) -> I64:
-    """Return how many nodes of the same tree before each node are marked."""
-    before: I64 = np.cumsum(marked) - marked
-    return before - np.repeat(before[begin[:-1]], np.diff(begin))
 
 
 def _breadth_first(
@@ -249,25 +244,6 @@ def _living_floats(
     if not np.isfinite(values).all():
         nodes.fail(name, int(order[np.argmin(np.isfinite(values))]), "a finite float32")
     return values
-
-
-def breadth_first_links(
-    leaf: Bools, begin: I64
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the left children and the parents, as breadth-first numbering implies them.
-
-    Parameters
-    ----------
-    leaf : bool array, shape (n_nodes,)
-        Of the nodes of all trees.
-    begin : int64 array, shape (n_trees + 1,)
-        First node of every tree.
-    """
-    left = np.where(leaf, NO_NODE, 1 + 2 * _counts_before(~leaf, begin))
-    own = np.arange(leaf.size) - np.repeat(begin[:-1], np.diff(begin))
-    parent = np.full(leaf.size, NO_NODE, np.int32)
-    parent[own > 0] = np.repeat(own[~leaf], 2)
-    return left.astype(np.int32), parent
 
 
 def check_symmetric(claim: Cursor, trees: list[Tree]) -> None:

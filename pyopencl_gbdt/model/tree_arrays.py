@@ -1,0 +1,164 @@
+"""All trees of a model as a few arrays, which are checked before they become trees again.
+
+Nodes are in breadth-first order, so children and parents need not be kept::
+
+    trees     split, 2 leaves;  leaf          sizes    3       1
+                                              feature  0 -1 -1 -1
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree, trees_of
+
+Arrays = dict[str, npt.NDArray[Any]]
+I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+#: Arrays with an entry for each node, by name.
+OF_NODES: dict[str, type[np.generic]] = {
+    "feature": np.int32,
+    "threshold": np.float32,
+    "default_left": np.bool_,
+    "split_kind": np.uint8,
+    "value": np.float32,
+    "weight": np.float32,
+    "gain": np.float32,
+    "sum_hessian": np.float32,
+}
+#: Arrays with an entry for each tree, each split by a set, and each word of a set.
+OTHERS: dict[str, type[np.generic]] = {
+    "sizes": np.uint32,
+    "set_sizes": np.uint32,
+    "sets": np.uint32,
+}
+
+
+def join_trees(trees: list[Tree]) -> Arrays:
+    """Return trees of one output as arrays: those of `OF_NODES` and of `OTHERS`.
+
+    ``feature`` is `NO_NODE` in leaves.
+    """
+    found: Arrays = {}
+    for name, dtype in OF_NODES.items():
+        parts = [getattr(tree, name).reshape(-1) for tree in trees]
+        found[name] = np.concatenate([np.zeros(0, dtype), *parts])
+    leaf = np.concatenate([np.zeros(0, np.bool_), *(tree.is_leaf for tree in trees)])
+    found["feature"][leaf] = NO_NODE
+    found["sizes"] = np.array([tree.n_nodes for tree in trees], np.uint32)
+    sizes = [np.diff(tree.set_begin) for tree in trees if tree.sets.size]
+    of_sets = np.concatenate([np.zeros(0, np.int32), *sizes])
+    found["set_sizes"] = of_sets[of_sets > 0].astype(np.uint32)
+    found["sets"] = np.concatenate([np.zeros(0, np.uint32), *(tree.sets for tree in trees)])
+    return found
+
+
+def split_trees(arrays: Arrays, n_features: int) -> list[Tree]:
+    """Return the trees whose arrays `join_trees` has returned.
+
+    Nothing in the arrays is trusted. Numbers that mean nothing, such as the gain of a leaf, become
+    0.
+
+    Raises
+    ------
+    ModelFormatError
+        If the arrays are not those of whole trees, or use other features than ``0 .. n_features -
+        1``.
+    """
+    _check_layout(arrays)
+    feature, kind = arrays["feature"], arrays["split_kind"]
+    leaf, by_set = feature == NO_NODE, kind == CATEGORY_SPLIT
+    if feature.min(initial=0) < NO_NODE or feature.max(initial=0) >= n_features:
+        _fail(f"features of nodes 0..{n_features - 1}, or -1 in leaves")
+    if kind.max(initial=0) > CATEGORY_SPLIT or (by_set & leaf).any():
+        _fail("kinds of splits 0 or 1, and 0 in leaves")
+    sizes = arrays["sizes"].astype(np.int64)
+    if sizes.sum() != feature.size or (sizes < 1).any():
+        _fail(f"trees of a node or more, {feature.size} in all")
+    begin: I64 = np.concatenate([[0], np.cumsum(sizes)])
+    left, parent = _links(leaf, begin)
+    zero = np.float32(0)
+    return trees_of(
+        begin,
+        _sets(arrays, int(by_set.sum())),
+        left=left,
+        right=np.where(leaf, left, left + np.int32(1)),
+        parent=parent,
+        feature=np.where(leaf, np.int32(0), feature),
+        threshold=np.where(leaf | by_set, zero, arrays["threshold"]),
+        default_left=arrays["default_left"].copy(),
+        split_kind=kind.copy(),
+        value=np.where(leaf, arrays["value"], zero)[:, None],
+        weight=arrays["weight"][:, None].copy(),
+        gain=np.where(leaf, zero, arrays["gain"]),
+        sum_hessian=arrays["sum_hessian"].copy(),
+    )
+
+
+def breadth_first_links(
+    leaf: Bools, begin: I64
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the left children and the parents, as breadth-first numbering implies them.
+
+    Parameters
+    ----------
+    leaf : bool array, shape (n_nodes,)
+        Of the nodes of all trees.
+    begin : int64 array, shape (n_trees + 1,)
+        First node of every tree.
+    """
+    left = np.where(leaf, NO_NODE, 1 + 2 * counts_before(~leaf, begin))
+    own = np.arange(leaf.size) - np.repeat(begin[:-1], np.diff(begin))
+    parent = np.full(leaf.size, NO_NODE, np.int32)
+    parent[own > 0] = np.repeat(own[~leaf], 2)
+    return left.astype(np.int32), parent
+
+
+def counts_before(marked: Bools, begin: I64) -> I64:
+    """Return how many nodes of the same tree before each node are marked."""
+    before: I64 = np.cumsum(marked) - marked
+    return before - np.repeat(before[begin[:-1]], np.diff(begin))
+
+
+def _fail(expected: str) -> NoReturn:
+    raise ModelFormatError(f"trees: expected {expected}; they are damaged, write the model again")
+
+
+def _check_layout(arrays: Arrays) -> None:
+    n_nodes = np.size(arrays.get("feature", ()))
+    for name, dtype in (OF_NODES | OTHERS).items():
+        array = arrays.get(name)
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+            _fail(f"{name} to be an array of {np.dtype(dtype)} of one dimension")
+        elif name in OF_NODES and array.size != n_nodes:
+            _fail(f"{name} to have {n_nodes} entries, one for each node")
+        elif dtype is np.float32 and not np.isfinite(array).all():
+            node = int(np.argmin(np.isfinite(array)))
+            _fail(f"finite numbers in {name}, but that of node {node} is {array[node]}")
+
+
+def _links(leaf: Bools, begin: I64) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return left children and parents; raise unless the leaves are those of whole trees."""
+    sizes = np.diff(begin)
+    inner = np.add.reduceat(~leaf, begin[:-1], dtype=np.int64) if sizes.size else sizes
+    if (sizes != 2 * inner + 1).any():
+        _fail("trees with a leaf more than they have splits")
+    left, parent = breadth_first_links(leaf, begin)
+    own = np.arange(leaf.size) - np.repeat(begin[:-1], sizes)
+    if not (leaf | (left > own)).all():
+        _fail("splits whose two children come after them, breadth-first")
+    return left, parent
+
+
+def _sets(arrays: Arrays, n_sets: int) -> list[npt.NDArray[np.uint32]]:
+    sizes, words = arrays["set_sizes"].astype(np.int64), arrays["sets"]
+    if sizes.size != n_sets or sizes.sum() != words.size or (sizes < 1).any():
+        _fail(f"{n_sets} sets of a word or more, {words.size} words in all")
+    ends = np.cumsum(sizes)
+    if ((words[ends - 1] == 0) & (sizes > 1)).any():
+        _fail("sets whose last word is not 0")
+    return np.split(words, ends[:-1]) if n_sets else []
