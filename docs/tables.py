@@ -173,6 +173,32 @@ def refusals() -> str:
     )
 
 
+def formats() -> str:
+    """Return the formats of model files."""
+    from pyopencl_gbdt.model.formats.registry import FORMATS
+
+    def does(reads: bool, writes: bool) -> str:
+        return "read and written" if reads and writes else "read" if reads else "written"
+
+    rows = []
+    for one in FORMATS:
+        endings = ", ".join(f"`{suffix}`" for suffix in one.suffixes)
+        rows.append([one.name, endings, does(one.reads, one.writes)])
+    return table(["format", "names end in", "here"], rows)
+
+
+def format_kinds() -> str:
+    """Return which models each format can hold; each is written, and read again."""
+    from pyopencl_gbdt.model.formats.registry import FORMATS
+    from tests.model.format_kinds import KINDS, outcome
+
+    rows = []
+    for kind, make in KINDS.items():
+        model = make()
+        rows.append([kind, *(outcome(one, model) for one in FORMATS)])
+    return table(["model", *(f"`{one.suffixes[0]}`" for one in FORMATS)], rows)
+
+
 def repairs() -> str:
     """Return the commands that install each part on each distribution, as in the doctor."""
     from pyopencl_gbdt.doctor.findings import FAMILIES, INSTALL
@@ -292,6 +318,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "extras": extras,
     "foreign-keys": foreign_keys,
     "foreign-names": foreign_names,
+    "format-kinds": format_kinds,
+    "formats": formats,
     "metric-kinds": metric_kinds,
     "parameters": parameters,
     "refusals": refusals,

@@ -44,8 +44,9 @@ def add(commands: Any) -> None:
         "train",
         help="train a model on a file, or as a configuration file says",
         description="Train on CSV, TSV, libsvm or npz (arrays X and y), each plain or gzipped, and "
-        "save the model in XGBoost's JSON format. A configuration file has lines 'key = value', as "
-        "for XGBoost's command line and ThunderGBM; pairs KEY=VALUE and options override it.",
+        "save the model; its name's ending chooses the format, such as XGBoost's .json and .ubj. "
+        "A configuration file has lines 'key = value', as for XGBoost's command line and "
+        "ThunderGBM; pairs KEY=VALUE and options override it.",
         allow_abbrev=False,
     )
     parser.add_argument(
