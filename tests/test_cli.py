@@ -167,6 +167,21 @@ def test_metrics_and_their_rounds(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert len(Model.load_model(saved).ensemble.trees) == 5
 
 
+@pytest.mark.parametrize("suffix", ["ubj", "gbdt", "gbdt.json", "model"])
+def test_the_ending_chooses_the_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    data, saved = str(write_rows(tmp_path / "a.csv")), tmp_path / f"m.{suffix}"
+    assert main(["train", data, "--model", str(saved), *SMALL, *LOGISTIC]) == 0
+    note = "note: XGBoost reads" in capsys.readouterr().err
+    assert note == (suffix == "model")
+    model = Model.load_model(saved)
+    assert model.save_raw(suffix) == saved.read_bytes()
+    assert main(["predict", data, "--model", str(saved), *DEVICE]) == 0
+    expected = model.predict(make_rows()[0], device=TEST_DEVICE)
+    assert np.array_equal(read_numbers(capsys.readouterr().out), expected)
+
+
 @pytest.mark.parametrize("suffix", ["txt", "txt.gz"])
 def test_weight_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
     data, saved = str(write_rows(tmp_path / "a.csv")), tmp_path / "m.json"

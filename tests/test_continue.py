@@ -46,6 +46,7 @@ def test_ten_rounds_and_ten_are_twenty(objective, weight, tmp_path):
     assert values == next(iter(whole.history["train"].values()))[10:]
     first.save_model(tmp_path / "first.json")
     assert text_of(train(params, data, 10, model=tmp_path / "first.json")) == text_of(whole)
+    assert text_of(train(params, data, 10, model=first.save_raw("gbdt"))) == text_of(whole)
     assert text_of(train(params, data, 0, model=first)) == before
 
 

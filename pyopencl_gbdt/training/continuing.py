@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pyopencl_gbdt.arguments import check_path
+from pyopencl_gbdt.arguments import check_file
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -12,17 +12,17 @@ from pyopencl_gbdt.model import Ensemble, read_model
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.fitting import StartingPoint
 
-Before = Model | Ensemble | str | os.PathLike[str]
+Before = Model | Ensemble | str | os.PathLike[str] | bytes | bytearray
 
 
 def as_ensemble(before: Before) -> Ensemble:
-    """Return the model to continue; a path is read."""
+    """Return the model to continue; a path, or the content of a file, is read."""
     if isinstance(before, Ensemble):
         return before
     if isinstance(before, Model):
         return before.ensemble
-    if isinstance(before, (str, os.PathLike)):
-        check_path("model", before)
+    if isinstance(before, (str, os.PathLike, bytes, bytearray)):
+        check_file("model", before)
         return read_model(before)
     raise ParameterError(
         f"model={type(before).__name__}: expected a Model or the path of one; give what train "

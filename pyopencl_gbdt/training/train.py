@@ -88,7 +88,7 @@ def train(
         Whether larger values of that metric are better; None decides by its name.
     callbacks : sequence of TrainingCallback, or None
         Hooks between rounds, see ``pyopencl_gbdt.callbacks``.
-    model : Model, Ensemble, path or None
+    model : Model, Ensemble, path, content of a file as bytes, or None
         A model to continue (XGBoost's ``xgb_model``): ``n_rounds`` rounds are added to a copy.
         With the same data and parameters, 10 rounds and 10 more give the same model as 20.
     verbose : bool, int or None, default False
