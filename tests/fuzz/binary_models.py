@@ -1,8 +1,9 @@
-"""Models in UBJSON and in this library's binary form."""
+"""Models in UBJSON, in this library's binary form, and of XGBoost's other boosters."""
 
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from pyopencl_gbdt.model.formats.xgboost_ubjson import XGBoostUbjson
 from tests.fuzz import category_models, models
 from tests.fuzz.formats import Format
 from tests.fuzz.mutations import mutate
+from tests.model.write_corpus import CORPUS
 
 _LENGTHS = (0, 1, 2, 127, 2**31 - 1, 2**31, 2**62, -1)
 PIECES = (
@@ -160,4 +162,25 @@ def _binary_seeds() -> list[bytes]:
     return [OwnBinary().write(model) for model in _all_models()]
 
 
-FORMATS: list[Format] = [Ubjson(), Binary()]
+class Boosters(models.Models):
+    """JSON of XGBoost's booster dart and of vector leaves, as XGBoost wrote it."""
+
+    name = "boosters"
+    n_mutations, n_sampled = 100_000, 40
+
+    def seeds(self) -> list[bytes]:
+        return _booster_seeds()
+
+
+@cache
+def _booster_seeds() -> list[bytes]:
+    found = []
+    for version in ("2.0.3", "3.2.0"):
+        with zipfile.ZipFile(CORPUS / f"xgboost-{version}.zip") as archive:
+            found += [archive.read(f"{name}.json") for name in ("dart", "vectors")]
+            if version == "3.2.0":
+                found.append(archive.read("reduced-vectors.json"))
+    return found
+
+
+FORMATS: list[Format] = [Ubjson(), Binary(), Boosters()]

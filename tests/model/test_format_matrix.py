@@ -51,7 +51,8 @@ def test_xgboost_reads_what_is_written(kind, raw):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * max(1, sizes))
 
 
-def test_memory_of_vector_leaves():
+@pytest.mark.parametrize("n_weights", [1, 100], ids=["reduced", "whole"])
+def test_memory_of_vector_leaves(n_weights):
     """A tree of one leaf becomes a tree for each output: the most that a byte can ask for."""
     n_trees, n_outputs = 40, 100
     document = json.loads(Model(KINDS["vector leaves"]()).save_raw("json"))
@@ -63,7 +64,7 @@ def test_memory_of_vector_leaves():
     tree = {
         "left_children": [-1], "right_children": [0], "parents": [-1], "split_indices": [0],
         "split_conditions": [0], "default_left": [0], "leaf_weights": [0] * n_outputs,
-        "base_weights": [0] * n_outputs,
+        "base_weights": [0] * n_weights,
         "tree_param": {"num_nodes": "1", "size_leaf_vector": str(n_outputs)},
     }  # fmt: skip
     model |= {"trees": [tree] * n_trees, "tree_info": [0] * n_trees}

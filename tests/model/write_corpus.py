@@ -78,7 +78,25 @@ def models() -> dict[str, Any]:
     if VERSION >= (2, 0):
         found["vectors"] = train(targets, **vectors)
         found["vector-classes"] = train(classes, **vectors, **softprob)
+    if VERSION >= (3, 2):
+        found["reduced-vectors"] = train_by_one_gradient(X, targets)
     return found
+
+
+def train_by_one_gradient(X: Any, targets: Any) -> Any:
+    """Return vectors of three outputs whose splits were searched by the gradients of the first."""
+    from xgboost.objective import TreeObjective
+
+    class Reduced(TreeObjective):
+        def __call__(self, _: int, margins: Any, data: Any) -> Any:
+            return margins - data.get_label().reshape(margins.shape), np.ones_like(margins)
+
+        def split_grad(self, _: int, gradient: Any, hessian: Any) -> Any:
+            return gradient[:, :1].copy(), hessian[:, :1].copy()
+
+    chosen = {"max_depth": 2, "nthread": 1, "num_target": 3, "base_score": 0.5}
+    chosen.update(multi_strategy="multi_output_tree")
+    return xgboost.train(chosen, xgboost.QuantileDMatrix(X, targets), 2, obj=Reduced())
 
 
 def margins(name: str, file: Path) -> list[Any]:

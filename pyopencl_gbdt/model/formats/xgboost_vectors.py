@@ -6,7 +6,9 @@ They become one tree for each output, which have all arrays in common but their 
     Tree     split, leaves 1 2;  split, leaves 4 5     n_trees * n_outputs
 
 A leaf's vector is its row of ``leaf_weights``, whose number is in ``right_children`` (XGBoost 3.2
-and later), or that of ``base_weights`` (2.0 to 3.1).
+and later), or that of ``base_weights`` (2.0 to 3.1). XGBoost 3.2 can search splits by fewer
+gradients than there are outputs (``TreeObjective.split_grad``). Then ``base_weights`` are of those
+gradients and tell nothing of the outputs: the weights of splits are 0.
 """
 
 from __future__ import annotations
@@ -84,7 +86,11 @@ def _without_values(entry: Cursor, n_outputs: int) -> dict[str, Any]:
 def _trees_of_outputs(tree: Tree, entry: Cursor, n_outputs: int) -> list[Tree]:
     n_nodes = entry.member("tree_param").member("num_nodes").parameter(1, XGBOOST_NONE)
     numbers = np.arange(tree.n_nodes) if tree.file_numbers is None else tree.file_numbers
-    weights = _matrix(entry.member("base_weights"), n_nodes, n_outputs)[numbers]
+    place = entry.member("base_weights")
+    n_weights = len(place.array())
+    reduced = entry.has("leaf_weights") and n_weights != n_nodes * n_outputs
+    width = max(1, n_weights // n_nodes) if reduced else n_outputs
+    weights = _matrix(place, n_nodes, width)[numbers]
     leaves = weights[tree.is_leaf]
     if entry.has("leaf_weights"):
         place = entry.member("right_children")
@@ -96,7 +102,7 @@ def _trees_of_outputs(tree: Tree, entry: Cursor, n_outputs: int) -> list[Tree]:
         leaves = _matrix(entry.member("leaf_weights"), rows.size, n_outputs)[rows]
     values = np.zeros((n_outputs, tree.n_nodes, 1), np.float32)
     values[:, tree.is_leaf, 0] = leaves.T
-    of_outputs = weights.T.reshape(n_outputs, tree.n_nodes, 1).copy()
+    of_outputs = values if reduced else weights.T.reshape(values.shape).copy()
     shared = vars(tree)
     return [
         Tree.trusted(**{**shared, "value": value, "weight": weight})
