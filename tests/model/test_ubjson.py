@@ -14,6 +14,7 @@ from pyopencl_gbdt import GBDTClassifier, Model
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.formats.ubjson import parse_ubjson, render_ubjson
 from tests.conftest import TEST_DEVICE
+from tests.model.format_kinds import KINDS
 from tests.model.samples import make_ensemble, make_rows, train
 
 X = make_rows(20)
@@ -160,6 +161,15 @@ def test_the_same_document_as_json():
                 Model.load_model(data(document).encode() if data is json.dumps else data(document))
             messages.append(str(caught.value))
         assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("value", [[], [15, 15]])
+def test_a_type_of_levels_that_is_an_array(value):
+    document = json.loads(Model(KINDS["categories by sets"]()).save_raw("json"))
+    cats = document["learner"]["gradient_booster"]["model"]["cats"]
+    cats["enc"][1]["type"] = np.array(value, np.int32)
+    with pytest.raises(ModelFormatError, match=r"enc\[1\]\.type=.*expected one of \(9, 10"):
+        Model.load_model(render(document))
 
 
 def render(document: dict) -> bytes:

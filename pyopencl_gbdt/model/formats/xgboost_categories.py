@@ -145,7 +145,7 @@ def _read_levels(entry: Cursor) -> npt.NDArray[Any] | None:
             return None
         return _read_strings(entry, offsets)
     kind = entry.member("type")
-    if kind.value not in _INTEGERS:
+    if type(kind.value) is not int or kind.value not in _INTEGERS:
         kind.fail(f"one of {_INTEGERS}, a type of whole numbers", "train on strings instead")
     return np.array(values.integers(-(2**63), 2**63 - 1), np.int64)
 
