@@ -242,3 +242,43 @@ def test_estimators_read_and_write_the_text(tmp_path: Any) -> None:
         assert_near(again.predict(rows()), booster.predict(rows()))
         with pytest.raises(ParameterError, match=r"format='nonsense': expected one of"):
             own.save_model(tmp_path / "m", format="nonsense")
+
+
+def test_losses_without_a_name_and_strange_names() -> None:
+    y = kind("regression")
+    names = ["a=b", 'c"d', "[e]:{f},", "g,h", "Column_0"]
+    for given in (
+        {"objective": "custom"},
+        {"objective": "custom", "objective_parameters": {"custom_link": "logit"}},
+        {"feature_names": names},
+    ):  # fmt: skip
+        model = replace(y, **given)
+        booster = booster_of(model)
+        assert_near(booster.predict(rows()), predicted(model))
+        again = read_lightgbm(to_lightgbm_text(model).encode(), "m.txt")
+        assert again.feature_names == given.get("feature_names")
+        assert again.objective == model.objective
+
+
+def test_levels_that_no_set_of_lightgbm_can_number() -> None:
+    """Negative and huge numbers are listed as those of a table."""
+    model, X = with_sets(text=False), frame(text=False)
+    for change in (lambda v: v - 60, lambda v: v * 10**9):
+        own = {**model.categories, 1: Levels(change(model.categories[1].values))}
+        moved = replace(model, categories=own)
+        table = X.assign(town=X["town"].cat.rename_categories(change))
+        assert len(to_lightgbm_text(moved)) < 100_000
+        assert_near(booster_of(moved).predict(table), predicted(moved, table))
+        again = read_lightgbm(to_lightgbm_text(moved).encode(), "m.txt")
+        assert again.categories == moved.categories
+
+
+@pytest.mark.thorough
+def test_training_goes_on_from_a_file_of_lightgbm(tmp_path: Any) -> None:
+    y = labels(rows())
+    train(y, n_rounds=4).save_model(tmp_path / "m.txt")
+    own = GBDTRegressor(n_estimators=3, device=TEST_DEVICE)
+    own.fit(rows(), y, init_model=tmp_path / "m.txt")
+    assert own.model_.num_boosted_rounds() == 7
+    first = read_model(tmp_path / "m.txt").trees
+    assert own.model_.ensemble.trees[:4] == first

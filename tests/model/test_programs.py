@@ -21,6 +21,7 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.program_c import to_c
 from pyopencl_gbdt.model.formats.program_python import to_python
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.model.kinds import KINDS, edge_rows, frame, kind, rows, with_sets
@@ -134,6 +135,13 @@ def test_python(name: str, tmp_path: Path) -> None:
     assert_same_bits(found, expected)
     margins = module.predict(X.tolist(), output_margin=True)
     assert_same_bits(np.array(margins, np.float32), predicted(model, X, output_margin=True))
+
+
+@pytest.mark.parametrize("objective", sorted({*LINKS} - set(MULTICLASS)))
+def test_the_link_of_every_loss(objective: str, tmp_path: Path) -> None:
+    model = replace(kind("regression"), objective=objective, trees=kind("regression").trees[:2])
+    found = imported(model, tmp_path).predict(rows()[:9].tolist())
+    assert_same_bits(np.array(found, np.float32), predicted(model, rows()[:9]))
 
 
 @pytest.mark.parametrize("text", [True, False])

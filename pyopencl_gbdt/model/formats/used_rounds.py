@@ -26,9 +26,6 @@ def link_of(ensemble: Ensemble) -> str:
     ``identity``, ``exp``, ``sigmoid``, ``positive`` (1 if the margin is above 0, else 0),
     ``softmax`` or ``class`` (the first class with the largest margin).
     """
-    if ensemble.objective == "custom":
-        logit = ensemble.objective_parameters.get("custom_link") == "logit"
-        return "sigmoid" if logit else "identity"
     return _LINKS.get(ensemble.objective, "identity")
 
 
