@@ -67,7 +67,7 @@ _DEFAULT_NAME = re.compile(r"Column_[0-9]+")
 def read_lightgbm(data: bytes, source: str) -> Ensemble:
     """Return the model of a text file of LightGBM's.
 
-    Memory: at most 40 times the file.
+    Memory: at most 100 times the file.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def _model(head: Block, blocks: list[Block], tail: Tail) -> Ensemble:
     for key, found in (("feature_names", names), ("feature_infos", infos)):
         if len(found) != n_features:
             head.fail(f"{key} has {len(found)} entries", f"max_feature_idx + 1 = {n_features}")
-    if any(UNSAFE.search(name) for name in names):
-        head.fail("feature_names", "names without control characters", "rename the columns")
+    if len(set(names)) < n_features or any(UNSAFE.search(name) for name in names):
+        head.fail("feature_names", "distinct names without control characters", "rename columns")
     if len(blocks) % n_outputs:
         head.fail(f"{len(blocks)} trees", f"a multiple of num_tree_per_iteration={n_outputs}")
     objective, parameters = _objective(head, tail, n_outputs)
