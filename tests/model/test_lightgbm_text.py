@@ -13,6 +13,7 @@ from pyopencl_gbdt import GBDTClassifier, GBDTRegressor, Model
 from pyopencl_gbdt.data.categories import Levels
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model import Ensemble, read_model
+from pyopencl_gbdt.model.formats import lightgbm_reader
 from pyopencl_gbdt.model.formats.lightgbm_reader import read_lightgbm
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText, to_lightgbm_text
 from pyopencl_gbdt.model.formats.used_rounds import of_used_rounds
@@ -282,3 +283,20 @@ def test_training_goes_on_from_a_file_of_lightgbm(tmp_path: Any) -> None:
     assert own.model_.num_boosted_rounds() == 7
     first = read_model(tmp_path / "m.txt").trees
     assert own.model_.ensemble.trees[:4] == first
+
+
+def test_short_sets_cannot_become_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of LightGBM's levels may be the last one here."""
+    model = with_sets()
+    text = to_lightgbm_text(model)
+    levels = text.splitlines()[-1]
+    assert levels.startswith("pandas_categorical:[[")
+    n_words = sum(tree.sets.size for tree in read_lightgbm(text.encode(), "m").trees)
+    for spare, refused in ((0, False), (-1, True)):
+        budget = n_words - 8 * len(text.encode()) + spare
+        monkeypatch.setattr(lightgbm_reader, "_MOST_WORDS", budget)
+        if refused:
+            with pytest.raises(ModelFormatError, match=r"m: tree .*too many levels"):
+                read_lightgbm(text.encode(), "m")
+        else:
+            read_lightgbm(text.encode(), "m")

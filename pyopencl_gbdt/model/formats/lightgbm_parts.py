@@ -104,11 +104,12 @@ class Columns:
     """The categorical columns of a file, and codes for their levels.
 
     LightGBM's sets have the numbers of an array's column, or positions in the list of levels that a
-    table's column had. Here a level's code is its place among the sorted levels.
+    table's column had. Here a level's code is its place among the sorted levels. So a short set may
+    become a long one; ``most_words`` bounds all together.
     """
 
-    def __init__(self, head: Block, infos: list[str], tail: Tail) -> None:
-        self._head, self._tail = head, tail
+    def __init__(self, head: Block, infos: list[str], tail: Tail, most_words: int) -> None:
+        self._head, self._tail, self._words_left = head, tail, most_words
         given = tail.parameters.get("categorical_feature", "")
         listed = re.fullmatch(r"[0-9]{1,9}(,[0-9]{1,9})*", given)
         self.columns = (
@@ -160,7 +161,14 @@ class Columns:
             if not known.all():
                 block.fail(f"a set has level {numbers[~known][0]}", "levels of feature_infos")
             codes = np.searchsorted(levels.values, numbers)
-        own = np.zeros(max(1, levels.n_levels), np.bool_)
+        self._words_left -= int(codes.max(initial=0)) // 32 + 1
+        if self._words_left < 0:
+            block.fail(
+                "the sets have too many levels for the size of the file",
+                "sets of levels that are numbered from 0",
+                "train with fewer levels",
+            )
+        own = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
         own[codes] = True
         return packed(own)
 

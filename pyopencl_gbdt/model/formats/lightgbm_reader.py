@@ -61,6 +61,8 @@ _PARAMETERS = {
 BY_SET, DEFAULT_LEFT, ZERO_MISSING, NAN_MISSING = 1, 2, 4, 8
 #: LightGBM takes numbers nearer to 0 for 0.
 _NEAR_ZERO = 1e-35
+#: Words of sets that a file of any size may have; 8 more for each of its bytes.
+_MOST_WORDS = 2**22
 _DEFAULT_NAME = re.compile(r"Column_[0-9]+")
 
 
@@ -99,14 +101,14 @@ def read_lightgbm(data: bytes, source: str) -> Ensemble:
             "train by LightGBM with linear_tree=False",
         )
     try:
-        return _model(head, blocks, Tail(lines[ends[0] :], source))
+        return _model(head, blocks, Tail(lines[ends[0] :], source), _MOST_WORDS + 8 * len(data))
     except ModelFormatError as error:
         if str(error).startswith(source):
             raise
         raise ModelFormatError(f"{source}: {error}") from error
 
 
-def _model(head: Block, blocks: list[Block], tail: Tail) -> Ensemble:
+def _model(head: Block, blocks: list[Block], tail: Tail, most_words: int) -> Ensemble:
     n_outputs = head.number("num_tree_per_iteration", 1, max(1, len(blocks)))
     n_features = head.number("max_feature_idx", 0, 2**31 - 2) + 1
     names = head.text("feature_names").split(" ")
@@ -119,7 +121,7 @@ def _model(head: Block, blocks: list[Block], tail: Tail) -> Ensemble:
     if len(blocks) % n_outputs:
         head.fail(f"{len(blocks)} trees", f"a multiple of num_tree_per_iteration={n_outputs}")
     objective, parameters = _objective(head, tail, n_outputs)
-    columns = Columns(head, infos, tail)
+    columns = Columns(head, infos, tail, most_words)
     average = "average_output" in head.values
     share = len(blocks) // n_outputs if average and blocks else 1
     trees = [_tree(block, n_features, columns, share) for block in blocks]
