@@ -23,7 +23,7 @@ AGAIN = "the file is damaged, write it again"
 _PARAMETER = re.compile(r"\[([a-z_0-9]{1,80}): (.*)\]")
 
 
-class Block:
+class TextBlock:
     """The ``key=value`` lines of a file's head or of a tree."""
 
     def __init__(self, lines: Sequence[str], place: str) -> None:
@@ -71,7 +71,7 @@ class Block:
             self.fail(f"{key}={self.text(key)!r:.60}", "numbers")
 
 
-class Tail:
+class TextTail:
     """What follows the trees: LightGBM's parameters, and the levels of a table's columns."""
 
     def __init__(self, lines: Sequence[str], source: str) -> None:
@@ -100,7 +100,7 @@ class Tail:
         return value if 0 < abs(value) < 1e30 else usual
 
 
-class Columns:
+class CategoryColumns:
     """The categorical columns of a file, and codes for their levels.
 
     LightGBM's sets have the numbers of an array's column, or positions in the list of levels that a
@@ -108,7 +108,7 @@ class Columns:
     become a long one; ``most_words`` bounds all together.
     """
 
-    def __init__(self, head: Block, infos: list[str], tail: Tail, most_words: int) -> None:
+    def __init__(self, head: TextBlock, infos: list[str], tail: TextTail, most_words: int) -> None:
         self._head, self._tail, self._words_left = head, tail, most_words
         given = tail.parameters.get("categorical_feature", "")
         listed = re.fullmatch(r"[0-9]{1,9}(,[0-9]{1,9})*", given)
@@ -146,7 +146,7 @@ class Columns:
         self._found[column] = Levels(values)
         self._place[column] = np.argsort(np.array(order, np.int64))
 
-    def words(self, block: Block, column: int, bits: npt.NDArray[np.bool_]) -> U32:
+    def words(self, block: TextBlock, column: int, bits: npt.NDArray[np.bool_]) -> U32:
         """Return the words of a set, from the numbers that LightGBM has for its levels."""
         if column not in self._found:
             block.fail(f"column {column} is split by a set", "a categorical column")

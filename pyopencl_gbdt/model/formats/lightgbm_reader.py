@@ -23,7 +23,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.formats.lightgbm_parts import AGAIN, Block, Columns, Tail
+from pyopencl_gbdt.model.formats.lightgbm_parts import AGAIN, CategoryColumns, TextBlock, TextTail
 from pyopencl_gbdt.model.formats.loose_nodes import tree_of
 from pyopencl_gbdt.model.formats.thresholds import first_above
 from pyopencl_gbdt.model.formats.used_rounds import base_of, link_of
@@ -89,9 +89,9 @@ def read_lightgbm(data: bytes, source: str) -> Ensemble:
             f"{source}: expected LightGBM's text with one line 'end of trees'; {AGAIN}"
         )
     bounds = [*starts, ends[0]]
-    head = Block(lines[: bounds[0]], source)
+    head = TextBlock(lines[: bounds[0]], source)
     blocks = [
-        Block(lines[first:end], f"{source}: tree {i}")
+        TextBlock(lines[first:end], f"{source}: tree {i}")
         for i, (first, end) in enumerate(pairwise(bounds))
     ]
     if any("leaf_coeff" in b.values or b.values.get("is_linear") == "1" for b in blocks):
@@ -101,14 +101,14 @@ def read_lightgbm(data: bytes, source: str) -> Ensemble:
             "train by LightGBM with linear_tree=False",
         )
     try:
-        return _model(head, blocks, Tail(lines[ends[0] :], source), _MOST_WORDS + 8 * len(data))
+        return _model(head, blocks, TextTail(lines[ends[0] :], source), _MOST_WORDS + 8 * len(data))
     except ModelFormatError as error:
         if str(error).startswith(source):
             raise
         raise ModelFormatError(f"{source}: {error}") from error
 
 
-def _model(head: Block, blocks: list[Block], tail: Tail, most_words: int) -> Ensemble:
+def _model(head: TextBlock, blocks: list[TextBlock], tail: TextTail, most_words: int) -> Ensemble:
     n_outputs = head.number("num_tree_per_iteration", 1, max(1, len(blocks)))
     n_features = head.number("max_feature_idx", 0, 2**31 - 2) + 1
     names = head.text("feature_names").split(" ")
@@ -121,7 +121,7 @@ def _model(head: Block, blocks: list[Block], tail: Tail, most_words: int) -> Ens
     if len(blocks) % n_outputs:
         head.fail(f"{len(blocks)} trees", f"a multiple of num_tree_per_iteration={n_outputs}")
     objective, parameters = _objective(head, tail, n_outputs)
-    columns = Columns(head, infos, tail, most_words)
+    columns = CategoryColumns(head, infos, tail, most_words)
     average = "average_output" in head.values
     share = len(blocks) // n_outputs if average and blocks else 1
     trees = [_tree(block, n_features, columns, share) for block in blocks]
@@ -145,7 +145,9 @@ def _model(head: Block, blocks: list[Block], tail: Tail, most_words: int) -> Ens
     return model
 
 
-def _objective(head: Block, tail: Tail, n_outputs: int) -> tuple[str, dict[str, float | str]]:
+def _objective(
+    head: TextBlock, tail: TextTail, n_outputs: int
+) -> tuple[str, dict[str, float | str]]:
     """Return our name of the loss, and its parameters."""
     words = head.values.get("objective", "").split()
     if not words or words[0] in ("custom", "none"):
@@ -171,7 +173,7 @@ def _objective(head: Block, tail: Tail, n_outputs: int) -> tuple[str, dict[str, 
     return name, {} if value == float(np.float32(usual)) else {ours: value}
 
 
-def _tree(block: Block, n_features: int, columns: Columns, share: int) -> Tree:
+def _tree(block: TextBlock, n_features: int, columns: CategoryColumns, share: int) -> Tree:
     """Return a tree whose values are divided by ``share``."""
     n_leaves = block.number("num_leaves", 1, 2**31 - 1)
     value = block.floats("leaf_value", n_leaves) / share  # first: the file has so many leaves
@@ -215,13 +217,13 @@ def _tree(block: Block, n_features: int, columns: Columns, share: int) -> Tree:
     )
 
 
-def _children(block: Block, key: str, n_inner: int) -> I64:
+def _children(block: TextBlock, key: str, n_inner: int) -> I64:
     """Return children, in which leaf k is node ``n_inner + k``; no leaf is a number below 0."""
     found = block.whole(key, n_inner, -n_inner - 1, n_inner - 1)
     return np.where(found < 0, n_inner - 1 - found, found)
 
 
-def _weights(block: Block, kind: str, length: int) -> F64:
+def _weights(block: TextBlock, kind: str, length: int) -> F64:
     """Return the sums of Hessians of nodes; numbers of rows where a file has no sums."""
     for key in (f"{kind}_weight", f"{kind}_count"):
         if block.values.get(key):
@@ -230,7 +232,7 @@ def _weights(block: Block, kind: str, length: int) -> F64:
 
 
 def _default_left(
-    block: Block, kind: I64, border: F64, by_set: npt.NDArray[np.bool_]
+    block: TextBlock, kind: I64, border: F64, by_set: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
     """Return whether missing values go to LightGBM's left child; it may take NaN for 0."""
     default = (kind & DEFAULT_LEFT) > 0
@@ -247,7 +249,11 @@ def _default_left(
 
 
 def _sets(
-    block: Block, feature: I64, by_set: npt.NDArray[np.bool_], border: F64, columns: Columns
+    block: TextBlock,
+    feature: I64,
+    by_set: npt.NDArray[np.bool_],
+    border: F64,
+    columns: CategoryColumns,
 ) -> dict[int, U32]:
     """Return the words of the set of each node that is split by one."""
     if not by_set.any():
