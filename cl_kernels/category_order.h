@@ -23,7 +23,7 @@ typedef struct { f32 extra; i64 least; } order_t;
 FN order_t make_order(GLOBAL const scale_t* scale, const f32 order_lambda, const f32 min_child_weight) {
     order_t order;
     order.extra = make_rule(scale, order_lambda, 0.0f, 0.0f).lambda;
-    order.least = to_quanta(min_child_weight, scale->h - scale->weight_shift);
+    order.least = least_hessian(min_child_weight, scale);
     return order;
 }
 

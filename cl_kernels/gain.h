@@ -94,15 +94,35 @@ FN f32 real_weight(const f32 units, const rule_t rule) {
     return weight;
 }
 
-/* Whether a split satisfies a feature's constraint: 1 increasing, 2 decreasing, 0 none. A split with equal
-   weights is refused, as it changes no prediction; it occurs where bounds clip both weights. */
+/* The Hessian that a child needs, in quanta; at least 1, as a child has rows. */
+FN i64 least_hessian(const f32 min_child_weight, GLOBAL const scale_t* scale) {
+    const i64 least = to_quanta(min_child_weight, scale->h - scale->weight_shift);
+    return least < 1 ? 1 : least;
+}
+
+/* Whether a border may split a node: both children have rows, and enough of them. */
+FN int may_split(const i64 left_h, const i64 right_h, const i64 least) {
+    return (left_h >= least) & (right_h >= least);
+}
+
+/* Whether any border between a feature's present values may split a node. */
+FN int may_have_borders(const i64 present_h, const i64 node_h, const i64 least) {
+    return may_split(present_h, node_h - least, least);
+}
+
+/* Whether weights break a feature's constraint: 1 increasing, 2 decreasing, 0 none. */
+FN int breaks_order(const u32 constraint, const f32 left, const f32 right) {
+    return constraint == 1 ? left > right : (constraint == 2 ? left < right : 0);
+}
+
+/* Whether a split satisfies a feature's constraint. A split with equal weights is refused, as it changes no
+   prediction; it occurs where bounds clip both weights. */
 FN int keeps_order(
         const u32 constraint, const i64 left_g, const i64 left_h, const i64 right_g,
         const i64 right_h, const rule_t rule) {
     const f32 left = weight_in_units(left_g, left_h, rule);
     const f32 right = weight_in_units(right_g, right_h, rule);
-    if (left == right) return 0;
-    return constraint == 1 ? left < right : (constraint == 2 ? left > right : 1);
+    return left != right && !breaks_order(constraint, left, right);
 }
 
 /* Whether (score a, key a) is better than (score b, key b). Of equal scores, the lower key is better. */

@@ -4,12 +4,7 @@
    children keep the node's weight. */
 
 FN int is_idle(const i64 node_h, const i64 child_h, const i64 least) {
-    const i64 other_h = node_h - child_h;
-    return (child_h <= 0) | (other_h <= 0) | (child_h < least) | (other_h < least);
-}
-
-FN i64 least_hessian(const f32 min_child_weight, GLOBAL const scale_t* scale) {
-    return to_quanta(min_child_weight, scale->h - scale->weight_shift);
+    return !may_split(child_h, node_h - child_h, least);
 }
 
 /* What a split gains in one node, in units; the children are scored by a rule of their own. */
@@ -22,13 +17,13 @@ FN df gain_in_node(const i64 g, const i64 h, const i64 node_g, const i64 node_h,
     return df_make(idle ? 0.0f : gain.hi, idle ? 0.0f : gain.lo);
 }
 
-/* Whether the weights of a node's children are in the wrong order: 1 increasing, 2 decreasing. */
-FN int breaks_order(const u32 constraint, const i64 g, const i64 h, const i64 node_g,
-                    const i64 node_h, const i64 least, const rule_t rule) {
+/* Whether a split has a node's children in the wrong order. */
+FN int breaks_order_in_node(const u32 constraint, const i64 g, const i64 h, const i64 node_g,
+                            const i64 node_h, const i64 least, const rule_t rule) {
     if (constraint == 0 || is_idle(node_h, h, least)) return 0;
     const f32 left = weight_in_units(g, h, rule);
     const f32 right = weight_in_units(node_g - g, node_h - h, rule);
-    return constraint == 1 ? left > right : left < right;
+    return breaks_order(constraint, left, right);
 }
 
 /* As finish_node, for a node below finished ones. */

@@ -19,18 +19,12 @@ FN run_t run_of(GLOBAL const node_t* node, GLOBAL const scale_t* scale, const f3
     run_t run;
     run.node_g = node->sum_g;
     run.node_h = node->sum_h;
-    run.least = to_quanta(min_child_weight, scale->h - scale->weight_shift);
+    run.least = least_hessian(min_child_weight, scale);
     run.rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
 % if monotone:
     run.rule = within(run.rule, node->lower, node->upper);
 % endif
     return run;
-}
-
-/* Whether both children of a split would have rows, and enough of them. */
-FN int has_children(const run_t* run, const i64 left_h) {
-    const i64 right_h = run->node_h - left_h;
-    return right_h > 0 && left_h >= run->least && right_h >= run->least;
 }
 
 FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
@@ -58,7 +52,7 @@ FN f32 rough_split(const run_t* run, const i64 g, const i64 h) {
             const u32 direction = ${side};
             const i64 g = left_g${" + missing_g" if side else ""}, h = left_h${" + missing_h" if side else ""};
             (void)direction;
-            if (has_children(run, h)${" && missing_h > 0" if side else ""}) {
+            if (may_split(h, run->node_h - h, run->least)${" && missing_h > 0" if side else ""}) {
                 ${caller.body()}
             }
         }

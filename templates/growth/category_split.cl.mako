@@ -124,9 +124,8 @@ KERNEL(${wg_size}) find_sets(
         choice.one_hot = own.z;
         choice.rule = make_rule(own_scale, own.z ? reg_lambda : set_lambda, reg_alpha, max_delta_step);
         const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, nodes[node->tree].sum_h);
-        const i64 least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+        const i64 least = least_hessian(min_child_weight, own_scale);
         choice.least = group_h > least ? group_h : least;
-        if (choice.least < 1) choice.least = 1;
 % if monotone:
         choice.rule = within(choice.rule, node->lower, node->upper);
         const int exact_only = 1;

@@ -11,7 +11,4 @@
 FN u8 closed_in_parent(GLOBAL const node_t* node, GLOBAL const u8* closed, const u32 n_features) {
     return node->parent == NO_NODE ? 0 : closed[(u64)node->parent * n_features];
 }
-
-/* Whether neither child of any border would have enough rows. */
-FN int can_close(const i64 present_h, const i64 least) { return present_h == 0 || present_h < least; }
 </%def>

@@ -32,7 +32,7 @@ FN void score_8(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, const segment_
     const rule_t rule = segment->rule;
     for (u32 k = 0; k < 8; k++) {
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
-        const int may = (sum_h[k] != 0) & (node_h - h > 0) & (h >= least) & (node_h - h >= least);
+        const int may = (sum_h[k] != 0) & may_split(h, node_h - h, least);
         const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
         bits[k] = may ? (i32)as_u32(s) : NEVER;
     }
@@ -46,7 +46,7 @@ FN i32 score_few(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, const u32 n, 
         if (h == 0) continue;
         for (u32 direction = 0; direction < (segment->missing_h > 0 ? 2u : 1u); direction++) {
             const i64 other_g = segment->node_g - g, other_h = segment->node_h - h;
-            if (other_h > 0 && h >= segment->least && other_h >= segment->least) {
+            if (may_split(h, other_h, segment->least)) {
                 const f32 s = rough_score(g, h, segment->rule) + rough_score(other_g, other_h, segment->rule);
                 most = (i32)as_u32(s) > most ? (i32)as_u32(s) : most;
             }
@@ -210,7 +210,7 @@ FN u8 search_column(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32
     for (u32 i = 0; i < n_seen; i++) {
         const u32 node = room->seen[i], n_own = room->spots[4 * node];
         const i64 h = room->sums[4 * node + 1], node_h = tree->nodes[node].sum_h;
-        int open = h > 0 && h >= tree->least && node_h - tree->least >= tree->least;
+        int open = may_have_borders(h, node_h, tree->least);
         if (open) closed = 0;
 % if masked:
         open = open && ((allowed[(u64)(tree->index + node) * n_words + feature / 32] >> feature % 32) & 1);

@@ -168,8 +168,8 @@ FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 
         if (node->sum_h > 0) {
             const i64 g = cells[2 * bin] + (direction ? cells[2 * level->n_bins] : 0);
             const i64 h = cells[2 * bin + 1] + (direction ? cells[2 * level->n_bins + 1] : 0);
-            kept = !breaks_order(level->constraint, g, h, node->sum_g, node->sum_h, level->least,
-                                 rule_of(level, node));
+            kept = !breaks_order_in_node(level->constraint, g, h, node->sum_g, node->sum_h, level->least,
+                                         rule_of(level, node));
         }
     }
     return kept;

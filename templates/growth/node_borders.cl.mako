@@ -36,7 +36,7 @@ FN search_t begin_search(GLOBAL const node_t* node, GLOBAL const scale_t* scale,
     search.node_g = node->sum_g;
     search.node_h = node->sum_h;
     search.missing_g = search.missing_h = 0;
-    search.least = to_quanta(min_child_weight, scale->h - scale->weight_shift);
+    search.least = least_hessian(min_child_weight, scale);
     search.rule = make_rule(scale, reg_lambda, 0.0f, max_delta_step);
     search.best = no_split();
     search.top = 0.0f;
@@ -55,7 +55,7 @@ FN i32 score_run(const i64* sum_g, const i64* sum_h, const i64 more_g, const i64
     for (u32 k = 0; k < RUN; k++) {
         const i64 g = sum_g[k + 1] + more_g, h = sum_h[k + 1] + more_h;
         /* A bin without rows has the same rows behind it as the bin before. */
-        const int allowed = (sum_h[k + 1] != sum_h[k]) & (node_h - h > 0) & (h >= least) & (node_h - h >= least);
+        const int allowed = (sum_h[k + 1] != sum_h[k]) & may_split(h, node_h - h, least);
         const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
         bits[k] = allowed ? (i32)as_u32(s) : NEVER;
     }

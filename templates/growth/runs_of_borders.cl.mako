@@ -99,7 +99,7 @@ FN void score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64
     for (u32 k = 0; k < 16; k++) {
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
         /* A bin without rows has the same rows behind it as the bin before. */
-        const int allowed = (own_h[k] != 0) & (node_h - h > 0) & (h >= least) & (node_h - h >= least);
+        const int allowed = (own_h[k] != 0) & may_split(h, node_h - h, least);
 % if careful:
         const side_t l = rough(g, h, rule, lower, upper);
         const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);

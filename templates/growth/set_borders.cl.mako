@@ -76,7 +76,7 @@ FN int are_light(const u64 one, const u64 other) {
             const i64 right_g = (choice.one_hot ? own.x : sum_g) + (direction ? 0 : choice.rest_g);
             const i64 right_h = (choice.one_hot ? own.y : sum_h) + (direction ? 0 : choice.rest_h);
             const i64 left_g = choice.node_g - right_g, left_h = choice.node_h - right_h;
-            if (left_h < choice.least || right_h < choice.least) continue;
+            if (!may_split(left_h, right_h, choice.least)) continue;
 % if not monotone:
             const f32 rough = exact_only ? 0.0f
                 : rough_score(left_g, left_h, choice.rule) + rough_score(right_g, right_h, choice.rule);

@@ -34,12 +34,6 @@ ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
 ${run_sums.functions(wg_size, monotone)}
-/* Whether both children of a split would have rows, and enough of them. */
-FN int has_children(const run_t run, const i64 left_h) {
-    const i64 right_h = run.node_h - left_h;
-    return right_h > 0 && left_h >= run.least && right_h >= run.least;
-}
-
 FN f32 rough_split(const run_t run, const i64 g, const i64 h) {
     return rough_scores(g, h, run.node_g - g, run.node_h - h, run.rule);
 }
@@ -57,7 +51,7 @@ FN f32 best_rough(GLOBAL const i64* cells, const run_t run, const u32 end) {
         for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (!has_children(run, h)) continue;
+            if (!may_split(h, run.node_h - h, run.least)) continue;
             const f32 rough = rough_split(run, g, h);
             most = rough > most ? rough : most;
         }
@@ -79,7 +73,7 @@ FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const u32 end, co
         for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (!has_children(run, h)) continue;
+            if (!may_split(h, run.node_h - h, run.least)) continue;
             if (!exact_only) {
                 const f32 rough = rough_split(run, g, h);
                 if (rough < least_score || rough * MORE < best.score.hi) continue;
@@ -164,7 +158,7 @@ KERNEL(${wg_size}) find(
         GLOBAL node_t* node = &nodes[first + index];
         if (node->tree != tree) { /* a group's nodes have few trees */
             tree = node->tree;
-            run.least = to_quanta(min_child_weight, scale[tree].h - scale[tree].weight_shift);
+            run.least = least_hessian(min_child_weight, scale + tree);
             run.rule = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
         }
         run.node_g = node->sum_g;

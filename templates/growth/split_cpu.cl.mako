@@ -50,7 +50,7 @@ KERNEL(${wg_size}) find(
         feature_t feature;
         feature.node_g = node->sum_g;
         feature.node_h = node->sum_h;
-        feature.least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+        feature.least = least_hessian(min_child_weight, own_scale);
         feature.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
 % if monotone:
         feature.constraint = constraints[id];
@@ -78,7 +78,7 @@ KERNEL(${wg_size}) find(
         }
         sum_apart(cells, n_own, n_bins, full, &feature);
 % if sparse:
-        if (can_close(feature.node_h - feature.missing_h, feature.least)) {
+        if (!may_have_borders(feature.node_h - feature.missing_h, feature.node_h, feature.least)) {
             *mark = 1;
             write_candidate(out, id, no_split());
             continue;

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered, to_quanta
+from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
-from tests.reference.gain import Rule, in_units, make_rule
+from tests.reference.gain import Rule, in_units, least_hessian, make_rule
 from tests.reference.gradients import Scale
 from tests.reference.split import Candidate, best_of
 
@@ -76,8 +76,7 @@ class CategoryRule:
     @property
     def least_child(self) -> int:
         """Hessian of a child; a level of less is put in order as if it weighed 0, as in XGBoost."""
-        least = np.array([self.params.min_child_weight], np.float32)
-        return int(to_quanta(least, self.scale.sum_h)[0])
+        return least_hessian(self.params.min_child_weight, self.scale)
 
     @property
     def least_group(self) -> int:
@@ -145,7 +144,7 @@ class CategoryRule:
             facts = (np.full(left.shape[0], feature), order.codes[some])
             parts.append(np.column_stack([left, *facts, np.full(left.shape[0], direction)]))
         borders = np.concatenate(parts)
-        return best_of(borders, sum_g, sum_h, rule, max(least, 1), monotone)
+        return best_of(borders, sum_g, sum_h, rule, least, monotone)
 
     def right_set(self, cells: I64, best: Candidate) -> npt.NDArray[np.bool_]:
         """Return which codes go right: bool, shape (n_levels + 1,); the last is that of missing."""

@@ -7,8 +7,10 @@ header has the formulas.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import (
     DF,
@@ -23,7 +25,9 @@ from pyopencl_gbdt.numerics.portable_math import (
     finite,
     not_tiny,
     scale_by,
+    to_quanta,
 )
+from pyopencl_gbdt.parameters.constraints import FALLING, RISING
 from tests.reference.gradients import Scale
 
 _f = np.float32
@@ -160,6 +164,23 @@ def real_weight(units: F, rule: Rule) -> F:
     """Return weights in real units, within ``limit`` unless that is 0."""
     weight = finite(scale_by(units, rule.weight_power))
     return np.clip(weight, -rule.limit, rule.limit) if rule.limit[0] else weight
+
+
+def least_hessian(min_child_weight: float, scale: Scale) -> int:
+    """Return the Hessian that a child needs, in quanta; at least 1, as a child has rows."""
+    return max(1, int(to_quanta(np.array([min_child_weight], _f), scale.sum_h)[0]))
+
+
+def may_split(left_h: Any, right_h: Any, least: int) -> Any:
+    """Return whether both children of a node have enough rows; Hessians are int or int64 arrays."""
+    return (left_h >= least) & (right_h >= least)
+
+
+def breaks_order(constraint: npt.NDArray[np.uint32], left: F, right: F) -> npt.NDArray[np.bool_]:
+    """Return a mask of splits whose weights break their features' monotone constraints."""
+    falls = (constraint == RISING) & (left > right)
+    rises = (constraint == FALLING) & (left < right)
+    return np.asarray(falls | rises)
 
 
 def node_weight(g: I, h: I, rule: Rule) -> F:

@@ -19,7 +19,6 @@ from pyopencl_gbdt.numerics.portable_math import (
     finite,
     not_tiny,
     scale_by,
-    to_quanta,
 )
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.constraints import RISING, Constraints
@@ -36,6 +35,7 @@ from tests.reference.feature_mask import chosen, may_follow
 from tests.reference.gain import (
     Rule,
     in_units,
+    least_hessian,
     make_rule,
     node_weight,
     score,
@@ -253,7 +253,7 @@ class Grower:
         p = self.params
         if p.max_depth and node.depth >= p.max_depth:
             return None
-        least = int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
+        least = least_hessian(p.min_child_weight, self.scale)
         best = self._best_of_all(self._sums(node), node, least)
         if best is None:
             return None

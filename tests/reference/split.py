@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import DF, df_add
 from pyopencl_gbdt.pages.page import Layout
-from tests.reference.gain import Rule, score, weight_in_units
+from tests.reference.gain import Rule, breaks_order, may_split, score, weight_in_units
 
 I64 = npt.NDArray[np.int64]
 
@@ -101,7 +101,7 @@ def best_of(
         ``left_g``, ``left_h``, feature, bin and direction of every split.
     """
     right_h = sum_h - borders[:, 1]
-    borders = borders[(right_h > 0) & (right_h >= least) & (borders[:, 1] >= least)]
+    borders = borders[may_split(borders[:, 1], right_h, least)]
     if monotone is not None:
         borders = borders[_keep_order(borders, sum_g, sum_h, rule, monotone)]
     left_g, left_h, feature, bins, direction = borders.T
@@ -120,8 +120,4 @@ def _keep_order(
     """Return a mask of cuts between different weights that satisfy monotone constraints."""
     left = weight_in_units(borders[:, 0], borders[:, 1], rule)
     right = weight_in_units(sum_g - borders[:, 0], sum_h - borders[:, 1], rule)
-    constraint = monotone[borders[:, 2]]
-    falls = (constraint == 1) & (left > right)
-    rises = (constraint == 2) & (left < right)
-    kept: npt.NDArray[np.bool_] = (left != right) & ~(falls | rises)
-    return kept
+    return (left != right) & ~breaks_order(monotone[borders[:, 2]], left, right)

@@ -10,10 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.tree import NO_NODE
-from pyopencl_gbdt.numerics.portable_math import DF, df_add, df_neg, scale_by, to_quanta
+from pyopencl_gbdt.numerics.portable_math import DF, df_add, df_neg, scale_by
 from pyopencl_gbdt.parameters.constraints import RISING
 from tests.reference.category_split import level_cells
-from tests.reference.gain import Rule, make_rule, score, weight_in_units
+from tests.reference.gain import (
+    Rule,
+    breaks_order,
+    least_hessian,
+    make_rule,
+    may_split,
+    score,
+    weight_in_units,
+)  # fmt: skip
 from tests.reference.grow import _LEAST_GAIN, Grower, Node, _finite, leaf_value
 from tests.reference.split import Candidate
 from tests.reference.symmetric_sets import SetBorders, set_borders
@@ -65,13 +73,11 @@ class SymmetricGrower(Grower):
 
     @property
     def _least(self) -> int:
-        p = self.params
-        return int(to_quanta(np.array([p.min_child_weight], np.float32), self.scale.sum_h)[0])
+        return least_hessian(self.params.min_child_weight, self.scale)
 
     def _idle(self, node: Node, child_h: Any) -> Any:
         """Return whether a side of a node's split has no rows, or too few."""
-        lighter = np.minimum(child_h, node.sum_h - child_h)
-        return (lighter <= 0) | (lighter < self._least)
+        return np.logical_not(may_split(child_h, node.sum_h - child_h, self._least))
 
     @cached_property
     def _sets(self) -> dict[int, SetBorders]:
@@ -163,8 +169,7 @@ class SymmetricGrower(Grower):
         rule, constraint = self._rule_of(node), self.limits.monotone[feature]
         left = weight_in_units(g, h, rule)
         right = weight_in_units(node.sum_g - g, node.sum_h - h, rule)
-        wrong = np.where(constraint == RISING, left > right, left < right)
-        return np.asarray((constraint != 0) & wrong & ~self._idle(node, h))
+        return breaks_order(constraint, left, right) & ~self._idle(node, h)
 
     def _best_of_level(self, level: list[Node]) -> list[Candidate] | None:
         """Return the split of every node of a level; None if they gain too little together."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device.render import source_folder
 from pyopencl_gbdt.numerics.portable_math import df_add, df_neg
-from tests.reference.gain import make_rule, node_weight, score
+from pyopencl_gbdt.parameters.constraints import FALLING, RISING
+from tests.reference.gain import (
+    breaks_order,
+    least_hessian,
+    make_rule,
+    may_split,
+    node_weight,
+    score,
+)
 from tests.reference.gradients import Scale
 
 N = 2000
@@ -74,3 +84,28 @@ def test_nothing_to_gain():
     h = np.full(4, 2**30, np.int64)
     assert not any(part.any() for part in score(nothing, h, rule))
     assert not node_weight(nothing, h, rule).any()
+
+
+def test_a_border_may_split_where_both_children_have_enough_rows():
+    scale = Scale(24, 10, wide=False, weight_shift=3)
+    assert least_hessian(0, scale) == least_hessian(1e-9, scale) == 1
+    least = least_hessian(0.5, scale)
+    assert least == 2**9 >> 3
+    for left, right in ((least, least), (least - 1, least), (least, least - 1), (0, least)):
+        enough = min(left, right) >= 0.5 * 2.0**scale.sum_h
+        assert may_split(np.array([left]), np.array([right]), least) == [enough]
+
+
+def test_weights_of_a_constrained_feature_are_in_order():
+    left, right = np.float32([1, 2, 1, 2, 1, 2, 1]), np.float32([2, 1, 2, 1, 2, 1, 1])
+    constraint = np.array([RISING, RISING, FALLING, FALLING, 0, 0, RISING], np.uint32)
+    assert breaks_order(constraint, left, right).tolist() == [0, 1, 1, 0, 0, 0, 0]
+
+
+def test_headers_alone_tell_whether_a_border_may_be_a_split():
+    """No template compares a child's Hessian or the weights of two children."""
+    written = re.compile(
+        r"to_quanta\(min_child_weight|\b(?:right|other)_h (?:>=?|<) |_h - h (?:>=?|<) "
+    )
+    for file in sorted(source_folder("templates").glob("growth/*.mako")):
+        assert not written.search(file.read_text(encoding="utf-8")), file.name

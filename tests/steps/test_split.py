@@ -10,9 +10,8 @@ import pytest
 from pyopencl_gbdt.dtypes import NO_SCORE
 from pyopencl_gbdt.fit import variants as fit_variants
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.numerics.portable_math import to_quanta
 from tests.compare import assert_same_bits
-from tests.reference.gain import make_rule, weight_in_units
+from tests.reference.gain import least_hessian, make_rule, weight_in_units
 from tests.reference.gradients import Scale
 from tests.reference.histogram import histogram
 from tests.reference.split import best_split
@@ -106,7 +105,7 @@ def compare(ws_params, layout, hists, sums, chosen, trees=None, bounds=None, all
     for index, (hist, (g, h), got) in enumerate(zip(hists, sums, chosen, strict=True)):
         scale = SCALES[0 if trees is None else trees[index]]
         rule = make_rule(scale, p["reg_lambda"], p["reg_alpha"], p["max_delta_step"])
-        least = int(to_quanta(np.float32([p["min_child_weight"]]), scale.sum_h)[0])
+        least = least_hessian(p["min_child_weight"], scale)
         if bounds is not None:
             rule = replace(rule, lower=bounds[index][0], upper=bounds[index][1])
         want = best_split(

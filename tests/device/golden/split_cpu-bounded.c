@@ -52,9 +52,6 @@ FN u8 closed_in_parent(GLOBAL const node_t* node, GLOBAL const u8* closed, const
     return node->parent == NO_NODE ? 0 : closed[(u64)node->parent * n_features];
 }
 
-/* Whether neither child of any border would have enough rows. */
-FN int can_close(const i64 present_h, const i64 least) { return present_h == 0 || present_h < least; }
-
 
 
 #define RUN 256
@@ -146,7 +143,7 @@ FN void score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64
     for (u32 k = 0; k < 16; k++) {
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
         /* A bin without rows has the same rows behind it as the bin before. */
-        const int allowed = (own_h[k] != 0) & (node_h - h > 0) & (h >= least) & (node_h - h >= least);
+        const int allowed = (own_h[k] != 0) & may_split(h, node_h - h, least);
         const side_t l = rough(g, h, rule, lower, upper);
         const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
         const f32 s = l.score + r.score, error = l.score_error + r.score_error;
@@ -231,7 +228,7 @@ KERNEL(1) find(
         feature_t feature;
         feature.node_g = node->sum_g;
         feature.node_h = node->sum_h;
-        feature.least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+        feature.least = least_hessian(min_child_weight, own_scale);
         feature.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         feature.constraint = constraints[id];
         feature.rule = within(feature.rule, node->lower, node->upper);
@@ -252,7 +249,7 @@ KERNEL(1) find(
             for (u32 k = 0; k < 2 * n_own; k++) cells[k] -= sibling[k];
         }
         sum_apart(cells, n_own, n_bins, full, &feature);
-        if (can_close(feature.node_h - feature.missing_h, feature.least)) {
+        if (!may_have_borders(feature.node_h - feature.missing_h, feature.node_h, feature.least)) {
             *mark = 1;
             write_candidate(out, id, no_split());
             continue;

@@ -121,7 +121,7 @@ FN void score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64
     for (u32 k = 0; k < 16; k++) {
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
         /* A bin without rows has the same rows behind it as the bin before. */
-        const int allowed = (own_h[k] != 0) & (node_h - h > 0) & (h >= least) & (node_h - h >= least);
+        const int allowed = (own_h[k] != 0) & may_split(h, node_h - h, least);
         const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
         bits[k] = allowed ? (i32)as_u32(s) : NEVER;
     }
@@ -208,7 +208,7 @@ KERNEL(1) find(
         feature_t feature;
         feature.node_g = node->sum_g;
         feature.node_h = node->sum_h;
-        feature.least = to_quanta(min_child_weight, own_scale->h - own_scale->weight_shift);
+        feature.least = least_hessian(min_child_weight, own_scale);
         feature.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
