@@ -11,6 +11,34 @@
 %>
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
+#define LESS 0.999969482421875f /* 1 - 2^-15 */
+
+/* A node that may split, and what its borders are scored with. */
+typedef struct {
+    i64 g, h;   /* sums of its rows */
+    i64 least;  /* Hessian of a child */
+    rule_t rule;
+} parent_t;
+
+/* Set what the nodes of a tree have in common. */
+FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_lambda, const f32 reg_alpha,
+                  const f32 max_delta_step, const f32 min_child_weight) {
+    parent->least = least_hessian(min_child_weight, scale);
+    parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
+}
+
+FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
+    parent->g = node->sum_g;
+    parent->h = node->sum_h;
+% if monotone:
+    parent->rule = within(parent->rule, node->lower, node->upper);
+% endif
+}
+
+/* Whether rough scores tell nothing of a tree: terms cancel, or their products might overflow. */
+FN int is_exact_only(const parent_t* parent) {
+    return parent->rule.alpha != 0.0f || parent->rule.lambda > 1.0995116e12f; /* 2^40 units */
+}
 
 /* The best split so far: its score, its key, and the sums of its left child. */
 typedef struct { df score; u32 at; i64 g; i64 h; } best_t;
@@ -23,10 +51,11 @@ FN best_t no_split(void) {
     return best;
 }
 
-/* Compare a split with the best so far, by its exact score. */
+/* Compare a split with the best so far, by its exact score; (g, h) are the sums of its left child. */
 FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
-                 const i64 node_g, const i64 node_h, const rule_t rule${constraint}) {
-    const i64 right_g = node_g - g, right_h = node_h - h;
+                 const parent_t* node${constraint}) {
+    const rule_t rule = node->rule;
+    const i64 right_g = node->g - g, right_h = node->h - h;
     const df s = df_add(score(g, h, rule), score(right_g, right_h, rule));
     if (ahead(s, at, best->score, best->at)${order}) {
         best->score = s;
@@ -44,6 +73,39 @@ FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t
     out->feature = feature;
     out->bin_direction = best.at;
 }
+</%def>
+
+## The walk of a work-item over borders of a node: first roughly, then those near the group's best exactly. The def
+## `each_border` visits the borders of `node` that may be splits, with g and h. In C are `arguments`, the key `at`, and
+## `constraint`, whose own arguments are `known`.
+<%def name="best_rough(each_border, arguments)">
+/* The highest rough score of a work-item's borders; -1 if there is none. */
+FN f32 best_rough(${arguments}) {
+    f32 most = -1.0f;
+<%call expr="each_border()">
+                const f32 rough = rough_scores(g, h, node->g - g, node->h - h, node->rule);
+                most = rough > most ? rough : most;
+</%call>
+    return most;
+}
+</%def>
+
+<%def name="best_exact(each_border, arguments, at, known, constraint)">
+/* The best of a work-item's borders whose rough score is at least `least_score`. */
+FN best_t best_exact(${arguments}, ${known}const int exact_only, const f32 least_score) {
+    best_t best = no_split();
+<%call expr="each_border()">
+                const f32 rough = exact_only ? 0.0f : rough_scores(g, h, node->g - g, node->h - h, node->rule);
+                if (exact_only || (rough >= least_score && rough * MORE >= best.score.hi))
+                    consider(&best, g, h, ${at}, node${f", {constraint}" if constraint else ""});
+</%call>
+    return best;
+}
+</%def>
+
+<%def name="walk_borders(each_border, arguments, at, known='', constraint='')">
+${best_rough(each_border, arguments)}
+${best_exact(each_border, arguments, at, known, constraint)}
 </%def>
 
 <%def name="group_best(wg_size)">

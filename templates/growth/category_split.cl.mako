@@ -111,36 +111,29 @@ KERNEL(${wg_size}) find_sets(
         sums.full = fullest[feature];
         sums.full_g = fact[3];
         sums.full_h = fact[4];
+        parent_t parent;
+        read_tree(&parent, own_scale, own.z ? reg_lambda : set_lambda, reg_alpha, max_delta_step, min_child_weight);
+        read_node(&parent, node);
+        const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, nodes[node->tree].sum_h);
+        if (group_h > parent.least) parent.least = group_h;
         choice_t choice;
-        choice.node_g = node->sum_g;
-        choice.node_h = node->sum_h;
         choice.n = (u32)fact[0];
         choice.n_entries = (u32)fact[5];
         choice.ordered_g = fact[1];
         choice.ordered_h = fact[2];
-        choice.rest_g = choice.node_g - choice.ordered_g;
-        choice.rest_h = choice.node_h - choice.ordered_h;
+        choice.rest_g = parent.g - choice.ordered_g;
+        choice.rest_h = parent.h - choice.ordered_h;
         choice.most = most;
         choice.one_hot = own.z;
-        choice.rule = make_rule(own_scale, own.z ? reg_lambda : set_lambda, reg_alpha, max_delta_step);
-        const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, nodes[node->tree].sum_h);
-        const i64 least = least_hessian(min_child_weight, own_scale);
-        choice.least = group_h > least ? group_h : least;
-% if monotone:
-        choice.rule = within(choice.rule, node->lower, node->upper);
-        const int exact_only = 1;
-% else:
-        const int exact_only = choice.rule.alpha != 0.0f;
-% endif
         const run_t run = run_of(choice, sums, entries, shared);
 % if monotone:
-        const f32 least_score = -1.0f;
+        best_t best = best_exact(choice, run, sums, entries, &parent, 1, -1.0f);
 % else:
-        const f32 rough = best_rough(choice, run, sums, entries, exact_only);
-        const f32 least_rough = group_max(rough, best_hi) * 0.999969482421875f; /* as in `find` */
-        const f32 least_score = exact_only ? -1.0f : least_rough;
+        const int exact_only = is_exact_only(&parent);
+        const f32 rough = exact_only ? -1.0f : best_rough(choice, run, sums, entries, &parent);
+        const f32 least_score = exact_only ? -1.0f : group_max(rough, best_hi) * LESS;
+        best_t best = best_exact(choice, run, sums, entries, &parent, exact_only, least_score);
 % endif
-        best_t best = best_exact(choice, run, sums, entries, exact_only, least_score);
         const u32 mine = best.at;
 % if wg_size > 1:
         group_best(&best.score, &best.at, best_hi, best_lo, best_key);

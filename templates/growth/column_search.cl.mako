@@ -78,8 +78,7 @@ KERNEL(${wg_size}) find(
             tree.row_nodes = row_nodes + (u64)number * n_rows;
             tree.quanta = quanta + (u64)number * n_rows;
             tree.high = high + (u64)number * n_rows;
-            tree.least = least_hessian(min_child_weight, own);
-            tree.rule = make_rule(own, reg_lambda, 0.0f, max_delta_step);
+            read_tree(&tree.parent, own, reg_lambda, 0.0f, max_delta_step, min_child_weight);
             for (u32 node = 0; node < tree.count; node++) {
                 slot[node].score_hi = NO_SCORE;
                 slot[node].score_lo = 0.0f;

@@ -11,32 +11,17 @@
 
 <%namespace name="rough_scores" file="rough_scores.cl.mako"/>
 <%def name="functions(masked, clipped)">
-#define NEVER (-1) /* the bits of no score */
 #define FEW 4
 #define CLOSED 0xFFFFFFFFu
 
 ${rough_scores.rough(False, clipped)}
+${rough_scores.score_run(8, False, space="GLOBAL ")}
 
-/* What the borders of a node are scored with, and the place of its group's best split. */
+/* A node's present values in a column: the node, and sums of its missing rows. */
 typedef struct {
-    i64 node_g, node_h, missing_g, missing_h;
-    i64 least; /* Hessian of a child */
-    rule_t rule;
+    parent_t node;
+    i64 missing_g, missing_h;
 } segment_t;
-
-/* Rough scores of 8 borders, as integers that order alike. */
-FN void score_8(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, const segment_t* segment,
-                const u32 direction, i32* bits) {
-    const i64 node_g = segment->node_g, node_h = segment->node_h, least = segment->least;
-    const i64 more_g = direction ? segment->missing_g : 0, more_h = direction ? segment->missing_h : 0;
-    const rule_t rule = segment->rule;
-    for (u32 k = 0; k < 8; k++) {
-        const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
-        const int may = (sum_h[k] != 0) & may_split(h, node_h - h, least);
-        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
-        bits[k] = may ? (i32)as_u32(s) : NEVER;
-    }
-}
 
 /* The highest rough score of few borders, one after the other. */
 FN i32 score_few(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, const u32 n, const segment_t* segment) {
@@ -45,9 +30,8 @@ FN i32 score_few(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, const u32 n, 
         i64 g = sum_g[k], h = sum_h[k];
         if (h == 0) continue;
         for (u32 direction = 0; direction < (segment->missing_h > 0 ? 2u : 1u); direction++) {
-            const i64 other_g = segment->node_g - g, other_h = segment->node_h - h;
-            if (may_split(h, other_h, segment->least)) {
-                const f32 s = rough_score(g, h, segment->rule) + rough_score(other_g, other_h, segment->rule);
+            if (may_split(h, segment->node.h - h, segment->node.least)) {
+                const f32 s = rough_scores(g, h, segment->node.g - g, segment->node.h - h, segment->node.rule);
                 most = (i32)as_u32(s) > most ? (i32)as_u32(s) : most;
             }
             g += segment->missing_g;
@@ -72,8 +56,9 @@ FN void search_segment(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, GLOBAL 
     for (u32 k = 0; k < 8; k++) highest[k] = NEVER;
     if (n <= FEW) highest[0] = score_few(sum_g, sum_h, n, segment);
     else for (u32 direction = 0; direction < n_directions; direction++) {
+        const i64 more_g = direction ? segment->missing_g : 0, more_h = direction ? segment->missing_h : 0;
         for (u32 k = 0; k < n; k += 8) {
-            score_8(sum_g + k, sum_h + k, segment, direction, bits);
+            score_8(sum_h + k, sum_g + k, sum_h + k, more_g, more_h, &segment->node, bits);
             for (u32 j = 0; j < 8; j++) highest[j] = bits[j] > highest[j] ? bits[j] : highest[j];
         }
     }
@@ -94,11 +79,11 @@ FN void search_segment(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, GLOBAL 
     for (u32 direction = 0; direction < n_directions; direction++) {
         const i64 more_g = direction ? segment->missing_g : 0, more_h = direction ? segment->missing_h : 0;
         for (u32 k = 0; k < n; k += 8) {
-            score_8(sum_g + k, sum_h + k, segment, direction, bits);
+            score_8(sum_h + k, sum_g + k, sum_h + k, more_g, more_h, &segment->node, bits);
             for (u32 j = 0; j < 8; j++) {
                 if (bits[j] != NEVER && as_f32(bits[j]) * MORE >= top)
                     consider(&best, sum_g[k + j] + more_g, sum_h[k + j] + more_h,
-                             2 * places[k + j] + direction, segment->node_g, segment->node_h, segment->rule);
+                             2 * places[k + j] + direction, &segment->node);
             }
         }
     }
@@ -123,8 +108,7 @@ typedef struct {
     GLOBAL const i32x2* high;
     GLOBAL const node_t* nodes;
     u32 is_root, wide, first, index, count;
-    i64 least;
-    rule_t rule;
+    parent_t parent; /* of any node */
 } tree_t;
 
 FN u32 node_of(const tree_t* tree, const u32 row) { return tree->is_root ? 0 : tree->row_nodes[row] - tree->first; }
@@ -210,7 +194,7 @@ FN u8 search_column(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32
     for (u32 i = 0; i < n_seen; i++) {
         const u32 node = room->seen[i], n_own = room->spots[4 * node];
         const i64 h = room->sums[4 * node + 1], node_h = tree->nodes[node].sum_h;
-        int open = may_have_borders(h, node_h, tree->least);
+        int open = may_have_borders(h, node_h, tree->parent.least);
         if (open) closed = 0;
 % if masked:
         open = open && ((allowed[(u64)(tree->index + node) * n_words + feature / 32] >> feature % 32) & 1);
@@ -228,12 +212,10 @@ FN u8 search_column(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32
         const u32 node = room->seen[i], begin = room->spots[4 * node + 1], end = room->spots[4 * node + 2];
         if (end != CLOSED) {
             segment_t segment;
-            segment.node_g = tree->nodes[node].sum_g;
-            segment.node_h = tree->nodes[node].sum_h;
-            segment.missing_g = segment.node_g - room->sums[4 * node];
-            segment.missing_h = segment.node_h - room->sums[4 * node + 1];
-            segment.least = tree->least;
-            segment.rule = tree->rule;
+            segment.node = tree->parent;
+            read_node(&segment.node, &tree->nodes[node]);
+            segment.missing_g = segment.node.g - room->sums[4 * node];
+            segment.missing_h = segment.node.h - room->sums[4 * node + 1];
             for (u32 k = end; k < begin + (end - begin + 7) / 8 * 8; k++)
                 room->border_g[k] = room->border_h[k] = 0;
             search_segment(room->border_g + begin, room->border_h + begin, room->border_places + begin,

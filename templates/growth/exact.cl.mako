@@ -50,8 +50,6 @@ ${candidates.consider(monotone)}
 ${entry_items.functions(wg_size, items, missing, bins, interleaved)}
 ${borders.functions(items, missing, monotone)}
 
-#define LESS 0.999969482421875f /* 1 - 2^-15 */
-
 ## The pieces of a level's nodes, `index` of the node and its `task`; interleaved, GROUP_ID_Y is the tree, and pieces
 ## of a stretch may be left out unless it is wanted.
 <%def name="each_piece(wanted='', places='')">
@@ -80,8 +78,9 @@ ${borders.functions(items, missing, monotone)}
 % if interleaved:
     piece.next = next_place(piece, number, n_stretches, first_places + (u64)index * n_stretches, all_places${ends}); \
 % endif
-    const run_t run = run_of(node, scale + node->tree, reg_lambda, reg_alpha, max_delta_step, \
-                             min_child_weight); \
+    parent_t parent; \
+    read_tree(&parent, scale + node->tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight); \
+    read_node(&parent, node); \
     item_t item; \
     read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide${ends});
 
@@ -184,7 +183,7 @@ KERNEL(${wg_size}) score_roughly(
             allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
 % endif
             place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
-            most = group_max(best_rough(&item, &run), scores);
+            most = group_max(best_rough(&item, &parent), scores);
         }
         if (LOCAL_ID == 0) {
             rough[task] = most;
@@ -223,7 +222,7 @@ KERNEL(${wg_size}) find(
             allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
 % endif
             place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
-            best_t best = best_exact(&item, &run, exact_only, least_score, features, constraints);
+            best_t best = best_exact(&item, &parent, features, constraints, exact_only, least_score);
             const u32 mine = best.at;
 % if wg_size > 1:
             group_best(&best.score, &best.at, best_hi, best_lo, best_key);

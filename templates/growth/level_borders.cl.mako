@@ -194,9 +194,8 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
 % endif
     GLOBAL const i64* here = cells + 2 * (u64)begin; /* indices below RUN do not wrap: PoCL vectorises */
 % if careful:
-    const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
-    const f32 lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
-    const f32 upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
+    f32 lower, upper;
+    bounds_of(rule, &lower, &upper);
     const f32 unsure = (f32)level->n_nodes * 2.38418579e-7f; /* 2^-22, for the sum */
     const side_t own = rough(node_g, node_h, rule, lower, upper);
     for (u32 k = 0; k < n; k++) {

@@ -56,45 +56,64 @@ FN void build_${n}(const data_t* data, const u32 feature, GLOBAL const node_t* n
 </%def>
 
 <%def name="searches()">
-/* Sums behind the last bin, up to the end of its run: no borders. */
-FN void end_sums(sums_t* sums, const u32 n_bins) {
-    for (u32 bin = n_bins; bin % RUN; bin++) {
-        sums->g[bin + 1] = sums->g[n_bins];
-        sums->h[bin + 1] = sums->h[n_bins];
-    }
+/* One node: what its borders are scored with, sums of its missing rows, and its search of all features of a task. */
+typedef struct {
+    parent_t parent;
+    i64 missing_g, missing_h;
+    search_t search;
+} searched_t;
+
+FN searched_t begin_node(GLOBAL const node_t* node, GLOBAL const scale_t* scale, const f32 reg_lambda,
+                         const f32 max_delta_step, const f32 min_child_weight) {
+    searched_t own;
+    read_tree(&own.parent, scale, reg_lambda, 0.0f, max_delta_step, min_child_weight);
+    read_node(&own.parent, node);
+    own.missing_g = own.missing_h = 0;
+    own.search = begin_search();
+    return own;
+}
+
+/* Search a feature's borders. Keys have 10 bits for border and direction. */
+FN void search_feature(sums_t* sums, const u32 n_bins, const u32 feature, searched_t* own) {
+    search_run(sums, n_bins, own->missing_g, own->missing_h, 1024 * feature, &own->parent, &own->search);
+}
+
+/* Write the best split of a node among a task's features. */
+FN void end_node(searched_t* own, GLOBAL candidate_t* out) {
+    best_t best = end_search(&own->search, &own->parent);
+    const u32 key = best.at;
+    best.at = key % 1024;
+    write_candidate(out, key / 1024, best);
 }
 
 /* Sum up a root's bins; the code after them is that of missing values, if there are any. */
-FN void sum_up(GLOBAL const i64x2* cells, const u32 n_bins, const u32 n_codes, sums_t* sums, search_t* search) {
+FN void sum_up(GLOBAL const i64x2* cells, const u32 n_bins, const u32 n_codes, sums_t* sums, searched_t* search) {
     i64x2 sum = MAKE_I64X2(0, 0);
-    sums->g[0] = sums->h[0] = 0;
+    sums->h[0] = 0;
     for (u32 bin = 0; bin < n_bins; bin++) {
         sum = ADD_I64X2(sum, cells[bin]);
-        sums->g[bin + 1] = sum.x;
+        sums->g[bin] = sum.x;
         sums->h[bin + 1] = sum.y;
     }
-    end_sums(sums, n_bins);
     search->missing_g = n_codes > n_bins ? cells[n_bins].x : 0;
     search->missing_h = n_codes > n_bins ? cells[n_bins].y : 0;
 }
 
 /* Sum up the bins of two siblings; the parent's histogram becomes the larger one's, unless none is kept. */
 FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n_bins, const u32 n_codes,
-                    const u32 keeps, sums_t* sums, sums_t* other_sums, search_t* search, search_t* other) {
+                    const u32 keeps, sums_t* sums, sums_t* other_sums, searched_t* search, searched_t* other) {
     i64x2 sum = MAKE_I64X2(0, 0), other_sum = sum, last = sum, other_last = sum;
-    sums->g[0] = sums->h[0] = other_sums->g[0] = other_sums->h[0] = 0;
+    sums->h[0] = other_sums->h[0] = 0;
     for (u32 bin = 0; bin < n_bins; bin++) {
         const i64x2 own = cells[bin], rest = SUB_I64X2(parent[bin], own);
         if (keeps) parent[bin] = rest;
         sum = ADD_I64X2(sum, own);
         other_sum = ADD_I64X2(other_sum, rest);
-        sums->g[bin + 1] = sum.x;
+        sums->g[bin] = sum.x;
         sums->h[bin + 1] = sum.y;
-        other_sums->g[bin + 1] = other_sum.x;
+        other_sums->g[bin] = other_sum.x;
         other_sums->h[bin + 1] = other_sum.y;
     }
-    end_sums(sums, n_bins);
-    end_sums(other_sums, n_bins);
     if (n_codes > n_bins) {
         last = cells[n_bins];
         other_last = SUB_I64X2(parent[n_bins], last);
@@ -117,8 +136,8 @@ FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const 
     GLOBAL const node_t* sibling = nodes + (depth ? 1 - small : 0);
     GLOBAL const scale_t* scale = scales + node->tree;
     GLOBAL const u32* rows = depth % 2 ? odd_rows : even_rows;
-    search_t search = begin_search(node, scale, reg_lambda, max_delta_step, min_child_weight);
-    search_t other = begin_search(sibling, scale, reg_lambda, max_delta_step, min_child_weight);
+    searched_t search = begin_node(node, scale, reg_lambda, max_delta_step, min_child_weight);
+    searched_t other = begin_node(sibling, scale, reg_lambda, max_delta_step, min_child_weight);
     sums_t sums, other_sums;
     u32 n = 0;
     for (u32 feature = begin; feature < end; feature += n) {
@@ -135,13 +154,13 @@ FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const 
             if (depth) {
                 GLOBAL i64x2* parent = pool + (u64)sibling->slot * data->n_codes + offset;
                 sum_up_pair(cells, parent, n_bins, n_codes, !last, &sums, &other_sums, &search, &other);
-                search_borders(&other_sums, n_bins, 1024 * k, &other);
+                search_feature(&other_sums, n_bins, k, &other);
             } else sum_up(cells, n_bins, n_codes, &sums, &search);
-            search_borders(&sums, n_bins, 1024 * k, &search);
+            search_feature(&sums, n_bins, k, &search);
             cells += n_codes;
         }
     }
-    end_search(&search, candidates + small * n_each);
-    if (depth) end_search(&other, candidates + (1 - small) * n_each);
+    end_node(&search, candidates + small * n_each);
+    if (depth) end_node(&other, candidates + (1 - small) * n_each);
 }
 </%def>

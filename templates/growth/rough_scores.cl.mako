@@ -1,4 +1,4 @@
-## rough_scores: a score in one float, for vectors of many borders; `split_cpu` imports it
+## rough_scores: scores in one float, for vectors of many borders; templates for one work-item a group import it
 ##
 ##   careful   gradients are shrunk or weights are bounded: terms cancel, so each score has an error of
 ##             its own, and each weight too
@@ -18,6 +18,13 @@ FN f32 rough_units(const i64 x) {
 /* A side of a split, roughly, how far weight and score may be off, and whether the weight is surely
    at its bound: 1 the upper one, -1 the lower one. */
 typedef struct { f32 weight; f32 score; f32 weight_error; f32 score_error; int bound; } side_t;
+
+/* The bounds of a node's weights, from constraints and max_delta_step. */
+FN void bounds_of(const rule_t rule, f32* lower, f32* upper) {
+    const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
+    *lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
+    *upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
+}
 
 FN side_t rough(
         const i64 quanta_g, const i64 quanta_h, const rule_t rule, const f32 lower, const f32 upper) {
@@ -45,4 +52,50 @@ FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
 % endif
 }
 % endif
+</%def>
+
+<%def name="score_run(n, careful, monotone=False, space='', has_rows='own_h[k] != 0')">
+#define NEVER ${"(-2147483647 - 1)" if careful else "(-1)"} /* the bits of no score, and less than any score's */
+<% bounds = "const f32 lower, const f32 upper, " * careful + "const u32 constraint, " * monotone %>
+/* Rough scores of ${n} borders as integers that order alike; returns the highest${" that is sure" if careful else ""}. A border of
+   which `${has_rows}` does not hold has the same rows on either side as the one before. */
+FN i32 score_${n}(${space}const i64* own_h, ${space}const i64* sum_g, ${space}const i64* sum_h, const i64 more_g,
+                const i64 more_h, const parent_t* node, ${bounds}i32* bits) {
+    const i64 node_g = node->g, node_h = node->h, least = node->least;
+    const rule_t rule = node->rule;
+    i32 most = NEVER;
+% if careful:
+    i32 sure[${n}];
+% endif
+    for (u32 k = 0; k < ${n}; k++) {
+        const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
+        const int allowed = (${has_rows}) & may_split(h, node_h - h, least);
+% if careful:
+        const side_t l = rough(g, h, rule, lower, upper);
+        const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
+        const f32 s = l.score + r.score, error = l.score_error + r.score_error;
+        const i32 highest = (i32)as_u32(s + error), lowest = (i32)as_u32(s - error);
+% if monotone:
+        const f32 rises = r.weight - l.weight;
+        const f32 ordered = constraint == 2 ? -rises : rises;
+        const f32 doubt = l.weight_error + r.weight_error;
+        const int differ = (l.bound == 0) | (l.bound != r.bound);
+        const int may = allowed & differ & ((constraint == 0) | (ordered >= -doubt));
+        const f32 apart = constraint == 0 && rises < 0.0f ? -rises : ordered;
+        const int does = allowed & (apart > doubt);
+% else:
+        const int may = allowed, does = allowed;
+% endif
+        bits[k] = may ? SORTABLE(highest) : NEVER;
+        sure[k] = does ? SORTABLE(lowest) : NEVER;
+    }
+    for (u32 k = 0; k < ${n}; k++) most = sure[k] > most ? sure[k] : most;
+% else:
+        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
+        bits[k] = allowed ? (i32)as_u32(s) : NEVER;
+    }
+    for (u32 k = 0; k < ${n}; k++) most = bits[k] > most ? bits[k] : most;
+% endif
+    return most;
+}
 </%def>

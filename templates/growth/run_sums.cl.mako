@@ -1,4 +1,4 @@
-## run_sums: add up a feature's bins, for a work-group; `split` imports this def
+## run_sums: add up a feature's bins, for a work-group; `split` imports this def, behind `candidates.consider`
 ##
 ##   bins      | 0 1 | 2 3 | 4 5 | missing      each work-item has a run of neighbouring bins
 ##   items     |  i0 |  i1 |  i2 |
@@ -6,7 +6,7 @@
 ##   A feature's fullest code may be missing from the histogram: it is what the others leave of the
 ##   node's total.
 
-<%def name="functions(wg_size, monotone)">
+<%def name="functions(wg_size)">
 /* The sums of a bin, as sum_g and sum_h, in one access of 16 bytes. */
 #define FETCH(cells, bin) \
     const i64x2 sum = ((GLOBAL const i64x2*)(cells))[bin]; \
@@ -15,18 +15,12 @@
 /* Bins whose sums are fetched together: one after the other, each would wait for memory. */
 #define AT_ONCE 4
 
-/* A work-item's run of a feature's bins, and what the borders behind them are scored with. */
+/* A work-item's run of a feature's bins. */
 typedef struct {
     u32 begin, end, full;      /* bins of the run; the feature's fullest code */
     i64 left_g, left_h;        /* sums of the bins before the run */
     i64 full_g, full_h;
     i64 missing_g, missing_h;
-    i64 node_g, node_h;
-    i64 least;                 /* Hessian of a child */
-    rule_t rule;
-% if monotone:
-    u32 constraint;
-% endif
 } run_t;
 
 FN run_t run_of(const u32 n_bins, const u32 full) {
@@ -83,11 +77,11 @@ FN void sum_missing(GLOBAL i64* cells, GLOBAL const i64* sibling, const int subt
 }
 
 /* Give the fullest code what the others leave of the node; `full` held the sums of all bins. */
-FN void sum_fullest(run_t* run, const u32 n_bins, LOCAL const i64* missing) {
+FN void sum_fullest(run_t* run, const parent_t* node, const u32 n_bins, LOCAL const i64* missing) {
     run->missing_g = missing[0];
     run->missing_h = missing[1];
-    run->full_g = run->node_g - run->full_g;
-    run->full_h = run->node_h - run->full_h;
+    run->full_g = node->g - run->full_g;
+    run->full_h = node->h - run->full_h;
     if (run->full == n_bins) {
         run->missing_g = run->full_g;
         run->missing_h = run->full_h;

@@ -1,9 +1,10 @@
-## set_borders: score the borders between levels in order; `category_split` imports it, behind `candidates`
+## set_borders: score the borders between levels in order; `category_split` imports it, behind `candidates.consider`
 ##
 ##   in order    c  a  e  b  d  ..  x  y  z     visited: a border behind each of the first `most` levels, and
 ##   visited     ^  ^  ^            ^  ^  ^     those that leave at most as many
 
 <%namespace name="group" file="group.cl.mako"/>
+<%namespace name="candidates" file="candidates.cl.mako"/>
 
 <%def name="functions(wg_size, monotone)">
 ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
@@ -11,13 +12,10 @@ ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 % endif
 
-/* What the splits of a feature in a node are scored with. */
+/* The borders of a feature in a node. */
 typedef struct {
-    i64 node_g, node_h;
     i64 rest_g, rest_h;      /* missing values, and levels that are not in order */
     i64 ordered_g, ordered_h;
-    i64 least;               /* Hessian of a child */
-    rule_t rule;
     u32 n, most, one_hot;    /* levels in order, those of the smaller side, whether one goes right alone */
     u32 n_entries;           /* those that are kept: the first and the last in order */
 } choice_t;
@@ -75,42 +73,13 @@ FN int are_light(const u64 one, const u64 other) {
             if (choice.rest_h == 0 && direction != usual) continue;
             const i64 right_g = (choice.one_hot ? own.x : sum_g) + (direction ? 0 : choice.rest_g);
             const i64 right_h = (choice.one_hot ? own.y : sum_h) + (direction ? 0 : choice.rest_h);
-            const i64 left_g = choice.node_g - right_g, left_h = choice.node_h - right_h;
-            if (!may_split(left_h, right_h, choice.least)) continue;
-% if not monotone:
-            const f32 rough = exact_only ? 0.0f
-                : rough_score(left_g, left_h, choice.rule) + rough_score(right_g, right_h, choice.rule);
-% endif
-            ${caller.body()}
+            const i64 g = node->g - right_g, h = node->h - right_h;
+            if (may_split(h, right_h, node->least)) {
+                ${caller.body()}
+            }
         }
     }
 </%def>
-
-% if not monotone:
-/* The highest rough score of the run's borders; -1 if there is none. */
-FN f32 best_rough(const choice_t choice, const run_t run, const level_sums_t sums,
-                  GLOBAL const u64* entries, const int exact_only) {
-    f32 most = -1.0f;
-<%call expr="each_border()">
-            most = rough > most ? rough : most;
-            (void)code;
-</%call>
-    return most;
-}
-% endif
-
-/* The best of the run's borders whose rough score is at least `least_score`. */
-FN best_t best_exact(const choice_t choice, const run_t run, const level_sums_t sums,
-                     GLOBAL const u64* entries, const int exact_only, const f32 least_score) {
-    best_t best = no_split();
-    (void)exact_only; (void)least_score;
-<%call expr="each_border()">
-% if not monotone:
-            if (!exact_only && (rough < least_score || rough * MORE < best.score.hi)) continue;
-% endif
-            consider(&best, left_g, left_h, 2 * code + direction, choice.node_g, choice.node_h,
-                     choice.rule${", 0" if monotone else ""});
-</%call>
-    return best;
-}
+${candidates.walk_borders(each_border, "const choice_t choice, const run_t run, const level_sums_t sums, "
+                          "GLOBAL const u64* entries, const parent_t* node", "2 * code + direction", constraint="0" if monotone else "")}
 </%def>

@@ -33,37 +33,9 @@ ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
-${run_sums.functions(wg_size, monotone)}
-FN f32 rough_split(const run_t run, const i64 g, const i64 h) {
-    return rough_scores(g, h, run.node_g - g, run.node_h - h, run.rule);
-}
-
-/* The highest rough score of the run's borders; -1 if there is none. */
-FN f32 best_rough(GLOBAL const i64* cells, const run_t run, const u32 end) {
+${run_sums.functions(wg_size)}
+<%def name="each_border()">
     i64 left_g = run.left_g, left_h = run.left_h;
-    f32 most = -1.0f;
-    for (u32 bin = run.begin; bin < end; bin++) {
-        FETCH(cells, bin)
-        const i64 bin_h = bin == run.full ? run.full_h : sum_h;
-        left_g += bin == run.full ? run.full_g : sum_g;
-        left_h += bin_h;
-        if (bin_h == 0) continue; /* as in best_exact */
-        for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
-            const i64 g = left_g + (direction ? run.missing_g : 0);
-            const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (!may_split(h, run.node_h - h, run.least)) continue;
-            const f32 rough = rough_split(run, g, h);
-            most = rough > most ? rough : most;
-        }
-    }
-    return most;
-}
-
-/* The best of the run's borders whose rough score is at least `least_score`. */
-FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const u32 end, const int exact_only,
-                     const f32 least_score) {
-    i64 left_g = run.left_g, left_h = run.left_h;
-    best_t best = no_split();
     for (u32 bin = run.begin; bin < end; bin++) {
         FETCH(cells, bin)
         const i64 bin_h = bin == run.full ? run.full_h : sum_h;
@@ -73,18 +45,15 @@ FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const u32 end, co
         for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (!may_split(h, run.node_h - h, run.least)) continue;
-            if (!exact_only) {
-                const f32 rough = rough_split(run, g, h);
-                if (rough < least_score || rough * MORE < best.score.hi) continue;
+            if (may_split(h, node->h - h, node->least)) {
+                ${caller.body()}
             }
-            consider(&best, g, h, 2 * bin + direction, run.node_g, run.node_h,
-                     run.rule${", run.constraint" if monotone else ""});
         }
     }
-    return best;
-}
-
+</%def>
+${candidates.walk_borders(each_border, "GLOBAL const i64* cells, const run_t run, const parent_t* node, const u32 end",
+                          "2 * bin + direction",
+                          *["const u32 constraint, ", "constraint"] * monotone)}
 /* The least rough score that the node's best split may have${"; the node gets to know the group's best" if many else ""}. */
 FN f32 least_rough(const f32 own, const f32 known, GLOBAL node_t* node) {
 % if many:
@@ -92,16 +61,16 @@ FN f32 least_rough(const f32 own, const f32 known, GLOBAL node_t* node) {
 % else:
     (void)node;
 % endif
-    return (own > known ? own : known) * 0.999969482421875f; /* 1 - 2^-15 */
+    return (own > known ? own : known) * LESS;
 }
 
 /* Find the best border of a feature in a node. */
-FN void search(GLOBAL const i64* cells, const run_t run, const u32 end, const f32 known,
+FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent, const u32 end,
+               ${"const u32 constraint, " if monotone else ""}const f32 known,
                GLOBAL node_t* node, const u32 feature, GLOBAL candidate_t* out,
                LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key) {
-    /* products of rough scores might overflow from a lambda of 2^40 units on */
-    const int exact_only = ${"1" if monotone else "run.rule.alpha != 0.0f || run.rule.lambda > 1.0995116e12f"};
-    const f32 most = best_rough(cells, run, exact_only ? run.begin : end);
+    const int exact_only = ${"1" if monotone else "is_exact_only(parent)"};
+    const f32 most = best_rough(cells, run, parent, exact_only ? run.begin : end);
     const f32 own = group_max(most, best_hi);
     const f32 least_score = exact_only ? -1.0f : least_rough(own, known, node); /* below it none is the best */
 % if many:
@@ -111,7 +80,7 @@ FN void search(GLOBAL const i64* cells, const run_t run, const u32 end, const f3
     }
 % endif
     best_t best = best_exact(
-        cells, run, most < least_score ? run.begin : end, exact_only, least_score);
+        cells, run, parent, most < least_score ? run.begin : end${", constraint" if monotone else ""}, exact_only, least_score);
     const u32 mine = best.at;
     group_best(&best.score, &best.at, best_hi, best_lo, best_key);
     if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) write_candidate(out, feature, best);
@@ -150,6 +119,7 @@ KERNEL(${wg_size}) find(
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const int has_missing = feature_offset[feature + 1] - offset > n_bins;
     run_t run = run_of(n_bins, fullest[feature]);
+    parent_t parent;
     const u32 each = (count + N_GROUPS_Y - 1) / N_GROUPS_Y, begin = GROUP_ID_Y * each;
     const u32 n_own = begin < count ? (begin + each < count ? each : count - begin) : 0;
     /* a compiler may divide in groups without nodes, too, and take the divisor's not being 0 for granted */
@@ -158,15 +128,9 @@ KERNEL(${wg_size}) find(
         GLOBAL node_t* node = &nodes[first + index];
         if (node->tree != tree) { /* a group's nodes have few trees */
             tree = node->tree;
-            run.least = least_hessian(min_child_weight, scale + tree);
-            run.rule = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
+            read_tree(&parent, scale + tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
         }
-        run.node_g = node->sum_g;
-        run.node_h = node->sum_h;
-% if monotone:
-        run.constraint = constraints[feature];
-        run.rule = within(run.rule, node->lower, node->upper);
-% endif
+        read_node(&parent, node);
         const int subtract = node->sibling_slot >= 0;
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
@@ -180,9 +144,9 @@ KERNEL(${wg_size}) find(
         }
         BARRIER();
         group_scan(run.left_g, run.left_h, shared, &run.left_g, &run.full_g, &run.left_h, &run.full_h);
-        sum_fullest(&run, n_bins, missing);
+        sum_fullest(&run, &parent, n_bins, missing);
 
         const u32 end = ${end};
-        search(cells, run, end, ${"known[0]" if many else "0.0f"}, node, feature, out, best_hi, best_lo, best_key);
+        search(cells, run, &parent, end, ${"constraints[feature], " if monotone else ""}${"known[0]" if many else "0.0f"}, node, feature, out, best_hi, best_lo, best_key);
     }
 }

@@ -11,6 +11,9 @@
 <%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles"/>
 <%
     careful = monotone or shrunk
+    searched = " && ".join(["!feature_kinds[id]"] * categories + ["searched"] * masked)
+    n_searched = f"{searched} ? n_bins : 0" if searched else "n_bins"
+    constraint = (", constraints[id]" if monotone else ", 0") if careful else ""
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
@@ -19,7 +22,58 @@ ${candidates.consider(monotone)}
 % if sparse:
 ${closed_features.functions()}
 % endif
-${runs.functions(run, monotone, shrunk, clipped, sparse, doubles)}
+${runs.functions(run, monotone, careful, clipped, sparse, doubles)}
+
+/* A feature of a node: sums of its fullest code, which may be missing from the histogram, and of missing values. */
+typedef struct { i64 full_g, full_h, missing_g, missing_h; } feature_t;
+
+FN feature_t sum_apart(GLOBAL const i64* cells, const u32 n_codes, const u32 n_bins, const u32 full,
+                       const parent_t* node) {
+    i64 all_g = 0, all_h = 0; /* added: Intel's runtime 2025.2 subtracts such a row wrongly */
+    for (u32 code = 0; code < n_codes; code++) {
+        all_g += cells[2 * code];
+        all_h += cells[2 * code + 1];
+    }
+    feature_t feature;
+    feature.full_g = node->g - (all_g - cells[2 * full]);
+    feature.full_h = node->h - (all_h - cells[2 * full + 1]);
+    feature.missing_g = feature.missing_h = 0;
+    if (full == n_bins) {
+        feature.missing_g = feature.full_g;
+        feature.missing_h = feature.full_h;
+    } else if (n_codes > n_bins) {
+        feature.missing_g = cells[2 * n_bins];
+        feature.missing_h = cells[2 * n_bins + 1];
+    }
+    return feature;
+}
+
+/* Find the best split of a node's feature. */
+FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 full, const feature_t* feature,
+                         const parent_t* node${", const u32 constraint" if careful else ""}) {
+    sums_t sums;
+    search_t search = begin_search(${"node->rule, constraint" if careful else ""});
+    i64 left_g = 0, left_h = 0;
+    for (u32 start = 0; start < n_bins; start += RUN) {
+        const u32 behind = n_bins - start < RUN ? n_bins : start + RUN;
+        u32 n = 0;
+        for (u32 bin = start; bin < behind; bin++) {
+            sums.own_h[n] = bin == full ? feature->full_h : cells[2 * bin + 1];
+            left_g += bin == full ? feature->full_g : cells[2 * bin];
+            left_h += sums.own_h[n];
+            sums.g[n] = left_g;
+            sums.h[n] = left_h;
+% if sparse:
+            sums.bin[n] = bin;
+            n += sums.own_h[n] != 0 ? 1 : 0;
+% else:
+            n++;
+% endif
+        }
+        search_run(&sums, n, feature->missing_g, feature->missing_h, 2 * start, node, &search);
+    }
+    return end_search(&search, node);
+}
 
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
@@ -47,21 +101,9 @@ KERNEL(${wg_size}) find(
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
-        feature_t feature;
-        feature.node_g = node->sum_g;
-        feature.node_h = node->sum_h;
-        feature.least = least_hessian(min_child_weight, own_scale);
-        feature.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-% if monotone:
-        feature.constraint = constraints[id];
-        feature.rule = within(feature.rule, node->lower, node->upper);
-% endif
-% if careful:
-        const rule_t rule = feature.rule;
-        const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
-        feature.lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
-        feature.upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
-% endif
+        parent_t parent;
+        read_tree(&parent, own_scale, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
+        read_node(&parent, node);
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
 % if sparse:
@@ -76,9 +118,9 @@ KERNEL(${wg_size}) find(
             GLOBAL const i64* sibling = pool + 2 * ((u64)node->sibling_slot * n_codes + offset);
             for (u32 k = 0; k < 2 * n_own; k++) cells[k] -= sibling[k];
         }
-        sum_apart(cells, n_own, n_bins, full, &feature);
+        const feature_t feature = sum_apart(cells, n_own, n_bins, full, &parent);
 % if sparse:
-        if (!may_have_borders(feature.node_h - feature.missing_h, feature.node_h, feature.least)) {
+        if (!may_have_borders(parent.h - feature.missing_h, parent.h, parent.least)) {
             *mark = 1;
             write_candidate(out, id, no_split());
             continue;
@@ -87,12 +129,8 @@ KERNEL(${wg_size}) find(
 % if masked:
         const u32 n_words = (n_features + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
-        const best_t best = search_borders(cells, ${"!feature_kinds[id] && " if categories else ""}searched ? n_bins : 0, full, &feature);
-% elif categories:
-        const best_t best = search_borders(cells, feature_kinds[id] ? 0 : n_bins, full, &feature);
-% else:
-        const best_t best = search_borders(cells, n_bins, full, &feature);
 % endif
+        const best_t best = search_borders(cells, ${n_searched}, full, &feature, &parent${constraint});
         write_candidate(out, id, best);
     }
 }

@@ -16,11 +16,11 @@
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type
 <%page args="wg_size, clipped, code"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
-<%namespace name="node_borders" file="node_borders.cl.mako"/>
+<%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
 ${candidates.consider(False)}
 ${pairs.histograms(code)}
-${node_borders.borders(clipped)}
+${runs.functions(256, False, False, clipped, sparse=False, doubles=False, kept=False)}
 ${pairs.searches()}
 
 /* Counters of a phase: tasks that were taken, and tasks that are finished; each in a cache line. */

@@ -36,7 +36,7 @@ LIBRARIES = frozenset(
         "level_places",
         "stretches",
         "packed_sums",
-        *("pairs_of_nodes", "node_borders"),
+        "pairs_of_nodes",
         *("column_walks", "closed_features", "runs_of_borders", "ordered_sums", "leaf_of_rows"),
         "partition_ballots",
         "run_sums",

@@ -109,3 +109,16 @@ def test_headers_alone_tell_whether_a_border_may_be_a_split():
     )
     for file in sorted(source_folder("templates").glob("growth/*.mako")):
         assert not written.search(file.read_text(encoding="utf-8")), file.name
+
+
+def test_borders_are_scored_in_one_place():
+    """``candidates`` scores both sides of a border, ``rough_scores`` those of many at a time."""
+    both = re.compile(r"\brough_scores\(|\brough\(node_g - g|\bscore\(right_g")
+    found = {
+        file.name.partition(".")[0]: len(both.findall(file.read_text(encoding="utf-8")))
+        for file in source_folder("templates").glob("growth/*.mako")
+    }
+    places = {name: n for name, n in found.items() if n}
+    # the last three: bits of near borders, four borders at most, and sums over the nodes of a level
+    scorers, others = {"candidates": 3, "rough_scores": 2}, {"borders": 1, "column_walks": 1}
+    assert places == {**scorers, **others, "level_borders": 2}

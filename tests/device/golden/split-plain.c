@@ -106,6 +106,31 @@ FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* 
 
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
+#define LESS 0.999969482421875f /* 1 - 2^-15 */
+
+/* A node that may split, and what its borders are scored with. */
+typedef struct {
+    i64 g, h;   /* sums of its rows */
+    i64 least;  /* Hessian of a child */
+    rule_t rule;
+} parent_t;
+
+/* Set what the nodes of a tree have in common. */
+FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_lambda, const f32 reg_alpha,
+                  const f32 max_delta_step, const f32 min_child_weight) {
+    parent->least = least_hessian(min_child_weight, scale);
+    parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
+}
+
+FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
+    parent->g = node->sum_g;
+    parent->h = node->sum_h;
+}
+
+/* Whether rough scores tell nothing of a tree: terms cancel, or their products might overflow. */
+FN int is_exact_only(const parent_t* parent) {
+    return parent->rule.alpha != 0.0f || parent->rule.lambda > 1.0995116e12f; /* 2^40 units */
+}
 
 /* The best split so far: its score, its key, and the sums of its left child. */
 typedef struct { df score; u32 at; i64 g; i64 h; } best_t;
@@ -118,10 +143,11 @@ FN best_t no_split(void) {
     return best;
 }
 
-/* Compare a split with the best so far, by its exact score. */
+/* Compare a split with the best so far, by its exact score; (g, h) are the sums of its left child. */
 FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
-                 const i64 node_g, const i64 node_h, const rule_t rule) {
-    const i64 right_g = node_g - g, right_h = node_h - h;
+                 const parent_t* node) {
+    const rule_t rule = node->rule;
+    const i64 right_g = node->g - g, right_h = node->h - h;
     const df s = df_add(score(g, h, rule), score(right_g, right_h, rule));
     if (ahead(s, at, best->score, best->at)) {
         best->score = s;
@@ -147,15 +173,12 @@ FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t
 /* Bins whose sums are fetched together: one after the other, each would wait for memory. */
 #define AT_ONCE 4
 
-/* A work-item's run of a feature's bins, and what the borders behind them are scored with. */
+/* A work-item's run of a feature's bins. */
 typedef struct {
     u32 begin, end, full;      /* bins of the run; the feature's fullest code */
     i64 left_g, left_h;        /* sums of the bins before the run */
     i64 full_g, full_h;
     i64 missing_g, missing_h;
-    i64 node_g, node_h;
-    i64 least;                 /* Hessian of a child */
-    rule_t rule;
 } run_t;
 
 FN run_t run_of(const u32 n_bins, const u32 full) {
@@ -212,11 +235,11 @@ FN void sum_missing(GLOBAL i64* cells, GLOBAL const i64* sibling, const int subt
 }
 
 /* Give the fullest code what the others leave of the node; `full` held the sums of all bins. */
-FN void sum_fullest(run_t* run, const u32 n_bins, LOCAL const i64* missing) {
+FN void sum_fullest(run_t* run, const parent_t* node, const u32 n_bins, LOCAL const i64* missing) {
     run->missing_g = missing[0];
     run->missing_h = missing[1];
-    run->full_g = run->node_g - run->full_g;
-    run->full_h = run->node_h - run->full_h;
+    run->full_g = node->g - run->full_g;
+    run->full_h = node->h - run->full_h;
     if (run->full == n_bins) {
         run->missing_g = run->full_g;
         run->missing_h = run->full_h;
@@ -230,36 +253,14 @@ FN void sum_fullest(run_t* run, const u32 n_bins, LOCAL const i64* missing) {
     }
 }
 
-FN f32 rough_split(const run_t run, const i64 g, const i64 h) {
-    return rough_scores(g, h, run.node_g - g, run.node_h - h, run.rule);
-}
 
-/* The highest rough score of the run's borders; -1 if there is none. */
-FN f32 best_rough(GLOBAL const i64* cells, const run_t run, const u32 end) {
-    i64 left_g = run.left_g, left_h = run.left_h;
+
+
+/* The highest rough score of a work-item's borders; -1 if there is none. */
+FN f32 best_rough(GLOBAL const i64* cells, const run_t run, const parent_t* node, const u32 end) {
     f32 most = -1.0f;
-    for (u32 bin = run.begin; bin < end; bin++) {
-        FETCH(cells, bin)
-        const i64 bin_h = bin == run.full ? run.full_h : sum_h;
-        left_g += bin == run.full ? run.full_g : sum_g;
-        left_h += bin_h;
-        if (bin_h == 0) continue; /* as in best_exact */
-        for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
-            const i64 g = left_g + (direction ? run.missing_g : 0);
-            const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (!may_split(h, run.node_h - h, run.least)) continue;
-            const f32 rough = rough_split(run, g, h);
-            most = rough > most ? rough : most;
-        }
-    }
-    return most;
-}
 
-/* The best of the run's borders whose rough score is at least `least_score`. */
-FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const u32 end, const int exact_only,
-                     const f32 least_score) {
     i64 left_g = run.left_g, left_h = run.left_h;
-    best_t best = no_split();
     for (u32 bin = run.begin; bin < end; bin++) {
         FETCH(cells, bin)
         const i64 bin_h = bin == run.full ? run.full_h : sum_h;
@@ -269,35 +270,64 @@ FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const u32 end, co
         for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (!may_split(h, run.node_h - h, run.least)) continue;
-            if (!exact_only) {
-                const f32 rough = rough_split(run, g, h);
-                if (rough < least_score || rough * MORE < best.score.hi) continue;
+            if (may_split(h, node->h - h, node->least)) {
+                
+                const f32 rough = rough_scores(g, h, node->g - g, node->h - h, node->rule);
+                most = rough > most ? rough : most;
+
             }
-            consider(&best, g, h, 2 * bin + direction, run.node_g, run.node_h,
-                     run.rule);
         }
     }
+
+    return most;
+}
+
+
+/* The best of a work-item's borders whose rough score is at least `least_score`. */
+FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const parent_t* node, const u32 end, const int exact_only, const f32 least_score) {
+    best_t best = no_split();
+
+    i64 left_g = run.left_g, left_h = run.left_h;
+    for (u32 bin = run.begin; bin < end; bin++) {
+        FETCH(cells, bin)
+        const i64 bin_h = bin == run.full ? run.full_h : sum_h;
+        left_g += bin == run.full ? run.full_g : sum_g;
+        left_h += bin_h;
+        if (bin_h == 0) continue; /* the same rows as behind the bin before */
+        for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
+            const i64 g = left_g + (direction ? run.missing_g : 0);
+            const i64 h = left_h + (direction ? run.missing_h : 0);
+            if (may_split(h, node->h - h, node->least)) {
+                
+                const f32 rough = exact_only ? 0.0f : rough_scores(g, h, node->g - g, node->h - h, node->rule);
+                if (exact_only || (rough >= least_score && rough * MORE >= best.score.hi))
+                    consider(&best, g, h, 2 * bin + direction, node);
+
+            }
+        }
+    }
+
     return best;
 }
+
 
 /* The least rough score that the node's best split may have. */
 FN f32 least_rough(const f32 own, const f32 known, GLOBAL node_t* node) {
     (void)node;
-    return (own > known ? own : known) * 0.999969482421875f; /* 1 - 2^-15 */
+    return (own > known ? own : known) * LESS;
 }
 
 /* Find the best border of a feature in a node. */
-FN void search(GLOBAL const i64* cells, const run_t run, const u32 end, const f32 known,
+FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent, const u32 end,
+               const f32 known,
                GLOBAL node_t* node, const u32 feature, GLOBAL candidate_t* out,
                LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key) {
-    /* products of rough scores might overflow from a lambda of 2^40 units on */
-    const int exact_only = run.rule.alpha != 0.0f || run.rule.lambda > 1.0995116e12f;
-    const f32 most = best_rough(cells, run, exact_only ? run.begin : end);
+    const int exact_only = is_exact_only(parent);
+    const f32 most = best_rough(cells, run, parent, exact_only ? run.begin : end);
     const f32 own = group_max(most, best_hi);
     const f32 least_score = exact_only ? -1.0f : least_rough(own, known, node); /* below it none is the best */
     best_t best = best_exact(
-        cells, run, most < least_score ? run.begin : end, exact_only, least_score);
+        cells, run, parent, most < least_score ? run.begin : end, exact_only, least_score);
     const u32 mine = best.at;
     group_best(&best.score, &best.at, best_hi, best_lo, best_key);
     if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) write_candidate(out, feature, best);
@@ -326,6 +356,7 @@ KERNEL(64) find(
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const int has_missing = feature_offset[feature + 1] - offset > n_bins;
     run_t run = run_of(n_bins, fullest[feature]);
+    parent_t parent;
     const u32 each = (count + N_GROUPS_Y - 1) / N_GROUPS_Y, begin = GROUP_ID_Y * each;
     const u32 n_own = begin < count ? (begin + each < count ? each : count - begin) : 0;
     /* a compiler may divide in groups without nodes, too, and take the divisor's not being 0 for granted */
@@ -334,11 +365,9 @@ KERNEL(64) find(
         GLOBAL node_t* node = &nodes[first + index];
         if (node->tree != tree) { /* a group's nodes have few trees */
             tree = node->tree;
-            run.least = least_hessian(min_child_weight, scale + tree);
-            run.rule = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
+            read_tree(&parent, scale + tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
         }
-        run.node_g = node->sum_g;
-        run.node_h = node->sum_h;
+        read_node(&parent, node);
         const int subtract = node->sibling_slot >= 0;
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
@@ -352,9 +381,9 @@ KERNEL(64) find(
         }
         BARRIER();
         group_scan(run.left_g, run.left_h, shared, &run.left_g, &run.full_g, &run.left_h, &run.full_h);
-        sum_fullest(&run, n_bins, missing);
+        sum_fullest(&run, &parent, n_bins, missing);
 
         const u32 end = run.end;
-        search(cells, run, end, 0.0f, node, feature, out, best_hi, best_lo, best_key);
+        search(cells, run, &parent, end, 0.0f, node, feature, out, best_hi, best_lo, best_key);
     }
 }

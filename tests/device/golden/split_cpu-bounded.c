@@ -13,6 +13,32 @@
 
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
+#define LESS 0.999969482421875f /* 1 - 2^-15 */
+
+/* A node that may split, and what its borders are scored with. */
+typedef struct {
+    i64 g, h;   /* sums of its rows */
+    i64 least;  /* Hessian of a child */
+    rule_t rule;
+} parent_t;
+
+/* Set what the nodes of a tree have in common. */
+FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_lambda, const f32 reg_alpha,
+                  const f32 max_delta_step, const f32 min_child_weight) {
+    parent->least = least_hessian(min_child_weight, scale);
+    parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
+}
+
+FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
+    parent->g = node->sum_g;
+    parent->h = node->sum_h;
+    parent->rule = within(parent->rule, node->lower, node->upper);
+}
+
+/* Whether rough scores tell nothing of a tree: terms cancel, or their products might overflow. */
+FN int is_exact_only(const parent_t* parent) {
+    return parent->rule.alpha != 0.0f || parent->rule.lambda > 1.0995116e12f; /* 2^40 units */
+}
 
 /* The best split so far: its score, its key, and the sums of its left child. */
 typedef struct { df score; u32 at; i64 g; i64 h; } best_t;
@@ -25,10 +51,11 @@ FN best_t no_split(void) {
     return best;
 }
 
-/* Compare a split with the best so far, by its exact score. */
+/* Compare a split with the best so far, by its exact score; (g, h) are the sums of its left child. */
 FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
-                 const i64 node_g, const i64 node_h, const rule_t rule, const u32 constraint) {
-    const i64 right_g = node_g - g, right_h = node_h - h;
+                 const parent_t* node, const u32 constraint) {
+    const rule_t rule = node->rule;
+    const i64 right_g = node->g - g, right_h = node->h - h;
     const df s = df_add(score(g, h, rule), score(right_g, right_h, rule));
     if (ahead(s, at, best->score, best->at) && keeps_order(constraint, g, h, right_g, right_h, rule)) {
         best->score = s;
@@ -55,7 +82,6 @@ FN u8 closed_in_parent(GLOBAL const node_t* node, GLOBAL const u8* closed, const
 
 
 #define RUN 256
-#define NEVER (-2147483647 - 1) /* the bits of no score, and less than any score's */
 
 
 /* The size of a sum: rough_score by conversions of 32 bits, which every CPU has for vectors. */
@@ -70,6 +96,13 @@ FN f32 rough_units(const i64 x) {
 /* A side of a split, roughly, how far weight and score may be off, and whether the weight is surely
    at its bound: 1 the upper one, -1 the lower one. */
 typedef struct { f32 weight; f32 score; f32 weight_error; f32 score_error; int bound; } side_t;
+
+/* The bounds of a node's weights, from constraints and max_delta_step. */
+FN void bounds_of(const rule_t rule, f32* lower, f32* upper) {
+    const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
+    *lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
+    *upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
+}
 
 FN side_t rough(
         const i64 quanta_g, const i64 quanta_h, const rule_t rule, const f32 lower, const f32 upper) {
@@ -88,67 +121,24 @@ FN side_t rough(
     return side;
 }
 
-/* A feature of a node: what its borders are scored with. */
-typedef struct {
-    i64 full_g, full_h;       /* of the fullest code */
-    i64 missing_g, missing_h;
-    i64 node_g, node_h;
-    i64 least;                /* Hessian of a child */
-    rule_t rule;
-    u32 constraint;
-    f32 lower, upper;         /* bounds of weights */
-} feature_t;
 
-/* The best split so far, and what keeps others from an exact score. */
-typedef struct {
-    best_t best;
-    i32 top;                  /* what the best score reaches, whatever its error */
-} search_t;
+#define NEVER (-2147483647 - 1) /* the bits of no score, and less than any score's */
 
-FN search_t no_search(void) {
-    search_t search;
-    search.best = no_split();
-    search.top = NEVER;
-    return search;
-}
-
-/* The sums of the fullest code, which may be missing from the histogram, and of missing values. */
-FN void sum_apart(GLOBAL const i64* cells, const u32 n_codes, const u32 n_bins, const u32 full,
-                  feature_t* feature) {
-    i64 all_g = 0, all_h = 0; /* added: Intel's runtime 2025.2 subtracts such a row wrongly */
-    for (u32 code = 0; code < n_codes; code++) {
-        all_g += cells[2 * code];
-        all_h += cells[2 * code + 1];
-    }
-    feature->full_g = feature->node_g - (all_g - cells[2 * full]);
-    feature->full_h = feature->node_h - (all_h - cells[2 * full + 1]);
-    feature->missing_g = feature->missing_h = 0;
-    if (full == n_bins) {
-        feature->missing_g = feature->full_g;
-        feature->missing_h = feature->full_h;
-    } else if (n_codes > n_bins) {
-        feature->missing_g = cells[2 * n_bins];
-        feature->missing_h = cells[2 * n_bins + 1];
-    }
-}
-
-/* Rough scores of 16 borders, as integers that order alike. */
-FN void score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64 more_g,
-                 const i64 more_h, const feature_t* feature, i32* bits, search_t* search) {
-    const i64 node_g = feature->node_g, node_h = feature->node_h, least = feature->least;
-    const rule_t rule = feature->rule;
+/* Rough scores of 16 borders as integers that order alike; returns the highest that is sure. A border of
+   which `own_h[k] != 0` does not hold has the same rows on either side as the one before. */
+FN i32 score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64 more_g,
+                const i64 more_h, const parent_t* node, const f32 lower, const f32 upper, const u32 constraint, i32* bits) {
+    const i64 node_g = node->g, node_h = node->h, least = node->least;
+    const rule_t rule = node->rule;
     i32 most = NEVER;
-    const f32 lower = feature->lower, upper = feature->upper;
     i32 sure[16];
     for (u32 k = 0; k < 16; k++) {
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
-        /* A bin without rows has the same rows behind it as the bin before. */
         const int allowed = (own_h[k] != 0) & may_split(h, node_h - h, least);
         const side_t l = rough(g, h, rule, lower, upper);
         const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
         const f32 s = l.score + r.score, error = l.score_error + r.score_error;
         const i32 highest = (i32)as_u32(s + error), lowest = (i32)as_u32(s - error);
-        const u32 constraint = feature->constraint;
         const f32 rises = r.weight - l.weight;
         const f32 ordered = constraint == 2 ? -rises : rises;
         const f32 doubt = l.weight_error + r.weight_error;
@@ -160,53 +150,113 @@ FN void score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64
         sure[k] = does ? SORTABLE(lowest) : NEVER;
     }
     for (u32 k = 0; k < 16; k++) most = sure[k] > most ? sure[k] : most;
-    search->top = most > search->top ? most : search->top;
+    return most;
+}
+
+/* Hessians of a run's bins, and sums up to the border behind each of them. */
+typedef struct {
+    i64 own_h[RUN], g[RUN], h[RUN];
+    u32 bin[RUN];
+} sums_t;
+
+/* The best split so far, and what keeps others from an exact score. */
+typedef struct {
+    best_t best;
+    i32 top;                  /* what the best score reaches, whatever its error */
+    f32 lower, upper;         /* bounds of the node's weights */
+    u32 constraint;
+} search_t;
+
+FN search_t begin_search(const rule_t rule, const u32 constraint) {
+    search_t search;
+    search.best = no_split();
+    search.top = NEVER;
+    search.constraint = constraint;
+    bounds_of(rule, &search.lower, &search.upper);
+    return search;
 }
 
 /* Give a border with these rough bits its exact score, unless that cannot be the best. */
-FN void look_closer(const i32 bits, const i64 g, const i64 h, const u32 at,
-                    const feature_t* feature, search_t* search) {
+FN void look_closer(const i32 bits, const i64 g, const i64 h, const u32 at, const parent_t* node,
+                    search_t* search) {
     if (bits == NEVER) return;
     if (bits < search->top) return;
-    consider(&search->best, g, h, at, feature->node_g, feature->node_h, feature->rule, feature->constraint);
+    consider(&search->best, g, h, at, node, search->constraint);
+}
+
+/* Search the borders of a run of n bins, with the missing rows on the right and, if there are any, on the left;
+   the first border's key is `key`. */
+FN void search_run(sums_t* sums, const u32 n, const i64 missing_g, const i64 missing_h, const u32 key,
+                   const parent_t* node, search_t* search) {
+    i32 bits[RUN], most[RUN / 16];
+    for (u32 k = n; k % 16; k++) sums->own_h[k] = sums->g[k] = sums->h[k] = 0; /* no borders */
+    for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {
+        const i64 more_g = direction ? missing_g : 0, more_h = direction ? missing_h : 0;
+        for (u32 at = 0; at < n; at += 16) {
+            const i32 own = score_16(sums->own_h + at, sums->g + at, sums->h + at, more_g, more_h, node, search->lower, search->upper, search->constraint, bits + at);
+            most[at / 16] = own;
+            search->top = own > search->top ? own : search->top;
+        }
+        for (u32 at = 0; at < n; at += 16) {
+            for (u32 k = at; k < at + 16; k++)
+                look_closer(bits[k], sums->g[k] + more_g, sums->h[k] + more_h, 2 * sums->bin[k] + direction, node, search);
+        }
+    }
+    (void)key; (void)most;
+}
+
+FN best_t end_search(search_t* search, const parent_t* node) {
+    (void)node;
+    return search->best;
+}
+
+
+/* A feature of a node: sums of its fullest code, which may be missing from the histogram, and of missing values. */
+typedef struct { i64 full_g, full_h, missing_g, missing_h; } feature_t;
+
+FN feature_t sum_apart(GLOBAL const i64* cells, const u32 n_codes, const u32 n_bins, const u32 full,
+                       const parent_t* node) {
+    i64 all_g = 0, all_h = 0; /* added: Intel's runtime 2025.2 subtracts such a row wrongly */
+    for (u32 code = 0; code < n_codes; code++) {
+        all_g += cells[2 * code];
+        all_h += cells[2 * code + 1];
+    }
+    feature_t feature;
+    feature.full_g = node->g - (all_g - cells[2 * full]);
+    feature.full_h = node->h - (all_h - cells[2 * full + 1]);
+    feature.missing_g = feature.missing_h = 0;
+    if (full == n_bins) {
+        feature.missing_g = feature.full_g;
+        feature.missing_h = feature.full_h;
+    } else if (n_codes > n_bins) {
+        feature.missing_g = cells[2 * n_bins];
+        feature.missing_h = cells[2 * n_bins + 1];
+    }
+    return feature;
 }
 
 /* Find the best split of a node's feature. */
-FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 full,
-                         const feature_t* feature) {
-    i64 own_h[RUN], sum_g[RUN], sum_h[RUN]; /* of a bin, and up to the border behind it */
-    i32 bits[RUN];                          /* rough scores */
-    u32 bins[RUN];
-    search_t search = no_search();
+FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 full, const feature_t* feature,
+                         const parent_t* node, const u32 constraint) {
+    sums_t sums;
+    search_t search = begin_search(node->rule, constraint);
     i64 left_g = 0, left_h = 0;
     for (u32 start = 0; start < n_bins; start += RUN) {
         const u32 behind = n_bins - start < RUN ? n_bins : start + RUN;
         u32 n = 0;
         for (u32 bin = start; bin < behind; bin++) {
-            own_h[n] = bin == full ? feature->full_h : cells[2 * bin + 1];
+            sums.own_h[n] = bin == full ? feature->full_h : cells[2 * bin + 1];
             left_g += bin == full ? feature->full_g : cells[2 * bin];
-            left_h += own_h[n];
-            sum_g[n] = left_g;
-            sum_h[n] = left_h;
-            bins[n] = bin;
-            n += own_h[n] != 0 ? 1 : 0;
+            left_h += sums.own_h[n];
+            sums.g[n] = left_g;
+            sums.h[n] = left_h;
+            sums.bin[n] = bin;
+            n += sums.own_h[n] != 0 ? 1 : 0;
         }
-        const u32 padded = (n + 15) / 16 * 16;
-        for (u32 k = n; k < padded; k++) own_h[k] = sum_g[k] = sum_h[k] = 0;
-        for (u32 direction = 0; direction < (feature->missing_h > 0 ? 2u : 1u); direction++) {
-            const i64 more_g = direction ? feature->missing_g : 0;
-            const i64 more_h = direction ? feature->missing_h : 0;
-            for (u32 k = 0; k < padded; k += 16)
-                score_16(own_h + k, sum_g + k, sum_h + k, more_g, more_h, feature, bits + k, &search);
-            for (u32 k = 0; k < padded; k++) {
-                look_closer(bits[k], sum_g[k] + more_g, sum_h[k] + more_h,
-                            2 * bins[k] + direction, feature, &search);
-            }
-        }
+        search_run(&sums, n, feature->missing_g, feature->missing_h, 2 * start, node, &search);
     }
-    return search.best;
+    return end_search(&search, node);
 }
-
 
 KERNEL(1) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
@@ -225,17 +275,9 @@ KERNEL(1) find(
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
-        feature_t feature;
-        feature.node_g = node->sum_g;
-        feature.node_h = node->sum_h;
-        feature.least = least_hessian(min_child_weight, own_scale);
-        feature.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        feature.constraint = constraints[id];
-        feature.rule = within(feature.rule, node->lower, node->upper);
-        const rule_t rule = feature.rule;
-        const f32 largest = rule.max_delta > 0.0f ? rule.max_delta : UNBOUNDED;
-        feature.lower = rule.lower > -largest ? (rule.lower < largest ? rule.lower : largest) : -largest;
-        feature.upper = rule.upper < largest ? (rule.upper > -largest ? rule.upper : -largest) : largest;
+        parent_t parent;
+        read_tree(&parent, own_scale, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
+        read_node(&parent, node);
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
         GLOBAL u8* mark = closed + (u64)(first + index) * n_features + id;
@@ -248,15 +290,15 @@ KERNEL(1) find(
             GLOBAL const i64* sibling = pool + 2 * ((u64)node->sibling_slot * n_codes + offset);
             for (u32 k = 0; k < 2 * n_own; k++) cells[k] -= sibling[k];
         }
-        sum_apart(cells, n_own, n_bins, full, &feature);
-        if (!may_have_borders(feature.node_h - feature.missing_h, feature.node_h, feature.least)) {
+        const feature_t feature = sum_apart(cells, n_own, n_bins, full, &parent);
+        if (!may_have_borders(parent.h - feature.missing_h, parent.h, parent.least)) {
             *mark = 1;
             write_candidate(out, id, no_split());
             continue;
         }
         const u32 n_words = (n_features + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
-        const best_t best = search_borders(cells, searched ? n_bins : 0, full, &feature);
+        const best_t best = search_borders(cells, searched ? n_bins : 0, full, &feature, &parent, constraints[id]);
         write_candidate(out, id, best);
     }
 }
