@@ -94,26 +94,14 @@ ${sums.functions(wg_size, cells, copies, partials)}
 % endfor
 </%def>
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
-        const u32 n_rows, const u32 first_row,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
-        GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
-        GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL const u32x4* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
-        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
+${pieces.arguments(dense=True, place="u32x4")}) {
     LOCAL_ARRAY(i32, local_g, ${cells + 32});
     LOCAL_ARRAY(i32, local_h, ${cells + 32});
     const u32 spare = ${cells} + (LOCAL_ID & 31);
-    const u32 n_tasks = levels[depth].hist_tasks;
-    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
-    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
-    if (my_first == my_last) return;
+${pieces.own_tasks()}\
     /* a range of codes [code_begin, code_end) and the places in a row that have them */
     const u32 place_begin = ranges[4 * GROUP_ID], place_end = ranges[4 * GROUP_ID + 1];
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 copy_minus = (LOCAL_ID & ${copies - 1}) - ${copies} * code_begin;
     const u32 block = place_begin / ${block};
 % if unroll:
@@ -125,30 +113,8 @@ KERNEL(${wg_size}) histogram(
 % endfor
 % endif
 
-    u32 task = my_first;
-    u32 index = find_node(task_begin, n_nodes, task);
-    while (task < my_last) {
-        while (task_begin[index + 1] <= task) index++;
-        GLOBAL const node_t* node = &nodes[first_node + index];
-        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
-        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
-        GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-% if partials:
-        const int alone = 1;
-        if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
-% else:
-        /* `partition` clears what several groups${", or several pages," if adds else ""} may add to */
-        const int alone = piece.node_last - piece.node_first == 1;
-% endif
-% if not adds:
-        const int clears = alone;
-% elif partials:
-        const int clears = piece.node_first < my_first || piece.node_last > my_last;
-% else:
-        const int clears = 0;
-% endif
+<%call expr="pieces.each_piece('i64', partials, adds)">
+        const i32 wide_sign = wide ? -1 : 0;
         const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
         clear_sums(local_g, local_h, (code_end - code_begin) * ${copies});
@@ -165,8 +131,7 @@ ${add_block(block, in_registers) if unroll else add_codes(block)}
         BARRIER();
         write_sums(target + 2 * code_begin, code_end - code_begin, local_g, local_h, alone);
         BARRIER();
-        task = piece.last;
-    }
+</%call>
 }
 
 % if partials:

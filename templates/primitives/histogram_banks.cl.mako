@@ -154,22 +154,11 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t bloc
 #undef GROUPS_OF_A_UNIT
 #define GROUPS_OF_A_UNIT ${max(1, 1024 // wg_size)}
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
-        const u32 n_ranges, const u32 n_rows, const u32 first_row,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
-        GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
-        GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
-        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
+${pieces.arguments(dense=True, more="const u32 n_ranges, ")}) {
     ${"LOCAL_LARGE" if pair else "LOCAL_LINES"}(i32, sums, ${32 * codes * len(halves)});
     (void)fullest;
     (void)partial;
-    const u32 n_tasks = levels[depth].hist_tasks;
-    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
-    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
-    if (my_first == my_last) return;
+${pieces.own_tasks()}\
     const block_t block_0 = block_of(ranges + ${4 * len(halves)} * GROUP_ID, place_offset);
     const u64 own_block = block_at(block_0.first, block_stride, paired, 1);
 % if pair:
@@ -182,7 +171,6 @@ KERNEL(${wg_size}) histogram(
     (void)n_ranges;
 % endif
     const u32 code_begin = block_0.code_begin, code_end = block_${halves[-1]}.code_end;
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
     /* from the place of a feature's one sum to that of the other */
     const i32 other = KEPT(swapped ? -16 * LOCAL_STEP : 16 * LOCAL_STEP);
@@ -192,18 +180,9 @@ KERNEL(${wg_size}) histogram(
     const u32 place_${k} = KEPT(start + bank_${k} * LOCAL_STEP);
 % endfor
 
-    u32 task = my_first;
-    u32 index = find_node(task_begin, n_nodes, task);
-    while (task < my_last) {
-        while (task_begin[index + 1] <= task) index++;
-        GLOBAL const node_t* node = &nodes[first_node + index];
-        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
-        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
-        GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-        /* `partition` clears what several groups${", or several pages," if adds else ""} may add to */
-        const int alone = piece.node_last - piece.node_first == 1;
-        const u32 clear_end = ${"2 * code_begin" if adds else "alone ? 2 * code_end : 2 * code_begin"};
+<%call expr="pieces.each_piece('i64', False, adds)">
+        const i32 wide_sign = wide ? -1 : 0;
+        const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
         clear_sums(sums, most);
         BARRIER();
@@ -226,6 +205,5 @@ ${add_block(1)}\
         write_sums(target, sums, block_0, alone);
         ${f"if (has_both) write_sums(target, sums + {32 * codes}, block_1, alone);" if pair else ""}
         BARRIER();
-        task = piece.last;
-    }
+</%call>
 }

@@ -92,49 +92,24 @@ FN u32 list_drawn(u32* drawn, const piece_t piece, const u32 run, const u32 run_
 
 % endif
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
-        const u32 n_rows, const u32 first_row,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
-        GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const u32x4* RESTRICT codes, GLOBAL const i32x2* RESTRICT quanta,
-        GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL const u32* RESTRICT place_offset, GLOBAL const u32x4* RESTRICT fullest,
-        GLOBAL const u32* RESTRICT ranges, GLOBAL i64x2* pool, GLOBAL i64x2* partial) {
+${pieces.arguments(dense=True, sum="i64x2")}) {
 % if pairs:
     LOCAL_ARRAY(i64x2, pairs, ${pairs});
 % endif
-    const u32 n_tasks = levels[depth].hist_tasks;
-    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
-    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
-    if (my_first == my_last) return;
+${pieces.own_tasks()}\
     const u32 first_block = ranges[4 * GROUP_ID] / ${block};
     const u32 n_places = ranges[4 * GROUP_ID + 1] - first_block * ${block};
     GLOBAL const u32* offset = place_offset + first_block * ${block};
     GLOBAL const ${code}* mine = (GLOBAL const ${code}*)(codes + block_at(first_block, block_stride, paired, 1));
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     (void)fullest; /* here it costs less to add than to leave out */
 
 % if pairs:
 ${packed.begin(block, code)}\
 % endif
 
-    u32 task = my_first;
-    u32 index = find_node(task_begin, n_nodes, task);
-    while (task < my_last) {
-        while (task_begin[index + 1] <= task) index++;
-        GLOBAL const node_t* node = &nodes[first_node + index];
-        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
-        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const u32 wide = scale[node->tree].wide;
-        GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
-        if (piece.node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
-        else if (piece.node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
-% if adds:
-        if (piece.node_first < my_first || piece.node_last > my_last)
-% endif
-        for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
+<%call expr="pieces.each_piece('i64x2', True, adds)">
+        for (u32 c = code_begin; clears && c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
 % if sampled:
         for (u32 run = piece.begin; run < piece.end; run += RUN) {
         const u32 run_end = piece.end - run < RUN ? piece.end : run + RUN;
@@ -162,8 +137,7 @@ ${ask_ahead()}\
 % if sampled:
         }
 % endif
-        task = piece.last;
-    }
+</%call>
 }
 
 ${straddling.reduce(wg_size, adds)}

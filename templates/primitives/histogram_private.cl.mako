@@ -21,37 +21,15 @@
 ${pieces.pieces(chunk)}
 
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
-        const u32 n_rows, const u32 first_row,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
-        GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const ${code}* RESTRICT codes, GLOBAL const i32* RESTRICT quanta,
-        GLOBAL const i32* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL const u32* RESTRICT place_offset, GLOBAL const ${code}* RESTRICT fullest,
-        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
+${pieces.arguments(dense=True, code=code, quanta="i32", fullest=code)}) {
     LOCAL_ARRAY(i64, sums, ${2 * codes * copies});
-    const u32 n_tasks = levels[depth].hist_tasks;
-    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
-    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
-    if (my_first == my_last) return;
+${pieces.own_tasks()}\
     const u32 place_begin = ranges[4 * GROUP_ID], place_end = ranges[4 * GROUP_ID + 1];
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 block = place_begin / ${block};
     GLOBAL const ${code}* block_codes = codes + block_at(block, block_stride, paired, 1) * ${block};
 
-    u32 task = my_first;
-    u32 index = find_node(task_begin, n_nodes, task);
-    while (task < my_last) {
-        while (task_begin[index + 1] <= task) index++;
-        GLOBAL const node_t* node = &nodes[first_node + index];
-        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
-        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const u32 wide = scale[node->tree].wide;
-        GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-        if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
+<%call expr="pieces.each_piece('i64', True, adds)">
         for (u32 i = LOCAL_ID; i < ${2 * codes * copies}; i += ${wg_size}) sums[i] = 0;
         BARRIER();
         for (u32 column = LOCAL_ID; column < ${2 * block * copies}; column += ${wg_size}) {
@@ -72,15 +50,11 @@ KERNEL(${wg_size}) histogram(
         for (u32 i = LOCAL_ID; i < 2 * (code_end - code_begin); i += ${wg_size}) {
             i64 sum = 0;
             for (u32 copy = 0; copy < ${copies}; copy++) sum += sums[2 * copy * ${codes} + i];
-% if adds:
-            const int whole = piece.node_first >= my_first && piece.node_last <= my_last;
-            if (whole) sum += target[2 * code_begin + i];
-% endif
+            if (!clears) sum += target[2 * code_begin + i];
             target[2 * code_begin + i] = sum;
         }
         BARRIER();
-        task = piece.last;
-    }
+</%call>
 }
 
 ${straddling.reduce(wg_size, adds)}

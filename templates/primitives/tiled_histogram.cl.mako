@@ -29,50 +29,18 @@ ${sums.functions(wg_size, most_cells, 1, partials, spare=False)}
     }
 
 KERNEL(${wg_size}) histogram(
-        const u32 depth, const u32 n_codes, const u32 n_rows, const u32 first_row, const u32 row_words,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
-        GLOBAL const u32* RESTRICT odd_rows, GLOBAL const i32x2* RESTRICT quanta,
-        GLOBAL const i32x2* RESTRICT high_words, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells,
-        GLOBAL const u32* RESTRICT ranges, GLOBAL i64* pool, GLOBAL i64* partial) {
+${pieces.arguments(dense=False)}) {
     LOCAL_ARRAY(i32, local_g, ${most_cells});
     LOCAL_ARRAY(i32, local_h, ${most_cells});
-    const u32 n_tasks = levels[depth].hist_tasks;
-    const u32 my_first = first_task(n_tasks, GROUP_ID_Y, N_GROUPS_Y);
-    const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
-    if (my_first == my_last) return;
+${pieces.own_tasks()}\
     /* a tile, the first of its range's codes, and the range's cells [cell_begin, cell_end) */
     const u32 tile = ranges[4 * GROUP_ID], code_begin = ranges[4 * GROUP_ID + 1];
     const u32 cell_begin = ranges[4 * GROUP_ID + 2], cell_end = ranges[4 * GROUP_ID + 3];
     const u32 n_cells = cell_end - cell_begin;
     GLOBAL const u32* begins = row_begin + (u64)tile * row_words;
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
 
-    u32 task = my_first;
-    u32 index = find_node(task_begin, n_nodes, task);
-    while (task < my_last) {
-        while (task_begin[index + 1] <= task) index++;
-        GLOBAL const node_t* node = &nodes[first_node + index];
-        const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
-        GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
-        GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-% if partials:
-        const int alone = 1;
-        if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
-% else:
-        /* `partition` clears what several groups${", or several pages," if adds else ""} may add to */
-        const int alone = piece.node_last - piece.node_first == 1;
-% endif
-% if not adds:
-        const int clears = alone;
-% elif partials:
-        const int clears = piece.node_first < my_first || piece.node_last > my_last;
-% else:
-        const int clears = 0;
-% endif
+<%call expr="pieces.each_piece('i64', partials, adds)">
+        const i32 wide_sign = wide ? -1 : 0;
         GLOBAL i64* mine = target + 2 * code_begin;
         const u32 clear_end = clears ? 2 * n_cells : 0;
         for (u32 c = LOCAL_ID; c < clear_end; c += ${wg_size}) mine[c] = 0;
@@ -96,8 +64,7 @@ KERNEL(${wg_size}) histogram(
         BARRIER();
         write_sums(mine, n_cells, local_g, local_h, alone);
         BARRIER();
-        task = piece.last;
-    }
+</%call>
 }
 
 % if partials:

@@ -117,3 +117,12 @@ def test_a_kernel_of_a_tree_fits_a_screen():
 def test_libraries_have_no_kernels_that_run_alone():
     for name in LIBRARIES:
         assert declared(name) == frozenset()
+
+
+def test_histograms_share_the_frame_of_their_tasks():
+    """Their arguments, a group's tasks and its pieces of nodes stand in ``pieces`` alone."""
+    found = [name for name in template_files() if re.match(r"(tiled_)?histogram", name)]
+    assert len(found) == 6
+    for name in found:
+        text = template_files()[name].read_text(encoding="utf-8")
+        assert not re.search(r"\bfirst_task\(|\bpiece_of\(|\bpartial\b.*GROUP_ID_Y", text), name

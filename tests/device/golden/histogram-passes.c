@@ -101,10 +101,11 @@ KERNEL(256) histogram(
     /* a range of codes [code_begin, code_end) and the places in a row that have them */
     const u32 place_begin = ranges[4 * GROUP_ID], place_end = ranges[4 * GROUP_ID + 1];
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 copy_minus = (LOCAL_ID & 3) - 4 * code_begin;
     const u32 block = place_begin / 8;
 
+
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -112,12 +113,15 @@ KERNEL(256) histogram(
         GLOBAL const node_t* node = &nodes[first_node + index];
         const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
+        const u32 wide = scale[node->tree].wide;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-        const int alone = 1;
+        const int straddles = piece.node_first < my_first || piece.node_last > my_last;
         if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (piece.node_last > my_last) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
-        const int clears = piece.node_first < my_first || piece.node_last > my_last;
+        else if (straddles) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
+        const int alone = 1, clears = straddles;
+        (void)alone;
+        
+        const i32 wide_sign = wide ? -1 : 0;
         const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 256) target[c] = 0;
         clear_sums(local_g, local_h, (code_end - code_begin) * 4);
@@ -142,8 +146,10 @@ KERNEL(256) histogram(
         BARRIER();
         write_sums(target + 2 * code_begin, code_end - code_begin, local_g, local_h, alone);
         BARRIER();
+
         task = piece.last;
     }
+
 }
 
 

@@ -105,7 +105,6 @@ KERNEL(256) histogram(
     /* a range of codes [code_begin, code_end) and the places in a row that have them */
     const u32 place_begin = ranges[4 * GROUP_ID], place_end = ranges[4 * GROUP_ID + 1];
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 copy_minus = (LOCAL_ID & 0) - 1 * code_begin;
     const u32 block = place_begin / 16;
     const u32x4 block_fullest = fullest[block];
@@ -114,6 +113,8 @@ KERNEL(256) histogram(
     const u32x4 offset_2 = place_offset[block * 4 + 2];
     const u32x4 offset_3 = place_offset[block * 4 + 3];
 
+
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -121,11 +122,13 @@ KERNEL(256) histogram(
         GLOBAL const node_t* node = &nodes[first_node + index];
         const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
+        const u32 wide = scale[node->tree].wide;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
         /* `partition` clears what several groups may add to */
-        const int alone = piece.node_last - piece.node_first == 1;
-        const int clears = alone;
+        const int alone = piece.node_last - piece.node_first == 1, clears = alone;
+        (void)alone;
+        
+        const i32 wide_sign = wide ? -1 : 0;
         const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 256) target[c] = 0;
         clear_sums(local_g, local_h, (code_end - code_begin) * 1);
@@ -208,7 +211,9 @@ KERNEL(256) histogram(
         BARRIER();
         write_sums(target + 2 * code_begin, code_end - code_begin, local_g, local_h, alone);
         BARRIER();
+
         task = piece.last;
     }
+
 }
 

@@ -141,7 +141,6 @@ KERNEL(512) histogram(
     const u32 most_0 = most_codes(block_0), most_1 = most_codes(block_1);
     const u32 most = most_0 > most_1 ? most_0 : most_1;
     const u32 code_begin = block_0.code_begin, code_end = block_1.code_end;
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
     /* from the place of a feature's one sum to that of the other */
     const i32 other = KEPT(swapped ? -16 * LOCAL_STEP : 16 * LOCAL_STEP);
@@ -155,6 +154,8 @@ KERNEL(512) histogram(
     const u32 bank_3 = LOCAL_ID % 32 / 4 * 4 + (LOCAL_ID + 3) % 4;
     const u32 place_3 = KEPT(start + bank_3 * LOCAL_STEP);
 
+
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -162,11 +163,14 @@ KERNEL(512) histogram(
         GLOBAL const node_t* node = &nodes[first_node + index];
         const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
+        const u32 wide = scale[node->tree].wide;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
         /* `partition` clears what several groups, or several pages, may add to */
-        const int alone = piece.node_last - piece.node_first == 1;
-        const u32 clear_end = 2 * code_begin;
+        const int alone = piece.node_last - piece.node_first == 1, clears = 0;
+        (void)alone;
+        
+        const i32 wide_sign = wide ? -1 : 0;
+        const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 512) target[c] = 0;
         clear_sums(sums, most);
         BARRIER();
@@ -403,6 +407,8 @@ KERNEL(512) histogram(
         write_sums(target, sums, block_0, alone);
         if (has_both) write_sums(target, sums + 8192, block_1, alone);
         BARRIER();
+
         task = piece.last;
     }
+
 }

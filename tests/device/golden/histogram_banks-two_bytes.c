@@ -139,7 +139,6 @@ KERNEL(64) histogram(
     const u32 most = most_codes(block_0);
     (void)n_ranges;
     const u32 code_begin = block_0.code_begin, code_end = block_0.code_end;
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
     /* from the place of a feature's one sum to that of the other */
     const i32 other = KEPT(swapped ? -16 * LOCAL_STEP : 16 * LOCAL_STEP);
@@ -149,6 +148,8 @@ KERNEL(64) histogram(
     const u32 bank_1 = LOCAL_ID % 32 / 2 * 2 + (LOCAL_ID + 1) % 2;
     const u32 place_1 = KEPT(start + bank_1 * LOCAL_STEP);
 
+
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -156,11 +157,14 @@ KERNEL(64) histogram(
         GLOBAL const node_t* node = &nodes[first_node + index];
         const piece_t piece = piece_of(node, task_begin + index, task, my_last, n_rows);
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-        const i32 wide_sign = scale[node->tree].wide ? -1 : 0;
+        const u32 wide = scale[node->tree].wide;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
         /* `partition` clears what several groups may add to */
-        const int alone = piece.node_last - piece.node_first == 1;
-        const u32 clear_end = alone ? 2 * code_end : 2 * code_begin;
+        const int alone = piece.node_last - piece.node_first == 1, clears = alone;
+        (void)alone;
+        
+        const i32 wide_sign = wide ? -1 : 0;
+        const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 64) target[c] = 0;
         clear_sums(sums, most);
         BARRIER();
@@ -232,6 +236,8 @@ KERNEL(64) histogram(
         write_sums(target, sums, block_0, alone);
         
         BARRIER();
+
         task = piece.last;
     }
+
 }

@@ -264,7 +264,6 @@ KERNEL(1) histogram(
     GLOBAL const u32* offset = place_offset + first_block * 16;
     GLOBAL const u8* mine = (GLOBAL const u8*)(codes + block_at(first_block, block_stride, paired, 1));
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
-    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     (void)fullest; /* here it costs less to add than to leave out */
 
 
@@ -283,6 +282,8 @@ KERNEL(1) histogram(
     for (u32 c = 0; c < 256 * n_places; c++)
         pairs[c] = MAKE_I64X2(0, 0);
 
+
+    const u32 first_node = levels[depth].first, n_nodes = levels[depth].count;
     u32 task = my_first;
     u32 index = find_node(task_begin, n_nodes, task);
     while (task < my_last) {
@@ -292,9 +293,13 @@ KERNEL(1) histogram(
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
         GLOBAL i64x2* target = pool + (u64)node->slot * n_codes;
+        const int straddles = piece.node_first < my_first || piece.node_last > my_last;
         if (piece.node_first < my_first) target = partial + 2 * (u64)GROUP_ID_Y * n_codes;
-        else if (piece.node_last > my_last) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
-        for (u32 c = code_begin; c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
+        else if (straddles) target = partial + (2 * (u64)GROUP_ID_Y + 1) * n_codes;
+        const int alone = 1, clears = 1;
+        (void)alone;
+        
+        for (u32 c = code_begin; clears && c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
         u32 first = piece.begin;
         source.rows = rows;
         source.wide = wide;
@@ -313,8 +318,10 @@ KERNEL(1) histogram(
             const i64x2 pair = pair_of(quanta, high_words, piece.base + row, wide);
             add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * 16, n_places);
         }
+
         task = piece.last;
     }
+
 }
 
 
