@@ -27,14 +27,7 @@ KERNEL(${wg_size}) find_leaves(
     const u32 tree = GROUP_ID_Y;
     for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, at);
-        u32 leaf = tree; /* the root */
-        u32x4 step = steps[leaf]; /* a step_t */
-        while (step.x) {
-            const u32 c = code_at(mine, step.y${" & ~BY_SET" if categories else ""});
-            const u32 left = ${"step_goes_left(c, step.y, step.z, sets)" if categories else "code_goes_left(c, unpacked_split(step.z))"};
-            leaf = tree + (left ? step.x : step.x + 1);
-            step = steps[leaf];
-        }
+${codes.walk(categories)}\
         leaves[(u64)tree * n_rows + first_row + at] = leaf;
     }
 }

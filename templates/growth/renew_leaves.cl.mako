@@ -92,14 +92,7 @@ KERNEL(${wg_size}) count_first(
         const u32 row = first_row + at;
 % if code:
         const row_t mine = row_of(${codes.row(code)}, at);
-        u32 leaf = tree; /* the root */
-        u32x4 step = steps[leaf]; /* a step_t */
-        while (step.x) {
-            const u32 c = code_at(mine, step.y${" & ~BY_SET" if categories else ""});
-            const u32 left = ${"step_goes_left(c, step.y, step.z, sets)" if categories else "code_goes_left(c, unpacked_split(step.z))"};
-            leaf = tree + (left ? step.x : step.x + 1);
-            step = steps[leaf];
-        }
+${codes.walk(categories)}\
 % else:
         const u32 leaf = row_nodes[(u64)tree * n_rows + row];
 % endif

@@ -34,17 +34,7 @@ KERNEL(${wg_size}) add_leaves(
         f32 margin = margins[row];
         IN_ORDER
         for (u32 tree = begin; tree < end; tree++) {
-            u32x4 step = steps[tree]; /* a step_t */
-            while (step.x) {
-% if categories:
-                const u32 c = code_at(mine, step.y & ~BY_SET);
-                const u32 left = step_goes_left(c, step.y, step.z, sets);
-% else:
-                const u32 c = code_at(mine, step.y);
-                const u32 left = code_goes_left(c, unpacked_split(step.z));
-% endif
-                step = steps[tree + (left ? step.x : step.x + 1)];
-            }
+${codes.walk(categories)}\
             margin += as_f32(step.w);
         }
         margins[row] = margin;

@@ -32,14 +32,7 @@ KERNEL(${wg_size}) sum_leaves(
     for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, at);
         const u64 row = first + at;
-        u32 leaf = tree; /* the root */
-        u32x4 step = steps[leaf]; /* a step_t */
-        while (step.x) {
-            const u32 c = code_at(mine, step.y${" & ~BY_SET" if categories else ""});
-            const u32 left = ${"step_goes_left(c, step.y, step.z, sets)" if categories else "code_goes_left(c, unpacked_split(step.z))"};
-            leaf = tree + (left ? step.x : step.x + 1);
-            step = steps[leaf];
-        }
+${codes.walk(categories)}\
         leaves[row] = leaf;
         i64 g = quanta[2 * row], h = quanta[2 * row + 1];
         if (wide) {

@@ -128,3 +128,19 @@ const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const ${c
 % endif
 </%def>
 <%def name="row(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, row_stride, block_stride, paired"}</%def>
+
+## Statements by which the row `mine`, behind `in_rows`, walks `tree`: `leaf` is the node that it reaches, and `step`
+## that node's step_t.
+<%def name="walk(categories)">\
+            u32 leaf = tree; /* the root */
+            u32x4 step = steps[leaf];
+            while (step.x) {
+% if categories:
+                const u32 left = step_goes_left(code_at(mine, step.y & ~BY_SET), step.y, step.z, sets);
+% else:
+                const u32 left = code_goes_left(code_at(mine, step.y), unpacked_split(step.z));
+% endif
+                leaf = tree + (left ? step.x : step.x + 1);
+                step = steps[leaf];
+            }
+</%def>

@@ -126,3 +126,16 @@ def test_histograms_share_the_frame_of_their_tasks():
     for name in found:
         text = template_files()[name].read_text(encoding="utf-8")
         assert not re.search(r"\bfirst_task\(|\bpiece_of\(|\bpartial\b.*GROUP_ID_Y", text), name
+
+
+def test_rows_walk_a_tree_by_codes_in_one_place():
+    """``row_codes`` has the walk of training rows; four templates use it."""
+    walks = {
+        file.name.partition(".")[0]: text.count("codes.walk(")
+        for file in template_files().values()
+        if "codes.walk(" in (text := file.read_text(encoding="utf-8"))
+    }
+    assert walks.keys() == {"leaf_of_rows", "renew_leaves", "update_margins", "walked_leaves"}
+    for file in template_files().values():
+        walk = re.search(r"while \(step\.x\)", file.read_text(encoding="utf-8"))
+        assert not walk or file.name.startswith("row_codes"), file.name

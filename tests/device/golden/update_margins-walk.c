@@ -46,11 +46,12 @@ KERNEL(256) add_leaves(
         f32 margin = margins[row];
         IN_ORDER
         for (u32 tree = begin; tree < end; tree++) {
-            u32x4 step = steps[tree]; /* a step_t */
+            u32 leaf = tree; /* the root */
+            u32x4 step = steps[leaf];
             while (step.x) {
-                const u32 c = code_at(mine, step.y);
-                const u32 left = code_goes_left(c, unpacked_split(step.z));
-                step = steps[tree + (left ? step.x : step.x + 1)];
+                const u32 left = code_goes_left(code_at(mine, step.y), unpacked_split(step.z));
+                leaf = tree + (left ? step.x : step.x + 1);
+                step = steps[leaf];
             }
             margin += as_f32(step.w);
         }
