@@ -11,14 +11,15 @@
 ##
 ##   A row's way at a node: 0 left, 1 right, 2 it has left the path by the same feature above (GONE).
 ##
-##   lay_rows       values of a block of rows, one column after the other
+##   lay_rows       values of a block of rows, one column after the other; see `laid_rows`
 ##   contributions  a work-item has `rows` rows; work-groups in y share the trees, each with quanta of its own
-##   add_chunks     add up the quanta of the work-groups in y
+##   add_chunks     add up the quanta of the work-groups in y; see `laid_rows`
 ##   follow_paths   quanta += changes of the mean along each row's own path
 ##
 ## params: wg_size; rows, rows of a work-item; points, of the quadrature; levels, the loops that are nested, one for each
 ##         level of a tree, so that all is in registers, with rows == 1; 0: a stack in memory, for any depth;
 ##         interactions, pairs of features instead of contributions; categories, splits may be by sets of codes
+<%namespace name="laid" file="laid_rows.cl.mako"/>
 <%namespace name="nested" file="nested_paths.cl.mako"/>
 <%namespace name="stacked" file="stacked_paths.cl.mako"/>
 <%page args="wg_size, rows, points, levels, interactions, categories"/>
@@ -41,58 +42,30 @@ FN i64 round_to_i64(const f32 x) {
     return x < 0.0f ? -n : n;
 }
 
-KERNEL(${wg_size}) lay_rows(
-        const u64 n_rows, const u32 n_features, const u32 n_used, const u32 n_blocks,
-        GLOBAL const u32* RESTRICT columns, GLOBAL const f32* RESTRICT values, GLOBAL f32* RESTRICT laid) {
-    for (u64 block = GROUP_ID; block < n_blocks; block += N_GROUPS) {
-        GLOBAL f32* own = laid + block * n_used * ${block} + LOCAL_ID;
-        for (u32 item = 0; item < ${rows}; item++) {
-            const u64 row = block * ${block} + item * ${wg_size} + LOCAL_ID;
-            for (u32 place = 0; place < n_used; place++)
-                own[(u64)place * ${block} + item * ${wg_size}] =
-                    row < n_rows ? values[row * n_features + columns[place]] : 0.0f;
-        }
-    }
-}
-
-KERNEL(${wg_size}) add_chunks(
-        const u64 n, const u32 n_chunks, GLOBAL const i64* RESTRICT quanta, GLOBAL i64* RESTRICT sums) {
-    for (u64 i = GLOBAL_ID; i < n; i += (u64)N_GROUPS * ${wg_size}) {
-        i64 sum = 0;
-        for (u32 chunk = 0; chunk < n_chunks; chunk++) sum += quanta[chunk * n + i];
-        sums[i] = sum;
-    }
-}
-
-/* nodes[i] = (left, feature, default_left and more, number): walk_t. Of default_left, the bits from the 8th on are the
-   level of the last node above with the same feature. */
-FN u32 goes_right(const f32 value, GLOBAL const u32x4* at${", GLOBAL const u32* sets" if categories else ""}) {
-% if categories:
-    GLOBAL const walk_t* node = (GLOBAL const walk_t*)at;
-    return 1 - walk_goes_left(value, node, sets);
-% else:
-    return 1 - value_goes_left(value, as_f32(at->w), at->z & 1);
-% endif
-}
+${laid.kernels(wg_size, rows, categories)}
 <% sets = ", sets" if categories else "" %>
 % if not interactions:
 
 /* changes[i] is the mean of node i less its parent's. */
 KERNEL(${wg_size}) follow_paths(
-        const u32 n_blocks, const u32 n_used, const u32 first_tree, const u32 n_trees, const u32 n_levels,
-        GLOBAL const u32x4* RESTRICT nodes,${sets_argument} GLOBAL const u32* RESTRICT tree_begin,
+        const u32 n_blocks, const u32 n_used, const u32 first_tree, const u32 n_trees, const u32 trees_each,
+        const u32 n_levels, GLOBAL const u32x4* RESTRICT nodes,${sets_argument} GLOBAL const u32* RESTRICT tree_begin,
         GLOBAL const i64* RESTRICT changes, GLOBAL const f32* RESTRICT laid, GLOBAL i64* RESTRICT quanta) {
+    const u32 first_here = first_tree + GROUP_ID_Y * trees_each;
+    const u32 end_all = first_tree + n_trees;
+    const u32 end_here = first_here + trees_each < end_all ? first_here + trees_each : end_all;
+    GLOBAL i64* sums = quanta + (u64)GROUP_ID_Y * n_blocks * n_used * ${block};
     for (u64 block = GROUP_ID; block < n_blocks; block += N_GROUPS) {
         for (u32 item = 0; item < ${rows}; item++) {
             const u64 first = block * n_used * ${block} + item * ${wg_size} + LOCAL_ID;
-            for (u32 tree = first_tree; tree < first_tree + n_trees; tree++) {
+            for (u32 tree = first_here; tree < end_here; tree++) {
                 GLOBAL const u32x4* node = nodes + tree_begin[tree];
                 GLOBAL const i64* change = changes + tree_begin[tree];
                 u32 id = 0;
                 for (u32 level = 0; level < n_levels && node[id].x; level++) {
                     const u64 place = first + (u64)node[id].y * ${block};
                     id = node[id].x + goes_right(laid[place], node + id${sets});
-                    quanta[place] += change[id];
+                    sums[place] += change[id];
                 }
             }
         }

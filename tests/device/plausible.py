@@ -41,7 +41,7 @@ LIBRARIES = frozenset(
         "partition_ballots",
         "run_sums",
         "value_codes",
-        *("nested_paths", "stacked_paths", "point_sums"),
+        *("nested_paths", "stacked_paths", "point_sums", "laid_rows"),
     }
 )
 
@@ -216,7 +216,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (params["digit"] == 8)
     if template == "pair_scores":
         return (params["wg_size"] == 1) == params["alone"]
-    if template == "contributions":
+    if template in ("contributions", "contribution_tables"):
         return params["rows"] > 0
     if template in ("predict_tables", "predict_codes"):
         return params["code"] != "tiled" and params["rows"] > 0

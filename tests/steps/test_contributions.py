@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import launch_size
-from pyopencl_gbdt.prediction.contributions import device_walk, sums
+from pyopencl_gbdt.prediction.contributions import device_rows, sums
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.on_host import trees_of
@@ -55,14 +55,15 @@ def test_short_launches_and_shared_trees(device, variant, force, rng, monkeypatc
     """A tree a launch; work-groups that share trees, and walk several blocks with one stack."""
     force(variant)
     model, values = explained.ensemble(rng, n_trees=9), explained.rows_of(rng, 600, 5)
-    monkeypatch.setattr(device_walk, "_GROUPS", 2)
-    monkeypatch.setattr(device_walk, "bytes_a_launch", lambda _: 1)
+    monkeypatch.setattr(device_rows, "_GROUPS", 2)
+    monkeypatch.setattr(device_rows, "bytes_a_launch", lambda _: 1)
     for kind in Kind:
         check(device, model, values, kind)
-    monkeypatch.setattr(device_walk, "bytes_a_launch", launch_size.bytes_a_launch)
-    monkeypatch.setattr(device_walk.DeviceWalk, "_chunks", lambda *_: 4)
-    for kind in (Kind.FEATURES, Kind.PAIRS):
+    monkeypatch.setattr(device_rows, "bytes_a_launch", launch_size.bytes_a_launch)
+    monkeypatch.setattr(device_rows, "_BUSY_ITEMS", 10**6)
+    for kind in Kind:
         check(device, model, values, kind)
+        check(device, model, values[:20], kind)
 
 
 def test_sparse_rows(device, variant, force, rng):

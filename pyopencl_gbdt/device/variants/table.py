@@ -512,6 +512,10 @@ _ENTRIES = (
         ),
     ),
     _kernel(
+        "contribution_tables",
+        *_both(cpu={"wg_size": 1, "rows": 16}, gpu={"wg_size": 128, "rows": 1}),
+    ),
+    _kernel(
         "predict_sparse",
         *_both(cpu={"wg_size": 1, "items": 64}, gpu={"wg_size": 64, "items": 1}),
     ),

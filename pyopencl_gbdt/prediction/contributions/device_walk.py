@@ -1,210 +1,150 @@
-"""Launches of the template `contributions`: sums of rows on a device, with the bits of the host."""
+"""Launches of the templates `contributions` and `contribution_tables`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.sparse import SparseMatrix
-from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant, staging
-from pyopencl_gbdt.device.launch_size import bytes_a_launch
+from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant
 from pyopencl_gbdt.device.program import Program
-from pyopencl_gbdt.device.run_ahead import settled
+from pyopencl_gbdt.prediction.contributions.device_rows import DeviceRows
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
+from pyopencl_gbdt.prediction.contributions.pattern_tables import PatternTables, pattern_tables
 
 F32 = npt.NDArray[np.float32]
-I64 = npt.NDArray[np.int64]
-Rows = F32 | DeviceArray | SparseMatrix
 U32 = npt.NDArray[np.uint32]
-#: Most work-groups of a launch; each takes one block of rows after another.
-_GROUPS = 4096
-#: Bytes of the stacks of all work-groups, and of the quanta of the work-groups that share trees.
+#: Bytes of the stacks of all work-groups.
 _STACK_BYTES = 128 * 1024 * 1024
-_QUANTA_BYTES = 256 * 1024 * 1024
-#: Work-items that keep a compute unit busy, where work-groups have more than one.
-_BUSY_ITEMS = 512
 #: Of walk_t.default_left, the first bit of the level of the node above with the same feature; and
 #: that level if there is none, where levels are nested loops and where not.
 _BEFORE_BIT, _NOT_BEFORE, _NOT_BEFORE_NESTED = 8, 0xFFFFFF, 31
+#: Bytes of a launch's budget that stand for a point of a node, and for a step of a row's own path.
+_POINT_BYTES, _STEP_BYTES = 32, 32
 
 
-def build(
-    device: Device, factors: PathFactors, kind: Kind, n_levels: int
-) -> tuple[Program, int, int]:
+def plan_sums(device: Device, factors: PathFactors, kind: Kind, n_rows: int) -> DeviceRows:
+    """Return the fastest way to add trees to the quanta of so many rows."""
+    tables = pattern_tables(factors, n_rows) if kind is Kind.FEATURES else None
+    if tables is not None and tables.sums.nbytes <= device.caps.max_alloc_bytes:
+        return PatternWalk(device, factors, tables)
+    return DeviceWalk(device, factors, kind)
+
+
+def build(device: Device, factors: PathFactors, kind: Kind) -> tuple[Program, int, int]:
     """Return the program, the rows of a work-group, and the levels that are nested loops, or 0."""
-    nested = 0
+
+    def levels(variant: Variant) -> int:
+        even = max(2, factors.longest + factors.longest % 2)
+        return even if even <= variant.params["levels"] else 0
 
     def made(variant: Variant) -> Program:
-        nonlocal nested
-        even = max(2, n_levels + n_levels % 2)
-        nested = even if even <= variant.params["levels"] else 0
         return device.build(
             "contributions", wg_size=variant.params["wg_size"], rows=variant.params["rows"],
-            points=factors.points.n_each, levels=nested, interactions=kind is Kind.PAIRS,
-            categories=factors.trees.sets is not None,
+            points=factors.points.n_each, levels=levels(variant),
+            interactions=kind is Kind.PAIRS, categories=factors.trees.sets is not None,
         )  # fmt: skip
 
     variant, program = build_variant(device, "contributions", "auto", made)
-    return program, variant.params["rows"] * program.wg_size, nested
+    return program, variant.params["rows"] * program.wg_size, levels(variant)
 
 
-class DeviceWalk:
-    """Adds trees to the quanta of rows on a device.
-
-    Parameters
-    ----------
-    device : Device
-    factors : PathFactors
-    kind : Kind
-    """
+class DeviceWalk(DeviceRows):
+    """Rows walk all paths of trees, or their own one for the changes of the mean along it."""
 
     def __init__(self, device: Device, factors: PathFactors, kind: Kind) -> None:
-        self.device, self._factors, self._kind = device, factors, kind
-        self._n_levels = max(1, int(factors.depth.max(initial=0)))
-        self._program, self._block, self._nested = build(device, factors, kind, self._n_levels)
-        borrow = device.borrow
-        self._nodes = borrow(_nodes(factors, bool(self._nested)).view(np.uint32))
-        self._begin = borrow(factors.trees.begin)
-        self._sets = {} if factors.trees.sets is None else {"sets": borrow(factors.trees.sets)}
-        self._made: dict[int, dict[str, DeviceArray]] = {}
-        self._n_places = factors.n_places(kind is Kind.PAIRS)
+        program, block, self._nested = build(device, factors, kind)
+        super().__init__(device, factors, program, block, factors.n_places(kind is Kind.PAIRS))
+        self._kind = kind
+        nodes = _nodes(factors, bool(self._nested))
+        self._trees = {
+            "nodes": device.upload(nodes.view(np.uint32)),
+            "tree_begin": device.upload(factors.trees.begin),
+        }
+        walks = [] if kind is Kind.MEANS else range(factors.points.n_walks)
+        self._tables = [self._uploaded(walk) for walk in walks]
 
-    def sums(self, values: Rows, rows: slice, trees: I64) -> I64:
-        """Return the sums of some rows: int64 (n_outputs, n_places, n_rows).
-
-        Parameters
-        ----------
-        values : float32 array (C order), DeviceArray or SparseMatrix, shape (n_rows, n_features)
-        rows : slice
-        trees : int64 array, shape (n_outputs, n)
-            The trees of each output, by their places, which follow each other.
-        """
-        n_rows = rows.stop - rows.start
-        found = np.empty((trees.shape[0], self._n_places, n_rows), np.int64)
-        with settled(self.device):
-            laid = self._lay(values, rows)
-            for output, own in enumerate(trees):
-                found[output] = self._sum(laid, own)[:, :n_rows]
+    def _uploaded(self, walk: int) -> dict[str, DeviceArray]:
+        factors, upload = self._factors, self.device.upload
+        weights = factors.points.weight[walk].astype(np.float32)
+        found = {"weights": upload(weights), "steps": upload(_step_words(factors.all_steps[walk]))}
+        if self._kind is Kind.PAIRS:
+            found["apart"] = upload(_padded(factors.all_told_apart[walk]))
         return found
 
-    def _lay(self, values: Rows, rows: slice) -> DeviceArray:
-        """Return the values of rows, block by block and column by column."""
-        device, used = self.device, self._factors.used
-        if isinstance(values, DeviceArray):
-            whole = rows == slice(0, values.shape[0])
-            there = values if whole else device.rows(values, rows.start, rows.stop)
-        elif isinstance(values, SparseMatrix):
-            there = staging.there(device, values.dense(used, rows.start, rows.stop))
-            used = np.arange(used.size, dtype=np.uint32)
-        else:
-            there = staging.there(device, values[rows])
-        n_blocks = -(-(rows.stop - rows.start) // self._block)
-        laid = device.empty((n_blocks, used.size, self._block), np.float32)
-        self._program.launch(
-            "lay_rows", min(_GROUPS, n_blocks), n_rows=rows.stop - rows.start,
-            n_features=there.shape[1], n_used=used.size, n_blocks=n_blocks,
-            columns=device.borrow(used), values=there, laid=laid,
-        )  # fmt: skip
-        return laid
-
-    def _sum(self, laid: DeviceArray, trees: I64) -> I64:
-        """Return the sums of a block's rows over some trees: int64 (n_places, n_padded_rows)."""
-        n_blocks, _, block = laid.shape
-        if not (self._n_places and trees.size):
-            return np.zeros((self._n_places, n_blocks * block), np.int64)
-        add = self._follow if self._kind is Kind.MEANS else self._walk
-        quanta = add(laid, trees)
-        found = quanta.get().reshape(n_blocks, self._n_places, block)
-        return np.ascontiguousarray(found.transpose(1, 0, 2)).reshape(self._n_places, -1)
-
-    def _follow(self, laid: DeviceArray, trees: I64) -> DeviceArray:
-        factors, (n_blocks, n_used, _) = self._factors, laid.shape
-        change = factors.mean_quanta - factors.mean_quanta[factors.parent]
-        changes, quanta = self.device.upload(change), self.device.zeros(laid.shape, np.int64)
-        for first, n_trees in self._launches(trees, n_blocks, 32 * self._n_levels):
-            self._program.launch(
-                "follow_paths", min(_GROUPS, n_blocks), n_blocks=n_blocks, n_used=n_used,
-                first_tree=first, n_trees=n_trees, n_levels=self._n_levels, nodes=self._nodes,
-                **self._sets, tree_begin=self._begin, changes=changes, laid=laid, quanta=quanta,
-            )  # fmt: skip
-        return quanta
-
-    def _walk(self, laid: DeviceArray, trees: I64) -> DeviceArray:
-        factors, device = self._factors, self.device
-        n_blocks, n_used, block = laid.shape
-        n_sums = n_blocks * self._n_places * block
-        chunks = self._chunks(n_blocks, 8 * n_sums, trees.size)
-        n_groups, more = min(_GROUPS, n_blocks), {"n_sides": 2}
+    def _added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
+        if self._kind is Kind.MEANS:
+            return self._followed(laid, trees)
+        factors, n_blocks, groups = self._factors, laid.shape[0], self._groups(laid)
+        quanta, more = self._zeros(n_blocks, trees[1] - trees[0]), {"n_sides": 2}
         if not self._nested:
-            n_groups, more = self._stacks(n_groups, chunks)
-        quanta = device.zeros((chunks, n_sums), np.int64)
-        steps = self._n_levels if self._kind is Kind.PAIRS else 1
+            groups, more = self._stacks(groups, quanta.shape[0])
+        times = factors.longest if self._kind is Kind.PAIRS else 1
         n_inner = 1 + factors.inner.size // factors.trees.n_trees
-        row_bytes = 32 * factors.points.n_each * steps * n_inner
-        for walk in range(factors.points.n_walks):
-            tables = self._tables(walk)
-            for first, n_trees in self._launches(trees, n_blocks, row_bytes):
-                self._program.launch(
-                    "contributions", (n_groups, chunks), n_blocks=n_blocks, n_used=n_used,
-                    n_places=self._n_places, first_tree=first, n_trees=n_trees,
-                    trees_each=-(-n_trees // chunks), nodes=self._nodes,
-                    **self._sets, tree_begin=self._begin, **tables, laid=laid, **more,
-                    quanta=quanta,
-                )  # fmt: skip
-        if chunks == 1:
-            return quanta
-        sums = device.empty(n_sums, np.int64)
-        self._program.launch(
-            "add_chunks", min(_GROUPS, -(-n_sums // self._program.wg_size)), n=n_sums,
-            n_chunks=chunks, quanta=quanta, sums=sums,
-        )  # fmt: skip
-        return sums
+        row_bytes = _POINT_BYTES * factors.points.n_each * times * n_inner
+        for tables in self._tables:
+            self._launch(
+                "contributions", laid, trees, row_bytes, groups, quanta, n_places=self._n_places,
+                **self._trees, **tables, **more,
+            )  # fmt: skip
+        return self._total(quanta)
 
-    def _stacks(self, n_groups: int, chunks: int) -> tuple[int, dict[str, Any]]:
+    def _followed(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
+        factors = self._factors
+        changes = factors.mean_quanta - factors.mean_quanta[factors.parent]
+        quanta = self._zeros(laid.shape[0], trees[1] - trees[0])
+        self._launch(
+            "follow_paths", laid, trees, _STEP_BYTES * factors.longest, self._groups(laid), quanta,
+            n_levels=factors.longest, changes=self.device.upload(changes), **self._trees,
+        )  # fmt: skip
+        return self._total(quanta)
+
+    def _stacks(self, groups: int, chunks: int) -> tuple[int, dict[str, Any]]:
         """Return the work-groups that have memory for their stacks, and the stacks."""
-        empty, n_points = self.device.empty, self._factors.points.n_each
-        level_bytes = 4 * self._block * (2 * n_points + 1) + 12 * self._program.wg_size
-        most = _STACK_BYTES // (level_bytes * self._n_levels * chunks)
-        n_groups = max(1, min(n_groups, most))
-        n = n_groups * chunks * self._n_levels
-        return n_groups, {
-            "n_levels": self._n_levels,
-            "products": empty((n, n_points * self._block), np.float32),
-            "lefts": empty((n, n_points * self._block), np.float32),
-            "ways": empty((n, self._block), np.uint32),
-            "path": empty((n, 3 * self._program.wg_size), np.uint32),
+        empty, block, size = self.device.empty, self._block, self._program.wg_size
+        n_points, n_levels = self._factors.points.n_each, self._factors.longest
+        level_bytes = 4 * block * (2 * n_points + 1) + 12 * size
+        groups = max(1, min(groups, _STACK_BYTES // (level_bytes * n_levels * chunks)))
+        n = groups * chunks * n_levels
+        return groups, {
+            "n_levels": n_levels,
+            "products": empty((n, n_points * block), np.float32),
+            "lefts": empty((n, n_points * block), np.float32),
+            "ways": empty((n, block), np.uint32),
+            "path": empty((n, 3 * size), np.uint32),
         }
 
-    def _tables(self, walk: int) -> dict[str, DeviceArray]:
-        """Return the constants of one walk's points, which are made once."""
-        if walk not in self._made:
-            factors, borrow = self._factors, self.device.borrow
-            self._made[walk] = {
-                "weights": borrow(factors.points.weight[walk].astype(np.float32)),
-                "steps": borrow(_steps(factors, walk)),
-            }
-            if self._kind is Kind.PAIRS:
-                self._made[walk]["apart"] = borrow(_padded(factors.told_apart(walk)))
-        return self._made[walk]
 
-    def _chunks(self, n_blocks: int, sum_bytes: int, n_trees: int) -> int:
-        """Return the work-groups that share the trees of a block of rows."""
-        size, wanted = self._program.wg_size, self.device.caps.compute_units
-        if size > 1:
-            wanted *= max(1, _BUSY_ITEMS // size)
-        return max(1, min(n_trees, wanted // n_blocks, _QUANTA_BYTES // sum_bytes))
+class PatternWalk(DeviceRows):
+    """Rows look up what trees add to them, where all trees are tables."""
 
-    def _launches(self, trees: I64, n_blocks: int, row_bytes: int) -> Iterator[tuple[int, int]]:
-        """Yield the first tree, and the number of trees, of launches that are short."""
-        n_rows = n_blocks * self._block
-        together = max(1, bytes_a_launch(self.device.caps) // (n_rows * row_bytes))
-        first, end = int(trees[0]), int(trees[-1]) + 1
-        for tree in range(first, end, together):
-            yield tree, min(together, end - tree)
+    def __init__(self, device: Device, factors: PathFactors, tables: PatternTables) -> None:
+        def made(variant: Variant) -> Program:
+            by_sets = factors.trees.sets is not None
+            return device.build("contribution_tables", **variant.params, categories=by_sets)
+
+        variant, program = build_variant(device, "contribution_tables", "auto", made)
+        block = variant.params["rows"] * program.wg_size
+        super().__init__(device, factors, program, block, factors.used.size)
+        self._tables = {
+            name: device.upload(array)
+            for name, array in (
+                ("shapes", tables.shapes), ("splits", tables.splits.view(np.uint32)),
+                ("features", tables.features), ("first_sums", tables.first_sums),
+                ("tables", tables.sums),
+            )
+        }  # fmt: skip
+
+    def _added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
+        quanta = self._zeros(laid.shape[0], trees[1] - trees[0])
+        row_bytes = 2 * _STEP_BYTES * self._factors.longest
+        groups = self._groups(laid)
+        self._launch(
+            "contribution_tables", laid, trees, row_bytes, groups, quanta, **self._tables
+        )
+        return self._total(quanta)
 
 
 def _nodes(factors: PathFactors, nested: bool) -> npt.NDArray[np.void]:
@@ -218,11 +158,10 @@ def _nodes(factors: PathFactors, nested: bool) -> npt.NDArray[np.void]:
     return nodes
 
 
-def _steps(factors: PathFactors, walk: int) -> U32:
+def _step_words(steps: F32) -> U32:
     """Return ``PathFactors.steps`` side by side: factors, terms, and padding to 16 bytes."""
-    found = factors.all_steps[walk]
-    n, ways, _, n_points = found.shape
-    sides = found.reshape(n, ways, 2, 2, n_points).swapaxes(2, 3)
+    n, ways, _, n_points = steps.shape
+    sides = steps.reshape(n, ways, 2, 2, n_points).swapaxes(2, 3)
     return _padded(sides.reshape(n, ways, 2, 2 * n_points))
 
 

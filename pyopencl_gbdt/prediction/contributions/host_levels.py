@@ -80,15 +80,77 @@ class _TreeRows:
         return slice(self.first, self.first + len(self.ways))
 
 
-class HostLevels:
+class TreeSums:
+    """What trees add for rows that go known ways."""
+
+    def __init__(self, factors: PathFactors) -> None:
+        self._factors = factors
+        self._weights = factors.points.weight.astype(np.float32)
+
+    def pattern_sums(self, tree: int, right: Bool) -> tuple[I64, I64]:
+        """Return a tree's features, and what it adds to them for rows that go certain ways.
+
+        Parameters
+        ----------
+        tree : int
+        right : bool array, shape (n_inner, n_rows)
+            Whether rows go right at the tree's inner nodes.
+
+        Returns
+        -------
+        (int64 array (n,), int64 array (n_rows, n))
+        """
+        rows = _TreeRows(self._factors, tree, right)
+        feature = self._factors.feature[self._factors.inner[rows.places]]
+        own, place = np.unique(feature, return_inverse=True)
+        sums = np.zeros((own.size, right.shape[1]), np.int64)
+        _add_by(place.reshape(-1), self._terms(rows), sums)
+        return own, sums.T
+
+    def _terms(self, tree: _TreeRows) -> I64:
+        """Return what a tree's inner nodes add to their features: shape (n_inner, n_rows)."""
+        terms = np.zeros(tree.ways.shape, np.int64)
+        for steps, weights in zip(self._factors.all_steps, self._weights, strict=True):
+            sums = self._sums(tree, steps[tree.places], weights)
+            for level, changes in zip(tree.levels, sums, strict=True):
+                terms[level.own] += np.rint(_total(changes)).astype(np.int64)
+        return terms
+
+    def _sums(self, tree: _TreeRows, steps: F32, weights: F32) -> list[F32]:
+        """Return what each level's inner nodes add to their features, point by point.
+
+        Each array is float32, shape (n_inner, n_points, n_rows).
+        """
+        product = np.empty((1, weights.size, tree.ways.shape[1]), np.float32)
+        product[:] = weights[:, None]
+        products, chosen = [product], []
+        for level in tree.levels[:-1]:
+            step = _of_ways(steps[level.own], tree.ways[level.own])
+            above, product = product[level.inner], np.repeat(product[level.inner], 2, axis=0)
+            np.multiply(above, step[0], out=product[::2])
+            np.multiply(above, step[1], out=product[1::2])
+            products.append(product)
+            chosen.append(step[2:])
+        below = products[-1] * self._factors.values[tree.levels[-1].nodes, None, None]
+        sums = [below[:0]]
+        for level, product, (of_left, of_right) in reversed(
+            list(zip(tree.levels, products, chosen, strict=False))
+        ):
+            left, right = below[::2], below[1::2]
+            changes = of_left * left
+            changes += of_right * right
+            sums.append(changes)
+            below = product * self._factors.values[level.nodes, None, None]
+            below[level.inner] = left + right
+        return sums[::-1]
+
+
+class HostLevels(TreeSums):
     """Adds trees to the contributions of rows, in quanta."""
 
     def __init__(self, factors: PathFactors, walk: HostWalk) -> None:
-        self._factors, self._walk = factors, walk
-        walks = range(factors.points.n_walks)
-        self._steps = factors.all_steps
-        self._apart = [factors.told_apart(i) for i in walks]
-        self._weights = factors.points.weight.astype(np.float32)
+        super().__init__(factors)
+        self._walk = walk
 
     def add(self, values: F32 | SparseMatrix, quanta: I64, trees: I64) -> None:
         """Add trees to the contributions of rows.
@@ -101,14 +163,8 @@ class HostLevels:
             The trees of each output, by their places.
         """
         for rows, output, tree in self._visits(values, trees):
-            own = quanta[output, :, rows]
             feature = self._factors.feature[self._factors.inner[tree.places]]
-            for steps, weights in zip(self._steps, self._weights, strict=True):
-                terms = np.empty(tree.ways.shape, np.int64)
-                sums = self._sums(tree, steps[tree.places], weights)
-                for level, changes in zip(tree.levels, sums, strict=True):
-                    terms[level.own] = np.rint(_total(changes)).astype(np.int64)
-                _add_by(feature, terms, own)
+            _add_by(feature, self._terms(tree), quanta[output, :, rows])
 
     def add_pairs(self, values: F32 | SparseMatrix, quanta: I64, trees: I64) -> None:
         """Add trees to the interactions of rows.
@@ -123,12 +179,12 @@ class HostLevels:
         for rows, output, tree in self._visits(values, trees):
             own = quanta[output, :, rows]
             for index, weights in enumerate(self._weights):
-                sums = self._sums(tree, self._steps[index][tree.places], weights)
+                sums = self._sums(tree, self._factors.all_steps[index][tree.places], weights)
                 for level, changes in zip(tree.levels, sums, strict=True):
                     nodes = level.nodes.start + level.inner
                     for live, other in self._others(nodes):
                         stays = tree.stays[other - tree.begin][:, None]
-                        of_gone, of_stays = self._apart[index][other].swapaxes(0, 1)[..., None]
+                        of_gone, of_stays = self._factors.all_told_apart[index][other].swapaxes(0, 1)[..., None]
                         apart = np.where(stays, of_stays, of_gone)
                         total = _total(apart * changes[live]) * np.float32(0.5)
                         two = self._factors.feature[nodes[live]], self._other_feature(other)
@@ -166,34 +222,6 @@ class HostLevels:
                     if inner.size:
                         right = self._walk.goes_right(block, inner)
                         yield rows, output, _TreeRows(factors, tree, right)
-
-    def _sums(self, tree: _TreeRows, steps: F32, weights: F32) -> list[F32]:
-        """Return what each level's inner nodes add to their features, point by point.
-
-        Each array is float32, shape (n_inner, n_points, n_rows).
-        """
-        product = np.empty((1, weights.size, tree.ways.shape[1]), np.float32)
-        product[:] = weights[:, None]
-        products, chosen = [product], []
-        for level in tree.levels[:-1]:
-            step = _of_ways(steps[level.own], tree.ways[level.own])
-            above, product = product[level.inner], np.repeat(product[level.inner], 2, axis=0)
-            np.multiply(above, step[0], out=product[::2])
-            np.multiply(above, step[1], out=product[1::2])
-            products.append(product)
-            chosen.append(step[2:])
-        below = products[-1] * self._factors.values[tree.levels[-1].nodes, None, None]
-        sums = [below[:0]]
-        for level, product, (of_left, of_right) in reversed(
-            list(zip(tree.levels, products, chosen, strict=False))
-        ):
-            left, right = below[::2], below[1::2]
-            changes = of_left * left
-            changes += of_right * right
-            sums.append(changes)
-            below = product * self._factors.values[level.nodes, None, None]
-            below[level.inner] = left + right
-        return sums[::-1]
 
     def _others(self, nodes: I64) -> Iterator[tuple[I64, I64]]:
         """Yield the nodes of a level that have a certain other feature above.

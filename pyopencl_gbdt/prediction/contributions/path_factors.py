@@ -9,8 +9,9 @@ last of them knows; `state` is the child of the one before.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,8 @@ class PathFactors:
         k: contributions are multiples of 2^-k.
     share : float64 array, shape (n_nodes,)
         Cover of a node as a part of its parent's; 1/2 if that is 0. 1 for roots.
+    kept : dict
+        What others computed from these constants.
     """
 
     trees: PackedTrees
@@ -64,11 +67,17 @@ class PathFactors:
     points: Points
     bits: int
     share: F64
+    kept: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def begin(self) -> I64:
         """First node of every tree, and the number of nodes."""
         return self.trees.begin.astype(np.int64)
+
+    @cached_property
+    def longest(self) -> int:
+        """Most splits on a path, at least 1."""
+        return max(1, int(self.depth.max(initial=0)))
 
     @cached_property
     def left(self) -> I64:
@@ -156,6 +165,11 @@ class PathFactors:
         """``steps`` of all walks."""
         return [self.steps(walk) for walk in range(self.points.n_walks)]
 
+    @cached_property
+    def all_told_apart(self) -> list[F32]:
+        """``told_apart`` of all walks."""
+        return [self.told_apart(walk) for walk in range(self.points.n_walks)]
+
     def told_apart(self, walk: int) -> F32:
         """Return what sums are multiplied by when the feature of a node's parent is told apart.
 
@@ -183,7 +197,7 @@ class PathFactors:
         share = np.ones(self.share.size)
         left = self.left[self.inner]
         share[left], share[left + 1] = ~right, right
-        return replace(self, share=share, bits=self.bits - spare_bits)
+        return replace(self, share=share, bits=self.bits - spare_bits, kept={})
 
 
 def _made(ensemble: Ensemble, trees: PackedTrees) -> PathFactors:

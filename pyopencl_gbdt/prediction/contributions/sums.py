@@ -15,7 +15,8 @@ from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
-from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk
+from pyopencl_gbdt.prediction.contributions.device_rows import DeviceRows
+from pyopencl_gbdt.prediction.contributions.device_walk import plan_sums
 from pyopencl_gbdt.prediction.contributions.host_levels import HostLevels
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
@@ -80,7 +81,7 @@ class DeviceSums:
         if isinstance(given, BatchedRows):
             raise not_whole(given)
         self._device, self._values, self._trees = device, given, trees
-        self._last: dict[Kind, tuple[PathFactors, DeviceWalk]] = {}
+        self._last: dict[Kind, tuple[PathFactors, DeviceRows]] = {}
 
     def pieces(self, row_bytes: int) -> Iterator[slice]:
         on_host = isinstance(self._values, np.ndarray | SparseMatrix)
@@ -89,7 +90,8 @@ class DeviceSums:
     def of(self, game: PathFactors, kind: Kind, rows: slice) -> I64:
         last = self._last.get(kind)
         if last is None or last[0] is not game:
-            last = self._last[kind] = game, DeviceWalk(self._device, game, kind)
+            n_rows = self._values.shape[0]
+            last = self._last[kind] = game, plan_sums(self._device, game, kind, n_rows)
         return last[1].sums(self._values, rows, self._trees)
 
 

@@ -1,0 +1,142 @@
+"""What all kernels of contributions do with rows: lay them out, add up quanta, fetch the sums."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.device import Device, DeviceArray, staging
+from pyopencl_gbdt.device.launch_size import bytes_a_launch
+from pyopencl_gbdt.device.pace import settled
+from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+Rows = F32 | DeviceArray | SparseMatrix
+#: Most work-groups of a launch; each takes one block of rows after another.
+_GROUPS = 4096
+#: Bytes of the quanta of the work-groups that share trees.
+_QUANTA_BYTES = 256 * 1024 * 1024
+#: Work-items that keep a compute unit busy, where work-groups have more than one.
+_BUSY_ITEMS = 512
+
+
+class DeviceRows(ABC):
+    """Adds trees to the quanta of rows on a device, with the bits of the host.
+
+    Parameters
+    ----------
+    device : Device
+    factors : PathFactors
+    program : Program
+        It has the kernels of `laid_rows`.
+    block : int
+        Rows of a work-group.
+    n_places : int
+        Sums of each row.
+    """
+
+    def __init__(
+        self, device: Device, factors: PathFactors, program: Program, block: int, n_places: int
+    ) -> None:
+        self.device, self._factors, self._program = device, factors, program
+        self._block, self._n_places = block, n_places
+        trees = factors.trees
+        self._sets = {} if trees.sets is None else {"sets": device.borrow(trees.sets)}
+
+    def sums(self, values: Rows, rows: slice, trees: I64) -> I64:
+        """Return the sums of some rows: int64 (n_outputs, n_places, n_rows).
+
+        Parameters
+        ----------
+        values : float32 array (C order), DeviceArray or SparseMatrix, shape (n_rows, n_features)
+        rows : slice
+        trees : int64 array, shape (n_outputs, n)
+            The trees of each output, by their places, which follow each other.
+        """
+        n_rows = rows.stop - rows.start
+        found = np.zeros((trees.shape[0], self._n_places, n_rows), np.int64)
+        if not (found.size and trees.size):
+            return found
+        with settled(self.device):
+            laid = self._lay(values, rows)
+            for output, own in enumerate(trees):
+                quanta = self._added(laid, (int(own[0]), int(own[-1]) + 1)).get()
+                by_block = quanta.reshape(laid.shape[0], self._n_places, self._block)
+                by_place = by_block.transpose(1, 0, 2).reshape(self._n_places, -1)
+                found[output] = by_place[:, :n_rows]
+        return found
+
+    @abstractmethod
+    def _added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
+        """Return the quanta of laid-out rows: int64, (n_blocks, n_places, n_rows_of_a_block)."""
+
+    def _lay(self, values: Rows, rows: slice) -> DeviceArray:
+        """Return the values of rows, block by block and column by column."""
+        device, used = self.device, self._factors.used
+        if isinstance(values, DeviceArray):
+            whole = rows == slice(0, values.shape[0])
+            there = values if whole else device.rows(values, rows.start, rows.stop)
+        elif isinstance(values, SparseMatrix):
+            there = staging.there(device, values.dense(used, rows.start, rows.stop))
+            used = np.arange(used.size, dtype=np.uint32)
+        else:
+            there = staging.there(device, values[rows])
+        n_rows = rows.stop - rows.start
+        n_blocks = -(-n_rows // self._block)
+        laid = device.empty((n_blocks, used.size, self._block), np.float32)
+        self._program.launch(
+            "lay_rows", min(_GROUPS, n_blocks), n_rows=n_rows, n_features=there.shape[1],
+            n_used=used.size, n_blocks=n_blocks, columns=device.upload(used), values=there,
+            laid=laid,
+        )  # fmt: skip
+        return laid
+
+    def _launch(
+        self, kernel: str, laid: DeviceArray, trees: tuple[int, int], row_bytes: float, groups: int,
+        quanta: DeviceArray, **arguments: Any,
+    ) -> None:  # fmt: skip
+        """Launch a kernel for as many trees at a time as a short launch takes.
+
+        ``row_bytes`` stands for what a row and a tree take. The first dimension of ``quanta`` is
+        that of work-groups that share trees.
+        """
+        n_blocks, n_used, block = laid.shape
+        limit = bytes_a_launch(self.device.caps)
+        together = max(1, int(limit / (n_blocks * block * row_bytes)))
+        chunks = quanta.shape[0]
+        for first in range(*trees, together):
+            n_trees = min(together, trees[1] - first)
+            self._program.launch(
+                kernel, (groups, chunks), n_blocks=n_blocks, n_used=n_used, first_tree=first,
+                n_trees=n_trees, trees_each=-(-n_trees // chunks), laid=laid, quanta=quanta,
+                **self._sets, **arguments,
+            )  # fmt: skip
+
+    def _zeros(self, n_blocks: int, n_trees: int) -> DeviceArray:
+        """Return quanta for the work-groups that share the trees of a block of rows."""
+        size, wanted = self._program.wg_size, self.device.caps.compute_units
+        if size > 1:
+            wanted *= max(1, _BUSY_ITEMS // size)
+        n = n_blocks * self._n_places * self._block
+        chunks = max(1, min(n_trees, wanted // n_blocks, _QUANTA_BYTES // (8 * n)))
+        return self.device.zeros((chunks, n), np.int64)
+
+    def _total(self, quanta: DeviceArray) -> DeviceArray:
+        """Return the quanta of all work-groups that share trees."""
+        chunks, n = quanta.shape
+        if chunks == 1:
+            return quanta
+        sums = self.device.empty(n, np.int64)
+        groups = min(_GROUPS, -(-n // self._program.wg_size))
+        self._program.launch("add_chunks", groups, n=n, n_chunks=chunks, quanta=quanta, sums=sums)
+        return sums
+
+    def _groups(self, laid: DeviceArray) -> int:
+        return min(_GROUPS, int(laid.shape[0]))
+
