@@ -113,6 +113,10 @@ SOURCES = {
         "contributions",
         {"wg_size": 128, "rows": 1, "points": 3, "levels": 2, "interactions": True, **_NUMBERS},
     ),
+    "contribution_tables-portable": (
+        "contribution_tables",
+        {"wg_size": 128, "rows": 1, **_NUMBERS},
+    ),
     "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128, **_NUMBERS}),
     "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0, **_NUMBERS}),
     "predict_sparse-portable": ("predict_sparse", {"wg_size": 64, "items": 1}),

@@ -22,7 +22,7 @@ from pyopencl_gbdt.explain.proximity import count_same
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction import predict, predict_sparse
-from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk
+from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk, plan_sums
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.margins import predict_margins
@@ -253,9 +253,10 @@ def _contributions(device: NullDevice) -> None:
     for tree in (full_tree(8), full_tree(11), tree_of_sets(2)):
         feature = np.where(tree.is_leaf, 0, tree.depth)
         own = Ensemble([replace(tree, feature=feature)], "reg:squarederror", 12, 0.0, 0.0)
+        game, rows, trees = path_factors(own), slice(0, N_ROWS), np.zeros((1, 1), np.int64)
         for kind in Kind:
-            walk = DeviceWalk(device, path_factors(own), kind)
-            walk.sums(values, slice(0, N_ROWS), np.zeros((1, 1), np.int64))
+            DeviceWalk(device, game, kind).sums(values, rows, trees)
+        plan_sums(device, game, Kind.FEATURES, 10**6).sums(values, rows, trees)
 
 
 def _others(device: NullDevice) -> None:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, staging
 from pyopencl_gbdt.device.launch_size import bytes_a_launch
-from pyopencl_gbdt.device.pace import settled
 from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
 
 F32 = npt.NDArray[np.float32]
@@ -139,4 +139,3 @@ class DeviceRows(ABC):
 
     def _groups(self, laid: DeviceArray) -> int:
         return min(_GROUPS, int(laid.shape[0]))
-

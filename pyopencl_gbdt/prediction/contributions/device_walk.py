@@ -141,9 +141,7 @@ class PatternWalk(DeviceRows):
         quanta = self._zeros(laid.shape[0], trees[1] - trees[0])
         row_bytes = 2 * _STEP_BYTES * self._factors.longest
         groups = self._groups(laid)
-        self._launch(
-            "contribution_tables", laid, trees, row_bytes, groups, quanta, **self._tables
-        )
+        self._launch("contribution_tables", laid, trees, row_bytes, groups, quanta, **self._tables)
         return self._total(quanta)
 
 

@@ -184,7 +184,9 @@ class HostLevels(TreeSums):
                     nodes = level.nodes.start + level.inner
                     for live, other in self._others(nodes):
                         stays = tree.stays[other - tree.begin][:, None]
-                        of_gone, of_stays = self._factors.all_told_apart[index][other].swapaxes(0, 1)[..., None]
+                        of_gone, of_stays = self._factors.all_told_apart[index][other].swapaxes(
+                            0, 1
+                        )[..., None]
                         apart = np.where(stays, of_stays, of_gone)
                         total = _total(apart * changes[live]) * np.float32(0.5)
                         two = self._factors.feature[nodes[live]], self._other_feature(other)

@@ -6,6 +6,7 @@
 
 
 
+
 #define GONE 2u
 #define NOT_BEFORE 31u /* no node above has the same feature */
 
@@ -46,6 +47,7 @@ KERNEL(128) add_chunks(
 FN u32 goes_right(const f32 value, GLOBAL const u32x4* at) {
     return 1 - value_goes_left(value, as_f32(at->w), at->z & 1);
 }
+
 
 
 /* n_sides is 2: with a constant, compilers would write the nested loops out, 2^levels times.

@@ -8,6 +8,7 @@
 
 
 
+
 #define GONE 2u
 #define NOT_BEFORE 0xFFFFFFu /* no node above has the same feature */
 
@@ -50,22 +51,27 @@ FN u32 goes_right(const f32 value, GLOBAL const u32x4* at) {
 }
 
 
+
 /* changes[i] is the mean of node i less its parent's. */
 KERNEL(1) follow_paths(
-        const u32 n_blocks, const u32 n_used, const u32 first_tree, const u32 n_trees, const u32 n_levels,
-        GLOBAL const u32x4* RESTRICT nodes, GLOBAL const u32* RESTRICT tree_begin,
+        const u32 n_blocks, const u32 n_used, const u32 first_tree, const u32 n_trees, const u32 trees_each,
+        const u32 n_levels, GLOBAL const u32x4* RESTRICT nodes, GLOBAL const u32* RESTRICT tree_begin,
         GLOBAL const i64* RESTRICT changes, GLOBAL const f32* RESTRICT laid, GLOBAL i64* RESTRICT quanta) {
+    const u32 first_here = first_tree + GROUP_ID_Y * trees_each;
+    const u32 end_all = first_tree + n_trees;
+    const u32 end_here = first_here + trees_each < end_all ? first_here + trees_each : end_all;
+    GLOBAL i64* sums = quanta + (u64)GROUP_ID_Y * n_blocks * n_used * 16;
     for (u64 block = GROUP_ID; block < n_blocks; block += N_GROUPS) {
         for (u32 item = 0; item < 16; item++) {
             const u64 first = block * n_used * 16 + item * 1 + LOCAL_ID;
-            for (u32 tree = first_tree; tree < first_tree + n_trees; tree++) {
+            for (u32 tree = first_here; tree < end_here; tree++) {
                 GLOBAL const u32x4* node = nodes + tree_begin[tree];
                 GLOBAL const i64* change = changes + tree_begin[tree];
                 u32 id = 0;
                 for (u32 level = 0; level < n_levels && node[id].x; level++) {
                     const u64 place = first + (u64)node[id].y * 16;
                     id = node[id].x + goes_right(laid[place], node + id);
-                    quanta[place] += change[id];
+                    sums[place] += change[id];
                 }
             }
         }

@@ -1,0 +1,66 @@
+
+
+
+
+
+
+
+KERNEL(128) lay_rows(
+        const u64 n_rows, const u32 n_features, const u32 n_used, const u32 n_blocks,
+        GLOBAL const u32* RESTRICT columns, GLOBAL const f32* RESTRICT values, GLOBAL f32* RESTRICT laid) {
+    for (u64 block = GROUP_ID; block < n_blocks; block += N_GROUPS) {
+        GLOBAL f32* own = laid + block * n_used * 128 + LOCAL_ID;
+        for (u32 item = 0; item < 1; item++) {
+            const u64 row = block * 128 + item * 128 + LOCAL_ID;
+            for (u32 place = 0; place < n_used; place++)
+                own[(u64)place * 128 + item * 128] =
+                    row < n_rows ? values[row * n_features + columns[place]] : 0.0f;
+        }
+    }
+}
+
+KERNEL(128) add_chunks(
+        const u64 n, const u32 n_chunks, GLOBAL const i64* RESTRICT quanta, GLOBAL i64* RESTRICT sums) {
+    for (u64 i = GLOBAL_ID; i < n; i += (u64)N_GROUPS * 128) {
+        i64 sum = 0;
+        for (u32 chunk = 0; chunk < n_chunks; chunk++) sum += quanta[chunk * n + i];
+        sums[i] = sum;
+    }
+}
+
+/* nodes[i] = (left, feature, default_left and more, number): walk_t. Of default_left, the bits from the 8th on are the
+   level of the last node above with the same feature. */
+FN u32 goes_right(const f32 value, GLOBAL const u32x4* at) {
+    return 1 - value_goes_left(value, as_f32(at->w), at->z & 1);
+}
+
+/* shapes[tree] = (first split, number of splits, first of its features, number of its features);
+   splits[i] = (0, feature, default_left, border): walk_t; features: of each tree, by their places */
+KERNEL(128) contribution_tables(
+        const u32 n_blocks, const u32 n_used, const u32 first_tree, const u32 n_trees, const u32 trees_each,
+        GLOBAL const u32x4* RESTRICT shapes, GLOBAL const u32x4* RESTRICT splits,
+        GLOBAL const u32* RESTRICT features, GLOBAL const u64* RESTRICT first_sums,
+        GLOBAL const i64* RESTRICT tables, GLOBAL const f32* RESTRICT laid, GLOBAL i64* RESTRICT quanta) {
+    const u32 first_here = first_tree + GROUP_ID_Y * trees_each;
+    const u32 end_all = first_tree + n_trees;
+    const u32 end_here = first_here + trees_each < end_all ? first_here + trees_each : end_all;
+    for (u64 block = GROUP_ID; block < n_blocks; block += N_GROUPS) {
+        GLOBAL const f32* x = laid + block * n_used * 128 + LOCAL_ID;
+        GLOBAL i64* sums = quanta + ((u64)GROUP_ID_Y * n_blocks + block) * n_used * 128 + LOCAL_ID;
+        for (u32 tree = first_here; tree < end_here; tree++) {
+            const u32x4 shape = shapes[tree];
+            GLOBAL const i64* table = tables + first_sums[tree];
+            u32 pattern[1];
+            for (u32 r = 0; r < 1; r++) pattern[r] = 0;
+            for (u32 level = 0; level < shape.y; level++) {
+                GLOBAL const u32x4* split = splits + shape.x + level;
+                GLOBAL const f32* value = x + (u64)split->y * 128;
+                for (u32 r = 0; r < 1; r++) pattern[r] = 2 * pattern[r] + goes_right(value[r * 128], split);
+            }
+            for (u32 i = 0; i < shape.w; i++) {
+                GLOBAL i64* sum = sums + (u64)features[shape.z + i] * 128;
+                for (u32 r = 0; r < 1; r++) sum[r * 128] += table[pattern[r] * shape.w + i];
+            }
+        }
+    }
+}
