@@ -120,4 +120,7 @@ def _keep_order(
     """Return a mask of cuts between different weights that satisfy monotone constraints."""
     left = weight_in_units(borders[:, 0], borders[:, 1], rule)
     right = weight_in_units(sum_g - borders[:, 0], sum_h - borders[:, 1], rule)
-    return (left != right) & ~breaks_order(monotone[borders[:, 2]], left, right)
+    kept: npt.NDArray[np.bool_] = (left != right) & ~breaks_order(
+        monotone[borders[:, 2]], left, right
+    )
+    return kept

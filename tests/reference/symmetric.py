@@ -169,7 +169,8 @@ class SymmetricGrower(Grower):
         rule, constraint = self._rule_of(node), self.limits.monotone[feature]
         left = weight_in_units(g, h, rule)
         right = weight_in_units(node.sum_g - g, node.sum_h - h, rule)
-        return breaks_order(constraint, left, right) & ~self._idle(node, h)
+        broken: npt.NDArray[np.bool_] = breaks_order(constraint, left, right) & ~self._idle(node, h)
+        return broken
 
     def _best_of_level(self, level: list[Node]) -> list[Candidate] | None:
         """Return the split of every node of a level; None if they gain too little together."""
