@@ -43,7 +43,7 @@ class CatBoostJson:
 
     def lacks(self, model: Ensemble) -> str:
         if model.statistics is not None:
-            return "this library's statistics of categories"
+            return "statistics of categories"
         if link_of(model) not in _BY_LINK:
             return f"a loss that predicts as {model.objective} does"
         if splits_by_sets(model):
