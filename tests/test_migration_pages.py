@@ -57,7 +57,12 @@ def signatures():
 
 def is_ours(name, signatures):
     """Tell whether a name is a parameter, a loss, a metric or a name of a module or class."""
-    if name in signatures or name in OBJECTIVES or name in METRICS or name in ("Ordered", ".json"):
+    if (
+        name in signatures
+        or name in OBJECTIVES
+        or name in METRICS
+        or name in ("Ordered", ".json", ".ubj")
+    ):
         return True
     first, _, rest = name.removeprefix("pyopencl_gbdt.").partition(".")
     if first in ("callbacks", "dask"):
