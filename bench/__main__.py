@@ -10,6 +10,7 @@ COMMANDS = {
     "batches": "bench.batches",
     "cards": "bench.cards",
     "categories": "bench.categories",
+    "contributions": "bench.contributions",
     "dependence": "bench.dependence",
     "devices": "bench.devices",
     "external": "bench.external",

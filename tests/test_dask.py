@@ -66,7 +66,8 @@ def test_arrays(on_dask, client):
     model = on_dask.train(client, PARAMS, rows, label, 4, weight=weight, evals=sets)
     assert to_json(model.ensemble) == to_json(alone.ensemble)
     assert model.history == alone.history
-    for more in ({}, {"pred_leaf": True}, {"pred_leaf": True, "iteration_range": (1, 2)}):
+    for more in ({}, {"pred_leaf": True}, {"pred_leaf": True, "iteration_range": (1, 2)},
+                 {"pred_contribs": True}, {"pred_interactions": True}):  # fmt: skip
         lazy = on_dask.predict(model, rows, **more)
         found = lazy.compute()
         assert (lazy.dtype, lazy.ndim) == (found.dtype, found.ndim)

@@ -123,24 +123,24 @@ class HostWalk:
                 found[rows, begin : begin + together] = ids.T
         return found
 
-    def goes_right(self, block: Block, nodes: I64) -> npt.NDArray[np.bool_]:
+    def goes_right(self, block: RowBlock, nodes: I64) -> npt.NDArray[np.bool_]:
         """Return whether each row of a block goes right at nodes: bool, shape (n, n_rows)."""
         at = np.repeat(nodes[:, None], block.n_rows, axis=1)
         return self._goes_right(block, at, self._columns[at], block.rows)
 
     def blocks(
         self, values: F32 | SparseMatrix, most: int = _ROWS
-    ) -> Iterator[tuple[slice, Block]]:
+    ) -> Iterator[tuple[slice, RowBlock]]:
         """Yield blocks of rows that a core's cache holds, of at most ``most`` rows."""
         n_rows = min(most, max(1, _KEYS // (2 * self._used.size)))
         for first in range(0, values.shape[0], n_rows):
             rows = slice(first, min(first + n_rows, values.shape[0]))
             if isinstance(values, SparseMatrix):
-                yield rows, Block(values.dense(self._used, rows.start, rows.stop))
+                yield rows, RowBlock(values.dense(self._used, rows.start, rows.stop))
             else:
-                yield rows, Block(np.take(values[rows], self._used, axis=1))
+                yield rows, RowBlock(np.take(values[rows], self._used, axis=1))
 
-    def _leaves(self, block: Block, trees: I64) -> I64:
+    def _leaves(self, block: RowBlock, trees: I64) -> I64:
         """Return the leaves of a block's rows: node numbers, shape (n_trees, n_rows)."""
         at = np.empty((trees.size, block.n_rows), np.int64)
         at[:] = self._roots[trees, None]
@@ -161,7 +161,7 @@ class HostWalk:
             flat[going] = self._child[node] + right
 
     def _goes_right(
-        self, block: Block, at: I64, column: I64, row: I64, keys: U32 | None = None
+        self, block: RowBlock, at: I64, column: I64, row: I64, keys: U32 | None = None
     ) -> npt.NDArray[np.bool_]:
         """Return whether rows go right at nodes; writes into ``column`` and ``keys``."""
         if block.n_rows > 1:
@@ -202,7 +202,7 @@ def set_goes_right(
     return np.where(is_missing(value), ~default_left, right)
 
 
-class Block:
+class RowBlock:
     """A block of rows: each value, and its key twice, as missing values go right or left."""
 
     def __init__(self, values: F32) -> None:
