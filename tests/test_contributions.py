@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
+from pyopencl_gbdt.data import budget
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.quadrature import points_for
@@ -223,6 +224,13 @@ def test_bad_input(rng):
         bare.predict(values, **both)
     got = bare.predict(values, **both, background=values)
     assert_same_bits(got, model.predict(values, **both, background=values), "without covers")
+
+
+def test_memory_is_told_before_it_is_taken(rng, monkeypatch):
+    model, values = Model(explained.ensemble(rng)), explained.rows_of(rng, 3, 5)
+    monkeypatch.setattr(budget, "available_memory", lambda: 10**6)
+    with pytest.raises(DataError, match=r"the contributions, float64 \(3, 1, 6, 6\)"):
+        model.predict(values, pred_interactions=True)
 
 
 @pytest.mark.parametrize("loss", ["reg:squarederror", "binary:logistic", "multi:softprob"])

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.features import Values
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.model import Ensemble
@@ -17,13 +18,15 @@ from pyopencl_gbdt.prediction.contributions.games import Games
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers, path_factors
 from pyopencl_gbdt.prediction.contributions.quantum import to_floats, to_matrices
-from pyopencl_gbdt.prediction.contributions.sums import on_host, sums_of
+from pyopencl_gbdt.prediction.contributions.sums import PIECE_BYTES, on_host, sums_of
 from pyopencl_gbdt.prediction.margins import tried
 from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_rows import walk
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
+#: Arrays of a piece of rows that are there at a time.
+PIECES = 4
 
 
 def explain_rows(
@@ -62,7 +65,15 @@ def explain_rows(
     ------
     ParameterError
         If trees do not know the cover of their nodes, and there is no background.
+    DataError
+        If the result does not fit the free memory; says how much it takes.
     """
+    width = ensemble.n_features + 1
+    shape = (values.shape[0], ensemble.n_outputs, *[width] * (1 + (kind is Kind.PAIRS)))
+    check_free(
+        8 * math.prod(shape) + PIECES * PIECE_BYTES, f"the contributions, float64 {shape},",
+        "predict fewer rows at a time",
+    )  # fmt: skip
     if background is None:
         check_covers(ensemble)
     games = Games(ensemble, None if background is None else on_host(background))
@@ -71,9 +82,6 @@ def explain_rows(
     base = np.array(each(ensemble.base_margin), np.float32)[:, None] if start is None else start
     base = np.broadcast_to(base.reshape(margins.shape[0], -1), margins.shape)
     of_trees = games.base(trees)
-    width = ensemble.n_features + 1
-    shape = (margins.shape[1], ensemble.n_outputs, *[width] * (1 + (kind is Kind.PAIRS)))
-
     single = Kind.FEATURES if kind is Kind.PAIRS else kind
 
     def work() -> F64:

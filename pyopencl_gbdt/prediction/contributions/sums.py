@@ -27,7 +27,7 @@ from pyopencl_gbdt.prediction.packing import packed
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 #: Bytes of the results of a piece of rows.
-_PIECE_BYTES = 64 * 1024 * 1024
+PIECE_BYTES = 64 * 1024 * 1024
 #: Most rows times trees that the host takes where there is a device. PoCL, 2 cores, trees of depth
 #: 8: a row and a tree take 8 us on the host, and 10 ms go by before a device has the trees.
 FEW_WALKS = 1024
@@ -127,6 +127,6 @@ def on_host(values: Values) -> F32 | SparseMatrix:
 
 
 def _pieces(n_rows: int, row_bytes: int, aligned: int = 1) -> Iterator[slice]:
-    most = max(1, _PIECE_BYTES // row_bytes // aligned) * aligned
+    most = max(1, PIECE_BYTES // row_bytes // aligned) * aligned
     for first in range(0, n_rows, most):
         yield slice(first, min(first + most, n_rows))
