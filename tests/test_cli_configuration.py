@@ -200,7 +200,7 @@ def test_every_parameter_and_alias_is_a_key() -> None:
         ("eval_train=maybe", "eval_train='maybe': expected True or False"),
         ("num_class=3", "a.conf: num_class=3: expected 0, or objective="),
         ("model_dir=absent", "is absent; create it first"),
-        ("model_out=a.ubj", "UBJSON"),
+        ("model_out=a.pmml", "PMML"),
         ("data=absent.csv", "absent.csv: no such file"),
         ("data=a.csv?format=parquet", "format='parquet': expected one of auto, csv, delimited"),
         ("data=a.csv?forma=csv", "unknown suffix 'forma'; did you mean 'format'"),

@@ -83,7 +83,7 @@ def test_a_new_line_in_the_name_of_a_file_makes_no_line(capsys, monkeypatch):
 def test_lines_that_are_written_over(capsys, monkeypatch):
     for live in (True, False):
         monkeypatch.setattr("sys.stderr.isatty", lambda live=live: live)
-        progress = doctor.Progress(EVIL)
+        progress = doctor.StepLine(EVIL)
         progress.show("scan")
         line = bench.Bar({EVIL: 1.0}, parts=2)
         line.begin(EVIL, EVIL)

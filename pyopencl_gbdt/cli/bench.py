@@ -16,7 +16,7 @@ from pyopencl_gbdt.cli.output import (
     wrapped,
     write_text,
 )
-from pyopencl_gbdt.comparison.report import duration, size
+from pyopencl_gbdt.comparison.numbers import duration, size
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:

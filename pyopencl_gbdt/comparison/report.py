@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html as markup
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,31 +11,8 @@ from mako.template import Template
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.comparison.agreement import Compared, Row, compare, overall
+from pyopencl_gbdt.comparison.numbers import short, size
 from pyopencl_gbdt.device.render import source_folder
-
-
-def size(n_bytes: float) -> str:
-    """Format bytes for people, in powers of 1000."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
-        if n_bytes >= factor:
-            return f"{n_bytes / factor:.3g} {unit}"
-    return f"{n_bytes / 1e3:.3g} kB"
-
-
-def duration(seconds: float) -> str:
-    """Format seconds for people."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def short(number: float, digits: int = 3) -> str:
-    """Format a number with so many significant digits, without an exponent."""
-    if number == 0:
-        return "0"
-    decimals = digits - 1 - math.floor(math.log10(abs(number)))
-    return f"{number:,.{min(max(decimals, 0), 5)}f}"
-
 
 #: The page's style sheet defines colours ``c0`` to ``c7``; further ones start again at ``c0``.
 N_COLOURS = 8

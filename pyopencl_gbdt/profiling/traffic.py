@@ -21,6 +21,10 @@ import numpy.typing as npt
 import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, SUM
 from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.profiling import (
+    interleaved_traffic,  # noqa: F401  (registers its rules)
+    ordered_traffic,  # noqa: F401  (registers its rules)
+)
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, of_tree, whole_arrays
 from pyopencl_gbdt.profiling.tree_counts import TreeCounts, count_tree

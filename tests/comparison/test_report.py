@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt.comparison import report
 from pyopencl_gbdt.comparison.merge import document
-from pyopencl_gbdt.comparison.report import duration, short, size
+from pyopencl_gbdt.comparison.numbers import duration, short, size
 from tests.comparison.samples import (
     KERNELS,
     SHAPE,

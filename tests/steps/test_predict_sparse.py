@@ -106,12 +106,14 @@ def test_walk_of_trees_on_the_device(device, variant, force, rng, n_outputs):
     packed = packing.packed(model)
     shape = (150,) if n_outputs == 1 else (3, 150)
     margins = device.zeros(shape, np.float32)
-    launch = predict_sparse.prepare(
+    launches = predict_sparse.prepare(
         device, predict_sparse.SparseRows.of(device, rows),
         device.upload(packed.nodes.astype(WALK)), device.upload(packed.begin), margins,
-        trees=(0, 6), longest=packed.longest, outputs=(0, n_outputs),
+        trees=(0, 6), longest=packed.longest, outputs=(0, n_outputs), most_rows=64,
     )  # fmt: skip
-    launch()
+    assert len(launches) > 1
+    for launch in launches:
+        launch()
     found = margins.get().reshape(n_outputs, 150)
     for output, own in enumerate(np.array_split(np.arange(6), n_outputs)):
         part = ensemble(rng, 0, 20, SPECIAL)
