@@ -140,6 +140,7 @@ def units_of(seconds: Callable[[int], float]) -> int:
     while groups < _MOST_GROUPS and time < _MOST_SECONDS and same < _SAME:
         groups *= 2
         time = seconds(groups)
+        one = min(one, seconds(1))  # other programs may have slowed it down before
         speed = groups * one / max(time, 1e-9)  # groups that ran at once, in the mean
         same = 0 if speed > _FASTER * best else same + 1
         best = max(best, speed)
@@ -212,9 +213,11 @@ def int64_cost(device: Device) -> int:
 
     seconds("wide", 1)
     rounds = _rounds(device, lambda rounds: seconds("narrow", rounds))
-    empty = seconds("narrow", 1)
-    narrow = max(1e-6, seconds("narrow", rounds) - empty)
-    return round(100 * max(0.0, seconds("wide", rounds) - empty) / narrow)
+    launches = (("narrow", 1), ("narrow", rounds), ("wide", rounds))
+    # in turns, as another program on the device may slow down some of them
+    turns = [[seconds(*launch) for launch in launches] for _ in range(3)]
+    empty, narrow, wide = (min(times) for times in zip(*turns, strict=True))
+    return round(100 * max(0.0, wide - empty) / max(1e-6, narrow - empty))
 
 
 def copy_speed(device: Device) -> int:

@@ -99,6 +99,12 @@ def test_compute_units_are_found_from_times(units, together):
     assert slow == units
 
 
+@pytest.mark.parametrize("factor", [3.0, 20.0])
+def test_a_first_time_that_another_program_slowed_down_is_measured_again(factor):
+    times = iter([0.004 * factor])
+    assert measured_facts.units_of(lambda groups: next(times, 0.004 * math.ceil(groups / 7))) == 7
+
+
 def test_a_card_that_says_one_unit_gets_the_measured_number(folder):
     caps = make_caps(compute_units=1)
     fact_store.store(caps, {"compute_units": 132, "subnormals": 1})
@@ -128,7 +134,8 @@ def test_the_width_of_waves_is_found_from_times(width):
 
 
 def test_timed_kernels_run_and_give_plausible_numbers(device):
-    assert 1 <= measured_facts.compute_units(device) <= 8 * device.caps.compute_units
+    # a unit holds 8 groups of 256 and more; a card shared with other programs adds errors
+    assert 1 <= measured_facts.compute_units(device) <= 32 * device.caps.compute_units
     assert 1 <= measured_facts.wave_width(device) <= 256
     assert 2000 <= measured_facts.copy_speed(device) < 10_000_000
     assert 10 < measured_facts.int64_cost(device) < 10_000
