@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.features import Values
+from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
@@ -25,8 +27,11 @@ from pyopencl_gbdt.prediction.walk_rows import walk
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 #: Arrays of a piece of rows that are there at a time.
 PIECES = 4
+#: Bytes of the results of rows that a thread finishes at a time: a core's cache holds them.
+_BLOCK_BYTES = 256 * 1024
 
 
 def explain_rows(
@@ -77,25 +82,45 @@ def explain_rows(
     if background is None:
         check_covers(ensemble)
     games = Games(ensemble, None if background is None else on_host(background))
-    trees, used = trees_of(ensemble, rounds), path_factors(ensemble).used
+    trees = trees_of(ensemble, rounds)
     margins, _ = walk(ensemble, values, device, start, rounds, "")
     base = np.array(each(ensemble.base_margin), np.float32)[:, None] if start is None else start
     base = np.broadcast_to(base.reshape(margins.shape[0], -1), margins.shape)
     of_trees = games.base(trees)
-    single = Kind.FEATURES if kind is Kind.PAIRS else kind
+    kinds = (Kind.FEATURES, kind) if kind is Kind.PAIRS else (kind,)
 
     def work() -> F64:
         found, sums = np.empty(shape), sums_of(ensemble, values, device, trees)
-        for rows in sums.pieces(8 * math.prod(shape[1:])):
-            quanta = games.mean(partial(sums.of, kind=single, rows=rows))
-            every = to_columns(ensemble, used, quanta)
-            every[..., -1] = of_trees
-            floats = to_floats(every, games.bits, margins[:, rows], base[:, rows])
-            if kind is Kind.PAIRS:
-                quanta = games.mean(partial(sums.of, kind=kind, rows=rows))
-                pairs = pairs_to_columns(ensemble, used, quanta)
-                floats = to_matrices(pairs, games.bits, floats, base[:, rows])
-            found[rows] = floats
+        row_bytes = 8 * math.prod(shape[1:])
+        for rows in sums.pieces(row_bytes):
+            quanta = [games.mean(partial(sums.of, kind=of, rows=rows)) for of in kinds]
+            finish = partial(
+                _finish, ensemble, games.bits, of_trees, quanta, margins[:, rows], base[:, rows],
+                found[rows],
+            )  # fmt: skip
+            n_rows, step = rows.stop - rows.start, max(1, _BLOCK_BYTES // row_bytes)
+            in_threads(finish, [slice(at, min(at + step, n_rows)) for at in range(0, n_rows, step)])
         return found
 
     return tried(work)
+
+
+def _finish(
+    ensemble: Ensemble,
+    bits: int,
+    of_trees: I64,
+    quanta: Sequence[I64],
+    margins: F32,
+    base: F32,
+    found: F64,
+    rows: slice,
+) -> None:
+    """Write what some rows' columns add to ``found``; of pairs, too, if their quanta are given."""
+    used = path_factors(ensemble).used
+    every = to_columns(ensemble, used, quanta[0][..., rows])
+    every[..., -1] = of_trees
+    floats = to_floats(every, bits, margins[:, rows], base[:, rows])
+    if len(quanta) > 1:
+        pairs = pairs_to_columns(ensemble, used, quanta[1][..., rows])
+        floats = to_matrices(pairs, bits, floats, base[:, rows])
+    found[rows] = floats
