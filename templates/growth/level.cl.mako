@@ -72,34 +72,6 @@ KERNEL(${wg_size}) begin_tree(
     hist_task_begin[N_GROUPS] = tasks;
 }
 
-% if limited:
-/* wanted[index] = what the split of a level's node gains, or -1 if it does not split. */
-FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma,
-                   const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-                   GLOBAL const node_t* nodes, GLOBAL const scale_t* scale,
-                   GLOBAL const candidate_t* chosen, GLOBAL f32* wanted) {
-    for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
-        GLOBAL const node_t* node = &nodes[first + index];
-        const rule_t unbounded = make_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step);
-        const rule_t rule = within(unbounded, node->lower, node->upper);
-        GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
-        c += best_of(c, n_each);
-        const f32 gain = c->score_hi > NO_SCORE ? gain_of(c, node, rule) : -1.0f;
-        wanted[index] = gain > 1e-6f && gain >= gamma ? gain : -1.0f;
-    }
-}
-
-/* Nodes split in order, until their tree has all its leaves. */
-FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* nodes,
-                     GLOBAL u32* splits_left, GLOBAL f32* wanted) {
-    for (u32 index = 0; index < count; index++) {
-        const u32 tree = nodes[first + index].tree;
-        if (wanted[index] < 0.0f) continue;
-        if (splits_left[tree]) splits_left[tree]--; else wanted[index] = -1.0f;
-    }
-}
-
-% endif
 % if not picked:
 /* Whether a node splits by its best candidate, and what that gains. */
 FN int splits(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
@@ -126,6 +98,36 @@ FN void finish(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale, 
 % endif
 }
 
+% if limited:
+/* Finish a level's nodes; wanted[index] = what a node's split gains, or -1 if it does not split. */
+FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma,
+                   const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+                   const f32 min_child_weight, const f32 rate, GLOBAL node_t* nodes,
+                   GLOBAL const scale_t* scale, GLOBAL const candidate_t* chosen,
+                   GLOBAL f32* wanted) {
+    for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
+        GLOBAL const node_t* node = &nodes[first + index];
+        GLOBAL const scale_t* own_scale = scale + node->tree;
+        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+        const rule_t rule = within(unbounded, node->lower, node->upper);
+        finish(nodes, first + index, own_scale, rule, rate, min_child_weight);
+        GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
+        f32 gain;
+        wanted[index] = splits(c + best_of(c, n_each), node, rule, gamma, &gain) ? gain : -1.0f;
+    }
+}
+
+/* Nodes split in order, until their tree has all its leaves. */
+FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* nodes,
+                     GLOBAL u32* splits_left, GLOBAL f32* wanted) {
+    for (u32 index = 0; index < count; index++) {
+        const u32 tree = nodes[first + index].tree;
+        if (wanted[index] < 0.0f) continue;
+        if (splits_left[tree]) splits_left[tree]--; else wanted[index] = -1.0f;
+    }
+}
+
+% endif
 /* `chosen` has `n_each` candidates for every node. */
 BRIEF
 KERNEL(${wg_size}) decide(
@@ -139,8 +141,8 @@ KERNEL(${wg_size}) decide(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
 % if limited:
-    list_gains(first, count, n_each, gamma, reg_lambda, reg_alpha, max_delta_step, nodes, scale,
-               chosen, wanted);
+    list_gains(first, count, n_each, gamma, reg_lambda, reg_alpha, max_delta_step, min_child_weight,
+               leaf_rate[0], nodes, scale, chosen, wanted);
     BARRIER();
     if (LOCAL_ID == 0) limit_splits(first, count, nodes, splits_left, wanted);
     BARRIER();
@@ -152,19 +154,21 @@ KERNEL(${wg_size}) decide(
         const u32 index = base + LOCAL_ID, id = first + index;
         GLOBAL node_t* node = &nodes[first + (index < count ? index : 0)];
         GLOBAL const scale_t* own_scale = scale + (index < count ? node->tree : 0);
+% if not limited:
         const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
         const rule_t rule = index < count ? within(unbounded, node->lower, node->upper) : unbounded;
+% endif
         int split = 0;
         f32 gain = 0.0f;
         GLOBAL const candidate_t* c = chosen;
         if (index < count) {
-            finish(nodes, id, own_scale, rule, leaf_rate[0], min_child_weight);
-            c += (u64)index * n_each;
-            c += best_of(c, n_each);
 % if limited:
             gain = wanted[index];
             split = gain >= 0.0f;
 % else:
+            finish(nodes, id, own_scale, rule, leaf_rate[0], min_child_weight);
+            c += (u64)index * n_each;
+            c += best_of(c, n_each);
             split = splits(c, node, rule, gamma, &gain);
 % endif
         }
@@ -174,6 +178,13 @@ KERNEL(${wg_size}) decide(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < count) row_task_begin[index] = my_tasks;
         if (split) {
+% if limited:
+            /* made here again: kept over the scans, they take registers that spill */
+            const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+            const rule_t rule = within(unbounded, node->lower, node->upper);
+            c += (u64)index * n_each;
+            c += best_of(c, n_each);
+% endif
             const u32 constraint = has_monotone ? monotone[c->feature] : 0;
             split_node(nodes, id, first + count + 2 * rank, c, gain, rule, constraint);
             ${"bound_idle_children(nodes, id, own_scale, rule, min_child_weight, constraint);" if tables else ""}
