@@ -215,9 +215,10 @@ def int64_cost(device: Device) -> int:
     rounds = _rounds(device, lambda rounds: seconds("narrow", rounds))
     launches = (("narrow", 1), ("narrow", rounds), ("wide", rounds))
     # in turns, as another program on the device may slow down some of them
-    turns: list[list[float]] = [[seconds(*launch) for launch in launches] for _ in range(3)]
-    empty, narrow, wide = (min(times) for times in zip(*turns, strict=True))
-    return round(100 * max(0.0, wide - empty) / max(1e-6, narrow - empty))
+    turns = np.array([[seconds(*launch) for launch in launches] for _ in range(3)])
+    empty, narrow, wide = turns.min(axis=0).tolist()
+    percent: float = 100 * max(0.0, wide - empty) / max(1e-6, narrow - empty)
+    return round(percent)
 
 
 def copy_speed(device: Device) -> int:
