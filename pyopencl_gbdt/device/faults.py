@@ -116,6 +116,10 @@ def _zink(caps: Capabilities) -> bool:
     return _platform("rusticl")(caps) and caps.name.lower().startswith("zink")
 
 
+def _lavapipe_of_llvm_22(caps: Capabilities) -> bool:
+    return _zink(caps) and _number(r".*llvmpipe \(LLVM (\d+)\.", caps.name) >= 22
+
+
 def _untested_gpu(caps: Capabilities) -> bool:
     return caps.kind == "gpu" and not caps.tested_driver
 
@@ -250,6 +254,14 @@ TABLE: tuple[Fault, ...] = (
         "no bit of a model depends on one; the doctor says whether the device does it",
         f"{_GITHUB}/KhronosGroup/OpenCL-Docs/issues/276",
         _zink,
+    ),
+    Fault(
+        "Mesa's lavapipe with LLVM 22 or later",
+        "the process crashes in the kernel `sum_pieces` of exact search, which sparse data may use",
+        "train dense data by histograms (tree_method='hist'), or use PoCL",
+        MEASURED,
+        _lavapipe_of_llvm_22,
+        warn=True,
     ),
     Fault(
         "Intel's graphics compiler",
