@@ -1,17 +1,43 @@
-"""Trees that several devices grow together, from parts of the rows."""
+"""Members of teams: threads that talk over sockets, and devices of one process."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from itertools import pairwise
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.rendezvous import Rendezvous
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
 from pyopencl_gbdt.training.together import leading
+
+LIMITS = Limits(silence=5.0, patience=60.0)
+
+
+def members(size, work, limits=LIMITS, host="127.0.0.1"):
+    """Run ``work(team, rank)`` in threads that talk over sockets; return results or errors."""
+    doors = [Rendezvous(host, b"secret") for _ in range(size)]
+    found = [None] * size
+
+    def run(rank):
+        try:
+            team = doors[rank].join(rank, [door.address for door in doors], limits)
+            found[rank] = work(team, rank)
+        except BaseException as error:
+            found[rank] = error
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive()
+    return found
 
 
 def trees_together(

@@ -24,8 +24,8 @@ from pyopencl_gbdt.parameters.refusals import OF_CUTS
 from pyopencl_gbdt.training.folds import make_folds
 
 from .conftest import TEST_DEVICE
+from .teams import members
 from .test_from_batches import PARAMS, N, cut, rows  # noqa: F401 - a fixture
-from .test_hosts import members
 from .test_team import TWO, listed
 
 THREE = listed([TEST_DEVICE] * 3, [1, 3, 2])

@@ -16,7 +16,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import to_json
 
 from .conftest import TEST_DEVICE
-from .test_hosts import members
+from .teams import members
 
 PARAMS = {"objective": "binary:logistic", "cat_method": "sets", "max_depth": 3}
 #: Levels of each file: whole numbers in the second one are strings, as the first one has letters.

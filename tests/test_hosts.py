@@ -30,32 +30,11 @@ from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import whole
 
 from .conftest import TEST_DEVICE
+from .teams import LIMITS, members
 from .test_pages import LABELS, LOSSES, ORDER, WEIGHT, X
 
 N = len(X)
 THOROUGH = {"test_every_loss": lambda loss: loss not in ("multi:softprob", "reg:absoluteerror")}
-LIMITS = Limits(silence=5.0, patience=60.0)
-
-
-def members(size, work, limits=LIMITS, host="127.0.0.1"):
-    """Run ``work(team, rank)`` in threads that talk over sockets; return results or errors."""
-    doors = [Rendezvous(host, b"secret") for _ in range(size)]
-    found = [None] * size
-
-    def run(rank):
-        try:
-            team = doors[rank].join(rank, [door.address for door in doors], limits)
-            found[rank] = work(team, rank)
-        except BaseException as error:
-            found[rank] = error
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-        assert not thread.is_alive()
-    return found
 
 
 def rows(first, end, label="two classes", weight=WEIGHT):

@@ -14,7 +14,8 @@ from pyopencl_gbdt.growth import best_of_team
 from pyopencl_gbdt.growth.best_of_team import best_of
 
 from .conftest import TEST_DEVICE
-from .test_hosts import N, bytes_of, members, rows, together
+from .teams import members
+from .test_hosts import N, bytes_of, rows, together
 from .test_pages import GROWTH
 
 #: Parameters, members, and levels whose best splits are exchanged, of two trees.

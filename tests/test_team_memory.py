@@ -17,7 +17,7 @@ from pyopencl_gbdt.training import division, hosts
 from pyopencl_gbdt.training.team_memory import estimate_team
 
 from .conftest import TEST_DEVICE
-from .test_hosts import LIMITS
+from .teams import LIMITS
 from .test_team import listed
 
 SHAPE, MISS = (80_000, 6), 0.1

@@ -18,7 +18,7 @@ from pyopencl_gbdt.device.handshake import HELLO_BYTES, PROOF_BYTES, Listening
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import ParameterError, TeamError
-from tests.test_hosts import members
+from tests.teams import members
 
 ran = []
 

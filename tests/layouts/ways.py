@@ -19,7 +19,7 @@ from pyopencl_gbdt.fit import turns
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import booster
 from tests.layouts.recipes import Recipe
-from tests.test_hosts import members
+from tests.teams import members
 
 #: Trains a recipe on a device in one way; errors of the library mean that it does not offer that.
 Way = Callable[[Recipe, str, np.random.Generator], Model]

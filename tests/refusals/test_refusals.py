@@ -22,7 +22,7 @@ from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.preparing import prepare
 from tests.refusals.cases import CASES
 from tests.refusals.options import OPTIONS, Training, pairs
-from tests.test_hosts import members
+from tests.teams import members
 
 #: Pairs of options that train: '+' for a pair of the line's option with that of an earlier line,
 #: '-' if it is refused, '.' if it contradicts itself. The last sign is that of the option alone.
