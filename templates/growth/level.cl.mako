@@ -23,16 +23,18 @@
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
 
+#define RULE_OF(node, own_scale) \
+    within(make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step), (node)->lower, (node)->upper)
+
 /* At least one task: the histogram of a root without rows must be written too. */
 FN u32 root_tasks(const u32 n_rows) { return n_rows ? tasks_of(n_rows, ${hist_chunk}) : 1; }
 
 /* Work-group t makes the root of tree t, from all rows of a page or from the drawn and listed ones. */
 BRIEF
 KERNEL(${wg_size}) begin_tree(
-        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 n_groups,
-        const u32 most_leaves, const u32 lists_drawn,
-        GLOBAL const u32* RESTRICT drawn, GLOBAL const i64* RESTRICT sums, GLOBAL u32* RESTRICT splits_left,
-        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes,
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 n_groups, const u32 most_leaves,
+        const u32 lists_drawn, GLOBAL const u32* RESTRICT drawn, GLOBAL const i64* RESTRICT sums,
+        GLOBAL u32* RESTRICT splits_left, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
     const u32 tree = GROUP_ID, count = lists_drawn ? drawn[tree] : page_rows;
@@ -48,28 +50,23 @@ KERNEL(${wg_size}) begin_tree(
     tasks_before = group_sum(tasks_before, shared);
     if (LOCAL_ID != 0) return;
     GLOBAL node_t* root = &nodes[tree];
-    root->sum_g = g;
-    root->sum_h = h;
+    root->sum_g = g, root->sum_h = h;
     root->begin = tree * n_rows + first_row;
     root->count = count;
     root->in_order = !lists_drawn;
     root->parent = NO_NODE;
     root->depth = 0;
-    root->slot = (i32)tree;
-    root->sibling_slot = -1;
+    root->slot = (i32)tree, root->sibling_slot = -1;
     root->tree = tree;
     root->path = 1;
     root->gain = 0.0f;
+    root->lower = -UNBOUNDED, root->upper = UNBOUNDED;
     splits_left[tree] = most_leaves - 1;
-    root->lower = -UNBOUNDED;
-    root->upper = UNBOUNDED;
     hist_task_begin[tree] = (u32)tasks_before;
     if (tree + 1 < N_GROUPS) return;
     const u32 tasks = (u32)tasks_before + root_tasks(count);
-    levels[0].first = 0;
-    levels[0].count = N_GROUPS;
-    levels[0].hist_tasks = tasks;
-    hist_task_begin[N_GROUPS] = tasks;
+    levels[0].first = 0, levels[0].count = N_GROUPS;
+    levels[0].hist_tasks = hist_task_begin[N_GROUPS] = tasks;
 }
 
 % if not picked:
@@ -100,16 +97,14 @@ FN void finish(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale, 
 
 % if limited:
 /* Finish a level's nodes; wanted[index] = what a node's split gains, or -1 if it does not split. */
-FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma,
-                   const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-                   const f32 min_child_weight, const f32 rate, GLOBAL node_t* nodes,
-                   GLOBAL const scale_t* scale, GLOBAL const candidate_t* chosen,
+FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma, const f32 reg_lambda,
+                   const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight, const f32 rate,
+                   GLOBAL node_t* nodes, GLOBAL const scale_t* scale, GLOBAL const candidate_t* chosen,
                    GLOBAL f32* wanted) {
     for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
-        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const rule_t rule = within(unbounded, node->lower, node->upper);
+        const rule_t rule = RULE_OF(node, own_scale);
         finish(nodes, first + index, own_scale, rule, rate, min_child_weight);
         GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
         f32 gain;
@@ -122,8 +117,8 @@ FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* node
                      GLOBAL u32* splits_left, GLOBAL f32* wanted) {
     for (u32 index = 0; index < count; index++) {
         const u32 tree = nodes[first + index].tree;
-        if (wanted[index] < 0.0f) continue;
-        if (splits_left[tree]) splits_left[tree]--; else wanted[index] = -1.0f;
+        if (wanted[index] >= 0.0f && !splits_left[tree]) wanted[index] = -1.0f;
+        if (wanted[index] >= 0.0f) splits_left[tree]--;
     }
 }
 
@@ -131,13 +126,12 @@ FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* node
 /* `chosen` has `n_each` candidates for every node. */
 BRIEF
 KERNEL(${wg_size}) decide(
-        const u32 depth, const u32 n_each, const f32 gamma,
-        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const f32 min_child_weight, const u32 has_monotone, GLOBAL const f32* RESTRICT leaf_rate,
-        GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
-        GLOBAL u32* splits_left, GLOBAL f32* wanted, GLOBAL u32* RESTRICT row_task_begin,
-        GLOBAL u32* RESTRICT child_rows) {
+        const u32 depth, const u32 n_each, const f32 gamma, const f32 reg_lambda, const f32 reg_alpha,
+        const f32 max_delta_step, const f32 min_child_weight, const u32 has_monotone,
+        GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const u32* RESTRICT monotone,
+        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const candidate_t* RESTRICT chosen, GLOBAL u32* splits_left, GLOBAL f32* wanted,
+        GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 first = levels[depth].first, count = levels[depth].count;
 % if limited:
@@ -180,8 +174,7 @@ KERNEL(${wg_size}) decide(
         if (split) {
 % if limited:
             /* made here again: kept over the scans, they take registers that spill */
-            const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-            const rule_t rule = within(unbounded, node->lower, node->upper);
+            const rule_t rule = RULE_OF(node, own_scale);
             c += (u64)index * n_each;
             c += best_of(c, n_each);
 % endif
@@ -194,8 +187,7 @@ KERNEL(${wg_size}) decide(
         n_tasks += more_tasks;
     }
     if (LOCAL_ID == 0) {
-        row_task_begin[count] = n_tasks;
-        levels[depth].row_tasks = n_tasks;
+        levels[depth].row_tasks = row_task_begin[count] = n_tasks;
         levels[depth + 1].first = first + count;
         levels[depth + 1].count = 2 * n_split;
         levels[depth + 1].row_tasks = levels[depth + 1].hist_tasks = 0;
@@ -252,8 +244,6 @@ KERNEL(${wg_size}) place(
         }
         n_hist += more;
     }
-    if (LOCAL_ID == 0) {
-        hist_task_begin[levels[depth + 1].count] = n_hist;
-        levels[depth + 1].hist_tasks = n_hist;
-    }
+    if (LOCAL_ID == 0)
+        levels[depth + 1].hist_tasks = hist_task_begin[levels[depth + 1].count] = n_hist;
 }
