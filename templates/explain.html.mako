@@ -155,6 +155,9 @@ ${bars(view.level_bars(one))}
 </div>
 % endif
 
+% if not view.explained:
+<p class="soft">Nodes of this model have no cover, which contributions of single rows need.</p>
+% endif
 % if view.explained:
 <h2>Why single rows are predicted as they are</h2>
 <p class="soft">What each column adds to the base; together they are the margin, the prediction before the link. \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,7 +123,7 @@ def analysis_of(labelled: LabelledRows, n_features: int, n_segments: int) -> Ana
         rows.n_rows,
         labelled.scores(),
         {rows.names[column]: share for column, share in shares.items()},
-        [dependence_on(rows, column) for column in list(shares)[:n_features]],
+        [one for column in list(shares)[:n_features] if (one := dependence_on(rows, column))],
         worst_segments(labelled, n_segments),
     )
 
@@ -135,19 +136,27 @@ def strongest_columns(rows: Rows) -> dict[int, float]:
     return {int(used[i]): float(gains[i]) / whole for i in order.tolist()}
 
 
-def dependence_on(rows: Rows, column: int) -> PartialDependence:
-    """Return the mean prediction by a column's value, of some of many rows."""
+def dependence_on(rows: Rows, column: int) -> PartialDependence | None:
+    """Return the mean prediction by a column's value, of some of many rows.
+
+    Where the usual percentiles are one value, as in columns of zeros for the most part, the grid
+    is over all values. None where the column has no value, or no level that the model knows.
+    """
     data = some_rows(rows, _MOST_ROWS)
     levels = rows.model.categories.get(column)
     resolution = _GRID if levels is None else max(_GRID, levels.n_levels)
-    return partial_dependence(
-        rows.model, data, column, grid_resolution=resolution, device=rows.device
-    )
+    for percentiles in ((0.05, 0.95), (0.0, 1.0)):
+        with suppress(ParameterError):
+            return partial_dependence(
+                rows.model, data, column, grid_resolution=resolution, percentiles=percentiles,
+                device=rows.device,
+            )  # fmt: skip
+    return None
 
 
 def some_rows(rows: Rows, most: int | npt.NDArray[np.int64]) -> Any:
     """Return a data set of ``most`` rows that lie evenly, or of the rows with these numbers."""
-    data = Dataset(rows.features)
+    data = Dataset(rows.features, base_margin=rows.base_margin)
     data.feature_names = rows.model.feature_names
     if isinstance(most, int):
         if rows.n_rows <= most:

@@ -51,6 +51,7 @@ def explain(
         given = rows_of(model, background, missing=missing, device=device, name="background")
         others = given.features
     found = rows.model.predict(
-        rows.features, pred_contribs=True, background=others, device=rows.device
-    )
+        rows.features, pred_contribs=True, background=others, base_margin=rows.base_margin,
+        device=rows.device,
+    )  # fmt: skip
     return Explanation(found[..., :-1], found[..., -1], rows.names, rows.table())

@@ -13,6 +13,7 @@ from pyopencl_gbdt.device import Device, Program, Variant, build_variant, open_d
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.run_ahead import settled
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.rows import rows_of
 from pyopencl_gbdt.prediction.margins import tried
 from pyopencl_gbdt.prediction.on_host import is_there
@@ -61,7 +62,7 @@ def proximities(
         If columns differ from those of training, rows are in batches, or the result would exceed
         the memory.
     ParameterError
-        If ``model`` is no model.
+        If ``model`` is no model, or has no trees.
     """
     left = rows_of(model, X, missing=missing, device=device)
     right = left if Y is None else rows_of(model, Y, missing=missing, device=device, name="Y")
@@ -71,6 +72,10 @@ def proximities(
         "give fewer rows at a time, as X and Y",
     )
     ids = left.leaf_ids()
+    if not ids.shape[1]:
+        raise ParameterError(
+            "model has no trees: expected one or more, in which rows meet; train it for a round"
+        )
     others = ids if Y is None else right.leaf_ids()
     found = np.empty((left.n_rows, right.n_rows), np.float32)
     n_trees = np.float32(ids.shape[1])

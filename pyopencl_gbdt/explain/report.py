@@ -29,6 +29,7 @@ from pyopencl_gbdt.explain.value_text import value_text
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_ITERATION
 from pyopencl_gbdt.model.pictures import shorten
+from pyopencl_gbdt.prediction.contributions.path_factors import check_covers
 from pyopencl_gbdt.prediction.description import facts_of
 from pyopencl_gbdt.prediction.on_host import is_there
 
@@ -80,8 +81,16 @@ class ExplanationPage:
             partial(analysis_of, labelled, _CURVES, _SEGMENTS),
         )
         self.explained: list[ExplainedRow] = self._time(
-            "contributions", lambda: explained_rows(labelled, chosen)
+            "contributions", lambda: explained_rows(labelled, chosen) if self._has_covers() else []
         )
+
+    def _has_covers(self) -> bool:
+        """Tell whether contributions can be computed, which need the covers of nodes."""
+        try:
+            check_covers(self.model.ensemble)
+        except ParameterError:
+            return False
+        return True
 
     def _device(self) -> str:
         device = self.rows.device

@@ -40,11 +40,14 @@ class Rows:
         Dense columns; categorical ones have the codes of training.
     device : str or Device
         Where to predict.
+    base_margin : float32 array, shape (n_rows,) or (n_rows, n_outputs), or None
+        What the rows of a ``Dataset`` start from.
     """
 
     model: Model
     features: Features
     device: str | Device
+    base_margin: F32 | None = None
 
     @property
     def n_rows(self) -> int:
@@ -154,7 +157,7 @@ def rows_of(
     features = replace(own.checked(X, missing=missing, name=name), remarks=Remarks())  # warned of
     if isinstance(features.values, SparseMatrix):
         features = replace(features, values=_dense(features.values, name))
-    return Rows(own, features, device)
+    return Rows(own, features, device, X.base_margin if isinstance(X, Dataset) else None)
 
 
 def _dense(values: SparseMatrix, name: str) -> F32:

@@ -49,7 +49,7 @@ def _scores(model: Inspected) -> str:
     return "; ".join(
         f"{name}: " + ", ".join(f"{metric} {values[last]:.6g}" for metric, values in own.items())
         for name, own in model.history.items()
-        if all(len(values) > last for values in own.values())
+        if all(0 <= last < len(values) for values in own.values())
     )
 
 

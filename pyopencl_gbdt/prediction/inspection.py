@@ -120,9 +120,9 @@ class Inspected:
         """Return a pandas table of all nodes, in XGBoost's columns; levels have their names."""
         return trees_to_dataframe(self.ensemble, _feature_map(fmap))
 
-    def to_graphviz(self, tree_idx: int = 0, **options: Any) -> Dot:
+    def to_graphviz(self, tree_idx: int = 0, fmap: _Path | FeatureMap = "", **options: Any) -> Dot:
         """Return a tree in the DOT language; see ``pyopencl_gbdt.to_graphviz``."""
-        return to_graphviz(self.ensemble, tree_idx, **options)
+        return to_graphviz(self.ensemble, tree_idx, fmap=_feature_map(fmap), **options)
 
     def to_shap(self) -> dict[str, Any]:
         """Return the dictionary of trees that shap reads; see ``pyopencl_gbdt.to_shap``."""
@@ -213,7 +213,13 @@ class Inspected:
 
     def copy(self: _Own) -> _Own:
         """Return a model of its own: what is changed in one does not change the other."""
-        twin = self._with(replace(self.ensemble, attributes=self.attributes()))
+        own = self.ensemble
+        names = None if own.feature_names is None else list(own.feature_names)
+        ensemble = replace(
+            own, trees=list(own.trees), feature_names=names, attributes=self.attributes(),
+            objective_parameters=dict(own.objective_parameters),
+        )  # fmt: skip
+        twin = self._with(ensemble)
         twin.history, twin.profile = deepcopy(self.history), self.profile
         return twin
 

@@ -213,7 +213,8 @@ class Model(Inspected):
                     rows, output_margin=output_margin, pred_leaf=pred_leaf,
                     pred_contribs=pred_contribs, pred_interactions=pred_interactions,
                     approx_contribs=approx_contribs, background=background,
-                    iteration_range=iteration_range, base_margin=own, device=device,
+                    iteration_range=iteration_range, base_margin=own, missing=missing,
+                    device=device,
                 )
                 for rows, own in rows_to_predict(self.ensemble, X, margin, missing)
             ]  # fmt: skip

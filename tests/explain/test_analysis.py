@@ -133,3 +133,17 @@ def test_all_kinds_can_be_analyzed():
     for kind in (*WITH_LEVELS, "symmetric", "leaf-wise", "picked classes"):
         model, data = trained(kind, 2)
         assert model.analyze(data, device=TEST_DEVICE).metrics, kind
+
+
+def test_columns_that_are_mostly_zero_or_all_missing():
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(400, 3)).astype(np.float32)
+    values[:, 1] = np.where(rng.random(400) < 0.97, 0, rng.normal(size=400))
+    label = values[:, 0] + 5 * values[:, 1] + values[:, 2]
+    params = {"max_depth": 3, "n_estimators": 5, "device": TEST_DEVICE}
+    model = train(params, Dataset(values, label))
+    found = analyze(model, values, label, device=TEST_DEVICE)
+    assert sorted(one.feature_names for one in found.dependence) == [["f0"], ["f1"], ["f2"]]
+    values[:, 2] = np.nan
+    found = analyze(model, values, label, device=TEST_DEVICE)
+    assert sorted(one.feature_names for one in found.dependence) == [["f0"], ["f1"]]

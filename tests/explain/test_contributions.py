@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import GBDTClassifier
+from pyopencl_gbdt import Dataset, GBDTClassifier
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.explain import explain, partial_dependence
 from tests.compare import assert_same_bits
@@ -68,3 +68,11 @@ def test_a_background():
         explain(model, rows, background=rows[:0], **ON)
     with pytest.raises(DataError, match="background has 'years' as column 2"):
         explain(model, rows, background=rows.rename(columns={"age": "years"}), **ON)
+
+
+def test_base_margins_of_a_data_set_are_part_of_the_base():
+    model, rows = model_of("numbers"), numbers()
+    data = Dataset(rows, base_margin=np.linspace(-3, 3, len(rows)))
+    found = explain(model, data, **ON)
+    margins = model.predict(data, output_margin=True, device=TEST_DEVICE)
+    assert_same_bits(found.values.sum(axis=1) + found.base, margins.astype(np.float64))

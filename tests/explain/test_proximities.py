@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,6 +50,10 @@ def test_what_is_refused(monkeypatch):
         proximities(model, rows, rows.drop(columns="noise"), **ON)
     with pytest.raises(ParameterError, match="model=str: expected a Model"):
         proximities("model.json", rows)
+    empty = copy(model)
+    empty.ensemble = replace(model.ensemble, trees=[])
+    with pytest.raises(ParameterError, match="model has no trees: expected one or more"):
+        proximities(empty, rows, **ON)
     monkeypatch.setattr("pyopencl_gbdt.data.budget.available_memory", lambda: 10**6)
     with pytest.raises(DataError, match=r"proximities of 2200 x 2200 rows take 19.36 MB: .* give"):
         proximities(model, np.tile(rows, (10, 1)), **ON)

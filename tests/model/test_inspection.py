@@ -106,6 +106,7 @@ def test_names_of_a_feature_map(numeric, tmp_path):
     path = tmp_path / "map.txt"
     path.write_text("0 age q\n1 height int\n2 mass float\n3 width q\n")
     assert model.get_dump(path) == booster.get_dump(path)
+    assert "mass" in str(model.to_graphviz(fmap=path))
     theirs = booster.trees_to_dataframe(path)
     pd.testing.assert_frame_equal(model.trees_to_dataframe(path), theirs)
     assert model.get_score(path) == booster.get_score(path)
@@ -223,6 +224,8 @@ def test_copies_are_apart(by_level):
         assert by_level.attr("note") is None
         assert by_level.feature_names == ["area", "town", "floor"]
         assert twin.ensemble.trees == by_level.ensemble.trees
+        twin.ensemble.trees.pop()
+        assert len(twin.ensemble.trees) < len(by_level.ensemble.trees)
         assert twin.training_device == by_level.training_device
 
 

@@ -261,7 +261,7 @@ def _loss(document: Cursor, n_outputs: int) -> tuple[str, dict[str, float | str]
     value = given.get(theirs) if ours and isinstance(given, dict) else None
     try:
         number = float(np.float32(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = 0.0
     if ours and 0 < number < 1e30:
         parameters[ours] = number
