@@ -148,10 +148,13 @@ FN f32 rough_score(const i64 g, const i64 h, const rule_t rule) {
     return rule.max_delta > 0.0f ? rough_clipped(t, d, rule.max_delta) : t * t / d;
 }
 
+/* A lambda above it, in units, is large beside all sums: products of two denominators might overflow. */
+#define LARGE_LAMBDA 1.0995116e12f /* 2^40 */
+
 /* Both children's rough scores, with one division where weights are not clipped; the error is that of
    rough_score. Sums stay below 2^61 quanta, so with a lambda up to 2^40 products stay below 2^117. */
 FN f32 rough_scores(const i64 g, const i64 h, const i64 other_g, const i64 other_h, const rule_t rule) {
-    if (rule.max_delta > 0.0f)
+    if (rule.max_delta > 0.0f || rule.lambda > LARGE_LAMBDA)
         return rough_score(g, h, rule) + rough_score(other_g, other_h, rule);
     const f32 t = (f32)g * 5.9604644775390625e-8f, d = (f32)h * 5.9604644775390625e-8f + rule.lambda;
     const f32 other_t = (f32)other_g * 5.9604644775390625e-8f;

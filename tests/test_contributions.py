@@ -13,6 +13,7 @@ from pyopencl_gbdt.data import budget
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.quadrature import points_for
+from pyopencl_gbdt.prediction.contributions import path_factors
 from pyopencl_gbdt.prediction.contributions.columns import pairs_to_columns, to_columns
 from pyopencl_gbdt.prediction.contributions.games import Games
 from pyopencl_gbdt.prediction.contributions.quantum import divided, to_floats
@@ -254,3 +255,10 @@ def test_equals_xgboost(rng, tmp_path, loss):
         got = model.predict(X[:60], **options)
         assert got.shape == wanted.shape
         assert np.abs(got - wanted).max() < 1e-5
+
+
+def test_paths_of_too_many_features_are_refused(rng, monkeypatch):
+    monkeypatch.setattr(path_factors, "MOST_FEATURES", 1)
+    model = Model(explained.ensemble(rng))
+    with pytest.raises(ParameterError, match=r"\d features on one path: expected 1 at"):
+        model.predict(explained.rows_of(rng, 4, 5), pred_contribs=True)

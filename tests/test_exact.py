@@ -143,6 +143,28 @@ def test_walks_along_columns_grow_the_same_trees(name, monkeypatch):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("hessian", [1e-20, 1e-30])
+def test_every_search_finds_the_splits_of_tiny_hessians(hessian, monkeypatch):
+    """A lambda of 1 is then above 2^64 units, and products of two denominators overflow."""
+    rng = np.random.default_rng(0)
+    values = np.where(
+        np.arange(8) % 3 > 0, rng.integers(0, 2, (3000, 8)), rng.normal(size=(3000, 8))
+    )
+    label = 3 * values[:, 1] + values[:, 0] + 2 * values[:, 4]
+
+    def loss(margin, data):
+        return (margin - label).astype(np.float32), np.full(3000, hessian, np.float32)
+
+    params = {"min_child_weight": 0, "max_depth": 3, "base_score": 0.0, "device": TEST_DEVICE}
+    data, found = Dataset(values.astype(np.float32), label), []
+    for enough in (10**9, 0):
+        monkeypatch.setattr(recipe, "COLUMNS_PER_UNIT", enough)
+        exactly = {**params, "tree_method": "exact", "work_group_size": 1}
+        found.append(to_xgboost_json(train(exactly, data, 2, obj=loss).ensemble))
+    assert found[0] == found[1]
+    assert len(train(exactly, data, 1, obj=loss).ensemble.trees[0].left) > 7
+
+
 #: What changes what the interleaved kernels do; more work-items than one are the GPUs' way.
 INTERLEAVED = {
     "plain": {},

@@ -78,7 +78,7 @@ class NcclSum:
     communicator : cupy.cuda.nccl.NcclCommunicator
         The member's own.
     array, window, dtype
-        As for ``Reduce``.
+        As for ``TeamReduce``.
     """
 
     communicator: Any

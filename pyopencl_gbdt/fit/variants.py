@@ -95,7 +95,7 @@ class FitVariants(FitShape):
     def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
         """Build a kernel's variant, or the next one where the driver fails to.
 
-        Has to come before the memory is planned, which depends on the variants.
+        Call it before asking for arrays that depend on the variant.
 
         Raises
         ------

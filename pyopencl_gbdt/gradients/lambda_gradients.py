@@ -149,9 +149,9 @@ class LambdaGradients:
         return launches + (self._bias() if loss.lambdarank_unbiased else [])
 
     def _parts(self) -> Parts:
-        """Return the launches that share the pairs of all queries, which each kernel may visit."""
-        sizes = np.diff(self.tables.offsets).astype(np.float64)
-        return Parts.of(self.ws.device.caps, _PAIR_BYTES * float(np.square(sizes).sum()))
+        """Return launches that share the rows, so many that all may be of the longest query."""
+        n_pairs = float(self.ws.n_rows) * self._facts.longest
+        return Parts.of(self.ws.device.caps, _PAIR_BYTES * n_pairs)
 
     def _bias(self) -> list[Action]:
         """Return the launches that estimate the positions' bias for the next round."""

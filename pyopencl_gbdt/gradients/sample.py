@@ -19,7 +19,8 @@ CLASSES = 2048
 class Sample:
     """Computes ``factors``, shape (n_trees, n_rows), and the roots' row lists, if they have any.
 
-    Build it after the leaves: their variant decides whether roots have row lists.
+    The variant of the leaves decides whether roots have row lists; where their kernel takes another
+    variant, all steps are built again.
     """
 
     def __init__(self, ws: Workspace, objective: Objective) -> None:

@@ -45,7 +45,9 @@ def facts_of(model: Inspected) -> list[tuple[str, str]]:
 
 def _scores(model: Inspected) -> str:
     """Return every metric of every evaluation set, after the last round that predictions use."""
-    last = model.rounds_to_predict - 1
+    n_known = max((len(v) for own in model.history.values() for v in own.values()), default=0)
+    # a continued model has the history of its last rounds
+    last = model.rounds_to_predict - 1 - max(0, model.num_boosted_rounds() - n_known)
     return "; ".join(
         f"{name}: " + ", ".join(f"{metric} {values[last]:.6g}" for metric, values in own.items())
         for name, own in model.history.items()

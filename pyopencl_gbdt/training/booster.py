@@ -146,7 +146,10 @@ class Boosting:
         while True:
             n_refused = len(choosing.REFUSED)
             steps = Steps(ws, place.chosen, place.objective, place.data)
-            if len(choosing.REFUSED) == n_refused or ws.arena.has_memory:
+            if ws.arena.has_memory:
+                return steps
+            # members build again together: constructors of steps may exchange facts
+            if not ws.team.most(int(len(choosing.REFUSED) != n_refused)):
                 return steps
             ws.forget_steps()
 

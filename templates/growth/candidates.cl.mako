@@ -7,7 +7,6 @@
 <%def name="consider(monotone)">
 <%
     constraint = ", const u32 constraint" if monotone else ""
-    order = " && keeps_order(constraint, g, h, right_g, right_h, rule)" if monotone else ""
 %>
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
@@ -37,7 +36,7 @@ FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
 
 /* Whether rough scores tell nothing of a tree: terms cancel, or their products might overflow. */
 FN int is_exact_only(const parent_t* parent) {
-    return parent->rule.alpha != 0.0f || parent->rule.lambda > 1.0995116e12f; /* 2^40 units */
+    return parent->rule.alpha != 0.0f || parent->rule.lambda > LARGE_LAMBDA;
 }
 
 /* The best split so far: its score, its key, and the sums of its left child. */
@@ -56,8 +55,11 @@ FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
                  const parent_t* node${constraint}) {
     const rule_t rule = node->rule;
     const i64 right_g = node->g - g, right_h = node->h - h;
+% if monotone:
+    if (!keeps_order(constraint, g, h, right_g, right_h, rule)) return;
+% endif
     const df s = df_add(score(g, h, rule), score(right_g, right_h, rule));
-    if (ahead(s, at, best->score, best->at)${order}) {
+    if (ahead(s, at, best->score, best->at)) {
         best->score = s;
         best->at = at;
         best->g = g;

@@ -31,7 +31,9 @@ FN i32 score_few(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, const u32 n, 
         if (h == 0) continue;
         for (u32 direction = 0; direction < (segment->missing_h > 0 ? 2u : 1u); direction++) {
             if (may_split(h, segment->node.h - h, segment->node.least)) {
-                const f32 s = rough_scores(g, h, segment->node.g - g, segment->node.h - h, segment->node.rule);
+                /* two divisions, as in score_8: with a lambda above 2^40 units products overflow */
+                const f32 s = rough_score(g, h, segment->node.rule)
+                    + rough_score(segment->node.g - g, segment->node.h - h, segment->node.rule);
                 most = (i32)as_u32(s) > most ? (i32)as_u32(s) : most;
             }
             g += segment->missing_g;

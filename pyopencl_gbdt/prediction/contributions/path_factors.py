@@ -27,6 +27,8 @@ from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+#: Distinct features on a path at most; a node has constants for half as many points.
+MOST_FEATURES = 1024
 #: Which way a row goes at a node: left or right, or it left the path by the same feature above.
 LEFT, RIGHT, GONE = range(3)
 
@@ -211,7 +213,8 @@ def _made(ensemble: Ensemble, trees: PackedTrees) -> PathFactors:
     parent[left] = parent[left + 1] = inner
     share, known = np.ones(root.size), cover[inner] > 0
     for child in (left, left + 1):
-        share[child] = np.where(known, cover[child] / np.where(known, cover[inner], 1.0), 0.5)
+        part = cover[child] / np.where(known, cover[inner], 1.0)
+        share[child] = np.where(known, np.minimum(part, 1.0), 0.5)  # a file may say anything
     levels = _levels(own, root)
     depth, n_distinct = np.zeros((2, root.size), np.int64)
     for level, nodes in enumerate(levels):
@@ -221,11 +224,17 @@ def _made(ensemble: Ensemble, trees: PackedTrees) -> PathFactors:
         above = parent[nodes]
         n_distinct[nodes] = n_distinct[above] + (depth[state[above]] == 0)
     value = np.where(own == 0, np.abs(trees.nodes["number"]), 0).astype(np.float64)
+    most = int(n_distinct.max(initial=0))
+    if most > MOST_FEATURES:
+        raise ParameterError(
+            f"a tree asks for {most} features on one path: expected {MOST_FEATURES} at most for "
+            "contributions; train trees of fewer levels, or call without contributions"
+        )
     largest = np.maximum.reduceat(value, begin[:-1]) if root.size else value
     longest = np.maximum.reduceat(depth, begin[:-1]) if root.size else depth
     return PathFactors(
         trees=trees.compact, used=trees.used, parent=parent, levels=levels, depth=depth,
-        state=state, points=points_for(int(n_distinct.max(initial=0))), share=share,
+        state=state, points=points_for(most), share=share,
         bits=quantum_bits(each(ensemble.base_margin), largest, longest),
     )  # fmt: skip
 

@@ -130,7 +130,7 @@ FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
 
 /* Whether rough scores tell nothing of a tree: terms cancel, or their products might overflow. */
 FN int is_exact_only(const parent_t* parent) {
-    return parent->rule.alpha != 0.0f || parent->rule.lambda > 1.0995116e12f; /* 2^40 units */
+    return parent->rule.alpha != 0.0f || parent->rule.lambda > LARGE_LAMBDA;
 }
 
 /* The best split so far: its score, its key, and the sums of its left child. */
@@ -149,8 +149,9 @@ FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
                  const parent_t* node, const u32 constraint) {
     const rule_t rule = node->rule;
     const i64 right_g = node->g - g, right_h = node->h - h;
+    if (!keeps_order(constraint, g, h, right_g, right_h, rule)) return;
     const df s = df_add(score(g, h, rule), score(right_g, right_h, rule));
-    if (ahead(s, at, best->score, best->at) && keeps_order(constraint, g, h, right_g, right_h, rule)) {
+    if (ahead(s, at, best->score, best->at)) {
         best->score = s;
         best->at = at;
         best->g = g;

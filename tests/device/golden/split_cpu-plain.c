@@ -37,7 +37,7 @@ FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
 
 /* Whether rough scores tell nothing of a tree: terms cancel, or their products might overflow. */
 FN int is_exact_only(const parent_t* parent) {
-    return parent->rule.alpha != 0.0f || parent->rule.lambda > 1.0995116e12f; /* 2^40 units */
+    return parent->rule.alpha != 0.0f || parent->rule.lambda > LARGE_LAMBDA;
 }
 
 /* The best split so far: its score, its key, and the sums of its left child. */
