@@ -122,6 +122,8 @@ class NullDevice(PaperDevice):
         Put into what is built from now on.
     """
 
+    holds_memory = True  # arrays get contents, some of them by kernels
+
     def __init__(self, caps: Capabilities) -> None:
         super().__init__(caps)
         self.built: dict[Key, Built] = {}

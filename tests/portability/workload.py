@@ -252,8 +252,9 @@ def _contributions(device: NullDevice) -> None:
     values = np.zeros((N_ROWS, 12), np.float32)
     for tree in (full_tree(8), full_tree(11), tree_of_sets(2)):
         feature = np.where(tree.is_leaf, 0, tree.depth)
-        own = Ensemble([replace(tree, feature=feature)], "reg:squarederror", 12, 0.0, 0.0)
-        game, rows, trees = path_factors(own), slice(0, N_ROWS), np.zeros((1, 1), np.int64)
+        same = [replace(tree, feature=feature)] * 4  # which work-groups share
+        own = Ensemble(same, "reg:squarederror", 12, 0.0, 0.0)
+        game, rows, trees = path_factors(own), slice(0, N_ROWS), np.arange(4)[None]
         for kind in Kind:
             DeviceWalk(device, game, kind).sums(values, rows, trees)
         plan_sums(device, game, Kind.FEATURES, 10**6).sums(values, rows, trees)
