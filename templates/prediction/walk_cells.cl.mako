@@ -12,13 +12,12 @@
 ##                           2nd walk: cells 9 .. 31       waiting: none
 ##
 ##   margins   chunk, row, cell: the 32 margins of a row lie together
-##   rows = 1  a work-item walks all trees for a row, with the margins in registers
+##   rows = 1  a work-item walks all trees for a row, with the margins in local memory
 ##   rows > 1  for CPUs: a block of rows walks a tree, then the next tree
 ##
 ## params: wg_size; rows, rows of a work-item; categories, splits may be by sets of codes
 <%page args="wg_size, rows, categories"/>
 <%
-    cells = range(32)
     sets_argument = " GLOBAL const u32* RESTRICT sets," if categories else ""
 %>
 #define BY_CELL 4u
@@ -27,6 +26,10 @@ KERNEL(${wg_size}) walk_cells(
         const u64 n_rows, const u32 n_features, const u32 n_masks, const u32 first_tree, const u32 n_trees,
         const u32 longest, GLOBAL const f32* RESTRICT values, GLOBAL const walk_t* RESTRICT nodes,${sets_argument}
         GLOBAL const u32* RESTRICT tree_begin, GLOBAL const u32* RESTRICT masks, GLOBAL f32* RESTRICT margins) {
+% if rows == 1:
+    LOCAL_ARRAY(f32, kept, ${32 * wg_size});
+    LOCAL f32* margin = kept + LOCAL_ID;
+% endif
     const u64 first = ((u64)GROUP_ID * ${wg_size} + LOCAL_ID) * ${rows};
     if (first >= n_rows) return;
     masks += (u64)GROUP_ID_Y * n_masks;
@@ -34,9 +37,7 @@ KERNEL(${wg_size}) walk_cells(
 % if rows > 1:
     const u32 n_own = n_rows - first < ${rows} ? (u32)(n_rows - first) : ${rows};
 % else:
-% for c in cells:
-    f32 margin_${c} = margins[${c}];
-% endfor
+    for (u32 c = 0; c < 32; c++) margin[c * ${wg_size}] = margins[c];
     GLOBAL const f32* x = values + first * n_features;
 % endif
     IN_ORDER
@@ -72,9 +73,10 @@ KERNEL(${wg_size}) walk_cells(
 % if rows > 1:
             for (u32 c = 0; c < 32; c++) margin[c] = together >> c & 1 ? margin[c] + value : margin[c];
 % else:
-% for c in cells:
-            margin_${c} = together >> ${c} & 1 ? margin_${c} + value : margin_${c};
-% endfor
+            for (u32 rest = together; rest; rest &= rest - 1) {
+                const u32 place = POPCOUNT((rest & (0u - rest)) - 1) * ${wg_size};
+                margin[place] = margin[place] + value;
+            }
 % endif
             waiting &= ~together;
         }
@@ -83,8 +85,6 @@ KERNEL(${wg_size}) walk_cells(
 % endif
     }
 % if rows == 1:
-% for c in cells:
-    margins[${c}] = margin_${c};
-% endfor
+    for (u32 c = 0; c < 32; c++) margins[c] = margin[c * ${wg_size}];
 % endif
 }
