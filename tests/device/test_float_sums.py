@@ -19,7 +19,6 @@ REASONS = {
     IN_ORDER: {
         # predictions and margins: tree by tree
         *(("add_leaves", "margin"), ("predict", "margin"), ("predict_sparse", "margin")),
-        *(("walk_cells", f"margin_{cell}") for cell in range(32)),
         # shares of classes: class by class
         *(("softmax", "total"), ("class_shares", "total"), ("loss_of", "total")),
         # a query's pairs, by ranks
