@@ -19,7 +19,8 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.estimators.files import CLASSES, SAVED_BY
+from pyopencl_gbdt.estimators.files import SAVED_BY
+from pyopencl_gbdt.model.formats.base import CLASSES
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(4)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.formats.base import CLASSES
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.objectives.custom import CUSTOM
 
-CLASSES = "pyopencl_gbdt.classes"
 #: XGBoost's attribute in files saved by its estimators: ``{"_estimator_type": "classifier"}``.
 SAVED_BY = "scikit_learn"
 _TYPE = "_estimator_type"

@@ -21,12 +21,12 @@ from pyopencl_gbdt.data import (
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.estimators.base import Base, NotFittedEstimatorError
 from pyopencl_gbdt.estimators.class_weights import weights_of_classes
-from pyopencl_gbdt.estimators.files import CLASSES as _CLASSES
 from pyopencl_gbdt.estimators.files import read_classes
 from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.formats.base import CLASSES as _CLASSES
 from pyopencl_gbdt.model.formats.files import name_of
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.training.train import Model

@@ -9,6 +9,8 @@ from pyopencl_gbdt.model.ensemble import Ensemble
 
 #: Bytes of a file that ``Format.sniff`` is given.
 HEAD_SIZE = 4096
+#: The attribute of a model that holds the names of its classes, as JSON.
+CLASSES = "pyopencl_gbdt.classes"
 _FIRST_KEY = re.compile(rb'(?:\xef\xbb\xbf)?[ \t\r\n]*\{[ \t\r\n]*"([^"\\]{0,200})"')
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import first_key
-from pyopencl_gbdt.model.formats.catboost_reader import CLASSES, LOSSES, read_catboost
+from pyopencl_gbdt.model.formats.base import CLASSES, first_key
+from pyopencl_gbdt.model.formats.catboost_reader import LOSSES, read_catboost
 from pyopencl_gbdt.model.formats.thresholds import last_below
 from pyopencl_gbdt.model.formats.used_rounds import (
     link_of,

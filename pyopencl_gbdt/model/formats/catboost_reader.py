@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.formats.base import CLASSES
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.loose_nodes import tree_of
 from pyopencl_gbdt.model.formats.thresholds import first_above
@@ -40,7 +41,6 @@ LOSSES: dict[str, tuple[str, str, str]] = {
     "PairLogit": ("rank:pairwise", "", ""),
     "YetiRank": ("rank:ndcg", "", ""),
 }
-CLASSES = "pyopencl_gbdt.classes"
 #: A tree takes 2 kB at least; so many may come of a file of any size, and one more of 20 bytes.
 _MOST_TREES, _BYTES_PER_TREE = 10_000, 20
 

@@ -19,13 +19,13 @@ import numpy.typing as npt
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.formats.base import CLASSES
 from pyopencl_gbdt.model.formats.used_rounds import link_of, of_used_rounds
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 #: Most levels of a set, or of its complement. ONNX Runtime 1.32 follows a chain by recursion, and
 #: crashes at 100 000 nodes; sets of 1000 random levels in opset 5 are read in 5 ms.
 MOST_LEVELS = {3: 1000, 5: 10_000}
-_CLASSES = "pyopencl_gbdt.classes"
 _LEAF, _LESS, _EQUAL, _MEMBER = "LEAF", "BRANCH_LT", "BRANCH_EQ", "BRANCH_MEMBER"
 _MODES = {_LESS: 1, _EQUAL: 4, _MEMBER: 6}  # their numbers in opset 5
 #: A level that no row has.
@@ -182,7 +182,7 @@ def _graph(model: Ensemble, opset: int) -> tuple[list[Any], dict[str, Any]]:
 def _class_names(model: Ensemble, n_classes: int) -> list[Any] | None:
     """Return the names of classes that a classifier has stored; None if they are 0, 1, 2, ..."""
     try:
-        names = json.loads(model.attributes.get(_CLASSES, "null"))
+        names = json.loads(model.attributes.get(CLASSES, "null"))
     except ValueError:
         return None
     if type(names) is not list or len(names) != n_classes:
