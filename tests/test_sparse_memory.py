@@ -13,7 +13,7 @@ from pyopencl_gbdt.data import budget
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.pages.value_counts import ValueCounts
+from pyopencl_gbdt.pages.columns import ValueCounts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Boosting
 from pyopencl_gbdt.training.memory_estimate import estimate_memory

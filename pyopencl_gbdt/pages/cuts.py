@@ -1,4 +1,13 @@
-"""Compute thresholds, the layout of codes and search tables from cut points, on the host."""
+"""Cut points: the rule that all sources of counts follow, and the layout of codes they give.
+
+    values    0.5   1   2.5    4   7
+    weight      3   1    4     1   1      here at most 3 bins, each of an equal
+    bins         |      |          |      share of the weight that remains
+
+Counts come from sorted columns (``quantize``, ``columns``), from ranges of keys that the members of
+a team count (``column_counts``), or from quantile summaries (``summary_cuts``). The kernel ``cuts``
+of ``quantize.cl.mako`` follows the same rule on a device.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.pages.page import Layout
 
 F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 _LARGEST = float(np.finfo(np.float32).max)
 #: A key above those of all numbers.
-_NO_KEY = np.uint32(0xFFFFFFFF)
+NO_KEY = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,76 @@ class Cuts:
     missing: npt.NDArray[np.bool_]
     fullest: U32
 
+    @classmethod
+    def none(cls, missing: npt.NDArray[np.bool_], max_bin: int) -> Cuts:
+        """Return features without bins, for ``put`` to fill."""
+        below, above = np.zeros((2, missing.size, max_bin), np.float32)
+        n_bins, fullest = np.zeros((2, missing.size), np.uint32)
+        return cls(below, above, n_bins, missing, fullest)
 
+    def widened(self, most: int) -> Cuts:
+        """Return a copy with room for so many bins of a feature, or more."""
+        room = (0, 0), (0, max(0, most - self.below.shape[1]))
+        below, above = np.pad(self.below, room), np.pad(self.above, room)
+        return Cuts(below, above, self.n_bins.copy(), self.missing.copy(), self.fullest.copy())
+
+    def put(self, feature: int, below: F32, above: F32, fullest: int) -> None:
+        """Write a feature's cut points: the values on both sides of the end of each bin."""
+        n = self.n_bins[feature] = below.size
+        self.below[feature, :n], self.above[feature, :n] = below, above
+        self.fullest[feature] = fullest
+
+
+# -- the rule ------------------------------------------------------------------------------
+def most_bins(max_bin: int, *, some_missing: bool) -> int:
+    """Return the most bins of a column's values: one of a byte's 256 codes is for missing ones."""
+    return 255 if max_bin == 256 and some_missing else max_bin
+
+
+def share_end(total: I64, done: int, left: int) -> tuple[int, int]:
+    """Return the weight at which the next bin is full, and the index of the count that reaches it.
+
+    A bin takes values until it reaches its share: the remaining weight over the number of bins that
+    may still come.
+
+    Parameters
+    ----------
+    total : int64 array, shape (n,)
+        Running sums of the weights of ascending values, or ranges of values.
+    done : int
+        The weight of the bins before.
+    left : int
+        Bins that may still come.
+    """
+    full = done + -(-(int(total[-1]) - done) // left)
+    return full, int(np.searchsorted(total, full))
+
+
+def bin_ends(weight: I64, most: int) -> I64:
+    """Return the index behind every bin's last value; each value is a bin if they are few.
+
+    Parameters
+    ----------
+    weight : int64 array, shape (n,)
+        Of each distinct value, ascending; above 0.
+    most : int
+        Most bins.
+    """
+    if weight.size <= most:
+        return np.arange(1, weight.size + 1)
+    total, ends, done = np.cumsum(weight), [0], 0
+    while ends[-1] < weight.size:
+        ends.append(share_end(total, done, most + 1 - len(ends))[1] + 1)
+        done = int(total[ends[-1] - 1])
+    return np.array(ends[1:], np.int64)
+
+
+def run_begins(keys: npt.NDArray[np.integer]) -> I64:
+    """Return the index of the first of each run of equal keys."""
+    return np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: keys.size])
+
+
+# -- thresholds and the layout of codes ------------------------------------------------------
 def midpoints(below: F32, above: F32) -> F32:
     """Return thresholds half-way between values; the upper value where no float32 lies between."""
     middle = ((below.astype(np.float64) + above) / 2).astype(np.float32)
@@ -70,13 +150,6 @@ def make_layout(cuts: Cuts) -> Layout:
     return Layout(cuts.n_bins, offset.astype(np.uint32), thresholds, fullest.astype(np.uint32))
 
 
-def ordered(values: F32) -> U32:
-    """Return integer keys in the order of the values, as ``portable_math.h`` does; not for NaN."""
-    bits = values.view(np.uint32)
-    keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
-    return np.where(bits << 1 == 0, np.uint32(1 << 31), keys)
-
-
 def search_tables(layout: Layout) -> U32:
     """Return the tables in which kernels search for codes, as one uint32 array.
 
@@ -93,7 +166,7 @@ def search_tables(layout: Layout) -> U32:
     begin = np.zeros(n_features, np.int64)
     np.cumsum(length[:-1], out=begin[1:])
     begin += 3 * n_features
-    tables = np.full(3 * n_features + int(length.sum()), _NO_KEY, np.uint32)
+    tables = np.full(3 * n_features + int(length.sum()), NO_KEY, np.uint32)
     tables[: 3 * n_features] = np.concatenate([bins, step, begin])
     place = np.arange(int(inner.sum())) - np.repeat(np.cumsum(inner) - inner, inner)
     mine = layout.thresholds[np.repeat(layout.feature_offset[:-1], inner) + place]

@@ -13,9 +13,9 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_prog
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import c_type, code_dtype
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
+from pyopencl_gbdt.pages.levels import CUTS
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.pages.shares import CUTS
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 

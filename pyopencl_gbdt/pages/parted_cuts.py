@@ -24,9 +24,15 @@ from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.budget import available_memory
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.numerics.portable_math import to_quanta
-from pyopencl_gbdt.pages.borders import FEW_ROWS, Known
+from pyopencl_gbdt.pages.column_counts import (
+    FEW_ROWS,
+    PARTS,
+    ColumnCounts,
+    KeyRange,
+    OwnColumns,
+    merged,
+)
 from pyopencl_gbdt.pages.cuts import Cuts
-from pyopencl_gbdt.pages.own_columns import PARTS, KeyRange, OwnColumns, merged
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -74,9 +80,7 @@ def parted_cuts(
     n_features = values.shape[1]
     cut = np.arange(n_features, dtype=np.uint32) if cut is None else cut
     n_rows, n_counted, whole = _whole_weights(team, weight, values.shape[0])
-    below, above = np.zeros((2, n_features, max_bin), np.float32)
-    n_bins, fullest = np.zeros((2, n_features), np.uint32)
-    missing = _missing(team, values, cut)
+    cuts = Cuts.none(_missing(team, values, cut), max_bin)
     in_batches = isinstance(values, BatchedRows)
     for features in _blocks(cut, values.shape[0], team, in_batches=in_batches):
         own = OwnColumns(_counted(values, weight, features), whole)
@@ -85,11 +89,8 @@ def parted_cuts(
             [own.following(c, k.without_successor()) for c, k in enumerate(known)]
         )
         for feature, column, nexts in zip(features, known, zip(*found, strict=True), strict=True):
-            n_bins[feature] = bins = column.n_bins()
-            fullest[feature] = column.fullest(n_rows)
-            sides = column.sides(np.min(nexts, axis=0))
-            below[feature, :bins], above[feature, :bins] = sides
-    return Cuts(below, above, n_bins, missing, fullest)
+            cuts.put(feature, *column.sides(np.min(nexts, axis=0)), column.fullest(n_rows))
+    return cuts
 
 
 def _whole_weights(team: Team, weight: F32 | None, n_own: int) -> tuple[int, int, I64 | None]:
@@ -182,13 +183,13 @@ def columns_bytes(
     return max(n_own * each, n_own * columns * (12 if weighted else 4) + counts)
 
 
-def _known(team: Team, own: OwnColumns, max_bin: int, n_counted: int) -> list[Known]:
+def _known(team: Team, own: OwnColumns, max_bin: int, n_counted: int) -> list[ColumnCounts]:
     """Return the columns of a block with all their borders found."""
     columns = range(len(own.keys))
     whole = [KeyRange(column, 0, 32) for column in columns]
     totals = team.add_up(own.counts(whole).sum(axis=1))
     few = team.add_up(own.distinct()) <= FEW_VALUES
-    found = [Known(total, max_bin, n_counted) for total in totals]
+    found = [ColumnCounts(total, max_bin, n_counted) for total in totals]
     while True:
         asked = [KeyRange(c, *at) for c in columns for at in found[c].asked()]
         if not asked:
@@ -206,7 +207,9 @@ def _known(team: Team, own: OwnColumns, max_bin: int, n_counted: int) -> list[Kn
     return found
 
 
-def _divide(team: Team, own: OwnColumns, found: list[Known], asked: Sequence[KeyRange]) -> None:
+def _divide(
+    team: Team, own: OwnColumns, found: list[ColumnCounts], asked: Sequence[KeyRange]
+) -> None:
     """Divide ranges into parts with the rows of all members."""
     for begin in range(0, len(asked), _MOST_RANGES):
         some = asked[begin : begin + _MOST_RANGES]
@@ -217,7 +220,9 @@ def _divide(team: Team, own: OwnColumns, found: list[Known], asked: Sequence[Key
             found[at.column].put(at.first, first[there], at.part_bits, parts[there])
 
 
-def _list(team: Team, own: OwnColumns, found: list[Known], asked: Sequence[KeyRange]) -> None:
+def _list(
+    team: Team, own: OwnColumns, found: list[ColumnCounts], asked: Sequence[KeyRange]
+) -> None:
     """Divide ranges into the distinct values of all members."""
     if not asked:
         return

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.pages.budget import summary_values
-from pyopencl_gbdt.pages.columns import fill_bins
-from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.pages.cuts import Cuts, bin_ends, most_bins
 from pyopencl_gbdt.primitives import quantile_summary
 from pyopencl_gbdt.primitives.quantile_summary import QuantileSummary
 
@@ -170,9 +169,7 @@ def _cuts(
     total: int,
 ) -> Cuts:
     """Return the cut points of summaries of rows whose weights add up to ``total``."""
-    n_features = missing.size
-    below, above = (np.zeros((n_features, max_bin), np.float32) for _ in range(2))
-    n_bins, fullest = np.zeros(n_features, np.uint32), np.zeros(n_features, np.uint32)
+    cuts = Cuts.none(missing, max_bin)
     if cut.size:
         values, ranks, offsets = merged.whole()
     for number, feature in enumerate(cut.tolist()):
@@ -180,15 +177,9 @@ def _cuts(
         mine, weight = values[own], np.diff(ranks[own, 1], prepend=0)
         some_missing = int(weight.sum()) < total
         missing[feature] |= some_missing
-        most = 255 if max_bin == 256 and some_missing else max_bin
-        ends = np.arange(1, mine.size + 1)
-        if mine.size > most:
-            ends = np.array(fill_bins(weight, most), np.int64)
-        if not ends.size:
-            continue
-        n = n_bins[feature] = ends.size
-        below[feature, :n] = mine[ends - 1]
-        above[feature, :n] = np.append(mine[ends[:-1]], mine[-1])
-        taken = np.add.reduceat(weight, np.append(0, ends[:-1]))
-        fullest[feature] = taken.argmax()
-    return Cuts(below, above, n_bins, missing, fullest)
+        ends = bin_ends(weight, most_bins(max_bin, some_missing=some_missing))
+        if ends.size:
+            above = np.append(mine[ends[:-1]], mine[-1])
+            taken = np.add.reduceat(weight, np.append(0, ends[:-1]))
+            cuts.put(feature, mine[ends - 1], above, int(taken.argmax()))
+    return cuts

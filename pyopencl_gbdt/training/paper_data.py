@@ -17,7 +17,7 @@ from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.pages.column_bins import sorted_on_device
-from pyopencl_gbdt.pages.columns import Columns, columns_on
+from pyopencl_gbdt.pages.columns import Columns, ValueCounts, columns_on
 from pyopencl_gbdt.pages.cuts import Cuts
 from pyopencl_gbdt.pages.levels import layout_of
 from pyopencl_gbdt.pages.page import Layout, QuantizedData
@@ -25,7 +25,6 @@ from pyopencl_gbdt.pages.paged import tiled_codes, tiles_of_sparse
 from pyopencl_gbdt.pages.quantize import FullBins
 from pyopencl_gbdt.pages.summary_cuts import SUMMARY_KERNELS, full_summary
 from pyopencl_gbdt.pages.tiles import EntryRows
-from pyopencl_gbdt.pages.value_counts import ValueCounts
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 U32 = npt.NDArray[np.uint32]

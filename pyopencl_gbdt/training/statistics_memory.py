@@ -9,7 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.categories.ordered_statistics import kept_bytes
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.pages.shares import N_BINS
+from pyopencl_gbdt.pages.levels import N_BINS
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.combining import n_slots
 from pyopencl_gbdt.training.statistic_values import Places, fits_on
