@@ -24,7 +24,7 @@ from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.reference.predict import predict
 from tests.reference.train import train_reference
 
@@ -125,7 +125,7 @@ def test_the_twins_model(case, weighted, pretence):
     )
     margin = twin.base_margin
     start = np.array(margin, np.float32)[:, None] if isinstance(margin, tuple) else margin
-    trees = Boosting(device_as(pretence), params, objective, data, start).run(params.n_estimators)
+    trees = Booster(device_as(pretence), params, objective, data, start).run(params.n_estimators)
     for number, (tree, other) in enumerate(zip(trees, twin.trees, strict=True)):
         for field in fields(tree):
             what = f"{field.name} of tree {number}"
@@ -147,7 +147,7 @@ def test_numbers_of_levels(n_levels, pretence):
     X = code[:, None].astype(np.float32)
     twin = train_reference(Parameters.from_dict(params), X, y, categorical_features=[0])
     p = Parameters.from_dict(params)
-    fit = Boosting(
+    fit = Booster(
         device_as(pretence), p, get_objective(p.objective, p), dataset(X, y, columns=[0]),
         twin.base_margin,
     )  # fmt: skip
@@ -160,8 +160,8 @@ def test_pages_and_queues(growth):
     given = {"n_estimators": 2, "max_depth": 4, "cat_method": "sets", **CASES[growth]}
     params = Parameters.from_dict(given)
     objective, data = get_objective(params.objective, params), dataset(X, y, weight)
-    alone = Boosting(open_device(TEST_DEVICE), params, objective, data, 0.5).run(2)
-    pages = Boosting(open_device(TEST_DEVICE), params, objective, data, 0.5, n_pages=3).run(2)
+    alone = Booster(open_device(TEST_DEVICE), params, objective, data, 0.5).run(2)
+    pages = Booster(open_device(TEST_DEVICE), params, objective, data, 0.5, n_pages=3).run(2)
     two = [open_device(TEST_DEVICE) for _ in range(2)]
     assert pages == alone
     assert trees_together(two, params, objective, data, 0.5) == alone

@@ -24,7 +24,7 @@ from pyopencl_gbdt.metrics.curves import Areas
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.profile import ROUNDS
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
 from tests.reference.auc import area_words
 from tests.reference.mean_loss import sum_words
@@ -119,7 +119,7 @@ def test_other_metrics_are_the_hosts():
     device = open_device(TEST_DEVICE)
     p, data = Parameters.from_dict(params_of("binary:logistic")), Dataset(X, Y)
     objective = get_objective(p.objective)
-    fit = Boosting(device, p, objective, data, 0.0)
+    fit = Booster(device, p, objective, data, 0.0)
     fit.watch_training_rows()
     metrics = {"share": share, "auc": get_metric("auc"), "mae": get_metric("mae")}
     evaluation = Evaluation(device, objective, metrics, [(data, "t")], fit.evaluation)

@@ -18,7 +18,7 @@ from pyopencl_gbdt.fit.variants import fit_kernels
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import make_caps
 
@@ -85,7 +85,7 @@ def test_a_kind_of_metric_is_registered_once(monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.evaluation.prepared.KINDS", [*KINDS, MadeUpKind()])
     assert has_kernels(error_of_rows, objective, data)
     assert plan_evaluation(device, objective, metrics, sets, data).total_bytes > plain + 12_000
-    fit = Boosting(device, params, objective, data, 0.0)
+    fit = Booster(device, params, objective, data, 0.0)
     fit.watch_training_rows()
     evaluation = Evaluation(device, objective, metrics, sets, fit.evaluation)
     evaluation.launch()

@@ -70,12 +70,12 @@ def model_of(monkeypatch, n_pages, data, params):
     """Train in so many pages; return the model file and the pages' sizes."""
     sizes = []
 
-    class InPages(booster.Boosting):
+    class InPages(booster.Booster):
         def __init__(self, *given, **named):
             super().__init__(*given, **named, n_pages=n_pages)
             sizes.extend(page.n_rows for page in self.ws.pages)
 
-    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", InPages)
+    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", InPages)
     model = train({"n_estimators": 2, "max_depth": 4, "device": TEST_DEVICE, **params}, data)
     assert len(sizes) == n_pages
     return to_json(model.ensemble)
@@ -190,7 +190,7 @@ def test_codes_beyond_one_allocation_come_in_pages(monkeypatch):
         if limited:
             device.caps = replace(device.caps, max_alloc_bytes=data.n_rows * 12)
         data.forget()
-        fit = booster.Boosting(device, params, objective, data, 0.5)
+        fit = booster.Booster(device, params, objective, data, 0.5)
         models.append(fit.run(2))
         assert len(fit.ws.pages) == (2 if limited else 1)
     assert models[0] == models[1]

@@ -15,7 +15,7 @@ from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Symmetric, policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
@@ -44,7 +44,7 @@ def problem():
 def grown(policy, params, X, y):
     params = Parameters.from_dict(params)
     objective = get_objective(params.objective, params)
-    fit = Boosting(open_device(TEST_DEVICE), params, objective, Dataset(X, y), 0.5, policy=policy)
+    fit = Booster(open_device(TEST_DEVICE), params, objective, Dataset(X, y), 0.5, policy=policy)
     return fit.run(params.n_estimators)
 
 
@@ -122,7 +122,7 @@ def test_one_leaf_a_step_where_histograms_of_several_do_not_fit():
         device = open_device(TEST_DEVICE)
         device.caps = replace(PRETENCES["gpu"](device.caps), global_bytes=room)
         objective = get_objective(params.objective, params)
-        fit = Boosting(device, params, objective, Dataset(X, y), 0.5)
+        fit = Booster(device, params, objective, Dataset(X, y), 0.5)
         picks.append(fit.ws.policy.picks)
     assert picks == [32, 1]
 

@@ -9,7 +9,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.growth.recipe import EVERY
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.device.fakes import FakeDevice
 
 GPU = {"compute_units": 64, "int64_atomics": True}
@@ -46,7 +46,7 @@ def recipe_of(params, device):
     categorical = [0] if "cat_method" in params else None
     data = Dataset(np.tile(rows[:, None], 5), rows % 2, categorical_features=categorical)
     objective = get_objective(parameters.objective, parameters)
-    fit = Boosting(FakeDevice(**device), parameters, objective, data, 0.0)
+    fit = Booster(FakeDevice(**device), parameters, objective, data, 0.0)
     return fit.steps.recipe
 
 

@@ -19,7 +19,7 @@ from pyopencl_gbdt.model.tree import CATEGORY_SPLIT
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.reference.category_split import CategoryRule
 from tests.reference.gradients import Scale
 from tests.reference.predict import predict
@@ -79,7 +79,7 @@ def test_the_twins_model(case, weighted, pretence):
     margin = twin.base_margin
     start = np.array(margin, np.float32)[:, None] if isinstance(margin, tuple) else margin
     objective = get_objective(params.objective, params)
-    trees = Boosting(device_as(pretence), params, objective, data, start).run(2)
+    trees = Booster(device_as(pretence), params, objective, data, start).run(2)
     for number, (tree, other) in enumerate(zip(trees, twin.trees, strict=True)):
         for field in fields(tree):
             what = f"{field.name} of tree {number}"
@@ -108,7 +108,7 @@ def test_many_levels(pretence):
     p = Parameters.from_dict({**SYMMETRIC, "n_estimators": 1})
     twin = train_reference(p, X, y, categorical_features=[0])
     objective, data = get_objective(p.objective, p), dataset(X, y, columns=[0])
-    fit = Boosting(device_as(pretence), p, objective, data, twin.base_margin)
+    fit = Booster(device_as(pretence), p, objective, data, twin.base_margin)
     assert fit.run(1) == twin.trees
     assert_same_bits(predict_margins(twin, X, TEST_DEVICE), predict(twin, X), "margins")
 
@@ -118,7 +118,7 @@ def test_pages_and_queues():
     objective = get_objective(params.objective, params)
     own = [open_device(TEST_DEVICE) for _ in range(3)]
     start = twin.base_margin
-    assert Boosting(own[0], params, objective, data, start, n_pages=3).run(2) == twin.trees
+    assert Booster(own[0], params, objective, data, start, n_pages=3).run(2) == twin.trees
     assert trees_together(own[1:], params, objective, data, start) == twin.trees
 
 

@@ -22,7 +22,7 @@ from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import together, tree_method
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.preparing import prepare
 
 from .conftest import TEST_DEVICE
@@ -67,11 +67,11 @@ def check(params, label, *, weights=None, names=TWO, **more):
 def in_pages(monkeypatch, names, params, data, bounds, n_pages):
     """Train with given parts of the rows, each in so many pages."""
 
-    class InPages(Boosting):
+    class InPages(Booster):
         def __init__(self, *given, **named):
             super().__init__(*given, **named, n_pages=n_pages)
 
-    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", InPages)
+    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", InPages)
     task = prepare({"n_estimators": 3, "max_depth": 4, **params}, data, (), None, None)
     opened = [open_device(name) for name in names]
     with together.leading(opened, task, bounds) as fit:
@@ -211,13 +211,13 @@ def test_members_run_the_list_of_one_device(monkeypatch):
     """And sums over the team, nothing else."""
     lists = {}
 
-    class Listed(Boosting):
+    class Listed(Booster):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
             rank = self.ws.team.rank if self.ws.team.size > 1 else "alone"
             lists[rank] = [action for batch in self._batches for action in batch]
 
-    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Boosting", Listed)
+    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", Listed)
     with using({"whole_trees": Choice("steps", {"wg_size": 1})}):  # as a team grows its trees
         check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
     kernels = {
@@ -234,7 +234,7 @@ def test_members_run_the_list_of_one_device(monkeypatch):
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_failing_member_fails_the_team(monkeypatch, rank):
-    original, calls = Boosting.step, []
+    original, calls = Booster.step, []
 
     def failing(self, pace):
         calls.append(self.ws.team.rank)
@@ -242,7 +242,7 @@ def test_a_failing_member_fails_the_team(monkeypatch, rank):
             raise DeviceError("the card is gone")
         return original(self, pace)
 
-    monkeypatch.setattr(Boosting, "step", failing)
+    monkeypatch.setattr(Booster, "step", failing)
     before = threading.active_count()
     with pytest.raises(DeviceError, match=r"^the card is gone$"):
         train({"device": listed(TWO)}, rows_of("number"), 50)
@@ -250,13 +250,13 @@ def test_a_failing_member_fails_the_team(monkeypatch, rank):
 
 
 def test_members_that_disagree_are_noticed(monkeypatch):
-    original = Boosting.finished_trees
+    original = Booster.finished_trees
 
     def finished(self):
         trees = original(self)
         return trees[:-1] if self.ws.team.rank == 1 else trees
 
-    monkeypatch.setattr(Boosting, "finished_trees", finished)
+    monkeypatch.setattr(Booster, "finished_trees", finished)
     with pytest.raises(DeviceError, match="grew different trees from the same sums"):
         train({"device": listed(TWO)}, rows_of("number"), 2)
 

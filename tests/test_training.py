@@ -17,7 +17,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.quantize import quantized
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.reference.train import train_reference
 
 from .conftest import TEST_DEVICE
@@ -27,10 +27,10 @@ X = RNG.standard_normal((500, 3)).astype(np.float32)
 Y = (X[:, 0] * 2 + RNG.standard_normal(500)).astype(np.float32)
 
 
-def boosting(device, params=None, data=None) -> Boosting:
+def boosting(device, params=None, data=None) -> Booster:
     parameters = Parameters.from_dict({"n_estimators": 4, **(params or {})})
     objective = get_objective(parameters.objective)
-    return Boosting(device, parameters, objective, data or Dataset(X, Y), 0.0)
+    return Booster(device, parameters, objective, data or Dataset(X, Y), 0.0)
 
 
 def test_no_wait_inside_trees():

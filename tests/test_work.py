@@ -12,13 +12,13 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import Launch, open_device, runnable
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 
 #: At depth 6. XGBoost launches several times as many.
 MOST_LAUNCHES = 60
-#: What a fit on paper allocates beside ``Boosting``.
+#: What a fit on paper allocates beside ``Booster``.
 LABELS = "labels of rows to evaluate"
 
 
@@ -39,7 +39,7 @@ def boosting(
         weight = np.repeat(rng.integers(1, 4, n_queries), sizes)
     p = Parameters.from_dict({"objective": "binary:logistic", "max_depth": 6, **params})
     data = Dataset(X, label, weight, group=sizes)
-    fit = Boosting(device, p, get_objective(p.objective, p), data, 0.0)
+    fit = Booster(device, p, get_objective(p.objective, p), data, 0.0)
     if evaluation_rows:
         fit.watch(rng.standard_normal((evaluation_rows, n_features)).astype(np.float32))
     return fit, p

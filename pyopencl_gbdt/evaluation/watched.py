@@ -72,6 +72,12 @@ class EvaluationSet:
     margins: Margins
     gathered: bool = False
 
+    def restart(self) -> None:
+        """Reset the margins to ``start``; those of training rows are reset with these."""
+        if self.values is not None and isinstance(self.margins, DeviceArray):
+            start = np.asarray(self.start, np.float32)
+            self.margins.set(np.broadcast_to(start, self.margins.shape))
+
     def launches(self, ws: Workspace, batch: Batch) -> list[Action]:
         """Return the launches that add finished trees to the margins."""
         if self.values is None or isinstance(self.margins, PagedMargins):

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 
 from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.fit.variants import FitVariants, fit_kernels
+from pyopencl_gbdt.growth.boosting import Boosting, PlainBoosting
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
@@ -76,6 +77,8 @@ class Recipe:
         What splits by sets of levels, if features are categorical.
     leaves : type or None
         What replaces leaf values; None where they follow from the sums of splits.
+    boosting : type
+        What gradients are taken of, and what becomes of the trees.
     """
 
     search: type[SplitSearch] | None
@@ -83,11 +86,15 @@ class Recipe:
     update: type[MarginUpdate]
     sets: tuple[type[RecipePart], ...] = ()
     leaves: type[OrderedLeaves] | type[RenewLeaves] | None = None
+    boosting: type[Boosting] = PlainBoosting
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """The kernels of these classes that not every fit has."""
-        parts = [self.search or WholeTrees, self.partition, self.update, *self.sets, self.leaves]
+        parts: list[type[RecipePart] | None] = [
+            self.search or WholeTrees, self.partition, self.update, *self.sets, self.leaves,
+            self.boosting,
+        ]  # fmt: skip
         every = [name for part in parts if part is not None for name in part.kernels]
         return tuple(dict.fromkeys(every))
 

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.drawn_rows import follow
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.workspace import Workspace
@@ -59,6 +58,7 @@ class Steps:
             partition = recipe.partition(ws.grown, search)
             self.grower = Grower(ws.grown, search, policy, partition)
         self.leaf = recipe.update(ws, partition)
+        self.boosting = recipe.boosting(ws, self.leaf)
         self.finish = Finalize(ws.grown)
         leaves = None if recipe.leaves is None else recipe.leaves(ws, objective, data)
         self.ordered = leaves if isinstance(leaves, OrderedLeaves) else None
@@ -76,7 +76,7 @@ class Steps:
         found: dict[str, type] = {p: type(one) for p, one in made.items() if one is not None}
         chosen = {
             "search": recipe.search, "partition": recipe.partition, "update": recipe.update,
-            "leaves": recipe.leaves,
+            "leaves": recipe.leaves, "boosting": recipe.boosting,
         }  # fmt: skip
         found |= {part: one for part, one in chosen.items() if one is not None}
         return {part: one.__name__ for part, one in found.items()}
@@ -100,14 +100,6 @@ class Steps:
             return self.ordered.round_begins(self.source)
         return [[] if self.source is None else self.source.launches()]
 
-    def kept_margins(self) -> list[Action]:
-        """Return what keeps a round's margins, if its trees are not grown all at a time."""
-        ws, names = self.ws, ("margins", "before")
-        if not ws.keeps_margins:
-            return []
-        copies = [[copy_launch(*(part[name] for name in names))] for part in ws.parts]
-        return ws.pagewise(copies, ("margins",), ("before",))
-
     def trees(self, batch: Batch, turn: Sequence[Action] = ()) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the workspace's arrays.
 
@@ -119,4 +111,4 @@ class Steps:
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
         sets = self.grower.finish_sets()
         finished = [*self.finish.tree(batch), *sets, *turn, *renewed, self.finish.keep()]
-        return self.ws.in_order([*drawn, *grown, *finished, *self.leaf.add(batch)])
+        return self.ws.in_order([*drawn, *grown, *finished, *self.boosting.add(batch)])

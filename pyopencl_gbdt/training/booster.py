@@ -52,7 +52,7 @@ Watcher = Callable[[int, list[F32]], None]
 LateStart = Callable[[Workspace], Start]
 
 
-class Boosting:
+class Booster:
     """One fit: it has its queue, its kernels and its memory.
 
     Parameters
@@ -158,14 +158,11 @@ class Boosting:
         if self._combining is not None:
             self._combining.restart()
         self.steps.start(self.base_margin, self._state)
-        self.ws.set_rows("margins", self.base_margin)
-        for rows in self.evaluation:
-            margins = rows.margins
-            if rows.values is not None and isinstance(margins, DeviceArray):
-                margins.set(np.broadcast_to(np.asarray(rows.start, np.float32), margins.shape))
+        boosting = self.steps.boosting
+        boosting.start(self.base_margin, self.evaluation)
         self.ws.device.send()  # a loss of the user's may launch kernels of its own
         self._before = self.steps.round_begins()
-        self._kept = self.steps.kept_margins()
+        self._kept = boosting.kept_margins()
         turn = [self._orders.turn()] if self._orders and self.ws.walks_leaves else []
         self._batches = [self.steps.trees(batch, turn) for batch in self.ws.batches]
         self._recorded: list[list[Action]] = []
@@ -188,7 +185,7 @@ class Boosting:
     def _follow(self, rows: EvaluationSet) -> None:
         self._recorded = []
         for batch, launches in zip(self.ws.batches, self._batches, strict=True):
-            launches.extend(rows.launches(self.ws, batch))
+            launches.extend(self.steps.boosting.follow(rows, batch))
 
     def watch(
         self, values: F32 | DeviceArray | SparseMatrix | BatchedRows, start: Start | None = None
@@ -204,7 +201,6 @@ class Boosting:
         device, n_rows = self.ws.device, values.shape[0]
         start = self.base_margin if start is None else start
         margins = device.empty(self.ws.margin_shape(n_rows), np.float32, "evaluated margins")
-        margins.set(np.broadcast_to(np.asarray(start, np.float32), margins.shape))
         there: DeviceArray | SparseRows | RowsInBatches
         if isinstance(values, SparseMatrix):
             there = SparseRows.of(device, values)
@@ -214,6 +210,7 @@ class Boosting:
         else:
             there = values if isinstance(values, DeviceArray) else device.upload(values)
         rows = EvaluationSet(there, start, margins)
+        rows.restart()
         self.evaluation.append(rows)
         self._follow(rows)
         if self.tally is not None:
@@ -308,9 +305,10 @@ class Boosting:
         if rate != self._rate:
             self.steps.finish.set_rate(rate)
             self._rate = rate
-        if self.steps.source is not None:
-            self.steps.source.before_round(self.ws.first_round + self._rounds)
         number = self.ws.first_round + self._rounds
+        self.steps.boosting.begin_round(number, rate)
+        if self.steps.source is not None:
+            self.steps.source.before_round(number)
         if self._combining is not None and self._combining.is_due(number):
             self._collect()
             self._combining.choose(self.trees, number)
@@ -326,6 +324,7 @@ class Boosting:
             for action in actions:
                 action()
             self._waiting += 1
+        self.steps.boosting.end_round()
         self._rounds += 1
         pace.round_enqueued()
         if self._combining is not None and is_scored(number + 1):

@@ -34,7 +34,7 @@ from pyopencl_gbdt.parameters.refusals import OF_MODELS
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.profiling.profile import Recorder
-from pyopencl_gbdt.training.booster import Boosting, LateStart
+from pyopencl_gbdt.training.booster import Booster, LateStart
 from pyopencl_gbdt.training.replaced import Replaced
 
 F32 = npt.NDArray[np.float32]
@@ -180,7 +180,7 @@ class Fit:
             device, task.objective, task.metrics, task.evals, data, gathered=task.whole
         )
         first_round = 0 if task.start is None else task.start.n_rounds
-        self.boosting = Boosting(
+        self.boosting = Booster(
             device,
             task.params,
             task.objective,

@@ -22,7 +22,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.levels import cut_features
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.fitting import Task
 from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of, full_layout
 from pyopencl_gbdt.training.statistics_memory import StatisticSizes
@@ -187,7 +187,7 @@ def _built(
     watched = facts.evaluation_set(*evaluated, data.n_features)
     evals = [(watched, "evaluation")] if watched.n_rows else []
     beside = plan_evaluation(paper, objective, {}, evals, data)
-    fit = Boosting(paper, params, objective, data, 0.0, beside=beside, share=share, replaced=made)
+    fit = Booster(paper, params, objective, data, 0.0, beside=beside, share=share, replaced=made)
     for rows, _ in evals:
         fit.watch(rows.sparse or rows.values)
     labels = [
@@ -237,7 +237,7 @@ def _share(
     return Share(codes=codes_of(paper, params, facts.counts or facts.all_present, slots))
 
 
-def _host_bytes(fit: Boosting, params: Parameters, facts: DataFacts) -> int:
+def _host_bytes(fit: Booster, params: Parameters, facts: DataFacts) -> int:
     """Return the peak of the host's arrays while it reads or sorts rows."""
     if facts.batch_rows:
         batches = facts.n_rows, facts.n_features, facts.batch_rows, facts.n_targets

@@ -53,7 +53,7 @@ _PLENTY = 48
 
 @dataclass
 class Placement:
-    """What the sizes of a fit follow from; see ``Boosting``.
+    """What the sizes of a fit follow from; see ``Booster``.
 
     Attributes
     ----------

@@ -58,12 +58,12 @@ def streamed(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
     """Several pages, two of them on the device at a time, copied or where they are."""
     n_pages, copied = int(rng.integers(1, 8)), bool(rng.random() < 0.5)
 
-    class InTurn(booster.Boosting):
+    class InTurn(booster.Booster):
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **{**named, "n_pages": n_pages, "n_slots": 2})
 
     with contextlib.ExitStack() as patches:
-        patches.enter_context(patch("pyopencl_gbdt.training.fitting.Boosting", InTurn))
+        patches.enter_context(patch("pyopencl_gbdt.training.fitting.Booster", InTurn))
         if copied:
             patches.enter_context(patch.object(turns, "works_in_place", lambda device: False))
         return trained(recipe, device, page="streamed")

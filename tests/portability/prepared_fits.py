@@ -22,7 +22,7 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.replaced import replaced
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED
@@ -92,10 +92,10 @@ def _levels() -> Dataset:
     return Dataset(values, label, categorical_features=[0, 2])
 
 
-def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Boosting:
+def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Booster:
     name = params.get("objective", "reg:squarederror")
     p = Parameters.from_dict({"max_depth": 2, **NEEDED.get(name, {}), **params})
-    prepared = Boosting(device, p, get_objective(name, p), data, 0.0)
+    prepared = Booster(device, p, get_objective(name, p), data, 0.0)
     prepared.steps.finish.set_rate(0.1)  # as a schedule does
     return prepared
 
@@ -135,7 +135,7 @@ def fits(device: NullDevice) -> None:
             _fit(device, weighed if "colsample_bynode" in params else plain, params)
     of_turns = Parameters.from_dict({"subsample": 0.5, "page": "streamed", "max_depth": 2})
     loss = get_objective(of_turns.objective, of_turns)
-    Boosting(device, of_turns, loss, _data(None), 0.0, n_pages=4, n_slots=2)
+    Booster(device, of_turns, loss, _data(None), 0.0, n_pages=4, n_slots=2)
     levels = _levels()
     for params in ({"colsample_bynode": 0.5}, *SETS):
         _fit(device, levels, params).watch(levels.values)
@@ -153,7 +153,7 @@ def statistics(device: NullDevice) -> None:
         params = Parameters.from_dict(given)  # so deep that leaf values come from another order
         made = replaced(params, data, columns, device)
         objective = get_objective(params.objective, params)
-        fit = Boosting(device, params, objective, made.data, 0.0, replaced=made)
+        fit = Booster(device, params, objective, made.data, 0.0, replaced=made)
         assert fit._orders is not None
         fit._orders.encode(0, 0, device.zeros(N_ROWS, np.float32), 0)
     levels = [device.empty((N_ROWS,), np.uint32) for _ in range(2)]
@@ -183,7 +183,7 @@ def own_losses(device: NullDevice) -> None:
     data = Dataset(np.zeros((N_ROWS, 2), np.float32), np.zeros(N_ROWS))
     params = Parameters.from_dict({"objective": "custom", "max_depth": 2})
     for own in (KernelObjective("g = margin - label; h = 1.0f;"), DeviceObjective(lambda *_: None)):
-        source = Boosting(device, params, own, data, 0.5).steps.source
+        source = Booster(device, params, own, data, 0.5).steps.source
         assert source is not None
         source.before_round(0)
 
@@ -207,7 +207,7 @@ def metrics_of_rows(device: NullDevice) -> None:
         objective = links[link]
         data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weight)
         params = Parameters.from_dict({"objective": objective.name, "max_depth": 2})
-        fit = Boosting(device, params, objective, data, 0.0)
+        fit = Booster(device, params, objective, data, 0.0)
         fit.watch_training_rows()
         every = link == max(links) and weight is not None  # what takes most
         some = metrics if every else {name: metrics[name] for name in ("rmse", "auc")}
@@ -229,7 +229,7 @@ def other_metrics(device: NullDevice) -> None:
         weights = None if weight is None else np.full_like(label, weight)
         for sizes in ([N_ROWS], [10, N_ROWS - 10]):
             data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weights, group=sizes)
-            fit = Boosting(device, params, objective, data, 0.0)
+            fit = Booster(device, params, objective, data, 0.0)
             fit.watch_training_rows()
             functions = {metric: get_metric(metric, params) for metric in metrics}
             Evaluation(device, objective, functions, [(data, "train")], fit.evaluation).launch()

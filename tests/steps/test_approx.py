@@ -15,7 +15,7 @@ from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.approx import bin_ends
@@ -98,7 +98,7 @@ def cut_root(proposal, wg, quanta, max_bin):
     )  # fmt: skip
     data = Dataset(X, np.arange(N) % len(quanta))
     objective = get_objective(params.objective, params)
-    fit = Boosting(open_device(TEST_DEVICE), params, objective, data, 0.0)
+    fit = Booster(open_device(TEST_DEVICE), params, objective, data, 0.0)
     ws, search, batch = fit.ws, fit.steps.grower.search, Batch(0, len(quanta))
     ws.make_room_for_high_words()
     low, high = words(quanta.reshape(-1, 2))

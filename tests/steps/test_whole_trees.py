@@ -14,7 +14,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import booster
-from pyopencl_gbdt.training.booster import Boosting
+from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
 from tests.test_work import round_launches
 
@@ -80,7 +80,7 @@ def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
 
 def boosting(**params):
     p = Parameters.from_dict({"max_depth": 6, **params})
-    return Boosting(open_device(TEST_DEVICE), p, get_objective(p.objective, p), Dataset(X, Y), 0.0)
+    return Booster(open_device(TEST_DEVICE), p, get_objective(p.objective, p), Dataset(X, Y), 0.0)
 
 
 def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
