@@ -22,6 +22,7 @@ PUBLIC = {
     "analyze": "pyopencl_gbdt.explain.analysis",
     "cv": "pyopencl_gbdt.training.cross_validation",
     "devices": "pyopencl_gbdt.device",
+    "open_fit": "pyopencl_gbdt.training.open_fit",
     "partial_dependence": "pyopencl_gbdt.explain.dependence",
     "plot_contributions": "pyopencl_gbdt.explain.contribution_plot",
     "plot_importance": "pyopencl_gbdt.model.importance_plot",

@@ -66,6 +66,11 @@ class TrainingModel:
         self.learning_rate = value
 
     @property
+    def is_open(self) -> bool:
+        """Whether training goes on, so that there is a fit to ask."""
+        return bool(self._fits)
+
+    @property
     def is_cv(self) -> bool:
         """Whether this is a cross-validation, with several models."""
         return len(self._alive()) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,6 @@ from pyopencl_gbdt.callbacks import (
     TrainingCheckPoint,
 )
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.mpi_team import joined_team
@@ -34,6 +34,7 @@ from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
+from pyopencl_gbdt.training.open_fit import OpenFit
 from pyopencl_gbdt.training.opened import opened_fit
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
 
@@ -203,34 +204,11 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
 
 def _led(callbacks: CallbackList, fit: Fit, saved: CheckPoint | None) -> Model:
     """Run all rounds of a fit; return the model."""
-    model = TrainingModel([fit])
-    try:
-        run_rounds(model, fit, callbacks, saved)
-        return fit.finish(model.current())
-    finally:
-        model.close()
-        fit.close()
-        callbacks.close()
-
-
-def run_rounds(
-    model: TrainingModel, fit: Fit, callbacks: CallbackList, saved: CheckPoint | None
-) -> None:
-    """Train round by round, starting after the checkpoint's rounds."""
-    callbacks.before_training(model)
-    first = 0
-    if saved is not None:
-        first = saved.n_rounds
-        callbacks.restore(saved.callbacks)
-        model.learning_rate = saved.learning_rate
-        model.attributes.update(saved.attributes)
-    for number in range(first, fit.task.params.n_estimators):
-        if callbacks.before_iteration(model, number, fit.history):
-            break
-        fit.step()
-        if callbacks.after_iteration(model, number, fit.history):
-            break
-    callbacks.after_training(model)
+    with contextlib.closing(OpenFit(fit, callbacks, saved)) as rounds:
+        rounds.begin()
+        while rounds.update():
+            pass
+        return rounds.finish()
 
 
 __all__ = ["History", "Model", "train"]
