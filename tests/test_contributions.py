@@ -177,9 +177,9 @@ def test_rounds_batches_and_sparse_rows(rng):
 def test_features_of_several_columns_are_shared_out():
     model = SimpleNamespace(n_features=3, sources=lambda f: {3: (0, 2), 4: (1,)}.get(f, (f,)))
     used = np.array([1, 3, 4], np.uint32)
-    got = to_columns(model, used, np.array([[[10], [-7], [5]]]))
+    got = to_columns(model, used, np.array([[[10, -7, 5]]]))
     assert got.tolist() == [[[-3, 15, -4, 0]]]
-    got = pairs_to_columns(model, used, np.array([[[5], [100], [8]]]))[0, 0]
+    got = pairs_to_columns(model, used, np.array([[[5, 100, 8]]]))[0, 0]
     assert got.tolist() == [[0, 7, 0, 0], [7, 0, 6, 0], [0, 6, 0, 0], [0, 0, 0, 0]]
 
 

@@ -6,7 +6,7 @@
 ##   patterns. A table has their sums, made once by the rule of `contributions`; a row adds up one line of each table.
 ##
 ##   pattern   bit of the first split, then of the second, ..: the highest bit is the first one
-##   table     |pattern 0: of the tree's features|pattern 1: ..|
+##   table     |the tree's first feature: of all patterns|its second feature: ..|
 ##
 ##   lay_rows  as in `contributions`
 ##
@@ -44,7 +44,7 @@ KERNEL(${wg_size}) contribution_tables(
             }
             for (u32 i = 0; i < shape.w; i++) {
                 GLOBAL i64* sum = sums + (u64)features[shape.z + i] * ${block};
-                ${each} sum[r * ${wg_size}] += table[pattern[r] * shape.w + i];
+                ${each} sum[r * ${wg_size}] += table[(i << shape.y) + pattern[r]];
             }
         }
     }

@@ -13,7 +13,7 @@
 ##
 ##   lay_rows       values of a block of rows, one column after the other; see `laid_rows`
 ##   contributions  a work-item has `rows` rows; work-groups in y share the trees, each with quanta of its own
-##   add_chunks     add up the quanta of the work-groups in y; see `laid_rows`
+##   told_sums      each row's sums, added up over the work-groups in y; see `laid_rows`
 ##   follow_paths   quanta += changes of the mean along each row's own path
 ##
 ## params: wg_size; rows, rows of a work-item; points, of the quadrature; levels, the loops that are nested, one for each

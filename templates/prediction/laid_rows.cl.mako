@@ -1,7 +1,7 @@
 ## laid_rows: what the kernels of contributions share; a library of `contributions` and `contribution_tables`
 ##
 ##   lay_rows    values of a block of wg_size * rows rows, one column after the other
-##   add_chunks  add up the quanta of work-groups that share trees
+##   told_sums   each row's sums, one after the other, added up over the work-groups that share trees
 ##
 <%page args=""/>
 <%def name="kernels(wg_size, rows, categories)">\
@@ -20,12 +20,22 @@ KERNEL(${wg_size}) lay_rows(
     }
 }
 
-KERNEL(${wg_size}) add_chunks(
-        const u64 n, const u32 n_chunks, GLOBAL const i64* RESTRICT quanta, GLOBAL i64* RESTRICT sums) {
-    for (u64 i = GLOBAL_ID; i < n; i += (u64)N_GROUPS * ${wg_size}) {
-        i64 sum = 0;
-        for (u32 chunk = 0; chunk < n_chunks; chunk++) sum += quanta[chunk * n + i];
-        sums[i] = sum;
+/* found[row, output, i] = the sum at told[i], 0 for NO_PLACE; quanta[chunk, block, place, row of the block] */
+#define NO_PLACE 0xFFFFFFFFu
+KERNEL(${wg_size}) told_sums(
+        const u64 n_rows, const u32 n_blocks, const u32 n_places, const u32 n_chunks, const u32 n_told,
+        const u32 output, const u32 n_outputs, GLOBAL const u32* RESTRICT told, GLOBAL const i64* RESTRICT quanta,
+        GLOBAL i64* RESTRICT found) {
+    const u64 n = (u64)n_blocks * n_places * ${block};
+    for (u64 row = GROUP_ID; row < n_rows; row += N_GROUPS) {
+        GLOBAL const i64* own = quanta + row / ${block} * n_places * ${block} + row % ${block};
+        GLOBAL i64* line = found + (row * n_outputs + output) * n_told;
+        for (u32 i = LOCAL_ID; i < n_told; i += ${wg_size}) {
+            i64 sum = 0;
+            if (told[i] != NO_PLACE)
+                for (u32 chunk = 0; chunk < n_chunks; chunk++) sum += own[chunk * n + (u64)told[i] * ${block}];
+            line[i] = sum;
+        }
     }
 }
 

@@ -8,6 +8,36 @@ import numpy.typing as npt
 from pyopencl_gbdt.model import Ensemble
 
 I64 = npt.NDArray[np.int64]
+#: In places: no tree asks for the column, or for both columns of the pair.
+NO_PLACE = -1
+
+
+def told_places(ensemble: Ensemble, used: npt.NDArray[np.uint32], pairs: bool) -> I64 | None:
+    """Return the place of the sum of each column, or of each pair of columns.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    used : uint32 array, shape (n_used,)
+        Features of trees.
+    pairs : bool
+
+    Returns
+    -------
+    int64 array, shape (n_features + 1,) or (n_features + 1, n_features + 1), or None
+        The pair of the features i and j < i has the place ``i * (i - 1) / 2 + j``. None: a feature
+        is made of several columns.
+    """
+    if (used >= ensemble.n_features).any():
+        return None
+    width = ensemble.n_features + 1
+    found = np.full((width, width) if pairs else width, NO_PLACE, np.int64)
+    if pairs:
+        one, other = np.tril_indices(used.size, -1)
+        found[used[one], used[other]] = found[used[other], used[one]] = np.arange(one.size)
+    else:
+        found[used] = np.arange(used.size)
+    return found
 
 
 def to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I64) -> I64:
@@ -21,20 +51,16 @@ def to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I64) ->
     ensemble : Ensemble
     used : uint32 array, shape (n_used,)
         Features of trees.
-    quanta : int64 array, shape (n_outputs, n_used, n_rows)
+    quanta : int64 array, shape (n_rows, n_outputs, n_used)
 
     Returns
     -------
     int64 array, shape (n_rows, n_outputs, n_features + 1)
         The last column is 0.
     """
-    n_outputs, _, n_rows = quanta.shape
-    found = np.zeros((n_rows, n_outputs, ensemble.n_features + 1), np.int64)
-    if not (used >= ensemble.n_features).any():
-        found[..., used] = quanta.transpose(2, 0, 1)
-        return found
+    found = np.zeros((*quanta.shape[:2], ensemble.n_features + 1), np.int64)
     for place, feature in enumerate(used.tolist()):
-        own, sources = quanta[:, place].T, ensemble.sources(feature)
+        own, sources = quanta[..., place], ensemble.sources(feature)
         share = own // len(sources)
         for source in sources:
             found[..., source] += share
@@ -50,25 +76,20 @@ def pairs_to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I
     ensemble : Ensemble
     used : uint32 array, shape (n_used,)
         Features of trees.
-    quanta : int64 array, shape (n_outputs, n_pairs, n_rows)
-        The pair of the features i and j < i is in ``i * (i - 1) / 2 + j``.
+    quanta : int64 array, shape (n_rows, n_outputs, n_pairs)
+        See ``told_places``.
 
     Returns
     -------
     int64 array, shape (n_rows, n_outputs, n_features + 1, n_features + 1)
         Symmetric, and 0 on the diagonal.
     """
-    n_outputs, _, n_rows = quanta.shape
-    width, by_pair = ensemble.n_features + 1, quanta.transpose(2, 0, 1)
-    found = np.zeros((n_rows, n_outputs, width, width), np.int64)
+    width = ensemble.n_features + 1
+    found = np.zeros((*quanta.shape[:2], width, width), np.int64)
     one, other = np.tril_indices(used.size, -1)
-    if not (used >= ensemble.n_features).any():
-        found[..., used[one], used[other]] = by_pair
-        found[..., used[other], used[one]] = by_pair
-        return found
     sources = [ensemble.sources(feature) for feature in used.tolist()]
     for pair, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
-        own = by_pair[..., pair]
+        own = quanta[..., pair]
         first, second = np.meshgrid(sources[i], sources[j], indexing="ij")
         share = own // first.size
         for a, b in zip(first.ravel().tolist(), second.ravel().tolist(), strict=True):

@@ -49,8 +49,8 @@ class DeviceRows(ABC):
         trees = factors.trees
         self._sets = {} if trees.sets is None else {"sets": device.borrow(trees.sets)}
 
-    def sums(self, values: Rows, rows: slice, trees: I64) -> I64:
-        """Return the sums of some rows: int64 (n_outputs, n_places, n_rows).
+    def sums(self, values: Rows, rows: slice, trees: I64, told: I64, found: I64) -> None:
+        """Write the sums of some rows.
 
         Parameters
         ----------
@@ -58,25 +58,47 @@ class DeviceRows(ABC):
         rows : slice
         trees : int64 array, shape (n_outputs, n)
             The trees of each output, by their places, which follow each other.
+        told : int64 array, shape (n,)
+            The place of each sum that is told; ``NO_PLACE`` is 0.
+        found : int64 array, shape (n_rows, n_outputs, n), C order, written
         """
-        n_rows = rows.stop - rows.start
-        found = np.zeros((trees.shape[0], self._n_places, n_rows), np.int64)
         if not (found.size and trees.size):
-            return found
+            found[...] = 0
+            return
         with settled(self.device):
-            laid = self._lay(values, rows)
+            laid = self.lay(values, rows)
+            sums = self.device.empty(found.shape, np.int64)
+            places = self.device.upload(told.astype(np.uint32))
             for output, own in enumerate(trees):
-                quanta = self._added(laid, (int(own[0]), int(own[-1]) + 1)).get()
-                by_block = quanta.reshape(laid.shape[0], self._n_places, self._block)
-                by_place = by_block.transpose(1, 0, 2).reshape(self._n_places, -1)
-                found[output] = by_place[:, :n_rows]
-        return found
+                self.tell(self.added(laid, (int(own[0]), int(own[-1]) + 1)), places, output, sums)
+            self.device.read_into(sums, found.reshape(-1).view(np.uint8))
 
     @abstractmethod
-    def _added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
-        """Return the quanta of laid-out rows: int64, (n_blocks, n_places, n_rows_of_a_block)."""
+    def added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
+        """Return the quanta of laid-out rows.
 
-    def _lay(self, values: Rows, rows: slice) -> DeviceArray:
+        Parameters
+        ----------
+        laid : DeviceArray
+        trees : (int, int)
+            First tree, and last tree plus 1.
+
+        Returns
+        -------
+        DeviceArray of int64, shape (n_chunks, n_blocks * n_places * rows of a block)
+            Sums of the work-groups that share trees.
+        """
+
+    def tell(self, quanta: DeviceArray, told: DeviceArray, output: int, found: DeviceArray) -> None:
+        """Write what one output's quanta add up to, row by row; see the kernel ``told_sums``."""
+        n_rows, n_outputs, n_told = found.shape
+        self._program.launch(
+            "told_sums", min(_GROUPS, n_rows), n_rows=n_rows, n_blocks=-(-n_rows // self._block),
+            n_places=self._n_places, n_chunks=quanta.shape[0], n_told=n_told, output=output,
+            n_outputs=n_outputs, told=told, quanta=quanta, found=found,
+        )  # fmt: skip
+
+    def lay(self, values: Rows, rows: slice) -> DeviceArray:
         """Return the values of rows, block by block and column by column."""
         device, used = self.device, self._factors.used
         if isinstance(values, DeviceArray):
@@ -126,16 +148,6 @@ class DeviceRows(ABC):
         n = n_blocks * self._n_places * self._block
         chunks = max(1, min(n_trees, wanted // n_blocks, _QUANTA_BYTES // (8 * n)))
         return self.device.zeros((chunks, n), np.int64)
-
-    def _total(self, quanta: DeviceArray) -> DeviceArray:
-        """Return the quanta of all work-groups that share trees."""
-        chunks, n = quanta.shape
-        if chunks == 1:
-            return quanta
-        sums = self.device.empty(n, np.int64)
-        groups = min(_GROUPS, -(-n // self._program.wg_size))
-        self._program.launch("add_chunks", groups, n=n, n_chunks=chunks, quanta=quanta, sums=sums)
-        return sums
 
     def _groups(self, laid: DeviceArray) -> int:
         return min(_GROUPS, int(laid.shape[0]))

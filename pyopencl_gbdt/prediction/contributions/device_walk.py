@@ -14,7 +14,6 @@ from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
 from pyopencl_gbdt.prediction.contributions.pattern_tables import PatternTables, pattern_tables
 
-F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
 #: Bytes of the stacks of all work-groups.
 _STACK_BYTES = 128 * 1024 * 1024
@@ -58,23 +57,25 @@ class DeviceWalk(DeviceRows):
         program, block, self._nested = build(device, factors, kind)
         super().__init__(device, factors, program, block, factors.n_places(kind is Kind.PAIRS))
         self._kind = kind
-        nodes = _nodes(factors, bool(self._nested))
         self._trees = {
-            "nodes": device.upload(nodes.view(np.uint32)),
+            "nodes": device.borrow(_nodes(factors, bool(self._nested))),
             "tree_begin": device.upload(factors.trees.begin),
         }
         walks = [] if kind is Kind.MEANS else range(factors.points.n_walks)
         self._tables = [self._uploaded(walk) for walk in walks]
 
     def _uploaded(self, walk: int) -> dict[str, DeviceArray]:
-        factors, upload = self._factors, self.device.upload
+        factors, borrow = self._factors, self.device.borrow
         weights = factors.points.weight[walk].astype(np.float32)
-        found = {"weights": upload(weights), "steps": upload(_step_words(factors.all_steps[walk]))}
+        found = {
+            "weights": self.device.upload(weights),
+            "steps": borrow(factors.all_steps[walk].reshape(-1).view(np.uint32)),
+        }
         if self._kind is Kind.PAIRS:
-            found["apart"] = upload(_padded(factors.all_told_apart[walk]))
+            found["apart"] = borrow(factors.all_told_apart[walk].reshape(-1).view(np.uint32))
         return found
 
-    def _added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
+    def added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
         if self._kind is Kind.MEANS:
             return self._followed(laid, trees)
         factors, n_blocks, groups = self._factors, laid.shape[0], self._groups(laid)
@@ -89,7 +90,7 @@ class DeviceWalk(DeviceRows):
                 "contributions", laid, trees, row_bytes, groups, quanta, n_places=self._n_places,
                 **self._trees, **tables, **more,
             )  # fmt: skip
-        return self._total(quanta)
+        return quanta
 
     def _followed(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
         factors = self._factors
@@ -99,7 +100,7 @@ class DeviceWalk(DeviceRows):
             "follow_paths", laid, trees, _STEP_BYTES * factors.longest, self._groups(laid), quanta,
             n_levels=factors.longest, changes=self.device.upload(changes), **self._trees,
         )  # fmt: skip
-        return self._total(quanta)
+        return quanta
 
     def _stacks(self, groups: int, chunks: int) -> tuple[int, dict[str, Any]]:
         """Return the work-groups that have memory for their stacks, and the stacks."""
@@ -137,34 +138,24 @@ class PatternWalk(DeviceRows):
             )
         }  # fmt: skip
 
-    def _added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
+    def added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
         quanta = self._zeros(laid.shape[0], trees[1] - trees[0])
         row_bytes = 2 * _STEP_BYTES * self._factors.longest
         groups = self._groups(laid)
         self._launch("contribution_tables", laid, trees, row_bytes, groups, quanta, **self._tables)
-        return self._total(quanta)
+        return quanta
 
 
-def _nodes(factors: PathFactors, nested: bool) -> npt.NDArray[np.void]:
+def _nodes(factors: PathFactors, nested: bool) -> U32:
     """Return nodes whose leaves have their values in quanta, and that know the node above."""
-    nodes: npt.NDArray[np.void] = factors.trees.nodes.copy()
-    inner, leaf = factors.inner, factors.left == 0
-    nodes["number"][leaf] = factors.values[leaf]
-    before = factors.depth[factors.state[inner]] - 1
-    before[before < 0] = _NOT_BEFORE_NESTED if nested else _NOT_BEFORE
-    nodes["default_left"][inner] |= (before << _BEFORE_BIT).astype(np.uint32)
-    return nodes
-
-
-def _step_words(steps: F32) -> U32:
-    """Return ``PathFactors.steps`` side by side: factors, terms, and padding to 16 bytes."""
-    n, ways, _, n_points = steps.shape
-    sides = steps.reshape(n, ways, 2, 2, n_points).swapaxes(2, 3)
-    return _padded(sides.reshape(n, ways, 2, 2 * n_points))
-
-
-def _padded(array: F32) -> U32:
-    """Return the bits of an array whose last dimension becomes a multiple of 4."""
-    more = -array.shape[-1] % 4
-    padded = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, more)])
-    return np.ascontiguousarray(padded if padded.size else np.zeros(4, np.float32)).view(np.uint32)
+    key = f"nodes, {nested}"
+    if key not in factors.kept:
+        nodes = factors.trees.nodes.copy()
+        inner, leaf = factors.inner, factors.left == 0
+        nodes["number"][leaf] = factors.values[leaf]
+        before = factors.depth[factors.state[inner]] - 1
+        before[before < 0] = _NOT_BEFORE_NESTED if nested else _NOT_BEFORE
+        nodes["default_left"][inner] |= (before << _BEFORE_BIT).astype(np.uint32)
+        factors.kept[key] = nodes.view(np.uint32)
+    found: U32 = factors.kept[key]
+    return found

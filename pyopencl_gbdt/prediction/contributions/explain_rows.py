@@ -15,12 +15,16 @@ from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
-from pyopencl_gbdt.prediction.contributions.columns import pairs_to_columns, to_columns
+from pyopencl_gbdt.prediction.contributions.columns import (
+    pairs_to_columns,
+    to_columns,
+    told_places,
+)
 from pyopencl_gbdt.prediction.contributions.games import Games
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers, path_factors
 from pyopencl_gbdt.prediction.contributions.quantum import to_floats, to_matrices
-from pyopencl_gbdt.prediction.contributions.sums import PIECE_BYTES, on_host, sums_of
+from pyopencl_gbdt.prediction.contributions.sums import PIECE_BYTES, Sums, on_host, sums_of
 from pyopencl_gbdt.prediction.margins import tried
 from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_rows import walk
@@ -93,20 +97,63 @@ def explain_rows(
         found, sums = np.empty(shape), sums_of(ensemble, values, device, trees)
         row_bytes = 8 * math.prod(shape[1:])
         for rows in sums.pieces(row_bytes):
-            quanta = [games.mean(partial(sums.of, kind=of, rows=rows)) for of in kinds]
-            finish = partial(
-                _finish, ensemble, games.bits, of_trees, quanta, margins[:, rows], base[:, rows],
-                found[rows],
-            )  # fmt: skip
-            n_rows, step = rows.stop - rows.start, max(1, _BLOCK_BYTES // row_bytes)
-            in_threads(finish, [slice(at, min(at + step, n_rows)) for at in range(0, n_rows, step)])
+            quanta = [_quanta(ensemble, games, sums, of, rows) for of in kinds[:-1]]
+            quanta.append(_quanta(ensemble, games, sums, kind, rows, found[rows].view(np.int64)))
+            finish(games.bits, of_trees, quanta, margins[:, rows], base[:, rows], found[rows])
         return found
 
     return tried(work)
 
 
-def _finish(
+def _quanta(
     ensemble: Ensemble,
+    games: Games,
+    sums: Sums,
+    kind: Kind,
+    rows: slice,
+    found: I64 | None = None,
+) -> I64:
+    """Return the sums of rows for each column, or pair of columns; they may lie in ``found``.
+
+    Shape (n_rows, n_outputs, n_features + 1), or (n_rows, n_outputs, n_features + 1, n_features +
+    1); 0 in the last column.
+    """
+    used, pairs = path_factors(ensemble).used, kind is Kind.PAIRS
+    told = told_places(ensemble, used, pairs)
+    if told is None:
+        shared_out = pairs_to_columns if pairs else to_columns
+        return shared_out(ensemble, used, games.mean(partial(sums.of, kind=kind, rows=rows)))
+    shape = rows.stop - rows.start, ensemble.n_outputs, *told.shape
+    flat = None if found is None else found.reshape(*shape[:2], told.size)
+    mean = games.mean(partial(sums.of, kind=kind, rows=rows, told=told.reshape(-1), found=flat))
+    return mean.reshape(shape)
+
+
+def finish(
+    bits: int, of_trees: I64, quanta: Sequence[I64], margins: F32, base: F32, found: F64
+) -> None:
+    """Write what columns and pairs of columns add to margins, by threads.
+
+    Parameters
+    ----------
+    bits : int
+        k: contributions are multiples of 2^-k.
+    of_trees : int64 array, shape (n_outputs,)
+        The mean of the trees of each output, in quanta.
+    quanta : one or two int64 arrays, overwritten
+        Of columns, (n_rows, n_outputs, n_features + 1), and of pairs, if ``found`` is for them.
+        The last may lie in the memory of ``found``.
+    margins, base : float32 array, shape (n_outputs, n_rows)
+    found : float64 array, shape of the last of ``quanta``, written
+    """
+    n_rows, step = len(found), max(1, _BLOCK_BYTES // max(1, found[:1].nbytes))
+    in_threads(
+        partial(_finish, bits, of_trees, quanta, margins, base, found),
+        [slice(at, min(at + step, n_rows)) for at in range(0, n_rows, step)],
+    )
+
+
+def _finish(
     bits: int,
     of_trees: I64,
     quanta: Sequence[I64],
@@ -115,12 +162,10 @@ def _finish(
     found: F64,
     rows: slice,
 ) -> None:
-    """Write what some rows' columns add to ``found``; of pairs, too, if their quanta are given."""
-    used = path_factors(ensemble).used
-    every = to_columns(ensemble, used, quanta[0][..., rows])
+    """Write what some rows' columns or pairs add; see ``finish``."""
+    every = quanta[0][rows]
     every[..., -1] = of_trees
     floats = to_floats(every, bits, margins[:, rows], base[:, rows])
     if len(quanta) > 1:
-        pairs = pairs_to_columns(ensemble, used, quanta[1][..., rows])
-        floats = to_matrices(pairs, bits, floats, base[:, rows])
+        floats = to_matrices(quanta[1][rows], bits, floats, base[:, rows])
     found[rows] = floats

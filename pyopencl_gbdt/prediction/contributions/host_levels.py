@@ -125,7 +125,7 @@ class TreeSums:
         product[:] = weights[:, None]
         products, chosen = [product], []
         for level in tree.levels[:-1]:
-            step = _of_ways(steps[level.own], tree.ways[level.own])
+            step = _of_ways(steps[level.own], tree.ways[level.own], weights.size)
             above, product = product[level.inner], np.repeat(product[level.inner], 2, axis=0)
             np.multiply(above, step[0], out=product[::2])
             np.multiply(above, step[1], out=product[1::2])
@@ -184,9 +184,8 @@ class HostLevels(TreeSums):
                     nodes = level.nodes.start + level.inner
                     for live, other in self._others(nodes):
                         stays = tree.stays[other - tree.begin][:, None]
-                        of_gone, of_stays = self._factors.all_told_apart[index][other].swapaxes(
-                            0, 1
-                        )[..., None]
+                        told = self._factors.all_told_apart[index][other, :, : weights.size]
+                        of_gone, of_stays = told.swapaxes(0, 1)[..., None]
                         apart = np.where(stays, of_stays, of_gone)
                         total = _total(apart * changes[live]) * np.float32(0.5)
                         two = self._factors.feature[nodes[live]], self._other_feature(other)
@@ -247,12 +246,16 @@ class HostLevels(TreeSums):
         return self._factors.feature[self._factors.parent[child]]
 
 
-def _of_ways(steps: F32, ways: npt.NDArray[np.int8]) -> list[F32]:
-    """Return the four constants of each node, point and row: shape (n_inner, n_points, n_rows)."""
+def _of_ways(steps: F32, ways: npt.NDArray[np.int8], n_points: int) -> list[F32]:
+    """Return the four constants of each node, point and row: shape (n_inner, n_points, n_rows).
+
+    They are the factors of the left and the right child, then what their sums are multiplied by.
+    """
     way = ways[:, None]
     found = []
-    for which in range(4):
-        left, right, gone = (steps[:, w, which, :, None] for w in range(3))
+    for first, side in ((0, 0), (0, 1), (n_points, 0), (n_points, 1)):
+        own = steps[..., side, first : first + n_points, None]
+        left, right, gone = (own[:, w] for w in range(3))
         found.append(np.where(way == GONE, gone, np.where(way == RIGHT, right, left)))
     return found
 

@@ -135,10 +135,11 @@ class PathFactors:
         return found
 
     def steps(self, walk: int) -> F32:
-        """Return the constants of one walk's points: float32, shape (n_inner, 3, 4, n_each).
+        """Return the constants of one walk's points: float32, shape (n_inner, 3, 2, n).
 
-        For each way (``LEFT``, ``RIGHT``, ``GONE``): the factors of the product that goes on to the
-        left and right child, and what the left and right child's sums are multiplied by.
+        For each way (``LEFT``, ``RIGHT``, ``GONE``) and each child: ``n_each`` factors of the
+        product that goes on to the child, then ``n_each`` numbers that its sums are multiplied by,
+        then zeros up to a multiple of 4, as kernels load them.
         """
         t, s = self.points.t[walk], self.points.s[walk]
         left, state = self.left[self.inner], self.state[self.inner]
@@ -146,15 +147,17 @@ class PathFactors:
         z = self.z[state, None]
         before = np.where(is_first, 1.0, z * s + t)
         last = np.where(is_first, 0.0, (1 - z) / before)
-        found = np.zeros((left.size, 3, 4, t.size), np.float32)
+        n = t.size
+        found = np.zeros((left.size, 3, 2, _padded(2 * n)), np.float32)
+        factors, terms = found[..., :n], found[..., n : 2 * n]
         for side, other in ((0, 1), (1, 0)):
             of_side, of_other = self.z[left + side, None], self.z[left + other, None]
             factor = of_side * s + t
-            found[:, side, side] = factor / before
-            found[:, side, other] = of_other * s / before
-            found[:, side, 2 + side] = (1 - of_side) / factor - last
-            found[:, side, 2 + other] = -1 / s - last
-            found[:, GONE, side] = self.share[left + side, None]
+            factors[:, side, side] = factor / before
+            factors[:, side, other] = of_other * s / before
+            terms[:, side, side] = (1 - of_side) / factor - last
+            terms[:, side, other] = -1 / s - last
+            factors[:, GONE, side] = self.share[left + side, None]
         return found
 
     def n_places(self, pairs: bool) -> int:
@@ -177,13 +180,14 @@ class PathFactors:
 
         Returns
         -------
-        float32 array, shape (n_nodes, 2, n_each)
-            For rows that have left the path by this feature, and for others.
+        float32 array, shape (n_nodes, 2, n)
+            For rows that have left the path by this feature, and for others: ``n_each`` numbers,
+            then zeros up to a multiple of 4.
         """
         t, s = self.points.t[walk], self.points.s[walk]
         z = self.z[:, None]
-        found = np.empty((self.share.size, 2, t.size), np.float32)
-        found[:, 0], found[:, 1] = -1 / s, (1 - z) / (z * s + t)
+        found = np.zeros((self.share.size, 2, _padded(t.size)), np.float32)
+        found[:, 0, : t.size], found[:, 1, : t.size] = -1 / s, (1 - z) / (z * s + t)
         return found
 
     def for_row(self, right: npt.NDArray[np.bool_], spare_bits: int) -> PathFactors:
@@ -200,6 +204,11 @@ class PathFactors:
         left = self.left[self.inner]
         share[left], share[left + 1] = ~right, right
         return replace(self, share=share, bits=self.bits - spare_bits, kept={})
+
+
+def _padded(n: int) -> int:
+    """Return the multiple of 4 from ``n`` on."""
+    return n + -n % 4
 
 
 def _made(ensemble: Ensemble, trees: PackedTrees) -> PathFactors:
@@ -246,6 +255,9 @@ def check_covers(ensemble: Ensemble) -> None:
     ------
     ParameterError
     """
+    kept = path_factors(ensemble).kept
+    if "covers" in kept:
+        return
     for index, tree in enumerate(ensemble.trees):
         cover = tree.sum_hessian
         if tree.n_nodes > 1 and not (cover[0] > 0 and cover.min() >= 0):
@@ -255,6 +267,7 @@ def check_covers(ensemble: Ensemble) -> None:
                 "each node for contributions; read a file that has them, or give background= rows, "
                 "which need none"
             )
+    kept["covers"] = True
 
 
 def _levels(own: I64, root: I64) -> list[I64]:

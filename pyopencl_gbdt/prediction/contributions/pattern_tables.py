@@ -34,7 +34,7 @@ class PatternTables:
     first_sums : uint64 array, shape (n_trees,)
         Where each tree's table begins.
     sums : int64 array
-        For each tree, pattern and feature of the tree: what the tree adds, in quanta.
+        For each tree, feature of the tree and pattern: what the tree adds, in quanta.
     """
 
     shapes: U32
@@ -70,7 +70,7 @@ def _made(factors: PathFactors, depths: I64) -> PatternTables:
         else:
             own, table = features[0], sums[0]
         features.append(own)
-        sums.append(table.ravel())
+        sums.append(table.T.ravel())
     n_features = np.array([own.size for own in features[1:]])
     sizes = np.array([table.size for table in sums[1:]])
     shapes = [np.cumsum(depths) - depths, depths, np.cumsum(n_features) - n_features, n_features]

@@ -68,8 +68,9 @@ def to_floats(quanta: I64, bits: int, margins: F32, base: F32) -> F64:
     shift = _shift(start, bits)
     quanta, own = _rounded(quanta, shift[..., None]), bits - shift
     quanta[..., -1] += np.rint(np.ldexp(start, own)).astype(np.int64)
-    found = np.ldexp(quanta.astype(np.float64), -own[..., None])
-    rest = margins.T - np.ldexp(quanta.sum(axis=2).astype(np.float64), -own)
+    quantum: F64 = np.ldexp(1.0, -own)
+    found: F64 = quanta * quantum[..., None]
+    rest = margins.T - quanta.sum(axis=2) * quantum
     features = np.abs(quanta[..., :-1])
     place = np.argmax(features, axis=2)[..., None]
     none = np.take_along_axis(features, place, 2) == 0
@@ -95,7 +96,8 @@ def to_matrices(pairs: I64, bits: int, contributions: F64, base: F32) -> F64:
     float64 array, shape of ``pairs``
     """
     shift = _shift(base.T.astype(np.float64), bits)[..., None, None]
-    found = np.ldexp(_rounded(pairs, shift).astype(np.float64), shift - bits)
+    quantum: F64 = np.ldexp(1.0, shift - bits)
+    found: F64 = _rounded(pairs, shift) * quantum
     index = np.arange(pairs.shape[3])
     found[..., index, index] = contributions - found.sum(axis=3)
     return found

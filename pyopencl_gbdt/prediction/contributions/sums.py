@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
+from pyopencl_gbdt.prediction.contributions.columns import NO_PLACE
 from pyopencl_gbdt.prediction.contributions.device_rows import DeviceRows
 from pyopencl_gbdt.prediction.contributions.device_walk import plan_sums
 from pyopencl_gbdt.prediction.contributions.host_levels import HostLevels
@@ -33,30 +34,58 @@ PIECE_BYTES = 64 * 1024 * 1024
 FEW_WALKS = 1024
 
 
-class Sums(Protocol):
+class Sums(ABC):
     """Sums of rows, for one game after the other."""
 
+    def __init__(self, trees: I64) -> None:
+        self._trees = trees
+
+    @abstractmethod
     def pieces(self, row_bytes: int) -> Iterator[slice]:
         """Yield slices of the rows whose results take few bytes."""
 
-    def of(self, game: PathFactors, kind: Kind, rows: slice) -> I64:
-        """Return the sums of rows in quanta: int64 (n_outputs, n_places, n_rows).
+    def of(
+        self,
+        game: PathFactors,
+        kind: Kind,
+        rows: slice,
+        told: I64 | None = None,
+        found: I64 | None = None,
+    ) -> I64:
+        """Return the sums of rows in quanta: int64 (n_rows, n_outputs, n).
 
-        Places are features; of pairs, the features i and j < i have the place
-        ``i * (i - 1) / 2 + j``.
+        Parameters
+        ----------
+        game : PathFactors
+        kind : Kind
+        rows : slice
+        told : int64 array, shape (n,), or None
+            The places of the sums that are told, ``NO_PLACE`` for 0; None: all. See
+            ``told_places``.
+        found : int64 array, shape (n_rows, n_outputs, n), C order, or None
+            Is written and returned; None: a new array.
         """
+        told = np.arange(game.n_places(kind is Kind.PAIRS)) if told is None else told
+        if found is None:
+            found = np.empty((rows.stop - rows.start, self._trees.shape[0], told.size), np.int64)
+        self._write(game, kind, rows, told, found)
+        return found
+
+    @abstractmethod
+    def _write(self, game: PathFactors, kind: Kind, rows: slice, told: I64, found: I64) -> None: ...
 
 
-class HostSums:
+class HostSums(Sums):
     """Sums on the host."""
 
     def __init__(self, ensemble: Ensemble, values: F32 | SparseMatrix, trees: I64) -> None:
-        self._walk, self._values, self._trees = packed(ensemble).host_walk, values, trees
+        super().__init__(trees)
+        self._walk, self._values = packed(ensemble).host_walk, values
 
     def pieces(self, row_bytes: int) -> Iterator[slice]:
         return _pieces(self._values.shape[0], row_bytes)
 
-    def of(self, game: PathFactors, kind: Kind, rows: slice) -> I64:
+    def _write(self, game: PathFactors, kind: Kind, rows: slice, told: I64, found: I64) -> None:
         values, levels = self._values, HostLevels(game, self._walk)
         if isinstance(values, SparseMatrix):
             part: F32 | SparseMatrix = values.rows(rows.start, rows.stop)
@@ -68,10 +97,11 @@ class HostSums:
             Kind.FEATURES: levels.add, Kind.PAIRS: levels.add_pairs, Kind.MEANS: levels.add_means
         }[kind]  # fmt: skip
         add(part, quanta, self._trees)
-        return quanta
+        there = told != NO_PLACE
+        found[..., ~there], found[..., there] = 0, quanta[:, told[there]].transpose(2, 0, 1)
 
 
-class DeviceSums:
+class DeviceSums(Sums):
     """Sums on a device."""
 
     def __init__(self, device: Device, values: Values, trees: I64) -> None:
@@ -80,19 +110,20 @@ class DeviceSums:
             given = np.ascontiguousarray(given, np.float32)
         if isinstance(given, BatchedRows):
             raise not_whole(given)
-        self._device, self._values, self._trees = device, given, trees
+        super().__init__(trees)
+        self._device, self._values = device, given
         self._last: dict[Kind, tuple[PathFactors, DeviceRows]] = {}
 
     def pieces(self, row_bytes: int) -> Iterator[slice]:
         on_host = isinstance(self._values, np.ndarray | SparseMatrix)
         return _pieces(self._values.shape[0], row_bytes, 1 if on_host else ALIGNED_ROWS)
 
-    def of(self, game: PathFactors, kind: Kind, rows: slice) -> I64:
+    def _write(self, game: PathFactors, kind: Kind, rows: slice, told: I64, found: I64) -> None:
         last = self._last.get(kind)
         if last is None or last[0] is not game:
             n_rows = self._values.shape[0]
             last = self._last[kind] = game, plan_sums(self._device, game, kind, n_rows)
-        return last[1].sums(self._values, rows, self._trees)
+        last[1].sums(self._values, rows, self._trees, told, found)
 
 
 def sums_of(ensemble: Ensemble, values: Values, device: str | Device, trees: I64) -> Sums:

@@ -33,12 +33,22 @@ KERNEL(128) lay_rows(
     }
 }
 
-KERNEL(128) add_chunks(
-        const u64 n, const u32 n_chunks, GLOBAL const i64* RESTRICT quanta, GLOBAL i64* RESTRICT sums) {
-    for (u64 i = GLOBAL_ID; i < n; i += (u64)N_GROUPS * 128) {
-        i64 sum = 0;
-        for (u32 chunk = 0; chunk < n_chunks; chunk++) sum += quanta[chunk * n + i];
-        sums[i] = sum;
+/* found[row, output, i] = the sum at told[i], 0 for NO_PLACE; quanta[chunk, block, place, row of the block] */
+#define NO_PLACE 0xFFFFFFFFu
+KERNEL(128) told_sums(
+        const u64 n_rows, const u32 n_blocks, const u32 n_places, const u32 n_chunks, const u32 n_told,
+        const u32 output, const u32 n_outputs, GLOBAL const u32* RESTRICT told, GLOBAL const i64* RESTRICT quanta,
+        GLOBAL i64* RESTRICT found) {
+    const u64 n = (u64)n_blocks * n_places * 128;
+    for (u64 row = GROUP_ID; row < n_rows; row += N_GROUPS) {
+        GLOBAL const i64* own = quanta + row / 128 * n_places * 128 + row % 128;
+        GLOBAL i64* line = found + (row * n_outputs + output) * n_told;
+        for (u32 i = LOCAL_ID; i < n_told; i += 128) {
+            i64 sum = 0;
+            if (told[i] != NO_PLACE)
+                for (u32 chunk = 0; chunk < n_chunks; chunk++) sum += own[chunk * n + (u64)told[i] * 128];
+            line[i] = sum;
+        }
     }
 }
 
