@@ -35,6 +35,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device import socket_team as sockets
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.rendezvous import Rendezvous
+from pyopencl_gbdt.device.team_messages import BestSplits, DeviceIdle, SumPart
 from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
@@ -73,12 +74,12 @@ def member(rank: int, size: int, pipe: Any, n_rows: int, n_features: int) -> Non
             def add_up(way: str = way, array: Any = array, parts: Any = parts) -> None:
                 if way.startswith("own"):
                     team.add_up_own(parts)
-                    team.exchange(SPLITS)
+                    team.exchange(BestSplits, SPLITS)
                 else:
-                    team.add_up(array)
+                    team.add_up(SumPart, array)
 
             repeats = 20 if n_bytes <= 1 << 19 else 5
-            times = repeated(add_up, repeats, prepare=partial(team.exchange, None))
+            times = repeated(add_up, repeats, prepare=partial(team.exchange, DeviceIdle, None))
             found[f"{way} {n_bytes}"] = times.median
     values = rng.normal(size=(n_rows // size, n_features)).astype(np.float32)
     team.n_messages = team.sent_bytes = 0
@@ -86,7 +87,7 @@ def member(rank: int, size: int, pipe: Any, n_rows: int, n_features: int) -> Non
     found["exchanges"] = team.n_messages / (size - 1)
     found["bytes"] = team.sent_bytes
     pipe.send(found)
-    team.exchange(None)
+    team.exchange(DeviceIdle, None)
     team.leave()
 
 

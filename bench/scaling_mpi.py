@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from pyopencl_gbdt.device.mpi_team import MpiTeam, mpi
+from pyopencl_gbdt.device.team_messages import DeviceIdle, SumPart
 from pyopencl_gbdt.device.timing import repeated
 
 WAYS = ("all features", "all features, packed", "own features", "own features, packed")
@@ -36,9 +37,9 @@ def show(sizes: list[int], bits: int) -> None:
         for way in WAYS:
             team.narrows = "packed" in way
             own = way.startswith("own")
-            work = partial(team.add_up_own, parts) if own else partial(team.add_up, array)
+            work = partial(team.add_up_own, parts) if own else partial(team.add_up, SumPart, array)
             repeats = 20 if n_bytes <= 1 << 19 else 5
-            times = repeated(work, repeats, prepare=partial(team.exchange, None))
+            times = repeated(work, repeats, prepare=partial(team.exchange, DeviceIdle, None))
             cells.append(1e3 * times.median)
         if team.rank == 0:
             print(f"{n_bytes:8}" + "".join(f"{cell:23.2f}" for cell in cells), flush=True)

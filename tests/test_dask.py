@@ -158,6 +158,24 @@ def _allow_a_device_twice():
     selection.ALLOWS_TWICE = True
 
 
+def test_workers_that_take_different_branches(on_dask, client):
+    """One compares digests of trees; the other is made to say that its device is idle."""
+    address = sorted(client.scheduler_info()["workers"])[1]
+    client.run(_say, "DeviceIdle", workers=[address])
+    try:
+        with pytest.raises(TeamError, match=r"(TreesDigest|DeviceIdle) after .* rank 1 sends"):
+            on_dask.train(client, PARAMS, array(X), array(Y), 2)
+    finally:
+        client.run(_say, "TreesDigest", workers=[address])
+
+
+def _say(message):
+    from pyopencl_gbdt.device import team_messages
+    from pyopencl_gbdt.training import member
+
+    member.TreesDigest = getattr(team_messages, message)
+
+
 def test_what_is_refused(on_dask, client):
     with pytest.raises(DataError, match=r"^label is of type ndarray: expected a Dask array"):
         on_dask.train(client, PARAMS, array(X), Y, 2)

@@ -19,6 +19,7 @@ from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.device.channel import _HEAD, VALUE
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.rendezvous import Rendezvous
+from pyopencl_gbdt.device.team_messages import HostName, RowCount, SumPart, TrainedModel
 from pyopencl_gbdt.errors import (
     DataError,
     DeviceError,
@@ -252,7 +253,7 @@ def test_a_stopped_member_is_given_up(sent, half):
             gone.wait(30)
             return None
         try:
-            return team.exchange(sent)
+            return team.exchange(TrainedModel, sent)
         finally:
             gone.set()
 
@@ -273,7 +274,7 @@ def test_a_member_without_rows_that_dies():
                 channel.close(None, LIMITS)
             return None
         try:
-            return gone.wait(30) if rank == 0 else some.exchange(rank)
+            return gone.wait(30) if rank == 0 else some.exchange(RowCount, rank)
         finally:
             gone.set()
 
@@ -305,7 +306,11 @@ def test_a_member_that_ends_before_it_joins():
 def test_sums_of_any_size(host):
     def work(team, rank):
         small, large = np.arange(5) + rank, np.arange(30_000).reshape(3, -1) * (rank + 1)
-        return team.add_up(small), team.add_up(large), team.exchange("x" * rank)
+        return (
+            team.add_up(SumPart, small),
+            team.add_up(SumPart, large),
+            team.exchange(HostName, "x" * rank),
+        )
 
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()

@@ -120,6 +120,43 @@ def test_weights_of_all_files(job, tmp_path):
     assert made == [made[0]] * 3
 
 
+#: Rank 1 takes another branch than rank 0: it sends another message, or adds up an array.
+BRANCHES = """
+import numpy as np
+from mpi4py import MPI
+from pyopencl_gbdt.device.mpi_team import MpiTeam
+from pyopencl_gbdt.device.team_messages import HostName, RowCount, SumPart
+team = MpiTeam(MPI.COMM_WORLD)
+team.exchange(RowCount, 1)
+try:
+    if team.rank == 1:
+        {}
+    else:
+        team.exchange(RowCount, 2)
+except Exception as error:
+    print(f"rank {{team.rank}} said: {{error}};", flush=True)
+    team.leave()
+    raise SystemExit(1)
+"""
+
+
+def test_ranks_that_send_different_messages(job):
+    code, said = job(3, "-c", BRANCHES.format('team.exchange(HostName, "a")'))
+    assert code != 0
+    for rank in range(3):
+        text = "rank 0 sends RowCount after 0 sums, rank 1 sends HostName after 0 sums"
+        assert f"rank {rank} said: {text}" in said
+
+
+def test_a_rank_that_adds_up_while_others_send(job):
+    """Both would wait for ever: signs of life tell what a rank sends."""
+    code, said = job(3, "-c", BRANCHES.format("team.add_up(SumPart, np.arange(10))"))
+    assert code != 0
+    assert "the numbers of a sum after 0 sums" in said
+    assert "sends RowCount after 0 sums" in said
+    assert "training ends on all ranks" in said
+
+
 def test_a_missing_part_ends_all_ranks(job, tmp_path):
     write_csv(tmp_path / "0.csv", 0, 120)
     code, said = job(

@@ -14,6 +14,7 @@ import pytest
 from pyopencl_gbdt import Dataset, KernelObjective, devices, train
 from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_threads
 from pyopencl_gbdt.device.nccl import communicators, release
+from pyopencl_gbdt.device.team_messages import TreesAtATime
 from pyopencl_gbdt.device.team_sums import EarlyCopy, TeamReduce
 from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.device.variants.tuning import Choice, using
@@ -277,7 +278,7 @@ def test_sums_of_a_team(rng, monkeypatch, piece):
         rows, words = device.upload(values[member.rank]), device.upload(pairs[member.rank])
         for action in member.sum(rows, lambda: slice(1, 3)) + member.sum(words, dtype=np.uint64):
             action()
-        found[member.rank] = rows.get(), words.get(), member.least(7 - member.rank)
+        found[member.rank] = rows.get(), words.get(), member.least(TreesAtATime, 7 - member.rank)
 
     running = [threading.Thread(target=work, args=(member,)) for member in members]
     for thread in running:

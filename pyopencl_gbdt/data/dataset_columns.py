@@ -19,6 +19,7 @@ from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team_messages import BatchDone, BatchOfRows, BatchPass, LevelCounts
 from pyopencl_gbdt.errors import DataError
 
 
@@ -113,7 +114,7 @@ class HandedRows(BatchedRows):
         self._reading: Iterator[tuple[int, Any]] = iter(())
 
     def parts(self) -> Iterator[tuple[int, Any]]:
-        self._team.exchange(True)
+        self._team.exchange(BatchPass, True)
         self._reading = self._pass()
         # not ``yield from``, which ends the pass with this generator: the others go on with it
         for part in self._reading:
@@ -125,17 +126,17 @@ class HandedRows(BatchedRows):
         while True:
             # a list, so that member 0 can drop the batch before it reads the next one
             own = [next(read, None)]
-            part = self._team.exchange(own)[0][0]
+            part = self._team.exchange(BatchOfRows, own)[0][0]
             if part is None:
                 return
             yield part
             del part
-            self._team.exchange(None)  # all are done with it
+            self._team.exchange(BatchDone, None)  # all are done with it
             own.clear()
 
     def end_reading(self) -> None:
         self._go_on()
-        while any(self._team.exchange(False)):
+        while any(self._team.exchange(BatchPass, False)):
             self._reading = self._pass()
             self._go_on()
 
@@ -147,7 +148,7 @@ class HandedRows(BatchedRows):
     def level_counts(self, feature: int) -> I64:
         """Return the rows of each level, which member 0 counts; all members call this in step."""
         own = self._rows.level_counts(feature) if self._team.rank == 0 else None
-        counts: I64 = self._team.exchange(own)[0]
+        counts: I64 = self._team.exchange(LevelCounts, own)[0]
         return counts
 
     def coded_by(self, categories: Mapping[int, Any]) -> HandedRows:

@@ -42,6 +42,14 @@ class LostError(ConnectionError):
     """The other member is gone; the text says how that was noticed, as in "rank 1 ended"."""
 
 
+class OtherKindError(Exception):
+    """The other member sent a message of another kind than the one that was expected."""
+
+    def __init__(self, kind: bytes, data: bytearray) -> None:
+        super().__init__(kind)
+        self.kind, self.data = kind, data
+
+
 class SaidError(Exception):
     """The other member failed, and said why: the text."""
 
@@ -129,7 +137,13 @@ class Channel:
     def receive(
         self, expected: bytes, limits: Limits, look: Callable[[], None] = lambda: None
     ) -> bytearray:
-        """Return the next message, of the expected kind; the rest is as for ``send``."""
+        """Return the next message, of the expected kind; the rest is as for ``send``.
+
+        Raises
+        ------
+        OtherKindError
+            If the message is of another kind.
+        """
         clock = _Clock(limits)
         while not self._came:
             if self._take_in(clock):
@@ -141,7 +155,7 @@ class Channel:
         if kind == FAILURE:
             raise SaidError(data.decode())
         if kind != expected:
-            raise LostError("takes another step of the training: give all ranks the same arguments")
+            raise OtherKindError(kind, data)
         return data
 
     def beat(self) -> None:

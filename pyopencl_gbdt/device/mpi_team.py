@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.sliced_sums import SlicedSums
 from pyopencl_gbdt.device.team import Integers, Member
+from pyopencl_gbdt.device.team_messages import NOTHING, NUMBERS, Message, Stamp, other_step
 from pyopencl_gbdt.errors import ParameterError, TeamError
 from pyopencl_gbdt.messages import pip_install
 
@@ -63,6 +64,9 @@ class MpiTeam(SlicedSums):
         self._mpi, self._limits = mpi(), limits or Limits.of_environment()
         self._parts: list[Any] = []
         self._own = _duplicate(communicator, self._limits.patience)
+        self._sums = self._own.Dup()  # a rank that adds up takes no message for numbers
+        self._ranks = tuple(range(self.size))
+        self._n_steps, self._stamp = 0, NOTHING
         self._beats = watch(communicator, self._limits)
 
     @property
@@ -73,33 +77,49 @@ class MpiTeam(SlicedSums):
     def size(self) -> int:
         return int(self._own.Get_size())
 
-    def exchange(self, value: Any) -> list[Any]:
-        """Return the values of all members, in the order of ranks; see ``Team``."""
-        packed = np.frombuffer(pickle.dumps(value, protocol=5), np.uint8)
+    @property
+    def ranks(self) -> Sequence[int]:
+        return self._ranks
+
+    def _at(self, stamp: Stamp) -> None:
+        """Let signs of life tell the next rank what this one sends, as both may wait for ever."""
+        self._n_steps, self._stamp = self._n_steps + 1, stamp
+        if self._beats is not None:
+            self._beats.at = self._ranks, self._n_steps, stamp
+
+    def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
+        """Return the stamps and values of all members, in the order of ranks."""
+        self._at(stamp)
+        packed = np.frombuffer(pickle.dumps((stamp, value), protocol=5), np.uint8)
         sizes = np.zeros(self.size, np.int64)
         self._wait(self._own.Iallgather(np.array([packed.size]), sizes))
         everything = np.empty(int(sizes.sum()), np.uint8)
         begins = np.append(0, np.cumsum(sizes))
         target = [everything, (sizes, begins[:-1]), self._mpi.BYTE]
         self._wait(self._own.Iallgatherv([packed, self._mpi.BYTE], target))
-        return [pickle.loads(everything[a:b].data) for a, b in pairwise(begins)]
+        found = [pickle.loads(everything[a:b].data) for a, b in pairwise(begins)]
+        return [stamp for stamp, _ in found], [value for _, value in found]
 
-    def add_up(self, part: Integers) -> Integers:
+    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
         """Return the sum of all members' arrays; where it is not packed, MPI chooses the way."""
-        if self._packs_of(part):
+        packs = self._packs_of(part)
+        self._at((NUMBERS, self.buffers.n_sums))
+        if packs:
             return self.add_up_slices(part)
         total = np.empty(part.shape, part.dtype)
-        self._wait(self._own.Iallreduce(np.ascontiguousarray(part), total, self._mpi.SUM))
+        self._wait(self._sums.Iallreduce(np.ascontiguousarray(part), total, self._mpi.SUM))
         return total  # type: ignore[return-value]
 
     def add_up_own(self, parts: Sequence[Integers]) -> Integers:
         """Return the sum of all members' parts for this one."""
-        if self._packs_of(*parts):
+        packs = self._packs_of(*parts)
+        self._at((NUMBERS, self.buffers.n_sums))
+        if packs:
             return super().add_up_own(parts)
         every = np.concatenate([part.reshape(-1) for part in parts])
         total: Integers = parts[self.rank].copy()
         counts = [part.size for part in parts]
-        self._wait(self._own.Ireduce_scatter(every, total, counts, self._mpi.SUM))
+        self._wait(self._sums.Ireduce_scatter(every, total, counts, self._mpi.SUM))
         return total
 
     def _packs_of(self, *parts: npt.NDArray[Any]) -> bool:
@@ -116,11 +136,11 @@ class MpiTeam(SlicedSums):
         data = np.concatenate([np.frombuffer(one, np.uint8) for one in own])
         sizes = np.array([memoryview(one).nbytes for one in own])
         coming = np.empty_like(sizes)
-        self._wait(self._own.Ialltoall(sizes, coming))
+        self._wait(self._sums.Ialltoall(sizes, coming))
         begins, ends = np.cumsum(coming) - coming, np.cumsum(coming)
         found = np.empty(int(ends[-1]), np.uint8)
         given = [data, (sizes, np.cumsum(sizes) - sizes), self._mpi.BYTE]
-        self._wait(self._own.Ialltoallv(given, [found, (coming, begins), self._mpi.BYTE]))
+        self._wait(self._sums.Ialltoallv(given, [found, (coming, begins), self._mpi.BYTE]))
         for rank in range(self.size):
             if rank != self.rank:
                 yield rank, found[begins[rank] : ends[rank]].data
@@ -141,7 +161,8 @@ class MpiTeam(SlicedSums):
                 pause = min(2 * pause, _LONGEST)
                 if time.monotonic() > until:
                     raise TeamError(
-                        f"rank {self.rank} waited {self._limits.patience:g} s for the other ranks"
+                        f"rank {self._ranks[self.rank]} waited {self._limits.patience:g} s for the "
+                        f"other ranks, to exchange {self._stamp[0]}"
                     )
 
     def wait_long(self) -> None:
@@ -151,11 +172,14 @@ class MpiTeam(SlicedSums):
     def among(self, ranks: Sequence[int]) -> Member:
         """Return the team of some members, for one of them; all members call this."""
         other = object.__new__(MpiTeam)
-        other._mpi, other._limits, other._beats = self._mpi, self._limits, None
+        other._mpi, other._limits, other._beats = self._mpi, self._limits, self._beats
+        other._ranks = tuple(self._ranks[rank] for rank in ranks)
+        other._n_steps, other._stamp = 0, NOTHING
         colour = 0 if self.rank in ranks else self._mpi.UNDEFINED
         other._own = self._own.Split(colour, self.rank)
         if colour == 0:
-            self._parts.append(other._own)
+            other._sums = other._own.Dup()
+            self._parts += [other._own, other._sums]
         return other
 
     def leave(self, error: BaseException | None = None) -> None:
@@ -164,7 +188,7 @@ class MpiTeam(SlicedSums):
             end_job(self._own, f"rank {self.rank}: {type(error).__name__}: {error}")
         if self._beats is not None:
             self._beats.end()
-        for made in (*self._parts, self._own):  # MPI has about 2000 communicators
+        for made in (*self._parts, self._sums, self._own):  # MPI has about 2000 communicators
             made.Free()
 
 
@@ -232,6 +256,8 @@ class Watch(threading.Thread):
         super().__init__(daemon=True, name="signs of life")
         self._own, self._limits = communicator, limits
         self._over = threading.Event()
+        self.at: tuple[tuple[int, ...], int, Stamp] | None = None
+        """The members of a team, the number of a message, and its stamp: what this rank sends."""
         self.start()
 
     def run(self) -> None:
@@ -241,9 +267,9 @@ class Watch(threading.Thread):
         sent: list[Any] = []
         while not self._over.wait(self._limits.beat):
             sent = [one for one in sent if not one.Test()]
-            sent.append(self._own.isend(None, following))
+            sent.append(self._own.isend(self.at, following))
             while self._own.iprobe(source=before):
-                self._own.recv(source=before)
+                self._compare(self._own.recv(source=before), rank, before)
                 heard = time.monotonic()
             now = time.monotonic()
             if now - looked > self._limits.silence / 2:
@@ -254,6 +280,12 @@ class Watch(threading.Thread):
                     self._own, f"rank {rank}: rank {before} gave no sign of life for "
                     f"{now - heard:.0f} s",
                 )  # fmt: skip
+
+    def _compare(self, theirs: Any, rank: int, before: int) -> None:
+        """End the job if another rank sends another message at the same place."""
+        own = self.at
+        if own and theirs and own[:2] == theirs[:2] and own[2] != theirs[2]:
+            end_job(self._own, str(other_step(rank, own[2], before, theirs[2])))
 
     def end(self) -> None:
         """End the thread, once all ranks are here."""

@@ -20,6 +20,7 @@ from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.program import Groups, Launch, Program
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.team import Member
+from pyopencl_gbdt.device.team_messages import Stamp
 
 _MOST_BYTES = 1 << 62
 #: Takes the arguments of a kernel by name, and sets what the host will read: ``array.handle``.
@@ -170,8 +171,8 @@ class PaperTeam(Member):
     def size(self) -> int:
         return self._size
 
-    def exchange(self, value: Any) -> list[Any]:
-        return [value] * self.size
+    def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
+        return [stamp] * self.size, [value] * self.size
 
 
 @lru_cache

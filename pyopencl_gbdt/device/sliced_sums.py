@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.team import Integers, Member
+from pyopencl_gbdt.device.team_messages import LinkIsSlow, LinkTimed
 
 #: Integers of the upper plane by the width of a message.
 _UPPER: dict[int, type[np.signedinteger[Any]]] = {5: np.int8, 6: np.int16}
@@ -151,7 +152,7 @@ class SlicedSums(Member):
         Call it before members talk of something else.
         """
         if self.narrows is None:
-            self.narrows = any(self.exchange(self._link_is_slow()))
+            self.narrows = any(self.exchange(LinkIsSlow, self._link_is_slow()))
         return self.narrows
 
     def _link_is_slow(self) -> bool:
@@ -164,7 +165,7 @@ class SlicedSums(Member):
         """Return the shortest time in which every member sends the others so many bytes each."""
         message, fastest = bytes(n_bytes), math.inf
         for _ in range(_PROBES):
-            self.exchange(None)
+            self.exchange(LinkTimed, None)
             began = time.perf_counter()
             for _, received in self._with_every(lambda _: message):
                 del received

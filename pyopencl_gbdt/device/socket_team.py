@@ -12,10 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyopencl_gbdt.device.channel import HEAD_BYTES, NUMBERS, VALUE, Channel, LostError, SaidError
+from pyopencl_gbdt.device.channel import (
+    HEAD_BYTES,
+    NUMBERS,
+    VALUE,
+    Channel,
+    LostError,
+    OtherKindError,
+    SaidError,
+)
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.sliced_sums import SlicedSums
 from pyopencl_gbdt.device.team import Alone, Integers, Team
+from pyopencl_gbdt.device.team_messages import NOTHING, Message, Stamp, other_step
+from pyopencl_gbdt.device.team_messages import NUMBERS as SUMS
 from pyopencl_gbdt.errors import TeamError
 
 #: Arrays of at least so many bytes are added up slice by slice: each member adds up one slice and
@@ -34,6 +44,8 @@ class SocketTeam(SlicedSums):
     sent_bytes, n_messages : int
         What this member has sent so far, without signs of life.
     """
+
+    _stamp = NOTHING  # of the last message
 
     def __init__(self, rank: int, channels: Mapping[int, Channel], limits: Limits) -> None:
         self._rank, self._limits = rank, limits
@@ -54,19 +66,22 @@ class SocketTeam(SlicedSums):
         return len(self._channels) + 1
 
     # -- values ----------------------------------------------------------------------------
-    def exchange(self, value: Any) -> list[Any]:
-        """Return the values of all members, in the order of ranks; see ``Team``."""
-        message = pickle.dumps(value, protocol=5)
-        found: list[Any] = [None] * self.size
-        found[self._rank] = value
-        for other, received in self._with_every(lambda _: message, VALUE):
-            found[other] = pickle.loads(received)
-        return found
+    @property
+    def ranks(self) -> Sequence[int]:
+        return self._called
 
-    def add_up(self, part: Integers) -> Integers:
+    def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
+        """Return the stamps and values of all members, in the order of ranks."""
+        message, self._stamp = pickle.dumps((stamp, value), protocol=5), stamp
+        stamps, values = [stamp] * self.size, [value] * self.size
+        for other, received in self._with_every(lambda _: message, VALUE):
+            stamps[other], values[other] = pickle.loads(received)
+        return stamps, values
+
+    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
         """Return the sum of all members' arrays."""
         if self.size == 1 or part.nbytes < SLICED_BYTES:
-            return super().add_up(part)
+            return super().add_up(message, part)
         return self.add_up_slices(part)
 
     def _with_every(
@@ -102,6 +117,12 @@ class SocketTeam(SlicedSums):
     def _receive(self, other: int, kind: bytes) -> bytearray:
         try:
             return self._channels[other].receive(kind, self._limits, self._look)
+        except OtherKindError as error:
+            numbers = SUMS, self.buffers.n_sums
+            stamps = {VALUE: self._stamp, NUMBERS: numbers}
+            theirs = pickle.loads(error.data)[0] if error.kind == VALUE else numbers
+            own, called = self._called[self._rank], self._called[other]
+            raise other_step(own, stamps[kind], called, theirs) from None
         except (LostError, SaidError) as error:
             raise self._ended_by(other, error) from None
 

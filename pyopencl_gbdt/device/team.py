@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.team_messages import Message, OwnParts, Stamp, SumPart, Value, check_step
 from pyopencl_gbdt.device.team_sums import Buffers, ReduceOwn, TeamReduce, Window
 
 #: An array of integers.
@@ -50,16 +51,22 @@ class Team(Protocol):
     @property
     def size(self) -> int: ...
 
-    def exchange(self, value: Any) -> list[Any]:
+    def exchange(self, message: type[Message[Value]], value: Value) -> list[Value]:
         """Return the values of all members, in the order of ranks; waits for all members.
+
+        Parameters
+        ----------
+        message : type
+            One of ``device/team_messages.py``, the same in all members.
+        value : object
 
         Raises
         ------
         TeamError
-            If another member has failed.
+            If another member has failed, or sends another message.
         """
 
-    def add_up(self, part: Integers) -> Integers:
+    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
         """Return the sum of all members' arrays of integers, which have one shape."""
 
     def sum(
@@ -95,10 +102,10 @@ class Team(Protocol):
             Where each member's elements of a row begin, and the length of a row.
         """
 
-    def least(self, number: int) -> int:
+    def least(self, message: type[Message[int]], number: int) -> int:
         """Return the smallest of all members' numbers; waits for all members."""
 
-    def most(self, number: int) -> int:
+    def most(self, message: type[Message[int]], number: int) -> int:
         """Return the largest of all members' numbers; waits for all members."""
 
 
@@ -108,11 +115,11 @@ class Alone:
     rank, size = 0, 1
     enqueues = keeps_own = False
 
-    def exchange(self, value: Any) -> list[Any]:
+    def exchange(self, message: type[Message[Value]], value: Value) -> list[Value]:
         """Return the one value."""
         return [value]
 
-    def add_up(self, part: Integers) -> Integers:
+    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
         """Return the array."""
         return part
 
@@ -128,11 +135,11 @@ class Alone:
         """Return no actions."""
         return []
 
-    def least(self, number: int) -> int:
+    def least(self, message: type[Message[int]], number: int) -> int:
         """Return the number."""
         return number
 
-    def most(self, number: int) -> int:
+    def most(self, message: type[Message[int]], number: int) -> int:
         """Return the number."""
         return number
 
@@ -163,13 +170,24 @@ class Member(ABC):
     @abstractmethod
     def size(self) -> int: ...
 
-    @abstractmethod
-    def exchange(self, value: Any) -> list[Any]:
-        """Return the values of all members, in the order of ranks; see ``Team``."""
+    @property
+    def ranks(self) -> Sequence[int]:
+        """The numbers by which errors call the members."""
+        return range(self.size)
 
-    def add_up(self, part: Integers) -> Integers:
+    @abstractmethod
+    def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
+        """Return the stamps and the values of all members, in the order of ranks."""
+
+    def exchange(self, message: type[Message[Value]], value: Value) -> list[Value]:
+        """Return the values of all members, in the order of ranks; see ``Team``."""
+        stamps, values = self._exchange((message.__name__, self.buffers.n_sums), value)
+        check_step(stamps, self.ranks)
+        return values
+
+    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
         """Return the sum of all members' arrays."""
-        first, *others = self.exchange(part)
+        first, *others = self.exchange(message, part)
         total: Integers = first.copy()
         for other in others:
             total += other
@@ -183,7 +201,7 @@ class Member(ABC):
         parts : sequence of arrays of integers
             One for each member, in the order of ranks; those for one member have one shape.
         """
-        first, *others = (theirs[self.rank] for theirs in self.exchange(list(parts)))
+        first, *others = (theirs[self.rank] for theirs in self.exchange(OwnParts, list(parts)))
         total: Integers = first.copy()
         for other in others:
             total += other
@@ -197,7 +215,7 @@ class Member(ABC):
         part : array of integers, 1-D, changed
             Of one length in all members.
         """
-        part[:] = self.add_up(part)
+        part[:] = self.add_up(SumPart, part)
 
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
@@ -212,12 +230,10 @@ class Member(ABC):
         """Return the sum over the members, one action."""
         return [ReduceOwn(self, array, window, array.dtype, ends=tuple(ends))]
 
-    def least(self, number: int) -> int:
+    def least(self, message: type[Message[int]], number: int) -> int:
         """Return the smallest of all members' numbers."""
-        found: int = min(self.exchange(number))
-        return found
+        return min(self.exchange(message, number))
 
-    def most(self, number: int) -> int:
+    def most(self, message: type[Message[int]], number: int) -> int:
         """Return the largest of all members' numbers."""
-        found: int = max(self.exchange(number))
-        return found
+        return max(self.exchange(message, number))

@@ -19,6 +19,7 @@ from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.nccl import NcclSum, abort, release
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team import Member
+from pyopencl_gbdt.device.team_messages import Stamp, SumDone, SumPart, is_by_all
 from pyopencl_gbdt.device.team_sums import Window
 from pyopencl_gbdt.errors import TeamError
 
@@ -121,8 +122,8 @@ class Threads(Member):
         """Whether NCCL adds up on the cards."""
         return bool(self.meeting.communicators)
 
-    def exchange(self, value: Any) -> list[Any]:
-        """Return the values of all members, in the order of ranks.
+    def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
+        """Return the stamps and values of all members, in the order of ranks.
 
         The values are not copied: nobody may change one before the next exchange.
 
@@ -133,22 +134,23 @@ class Threads(Member):
         """
         values = self.meeting.values[self._turn]
         self._turn = 1 - self._turn
-        values[self.rank] = value
+        values[self.rank] = stamp, value
         try:
             self.meeting.barrier.wait()
         except threading.BrokenBarrierError:
             raise TeamError("another device of the team failed; its own error tells why") from None
-        return list(values)
+        stamps, found = zip(*values, strict=True)
+        return list(stamps), list(found)
 
     def add_in_place(self, part: npt.NDArray[Any]) -> None:
         """Replace integers by the sum over all members; each adds up a share for all of them."""
         if part.nbytes <= _WHOLE_BYTES:
-            part[:] = self.add_up(part.copy())
+            part[:] = self.add_up(SumPart, part.copy())
             return
-        every = self.exchange(part)
+        every = self.exchange(SumPart, part)
         first, end = (part.size * k // self.size for k in (self.rank, self.rank + 1))
         self.meeting.run(_add, [[own[a:b] for own in every] for a, b in _ranges(first, end)])
-        self.exchange(None)  # all shares are there
+        self.exchange(SumDone, None)  # all shares are there
 
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
@@ -164,13 +166,17 @@ class Threads(Member):
         """Leave the team if the block raises."""
         try:
             yield
-        except BaseException:
-            self.leave()
+        except BaseException as error:
+            self.leave(error)
             raise
 
-    def leave(self) -> None:
-        """Tell the other members that this one has failed: they raise instead of waiting."""
-        self.meeting.barrier.abort()
+    def leave(self, error: BaseException) -> None:
+        """Tell the other members that this one has failed: they raise instead of waiting.
+
+        An error of all members is raised by the others themselves.
+        """
+        if not is_by_all(error):
+            self.meeting.barrier.abort()
         self.meeting.abort()
 
 

@@ -10,6 +10,7 @@ from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.team_messages import ForestBlock, RowGroups, TreesAtATime
 from pyopencl_gbdt.dtypes import KEPT, QUANTA
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.page import RowPart
@@ -59,7 +60,7 @@ class Workspace(RowArrays):
         """Become a member of a team; call it before ``choose_trees``."""
         self.share = share
         if share.team.size > 1:
-            self.team_groups = share.team.least(self.row_groups)
+            self.team_groups = share.team.least(RowGroups, self.row_groups)
 
     def choose_trees(self, on_paper: OnPaper) -> None:
         """Grow all trees of a round at a time, or as many as memory allows.
@@ -75,8 +76,8 @@ class Workspace(RowArrays):
             self.n_trees = (
                 (outputs + 1) // 2 * self.n_parallel if outputs > 1 else (self.n_trees + 1) // 2
             )
-        self.n_trees = self.team.least(self.n_trees)
-        self.agreed_block = self.team.least(self.forest_block)
+        self.n_trees = self.team.least(TreesAtATime, self.n_trees)
+        self.agreed_block = self.team.least(ForestBlock, self.forest_block)
 
     def _trees_fit(self, on_paper: OnPaper) -> bool:
         if self.turns is not None:

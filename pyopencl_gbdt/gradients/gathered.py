@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.team_messages import AllGradients, Margins, RowValues
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.custom import FunctionObjective
@@ -30,17 +31,19 @@ class GatheredGradients:
 
     def __init__(self, ws: Workspace, objective: Objective, label: F32) -> None:
         self.ws, self._objective = ws, objective
-        self._label = np.concatenate(ws.team.exchange(label))
+        self._label = np.concatenate(ws.team.exchange(RowValues, label))
 
     def before_round(self, number: int) -> None:
         """Collect margins, compute gradients, and copy the member's own ones to the device."""
         ws = self.ws
-        margins = ws.team.exchange(ws.rows("margins"))
+        margins = ws.team.exchange(Margins, ws.rows("margins"))
         found = None
         if ws.team.rank == 0:
             found = self._gradients(np.concatenate(margins, axis=-1).reshape(-1), number)
         own = slice(ws.share.first_row, ws.share.first_row + ws.n_rows)
-        for name, values in zip(("given_g", "given_h"), ws.team.exchange(found)[0], strict=True):
+        every = ws.team.exchange(AllGradients, found)[0]
+        assert every is not None  # member 0 computes them
+        for name, values in zip(("given_g", "given_h"), every, strict=True):
             ws.set_rows(name, values.reshape(ws.n_outputs, -1)[:, own])
 
     def _gradients(self, margins: F32, number: int) -> tuple[F32, F32]:

@@ -10,6 +10,7 @@ import numpy as np
 from pyopencl_gbdt.device import DeviceArray, Program
 from pyopencl_gbdt.device.launch_size import Parts
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.team_messages import QueryLabels
 from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.objectives.query_tables import QueryTables, joined, query_facts, query_tables
 
@@ -37,7 +38,7 @@ class LambdaGradients:
     def __init__(self, ws: Workspace, loss: LambdaRank, data: Dataset) -> None:
         own = query_facts(data)
         self.ws, self.loss, self._data = ws, loss, data
-        self._facts = joined(ws.team.exchange(own))
+        self._facts = joined(ws.team.exchange(QueryLabels, own))
         self.n_queries = own.n_queries
         self.n_positions = loss.n_positions(self._facts.longest)
         self.metric = loss.name.removeprefix("rank:")

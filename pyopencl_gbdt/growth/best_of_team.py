@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.team import Member
+from pyopencl_gbdt.device.team_messages import BestSplits
 from pyopencl_gbdt.device.team_sums import EarlyCopy
 
 
@@ -60,4 +61,4 @@ class BestOfTeam:
         host, _ = self.team.buffers.of(chosen.device, count * dtype.itemsize)
         chosen.device.read_later(chosen, host, 0)()
         own = host.view(dtype).copy()
-        chosen.set(best_of(self.team.exchange(own)))
+        chosen.set(best_of(self.team.exchange(BestSplits, own)))

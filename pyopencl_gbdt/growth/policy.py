@@ -15,6 +15,7 @@ from typing import Protocol
 
 from pyopencl_gbdt.device import Capabilities, Launch, choose
 from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team_messages import LeavesAtATime
 from pyopencl_gbdt.fit.policy import PolicySizes
 from pyopencl_gbdt.fit.shape import Batch
 from pyopencl_gbdt.fit.variants import Candidates
@@ -177,4 +178,4 @@ def agreed(policy: Policy, team: Team) -> Policy:
     """Return the policy of all members of a team: as many leaves a step as the fewest."""
     if not isinstance(policy, BestFirst):
         return policy
-    return replace(policy, picks=team.least(policy.picks))
+    return replace(policy, picks=team.least(LeavesAtATime, policy.picks))

@@ -11,6 +11,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.team_messages import LargestLeafShare
 from pyopencl_gbdt.fit.page import FitPage, RowPart
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.shape import Batch
@@ -76,7 +77,7 @@ class RenewLeaves:
 
     def _whole(self, share: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Return the weights of a target as integers, of one scale in the whole team."""
-        every = self.ws.team.exchange(float(share.max(initial=0.0)))
+        every = self.ws.team.exchange(LargestLeafShare, float(share.max(initial=0.0)))
         return whole(share, self.ws.all_rows, max(every))
 
     def launches(self, batch: Batch) -> list[Action]:

@@ -23,6 +23,17 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.budget import available_memory
 from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team_messages import (
+    ColumnsAtATime,
+    ColumnTotals,
+    DistinctCounts,
+    DistinctValues,
+    FollowingValues,
+    MissingValues,
+    RangeCounts,
+    WholeWeights,
+    ZeroSigns,
+)
 from pyopencl_gbdt.numerics.portable_math import to_quanta
 from pyopencl_gbdt.pages.column_counts import (
     FEW_ROWS,
@@ -86,7 +97,7 @@ def parted_cuts(
         own = OwnColumns(_counted(values, weight, features), whole)
         known = _known(team, own, max_bin, n_counted)
         found = team.exchange(
-            [own.following(c, k.without_successor()) for c, k in enumerate(known)]
+            FollowingValues, [own.following(c, k.without_successor()) for c, k in enumerate(known)]
         )
         for feature, column, nexts in zip(features, known, zip(*found, strict=True), strict=True):
             cuts.put(feature, *column.sides(np.min(nexts, axis=0)), column.fullest(n_rows))
@@ -97,8 +108,8 @@ def _whole_weights(team: Team, weight: F32 | None, n_own: int) -> tuple[int, int
     """Return the rows of all members, how many count, and the own ones' weights as integers."""
     counted = weight if weight is None else weight[weight > 0]
     top = None if weight is None or not weight.size else int(np.frexp(weight)[1].max())
-    facts = team.exchange((n_own, n_own if counted is None else counted.size, top))
-    n_rows, n_counted = (sum(fact[i] for fact in facts) for i in (0, 1))
+    facts = team.exchange(WholeWeights, (n_own, n_own if counted is None else counted.size, top))
+    n_rows, n_counted = (sum(numbers) for numbers in list(zip(*facts, strict=True))[:2])
     tops = [fact[2] for fact in facts if fact[2] is not None]
     if not tops:
         return n_rows, n_counted, None
@@ -118,7 +129,7 @@ def _missing(team: Team, values: F32 | BatchedRows, cut: U32) -> npt.NDArray[np.
     else:
         for _, block in values.blocks(_ROWS):
             found[cut] |= np.isnan(block[:, cut]).any(axis=0)
-    return team.add_up(found) > 0
+    return team.add_up(MissingValues, found) > 0
 
 
 def _counted(values: F32 | BatchedRows, weight: F32 | None, features: U32) -> F32:
@@ -140,7 +151,7 @@ def _blocks(cut: U32, n_own: int, team: Team, *, in_batches: bool) -> Iterator[U
 
     Where batches are read anew for each block, it may take an eighth of the memory that is left.
     """
-    at_a_time = min(team.exchange(_most_columns(n_own, in_batches=in_batches)))
+    at_a_time = min(team.exchange(ColumnsAtATime, _most_columns(n_own, in_batches=in_batches)))
     for first in range(0, cut.size, at_a_time):
         yield cut[first : first + at_a_time]
 
@@ -187,8 +198,8 @@ def _known(team: Team, own: OwnColumns, max_bin: int, n_counted: int) -> list[Co
     """Return the columns of a block with all their borders found."""
     columns = range(len(own.keys))
     whole = [KeyRange(column, 0, 32) for column in columns]
-    totals = team.add_up(own.counts(whole).sum(axis=1))
-    few = team.add_up(own.distinct()) <= FEW_VALUES
+    totals = team.add_up(ColumnTotals, own.counts(whole).sum(axis=1))
+    few = team.add_up(DistinctCounts, own.distinct()) <= FEW_VALUES
     found = [ColumnCounts(total, max_bin, n_counted) for total in totals]
     while True:
         asked = [KeyRange(c, *at) for c in columns for at in found[c].asked()]
@@ -199,7 +210,7 @@ def _known(team: Team, own: OwnColumns, max_bin: int, n_counted: int) -> list[Co
         _list(team, own, found, list(compress(asked, is_few)))
         for column in found:
             column.settle()
-    zeros = np.array(team.exchange(own.zeros))
+    zeros = np.array(team.exchange(ZeroSigns, own.zeros))
     for c in columns:
         signs = zeros[:, c][zeros[:, c, 0] > 0]
         if signs.size:
@@ -213,7 +224,7 @@ def _divide(
     """Divide ranges into parts with the rows of all members."""
     for begin in range(0, len(asked), _MOST_RANGES):
         some = asked[begin : begin + _MOST_RANGES]
-        counts = team.add_up(own.counts(some))
+        counts = team.add_up(RangeCounts, own.counts(some))
         for at, parts in zip(some, counts, strict=True):
             first = at.first + (np.arange(PARTS) << at.part_bits)
             there = parts[:, 0] > 0
@@ -226,7 +237,7 @@ def _list(
     """Divide ranges into the distinct values of all members."""
     if not asked:
         return
-    entries = merged(team.exchange(own.entries(asked)))
+    entries = merged(team.exchange(DistinctValues, own.entries(asked)))
     ends = np.searchsorted(entries.places, np.arange(1, len(asked) + 1) << 32)
     begin = 0
     for at, end in zip(asked, ends, strict=True):

@@ -11,6 +11,7 @@ from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team_messages import ColumnCuts
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.cuts import Cuts
@@ -55,7 +56,7 @@ def shared_layout(
     )
     cuts = quantizer.cuts()
     data.end_reading()
-    parts = team.exchange((own, cuts))
+    parts = team.exchange(ColumnCuts, (own, cuts))
     return layout_of(_merged(parts), data)
 
 

@@ -10,6 +10,7 @@ device. The host reads finished trees in blocks, and with evaluation sets a few 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.run_ahead import Pace
+from pyopencl_gbdt.device.team_messages import Margins, VariantRefused, WeightBits, WeightExponents
 from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, PagedMargins, Start
@@ -105,7 +107,9 @@ class Booster:
         share = share or Share()
         team = share.team
         own = None if objective.applies_weights else data.weight
-        weight, bits, shift = normalise(own, team.add_up, team.most)
+        weight, bits, shift = normalise(
+            own, partial(team.add_up, WeightExponents), partial(team.most, WeightBits)
+        )
         beside = beside or MemoryPlan()
         if replaced is not None:
             replaced.plan(device, beside, params.max_bin)
@@ -149,7 +153,7 @@ class Booster:
             if ws.arena.has_memory:
                 return steps
             # members build again together: constructors of steps may exchange facts
-            if not ws.team.most(int(len(choosing.REFUSED) != n_refused)):
+            if not ws.team.most(VariantRefused, int(len(choosing.REFUSED) != n_refused)):
                 return steps
             ws.forget_steps()
 
@@ -233,7 +237,7 @@ class Booster:
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
-        parts = self.ws.team.exchange(self.ws.rows("margins"))
+        parts = self.ws.team.exchange(Margins, self.ws.rows("margins"))
         if self._gathered is not None:
             self._gathered.set(np.concatenate(parts, axis=-1))
 

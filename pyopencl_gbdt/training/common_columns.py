@@ -12,8 +12,16 @@ from pyopencl_gbdt.data.batch_passes import as_texts, union
 from pyopencl_gbdt.data.categories import Categories, Levels
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team_messages import (
+    ColumnCount,
+    ColumnLevels,
+    EvaluationRows,
+    HasRows,
+    InBatches,
+    by_all,
+)
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.training.whole import by_all, check_same
+from pyopencl_gbdt.training.whole import check_same
 
 #: Parts of a data set that all members with rows have, or none.
 _PARTS = ("weight", "base_margin", "group_offsets", "label_lower_bound")
@@ -59,7 +67,7 @@ def common_data(
         move += ", such as categorical_features"
     batches = None if data is None else data.batches
     check_same(team, facts, move, DataError, "" if batches is None else batches.first_batch)
-    if not any(team.exchange(data is not None)):
+    if not any(team.exchange(HasRows, data is not None)):
         text = f"{what}: no rank has rows: expected some; see what each rank reads"
         raise by_all(DataError(text))
     texts = batches.text_columns if batches is not None else frozenset()
@@ -69,7 +77,7 @@ def common_data(
 
 def _as_wide(team: Team, data: Dataset | None) -> Dataset | None:
     """Return rows with as many columns as others have, if lines of their text may be shorter."""
-    widest = team.most(0 if data is None else data.n_features)
+    widest = team.most(ColumnCount, 0 if data is None else data.n_features)
     batches = None if data is None else data.batches
     if data is None or batches is None or not batches.is_ragged or data.n_features == widest:
         return data
@@ -80,7 +88,9 @@ def _common_levels(
     team: Team, own: Categories, text_columns: frozenset[int], what: str
 ) -> Categories:
     """Return the levels of all members' rows, as one data set of these rows would have them."""
-    every = team.exchange({column: (part, column in text_columns) for column, part in own.items()})
+    every = team.exchange(
+        ColumnLevels, {column: (part, column in text_columns) for column, part in own.items()}
+    )
     columns = sorted(set().union(*every))
     found: dict[int, Levels] = {}
     for column in columns:
@@ -113,7 +123,7 @@ def joined(team: Team, data: Dataset | None, what: str, rank: int) -> Dataset | 
     ParameterError
         In all members, if another rank has rows in batches, or several have rows.
     """
-    kinds = team.exchange(None if data is None else data.batches is not None)
+    kinds = team.exchange(InBatches, None if data is None else data.batches is not None)
     if any(kinds):
         if [number for number, kind in enumerate(kinds) if kind is not None] == [rank]:
             return data
@@ -122,7 +132,7 @@ def joined(team: Team, data: Dataset | None, what: str, rank: int) -> Dataset | 
             f"on rank {rank}, and None on the others, or arrays; give them so"
         )
         raise by_all(ParameterError(text))
-    parts = team.exchange(common_data(team, data, what))
+    parts = team.exchange(EvaluationRows, common_data(team, data, what))
     parts = [part for part in parts if part is not None]
     if team.rank != rank:
         return None

@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.run_ahead import Pace
+from pyopencl_gbdt.device.team_messages import FitLabels
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.label_mean import starting_score
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
@@ -172,7 +173,7 @@ class Fit:
         evaluates_whole = any(rows is task.whole for rows, _ in task.evals)
         facts = bool(task.evals), evaluates_whole, device.caps.label
         data.end_reading()
-        said = self.team.exchange(facts)
+        said = self.team.exchange(FitLabels, facts)
         self._is_watched, self._gathers, _ = said[0]
         self.labels: list[str] = [label for *_, label in said]
         """The devices of all members."""

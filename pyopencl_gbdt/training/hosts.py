@@ -15,6 +15,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from pyopencl_gbdt.callbacks import CallbackList, Plan, TrainingCheckPoint
@@ -24,6 +25,18 @@ from pyopencl_gbdt.device.limited_device import limit_memory
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.device.selection import open_in_turn
 from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team_messages import (
+    HasRows,
+    HostName,
+    IsTrainingData,
+    LevelCounts,
+    NewestCheckpoint,
+    RowCount,
+    SavesCheckpoints,
+    TrainedModel,
+    by_all,
+    is_by_all,
+)
 from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model import to_json
@@ -43,11 +56,9 @@ from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
 from pyopencl_gbdt.training.whole import (
     all_or_none,
     base_score,
-    by_all,
     check_parameters,
     check_same,
     check_version,
-    is_by_all,
     whole_labels,
 )
 
@@ -120,7 +131,7 @@ def train_among(team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds) -> M
     with _told(team):
         check_version(team)
         own = common_data(team, plans.data)
-        ranks = [rank for rank, has in enumerate(team.exchange(own is not None)) if has]
+        ranks = [rank for rank, has in enumerate(team.exchange(HasRows, own is not None)) if has]
         evals = _evaluation_sets(team, plans, own, ranks[0])
         some = team.among(ranks)
         model: Model | None = None
@@ -129,7 +140,7 @@ def train_among(team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds) -> M
         else:
             with _unknown_to(team.size - len(ranks)):
                 model = _train(some, replace(plans, data=own, evals=evals), saved, rounds)
-        found: Model = next(one for one in team.exchange(model) if one is not None)
+        found: Model = next(one for one in team.exchange(TrainedModel, model) if one is not None)
         return found
 
 
@@ -174,7 +185,7 @@ def _evaluation_sets(team: HostTeam, plans: Plans, own: Dataset | None, leader: 
     all_or_none(team, lambda: refuse(sets, OF_TEAMS))  # before rows are sent
     found: list[tuple[Dataset | None, str]] = []
     for rows, name in plans.evals:
-        is_data = any(team.exchange(rows is plans.data and rows is not None))
+        is_data = any(team.exchange(IsTrainingData, rows is plans.data and rows is not None))
         part = own if is_data else joined(team, rows, f"evals: {name!r}", leader)
         found.append((part, name))
     return found
@@ -222,7 +233,7 @@ def _train_on(
         start = StartingPoint(reached.base_score, reached.base_margin, reached)
         history = saved.history if leads else {}
         task = replace(task, start=start, history=history, state=saved.state)
-    hosts = team.exchange(socket.gethostname())
+    hosts = team.exchange(HostName, socket.gethostname())
     place = hosts[: team.rank].count(hosts[team.rank])
     device = all_or_none(team, lambda: open_in_turn(task.params.device, place))
     limit_memory(device, task.params.device_memory)
@@ -245,7 +256,7 @@ def _train_on(
 def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> CheckPoint | None:
     """Check the callbacks of the leading member; return the checkpoint that all resume from."""
     saves = any(isinstance(one, TrainingCheckPoint) for one in callbacks.callbacks)
-    known = digests_of_parts(team, task.data) if team.exchange(saves)[0] else {}
+    known = digests_of_parts(team, task.data) if team.exchange(SavesCheckpoints, saves)[0] else {}
 
     def facts() -> dict[str, str]:
         nothing = task.data.part(0, 0)
@@ -261,7 +272,7 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
         callbacks.check(plan)
         return newest(callbacks)
 
-    found: CheckPoint | None = team.exchange(all_or_none(team, find))[0]
+    found: CheckPoint | None = team.exchange(NewestCheckpoint, all_or_none(team, find))[0]
     return found
 
 
@@ -273,7 +284,7 @@ def _share(team: Team, task: Task, asked: Parameters) -> Share:
     data, max_bin = task.data, task.params.max_bin
     values = data.values if data.batches is None else data.batches
     cuts = parted_cuts(team, values, data.weight, max_bin, cut_features(data))
-    layout = layout_of(cuts, data, team.add_up)
+    layout = layout_of(cuts, data, partial(team.add_up, LevelCounts))
     check_exact(asked, layout.feature_bins)
-    rows = team.exchange(data.n_rows)
+    rows = team.exchange(RowCount, data.n_rows)
     return Share(team, sum(rows[: team.rank]), sum(rows), layout=layout)

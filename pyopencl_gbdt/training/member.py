@@ -16,6 +16,7 @@ from dataclasses import fields
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.team_messages import DeviceIdle, Request, TreesDigest
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree
@@ -36,7 +37,7 @@ class LeadingFit(Fit):
         """The members' devices and parts of the rows, for ``Model.variants``."""
 
     def _ask(self, what: str, value: float = 0.0) -> None:
-        self.team.exchange((what, value))
+        self.team.exchange(Request, (what, value))
 
     def step(self) -> None:
         """Train one round with all members, and compute its metrics."""
@@ -61,7 +62,7 @@ class LeadingFit(Fit):
         """Wait until all devices are idle."""
         self._ask(_WAIT)
         super().wait()
-        self.team.exchange(None)
+        self.team.exchange(DeviceIdle, None)
 
     def end(self) -> None:
         """Let the other members end; call it after the last round.
@@ -86,7 +87,9 @@ def follow(fit: Fit) -> None:
         If members disagree on the trees.
     """
     while True:
-        what, value = fit.team.exchange(None)[0]
+        asked = fit.team.exchange(Request, None)[0]
+        assert asked is not None  # member 0 asks
+        what, value = asked
         if what == _STEP:
             fit.learning_rate = value
             fit.step()
@@ -96,7 +99,7 @@ def follow(fit: Fit) -> None:
             fit.state()
         elif what == _WAIT:
             fit.wait()
-            fit.team.exchange(None)
+            fit.team.exchange(DeviceIdle, None)
         else:
             check_agreement(fit)
             return
@@ -110,7 +113,7 @@ def check_agreement(fit: Fit) -> None:
     DeviceError
         In every member, if one has other trees.
     """
-    digests = fit.team.exchange(digest_of(fit.boosting.finished_trees()))
+    digests = fit.team.exchange(TreesDigest, digest_of(fit.boosting.finished_trees()))
     for rank, digest in enumerate(digests):
         if digest != digests[0]:
             raise DeviceError(

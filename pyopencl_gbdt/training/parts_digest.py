@@ -12,6 +12,7 @@ from pyopencl_gbdt.data.batched_rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.digests import digest, digest_of_levels
 from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team_messages import RowDigests, RowsAndQueries
 
 U64 = npt.NDArray[np.uint64]
 #: Rows that are digested at a time.
@@ -33,7 +34,7 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
     data : Dataset
         The member's own rows, dense or in batches.
     """
-    counts = team.exchange((data.n_rows, _n_queries(data)))
+    counts = team.exchange(RowsAndQueries, (data.n_rows, _n_queries(data)))
     first, first_query = (sum(one[i] for one in counts[: team.rank]) for i in (0, 1))
     rows: dict[str, Any] = {
         "values": data.values if data.batches is None else data.batches,
@@ -49,7 +50,9 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
         there["groups"] = data.group_offsets
         sizes = np.diff(data.group_offsets).astype(np.uint32).view(np.float32)
         sums.append(_sum(sizes, first_query))
-    totals = np.array(team.exchange(np.array(sums, np.uint64))).sum(axis=0, dtype=np.uint64)
+    totals = np.array(team.exchange(RowDigests, np.array(sums, np.uint64))).sum(
+        axis=0, dtype=np.uint64
+    )
     found = {
         name: hashlib.sha256(int(total).to_bytes(8, "little")).hexdigest()
         for name, total in zip(there, totals, strict=True)

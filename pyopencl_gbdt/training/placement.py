@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.team_messages import FitsDevice, IsQuantized
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.fit.drawn_rows import (
@@ -125,7 +126,7 @@ class Placement:
             if not may_stream:
                 raise
         self.data.end_reading()
-        if may_stream and not all(self.share.team.exchange(codes is not None)):
+        if may_stream and not all(self.share.team.exchange(IsQuantized, codes is not None)):
             del codes
             return self._in_turn(), None
         assert codes is not None
@@ -157,7 +158,7 @@ class Placement:
         """
         if not self._may_not_fit():
             return True
-        return all(self.share.team.exchange(ws.fits(self._on_paper)))
+        return all(self.share.team.exchange(FitsDevice, ws.fits(self._on_paper)))
 
     def _tiles(self) -> TileSizes | None:
         """Return the sizes of tiled codes, if the data suit them."""

@@ -15,6 +15,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.nccl import communicators
 from pyopencl_gbdt.device.run_ahead import settled
+from pyopencl_gbdt.device.team_messages import CodesBefore, CodesOfPart, DeviceKey
 from pyopencl_gbdt.device.team_threads import Threads, threads
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import TeamError
@@ -65,7 +66,7 @@ class _Part:
         layout = self._layout()
         share = Share(self.team, first, whole.n_rows, layout=layout, whole=whole)
         fit = kind(self.device, self.task, share)
-        codes = self.team.exchange(self.task.data.kept)
+        codes = self.team.exchange(CodesOfPart, self.task.data.kept)
         if self.team.rank == 0:
             whole.kept = (self._key, (layout, codes))
         return fit
@@ -73,9 +74,9 @@ class _Part:
     def _layout(self) -> Layout:
         """Return the layout of all rows, and give the part the codes that it had before."""
         device, whole, params = self.device, self.whole, self.task.params
-        ids = tuple(self.team.exchange(device.process_key))
+        ids = tuple(self.team.exchange(DeviceKey, device.process_key))
         self._key = (ids, params.max_bin, params.max_bin_exact, tuple(self.bounds))
-        kept = self.team.exchange(whole.kept)[0]
+        kept = self.team.exchange(CodesBefore, whole.kept)[0]
         if kept is not None and kept[0] == self._key:
             layout: Layout = kept[1][0]
             self.task.data.kept = kept[1][1][self.team.rank]

@@ -14,6 +14,15 @@ import numpy.typing as npt
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team_messages import (
+    ClassWeights,
+    ExactLabelSums,
+    Failure,
+    KnownFacts,
+    RowCount,
+    RowValues,
+    by_all,
+)
 from pyopencl_gbdt.errors import ParameterError, TeamError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Score
@@ -23,22 +32,8 @@ from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 _Made = TypeVar("_Made")
-_Error = TypeVar("_Error", bound=BaseException)
-#: The attribute of an error that all members of a team raise.
-_BY_ALL = "raised_by_all_members"
 #: Parameters that may differ between members.
 _OWN = frozenset({"device", "verbosity", "work_group_size", "histogram"})
-
-
-def by_all(error: _Error, *, raised: bool = True) -> _Error:
-    """Mark an error that all members of a team raise, so that nobody waits for another."""
-    setattr(error, _BY_ALL, raised)
-    return error
-
-
-def is_by_all(error: BaseException) -> bool:
-    """Tell whether all members of a team raise an error."""
-    return getattr(error, _BY_ALL, False)
 
 
 def all_or_none(team: Team, work: Callable[[], _Made]) -> _Made:
@@ -55,7 +50,8 @@ def all_or_none(team: Team, work: Callable[[], _Made]) -> _Made:
         made = work()
     except Exception as own:
         error = own
-    said = team.exchange(None if error is None else f"{type(error).__name__}: {error}")
+    text = None if error is None else f"{type(error).__name__}: {error}"
+    said = team.exchange(Failure, text)
     if error is not None:
         raise by_all(error)
     for rank, text in enumerate(said):
@@ -81,7 +77,7 @@ def check_same(
         What this member read, for the error; empty if that is not known.
     """
     known: tuple[str, Mapping[str, Any]] | None = None
-    for rank, (theirs, place) in enumerate(team.exchange((dict(facts), where))):
+    for rank, (theirs, place) in enumerate(team.exchange(KnownFacts, (dict(facts), where))):
         if not theirs:
             continue
         own = f"rank {rank}" + (f" ({place})" if place else "")
@@ -135,13 +131,13 @@ def base_score(team: Team, objective: Objective, data: Dataset) -> Score:
         own = [exact_sum(target, data.weight) for target in data.targets()]
         count = Fraction(data.n_rows)
         count = count if data.weight is None else exact_sum(data.weight, None)
-        every = team.exchange((own, count))
+        every = team.exchange(ExactLabelSums, (own, count))
         rows = sum(theirs[1] for theirs in every)
         means = [Fraction(sum(theirs[0][i] for theirs in every)) / rows for i in range(len(own))]
         scores = tuple(objective.score_of_mean(mean) for mean in means)
         return scores if data.n_targets > 1 else scores[0]
     if isinstance(objective, SoftProb):
-        parts = team.exchange(objective.class_weights(data.label, data.weight))
+        parts = team.exchange(ClassWeights, objective.class_weights(data.label, data.weight))
         return objective.scores_of([sum(one, Fraction()) for one in zip(*parts, strict=True)])
     label = gathered(team, data.label)
     weight = None if data.weight is None else gathered(team, data.weight)
@@ -150,7 +146,7 @@ def base_score(team: Team, objective: Objective, data: Dataset) -> Score:
 
 def gathered(team: Team, part: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the rows of all members, in the order of ranks."""
-    return np.concatenate(team.exchange(part))
+    return np.concatenate(team.exchange(RowValues, part))
 
 
 def whole_labels(team: Team, data: Dataset) -> Dataset:
@@ -162,7 +158,7 @@ def whole_labels(team: Team, data: Dataset) -> Dataset:
     if data.group_offsets is not None:
         sizes = gathered(team, np.diff(data.group_offsets))
         found.group_offsets = np.append(0, np.cumsum(sizes))
-    n_rows = sum(team.exchange(data.n_rows))
+    n_rows = sum(team.exchange(RowCount, data.n_rows))
     found._features = found._values = np.broadcast_to(np.float32(0), (n_rows, data.n_features))
     found._codes_apart = {}
     found.forget()

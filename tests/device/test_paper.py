@@ -9,6 +9,7 @@ import pytest
 
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.paper import Allocation, PaperDevice, PaperTeam
+from pyopencl_gbdt.device.team_messages import HostName, RowCount, SumPart
 from pyopencl_gbdt.errors import MemoryPlanError
 from tests.compare import assert_same_bits
 from tests.device.fakes import make_caps
@@ -62,6 +63,6 @@ def test_a_device_on_paper_has_the_free_memory_of_another_one():
 
 def test_all_members_of_a_team_on_paper_give_the_same():
     team = PaperTeam(rank=1, size=3)
-    assert team.exchange("a") == ["a"] * 3
-    assert team.most(4) == 4
-    assert team.add_up(np.array([1, 2])).tolist() == [3, 6]
+    assert team.exchange(HostName, "a") == ["a"] * 3
+    assert team.most(RowCount, 4) == 4
+    assert team.add_up(SumPart, np.array([1, 2])).tolist() == [3, 6]

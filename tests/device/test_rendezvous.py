@@ -17,6 +17,7 @@ from pyopencl_gbdt.device import arrivals
 from pyopencl_gbdt.device.handshake import HELLO_BYTES, PROOF_BYTES, Listening
 from pyopencl_gbdt.device.limits import Limits
 from pyopencl_gbdt.device.rendezvous import Rendezvous
+from pyopencl_gbdt.device.team_messages import RowCount
 from pyopencl_gbdt.errors import ParameterError, TeamError
 from tests.teams import members
 
@@ -109,7 +110,7 @@ def joined(others, **limits):
         before = threading.active_count()
 
         def work(team, rank):
-            return team.exchange(rank), threading.active_count() - before
+            return team.exchange(RowCount, rank), threading.active_count() - before
 
         real = Rendezvous.join
 
