@@ -9,14 +9,14 @@ import pytest
 
 from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
-from pyopencl_gbdt.data import kept_batches
-from pyopencl_gbdt.data.batch_files import dealt, paths_of
-from pyopencl_gbdt.data.batch_parts import RowBatch
-from pyopencl_gbdt.data.batch_text import read as batch_text_read
-from pyopencl_gbdt.data.category_columns import Column
+from pyopencl_gbdt.data.arrays.tables import ColumnTable
+from pyopencl_gbdt.data.batches import passes
+from pyopencl_gbdt.data.batches.rows import RowBatch
+from pyopencl_gbdt.data.categories.columns import Column
 from pyopencl_gbdt.data.dataset_columns import SomeRows
 from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.tables import ColumnTable
+from pyopencl_gbdt.data.files.batches import dealt, paths_of
+from pyopencl_gbdt.data.files.text_batches import read as batch_text_read
 from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.model import to_json
@@ -192,10 +192,10 @@ def test_text_is_parsed_once_where_it_is_small(tmp_path, monkeypatch):
         passes.append(given)
         return batch_text_read(*given)
 
-    monkeypatch.setattr("pyopencl_gbdt.data.batch_text.read", read)
+    monkeypatch.setattr("pyopencl_gbdt.data.files.text_batches.read", read)
     made, counts = [], []
     for share in (1.0, 0.0):
-        monkeypatch.setattr("pyopencl_gbdt.data.kept_batches.SHARE", share)
+        monkeypatch.setattr("pyopencl_gbdt.data.batches.passes.SHARE", share)
         made.append(text({"cat_method": "sets"}, Dataset.from_batches(
             tmp_path, categorical_features=[1])))  # fmt: skip
         counts.append(len(passes))
@@ -209,7 +209,7 @@ def test_text_takes_room_where_it_is_kept(monkeypatch):
     table = ColumnTable(None, [np.zeros(60), Column(levels, np.arange(60), is_text=True)])
     features = Features(np.zeros((60, 2), np.float32), categories={1: None})
     for memory, is_whole in ((16 * 100_000, True), (16 * 50_000, False)):
-        monkeypatch.setattr(kept_batches, "available_memory", lambda memory=memory: memory)
-        kept = kept_batches.KeptBatches()
+        monkeypatch.setattr(passes, "available_memory", lambda memory=memory: memory)
+        kept = passes.KeptBatches()
         kept.add(RowBatch(table), features)
         assert kept.is_whole == is_whole

@@ -93,7 +93,7 @@ def test_checkpoints_know_the_levels(tmp_path):
 def test_more_levels_than_float32_counts(monkeypatch):
     params = {**PARAMS, "cat_method": "statistics"}
     usual = train(params, Dataset(FRAME, Y), 2)
-    monkeypatch.setattr("pyopencl_gbdt.data.categories.MOST_FLOAT_CODES", 3)
+    monkeypatch.setattr("pyopencl_gbdt.data.categories.levels.MOST_FLOAT_CODES", 3)
     data = Dataset(FRAME, Y)
     assert np.isnan(data.values[:, [0, 2]]).all()
     assert data.slice([5, 1]).level_codes(2).tolist() == data.level_codes(2)[[5, 1]].tolist()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.evaluation.evaluation import Evaluation

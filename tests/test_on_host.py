@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
-from pyopencl_gbdt.data.check_sparse import check_sparse
+from pyopencl_gbdt.data.arrays.check_sparse import check_sparse
 from pyopencl_gbdt.device import discovery, forked, open_device
 from pyopencl_gbdt.errors import DataError, DeviceError, NoDeviceError
 from pyopencl_gbdt.prediction import host_walk, on_host

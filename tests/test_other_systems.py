@@ -20,7 +20,7 @@ import pytest
 from packaging.markers import Marker
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.data import whole_file
+from pyopencl_gbdt.data.files import whole_file
 from pyopencl_gbdt.device import cache, owner_only_files, private_paths
 from pyopencl_gbdt.doctor.findings import ANYWHERE, INSTALL
 from pyopencl_gbdt.doctor.machine import installed_packages, killed_by

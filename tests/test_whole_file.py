@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pyopencl_gbdt.cli.output import write_text
-from pyopencl_gbdt.data.whole_file import remove_partial_files, write_whole
+from pyopencl_gbdt.data.files.whole_file import remove_partial_files, write_whole
 from pyopencl_gbdt.errors import FileWriteError, GBDTError, MissingFolderError, ParameterError
 from pyopencl_gbdt.model import write_model
 from pyopencl_gbdt.owners import resolved
@@ -219,7 +219,7 @@ def test_a_file_that_is_taken_for_stale_is_written_again(
 
 WRITER = """
 import sys, itertools
-from pyopencl_gbdt.data.whole_file import write_whole
+from pyopencl_gbdt.data.files.whole_file import write_whole
 print("ready", flush=True)
 for number in itertools.count():
     write_whole(sys.argv[1], bytes([number % 256]) * 3_000_000)

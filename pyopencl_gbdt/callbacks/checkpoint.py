@@ -19,7 +19,7 @@ from pyopencl_gbdt.callbacks.checkpoint_files import (
     read_checkpoint,
 )
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
-from pyopencl_gbdt.data.whole_file import remove_partial_files, write_whole
+from pyopencl_gbdt.data.files.whole_file import remove_partial_files, write_whole
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.owners import resolved

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyopencl_gbdt.cli.tables import HEADER
-from pyopencl_gbdt.data.readers import FORMATS
+from pyopencl_gbdt.data.files.readers import FORMATS
 from pyopencl_gbdt.model.xgboost_dump import DUMP_FORMATS
 from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.parameters.row import ParameterRow

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyopencl_gbdt.data.batch_files import BATCHED, suffix_of
-from pyopencl_gbdt.data.csv_header import DELIMITERS
+from pyopencl_gbdt.data.files.batches import BATCHED, suffix_of
+from pyopencl_gbdt.data.files.csv_header import DELIMITERS
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.names import unknown

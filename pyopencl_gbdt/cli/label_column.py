@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Sequence
 
 from pyopencl_gbdt.cli.data_path import DataPath
-from pyopencl_gbdt.data import batch_arrow, batch_text
-from pyopencl_gbdt.data.batch_files import ARRAYS, ARROW, paths_of, suffix_of
+from pyopencl_gbdt.data.files import arrow_batches, text_batches
+from pyopencl_gbdt.data.files.batches import ARRAYS, ARROW, paths_of, suffix_of
+from pyopencl_gbdt.data.files.reading import Reading
 from pyopencl_gbdt.data.names import check_columns
-from pyopencl_gbdt.data.reading import Reading
 from pyopencl_gbdt.errors import DataError
 
 
@@ -34,12 +34,12 @@ def columns_in_file(path: str, header: bool | str, file_format: str = "auto") ->
         first = paths_of(path)[0]
         suffix = suffix_of(first)
         if suffix in ARROW:
-            batches = batch_arrow.read(first, suffix, None, None, lambda n_columns: 1)
+            batches = arrow_batches.read(first, suffix, None, None, lambda n_columns: 1)
             return list(next(batches).X.column_names)
         if suffix in ARRAYS or file_format == "npz":
             return None
         reading = Reading(label_column=None, header=header, file_format=file_format)
-        return batch_text.column_names(first, reading)
+        return text_batches.column_names(first, reading)
     except (DataError, StopIteration):
         return None
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pyopencl_gbdt.data.whole_file import write_whole
+from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import DataError, FileWriteError
 
 if TYPE_CHECKING:

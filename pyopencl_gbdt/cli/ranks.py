@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import side_files, tables
 from pyopencl_gbdt.cli.data_path import DataPath
-from pyopencl_gbdt.data.batch_files import paths_of
+from pyopencl_gbdt.data.files.batches import paths_of
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.data.reference_parser import NotANumberError
+from pyopencl_gbdt.data.files.reference_parser import NotANumberError
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
 

@@ -14,18 +14,18 @@ from pyopencl_gbdt.cli.data_path import DataPath
 from pyopencl_gbdt.cli.label_column import ways_to_read
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
-from pyopencl_gbdt.data.label_column import FIRST
+from pyopencl_gbdt.data.files.readers import FORMATS
+from pyopencl_gbdt.data.files.reading import FIRST
 from pyopencl_gbdt.data.names import check_columns
-from pyopencl_gbdt.data.readers import FORMATS
 from pyopencl_gbdt.errors import DataError
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.data.batched_dataset import read_batches
-from pyopencl_gbdt.data.batched_rows import BatchedRows
-from pyopencl_gbdt.data.categories import Categories
-from pyopencl_gbdt.data.coded import recoded
+from pyopencl_gbdt.data.batches.batched_dataset import read_batches
+from pyopencl_gbdt.data.batches.rows import BatchedRows
+from pyopencl_gbdt.data.categories.levels import Categories
+from pyopencl_gbdt.data.features import recoded
 
 
 def batched_table(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pyopencl_gbdt.data.check import check_matrix
+from pyopencl_gbdt.data.arrays.matrix import check_matrix
 from pyopencl_gbdt.data.classes import (
     check_indicators,
     encode_known_labels,
     encode_labels,
     is_multilabel,
 )
-from pyopencl_gbdt.data.higgs7k import load_higgs7k
-from pyopencl_gbdt.data.readers import TableData, read_table
+from pyopencl_gbdt.data.files.readers import TableData, load_higgs7k, read_table
 from pyopencl_gbdt.data.targets import (
     check_binary_labels,
     check_target,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.containers import fill_masked, is_series, missing_types
+from pyopencl_gbdt.data.arrays.containers import fill_masked, is_series, missing_types
 from pyopencl_gbdt.data.targets import check_target, column_of
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source, plural, show

@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_dataset import BatchedDataset
-from pyopencl_gbdt.data.bounds import LOWER, UPPER, check_bounds
-from pyopencl_gbdt.data.categorical_features import FROM_DTYPE, categorical_argument
-from pyopencl_gbdt.data.coded import taken
+from pyopencl_gbdt.data.arrays.narrow import check_missing
+from pyopencl_gbdt.data.batches.batched_dataset import BatchedDataset
+from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.data.digests import (
     digest,
     digest_of_batches,
     digest_of_entries,
     digest_of_levels,
 )
-from pyopencl_gbdt.data.features import Features, check_features
+from pyopencl_gbdt.data.features import Features, check_features, taken
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import shortened
-from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.targets import (
+    LOWER,
+    UPPER,
     check_base_margin,
+    check_bounds,
     check_feature_weights,
     check_rows,
     check_target,

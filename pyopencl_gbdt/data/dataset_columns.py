@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import I64, BatchedRows, not_whole
-from pyopencl_gbdt.data.categories import NO_LEVEL, Categories
-from pyopencl_gbdt.data.coded import level_codes, recoded, taken
-from pyopencl_gbdt.data.features import Features, Values
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.rows import I64, BatchedRows, not_whole
+from pyopencl_gbdt.data.categories.levels import NO_LEVEL, Categories
+from pyopencl_gbdt.data.features import Features, Values, level_codes, recoded, taken
 from pyopencl_gbdt.data.names import check_feature_names
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.team import Team

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows
-from pyopencl_gbdt.data.categories import Categories
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.rows import BatchedRows
+from pyopencl_gbdt.data.categories.levels import Categories
 
 
 def digest(values: npt.NDArray[Any], dtype: str = "<f4") -> str:

@@ -1,40 +1,52 @@
-"""Convert users' input to a checked float32 matrix; on a device or sparse, it stays so."""
+"""Users' input as checked columns: float32 values, and codes of categories by any levels.
+
+Values that lie on a device, are sparse or come in batches stay so.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.arrays.check_sparse import check_sparse
+from pyopencl_gbdt.data.arrays.containers import (
+    as_array,
+    frame_names,
+    is_frame,
+    is_on_device,
+    is_sparse,
+    plain_column,
+    to_host,
+)
+from pyopencl_gbdt.data.arrays.matrix import check_matrix, check_shape
+from pyopencl_gbdt.data.arrays.narrow import check_missing
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.tables import ColumnTable, is_table, open_table
+from pyopencl_gbdt.data.batches.rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.budget import check_free
-from pyopencl_gbdt.data.categorical_features import check_categorical
-from pyopencl_gbdt.data.categories import (
+from pyopencl_gbdt.data.categories.chosen import check_categorical
+from pyopencl_gbdt.data.categories.columns import Column, factorize
+from pyopencl_gbdt.data.categories.levels import (
+    NO_LEVEL,
     Categories,
     Levels,
     as_float,
+    check_same_categories,
     encode_column,
     has_to_stay,
+    recode,
 )
-from pyopencl_gbdt.data.category_columns import Column
-from pyopencl_gbdt.data.check import check_matrix, check_shape
-from pyopencl_gbdt.data.check_sparse import check_sparse
-from pyopencl_gbdt.data.containers import as_array, frame_names, is_frame, is_sparse, plain_column
-from pyopencl_gbdt.data.factorize import factorize
-from pyopencl_gbdt.data.foreign import is_on_device, to_host
 from pyopencl_gbdt.data.names import check_feature_names
-from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.remarks import Remarks, unknown_levels
-from pyopencl_gbdt.data.sparse import SparseMatrix
-from pyopencl_gbdt.data.tables import ColumnTable, is_table, open_table
 from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import Source
 
 #: pandas' dtypes of categories and strings, by name.
@@ -288,3 +300,68 @@ def encoded(
             pair = unknown_levels(codes, own.n_levels, column.distinct, column.places)
             unknown |= {number: pair} if pair else {}
     return categories, coded, apart, unknown
+
+
+def level_codes(features: Features, feature: int) -> I32:
+    """Return the codes of a categorical column, shape (n_rows,), as `encode_column` does.
+
+    Raises
+    ------
+    ParameterError
+        If the column is not categorical.
+    """
+    if feature not in features.categories:
+        raise ParameterError(
+            f"feature={feature}: expected one of {sorted(features.categories)}, the categorical "
+            "columns; name it in categorical_features"
+        )
+    if feature in features.codes_apart:
+        return features.codes_apart[feature]
+    if isinstance(features.values, BatchedRows):
+        raise not_whole(features.values)
+    assert isinstance(features.values, np.ndarray)
+    own = features.values[:, feature]
+    return np.where(np.isnan(own), np.float32(NO_LEVEL), own).astype(np.int32)
+
+
+def recoded(features: Features, categories: Categories, what: str) -> Features | None:
+    """Return columns coded by other levels; None if they have these levels already.
+
+    Raises
+    ------
+    DataError
+        If other columns are categorical, or strings meet whole numbers.
+    """
+    own = features.categories
+    check_same_categories(own, categories, features.names, what)
+    changed = [column for column in own if own[column] != categories[column]]
+    if not changed:
+        return None
+    if isinstance(features.values, BatchedRows):
+        rows = features.values.coded_by(categories)
+        return replace(features, values=rows, categories=dict(categories))
+    assert isinstance(features.values, np.ndarray)
+    values, apart = features.values.copy(), dict(features.codes_apart)
+    source, unknown = Source(what, features.names), dict(features.remarks.unknown)
+    for column in changed:
+        levels, where = categories[column], f"{what}: {source.column(column)}"
+        given = level_codes(features, column)
+        codes = recode(given, own[column], levels, where)
+        values[:, column] = as_float(codes, levels.n_levels)
+        apart.pop(column, None)
+        if has_to_stay(codes, levels.n_levels):
+            apart[column] = codes
+            pair = unknown_levels(codes, levels.n_levels, own[column].values, given)
+            unknown |= {column: pair} if pair else {}
+    return replace(
+        features,
+        values=values,
+        categories=dict(categories),
+        codes_apart=apart,
+        remarks=replace(features.remarks, unknown=unknown),
+    )
+
+
+def taken(codes: Mapping[int, I32], rows: npt.NDArray[np.int64]) -> dict[int, I32]:
+    """Return the codes of some rows."""
+    return {column: own[rows] for column, own in codes.items()}

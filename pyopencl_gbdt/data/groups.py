@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.containers import as_array
+from pyopencl_gbdt.data.arrays.containers import as_array
 from pyopencl_gbdt.data.targets import check_weight, column_of
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source, plural, show

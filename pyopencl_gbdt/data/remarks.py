@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.blurred import MOST_WHOLE, Blurred
-from pyopencl_gbdt.data.categories import Categories
+from pyopencl_gbdt.data.categories.levels import Categories
 from pyopencl_gbdt.errors import DataWarning
 from pyopencl_gbdt.messages import Source, plural, show
 

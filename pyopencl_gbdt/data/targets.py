@@ -1,4 +1,4 @@
-"""Checks of what comes with the matrix: targets, weights, base margins."""
+"""Checks of what comes with the matrix: targets, their bounds, weights, base margins."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.containers import (
+from pyopencl_gbdt.data.arrays.containers import (
     as_array,
     as_numeric,
     is_frame,
     is_series,
     series_to_numeric,
 )
+from pyopencl_gbdt.data.arrays.narrow import to_float32
 from pyopencl_gbdt.data.labels import check_labels
-from pyopencl_gbdt.data.narrow import to_float32
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source, plural, show
 from pyopencl_gbdt.numerics.portable_math import as_margin
 
+F32 = NDArray[np.float32]
 
-def check_target(
-    y: Any, n_rows: int, *, objective: str = "reg:squarederror"
-) -> NDArray[np.float32]:
+
+def check_target(y: Any, n_rows: int, *, objective: str = "reg:squarederror") -> F32:
     """Check the target of a training run.
 
     Parameters
@@ -51,12 +51,12 @@ def check_target(
     return target
 
 
-def check_binary_labels(y: NDArray[np.float32]) -> NDArray[np.float32]:
+def check_binary_labels(y: F32) -> F32:
     """Return `y`, float32 (n_rows,), if it holds only 0 and 1; all labels may be of one class."""
     return check_labels(y, "binary:logistic")
 
 
-def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
+def check_weight(w: Any, n_rows: int) -> F32 | None:
     """Check row weights.
 
     Parameters
@@ -94,7 +94,7 @@ def check_weight(w: Any, n_rows: int) -> NDArray[np.float32] | None:
     return weight
 
 
-def check_feature_weights(weights: Any, n_features: int) -> NDArray[np.float32] | None:
+def check_feature_weights(weights: Any, n_features: int) -> F32 | None:
     """Check the sampling weights of columns: None, or a finite number above 0 for each column."""
     if weights is None:
         return None
@@ -115,9 +115,7 @@ def check_feature_weights(weights: Any, n_features: int) -> NDArray[np.float32] 
     return found
 
 
-def check_base_margin(
-    margin: Any, n_rows: int, n_outputs: int | None = None
-) -> NDArray[np.float32] | None:
+def check_base_margin(margin: Any, n_rows: int, n_outputs: int | None = None) -> F32 | None:
     """Check base margins: None, or a finite number for every row and output.
 
     The shape is (n_rows,), or (n_rows, n_outputs) for several outputs. Numbers nearer to 0 than
@@ -137,7 +135,7 @@ def check_base_margin(
     return found if np.array_equal(margins, found) else margins
 
 
-def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
+def _columns(values: Any, n_rows: int, name: str) -> F32:
     """Convert to finite float32: (n_rows,) from one column, (n_rows, n) from several."""
     if is_series(values):
         return check_vector(values, n_rows, name)
@@ -157,9 +155,7 @@ def _columns(values: Any, n_rows: int, name: str) -> NDArray[np.float32]:
     )
 
 
-def check_vector(
-    values: Any, n_rows: int, name: str, *, infinity: bool = False
-) -> NDArray[np.float32]:
+def check_vector(values: Any, n_rows: int, name: str, *, infinity: bool = False) -> F32:
     """Convert to (n_rows,) float32 without NaN; infinities only if `infinity`, and only +inf."""
     source = Source(name, is_vector=True)
     column = column_of(values, source)
@@ -218,3 +214,48 @@ def check_rows(rows: Any, n_rows: int) -> NDArray[np.int64]:
             "numbers of rows"
         )
     return found.astype(np.int64)
+
+
+LOWER, UPPER = "label_lower_bound", "label_upper_bound"
+
+
+def check_bounds(lower: Any, upper: Any, n_rows: int) -> tuple[F32 | None, F32 | None]:
+    """Check bounds of labels.
+
+    Parameters
+    ----------
+    lower, upper : None, or (n_rows,) or (n_rows, 1) array-like
+        Give both or neither. ``0 <= lower <= upper`` and ``0 < upper``; upper may be infinite.
+    n_rows : int
+        The number of rows of the matrix.
+
+    Returns
+    -------
+    lower, upper : (n_rows,) float32 array, contiguous, or None
+
+    Raises
+    ------
+    DataError
+        A shape, length, dtype or value cannot be used; the message names the row.
+    """
+    if lower is None and upper is None:
+        return None, None
+    if lower is None or upper is None:
+        there, missing = (UPPER, LOWER) if lower is None else (LOWER, UPPER)
+        raise DataError(
+            f"{there} without {missing}: expected both; if one is unknown, give 0 as lower bound "
+            "or infinity as upper bound"
+        )
+    low = check_vector(lower, n_rows, LOWER)
+    high = check_vector(upper, n_rows, UPPER, infinity=True)
+    _refuse(low < 0, low, LOWER, "a number >= 0", "give 0 where there is no bound")
+    _refuse(high <= 0, high, UPPER, "a number > 0", "give infinity where there is no bound")
+    _refuse(high < low, high, UPPER, f"{LOWER} or more", "swap them, if they were mixed up")
+    return low, high
+
+
+def _refuse(wrong: NDArray[np.bool_], values: F32, name: str, expected: str, move: str) -> None:
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        place = Source(name, is_vector=True).place(row, 0)
+        raise DataError(f"{name} holds {show(values[row])} at {place}: expected {expected}; {move}")

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.data import check_target
-from pyopencl_gbdt.data.batches import has_batches, names_files
-from pyopencl_gbdt.data.check import column_names, has_text_names
+from pyopencl_gbdt.data.arrays.matrix import column_names, has_text_names
+from pyopencl_gbdt.data.batches.sources import has_batches, names_files
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.data.names import check_columns, scikit_learn_words

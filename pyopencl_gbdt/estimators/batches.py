@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pyopencl_gbdt.data.batched_dataset import read_batches
-from pyopencl_gbdt.data.batched_rows import BatchedRows
-from pyopencl_gbdt.data.batches import has_batches
-from pyopencl_gbdt.data.categories import Categories
-from pyopencl_gbdt.data.coded import recoded
-from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.batches.batched_dataset import read_batches
+from pyopencl_gbdt.data.batches.rows import BatchedRows
+from pyopencl_gbdt.data.batches.sources import has_batches
+from pyopencl_gbdt.data.categories.levels import Categories
+from pyopencl_gbdt.data.features import Features, recoded
 from pyopencl_gbdt.errors import DataError
 
 

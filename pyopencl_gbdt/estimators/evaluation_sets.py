@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batches import names_files
-from pyopencl_gbdt.data.check import column_names
+from pyopencl_gbdt.data.arrays.matrix import column_names
+from pyopencl_gbdt.data.batches.sources import names_files
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.data.names import check_columns

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.data.categorical_features import AUTO, FROM_DTYPE, categorical_argument
+from pyopencl_gbdt.data.categories.chosen import AUTO, FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.signatures import alike
 from pyopencl_gbdt.estimators.spellings import AliasedParameters

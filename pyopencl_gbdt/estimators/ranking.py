@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data import check_target
-from pyopencl_gbdt.data.check import column_labels, take_column
+from pyopencl_gbdt.data.arrays.matrix import column_labels, take_column
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.estimators.base import Base

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.prediction import predict

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.rows import Rows, column_of, named_levels
 from pyopencl_gbdt.messages import show

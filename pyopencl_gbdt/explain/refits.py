@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pyopencl_gbdt.data.check import column_names
+from pyopencl_gbdt.data.arrays.matrix import column_names
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import DataError

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batches import has_batches
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.sources import has_batches
 from pyopencl_gbdt.data.budget import check_free
-from pyopencl_gbdt.data.coded import level_codes
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.features import Features
+from pyopencl_gbdt.data.features import Features, level_codes
 from pyopencl_gbdt.data.remarks import Remarks
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.selection import main_device

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.categories.statistics import Statistics
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.tree import Tree

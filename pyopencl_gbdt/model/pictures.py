@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_path
-from pyopencl_gbdt.data.whole_file import write_whole
+from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model.ensemble import Ensemble

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from pyopencl_gbdt.arguments import check_path
-from pyopencl_gbdt.data.whole_file import write_whole
+from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble

@@ -20,7 +20,7 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.budget import available_memory
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.device.team_messages import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.launch_size import rows_a_launch

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.staging import Staging
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_passes import Reader, values_of
-from pyopencl_gbdt.data.batches import source_of
+from pyopencl_gbdt.data.arrays.narrow import check_missing
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.passes import Reader, values_of
+from pyopencl_gbdt.data.batches.sources import source_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.narrow import check_missing
-from pyopencl_gbdt.data.reading import Reading
+from pyopencl_gbdt.data.files.reading import Reading
 from pyopencl_gbdt.data.remarks import Remarks, warn_of_unknown
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model import Ensemble

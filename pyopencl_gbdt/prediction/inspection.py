@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.errors import RoundIndexError
 from pyopencl_gbdt.messages import show

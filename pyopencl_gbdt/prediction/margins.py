@@ -9,9 +9,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.features import Values
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, open_device
 from pyopencl_gbdt.device.fallback import with_fallbacks
 from pyopencl_gbdt.device.foreign import DeviceMatrix

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_file, check_path, check_switches
-from pyopencl_gbdt.data.batches import has_batches
-from pyopencl_gbdt.data.check import check_shape, column_names
+from pyopencl_gbdt.data.arrays.matrix import check_shape, column_names
+from pyopencl_gbdt.data.arrays.narrow import check_missing
+from pyopencl_gbdt.data.batches.sources import has_batches
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features, Values, check_features
 from pyopencl_gbdt.data.names import check_columns
-from pyopencl_gbdt.data.narrow import check_missing
 from pyopencl_gbdt.data.remarks import warn_of_unknown
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.features import Values
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, forked, open_device
 from pyopencl_gbdt.device.discovery import ENVIRONMENT
 from pyopencl_gbdt.device.foreign import DeviceMatrix

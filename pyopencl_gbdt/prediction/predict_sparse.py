@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.errors import DataError

@@ -12,10 +12,9 @@ from pyopencl_gbdt.categories.combination_codes import MOST_NUMBERS, Combination
 from pyopencl_gbdt.categories.ordered_statistics import LevelMeans
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.categories.wide_rows import WideRows
-from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
-from pyopencl_gbdt.data.coded import level_codes
-from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.rows import BatchedRows, not_whole
+from pyopencl_gbdt.data.features import Features, level_codes
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
-from pyopencl_gbdt.data.batched_rows import BatchedRows
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.memory import MemoryPlan
 from pyopencl_gbdt.device.program import Action

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.data.batch_passes import as_texts, union
-from pyopencl_gbdt.data.categories import Categories, Levels
+from pyopencl_gbdt.data.batches.passes import as_texts, union
+from pyopencl_gbdt.data.categories.levels import Categories, Levels
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.device.team_messages import (

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.rows import BatchedRows
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.pages.column_bins import sorted_on_device
 from pyopencl_gbdt.pages.columns import Columns, ValueCounts, columns_on

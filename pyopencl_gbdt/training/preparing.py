@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_callables
-from pyopencl_gbdt.data.categorical_features import FROM_DTYPE
+from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_page
 from pyopencl_gbdt.data.targets import check_base_margin

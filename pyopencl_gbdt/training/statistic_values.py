@@ -13,7 +13,7 @@ from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable
 from pyopencl_gbdt.categories.wide_rows import WideRows
-from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
+from pyopencl_gbdt.data.batches.rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, GBDTRegressor
-from pyopencl_gbdt.data.readers import read_table
+from pyopencl_gbdt.data.files.readers import read_table
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import pip_install
 from tests.conftest import TEST_DEVICE
@@ -149,7 +149,7 @@ def lines(rows, header=""):
 
 
 def test_files(folder, monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.data.batch_text.TEXT_BYTES", 60)
+    monkeypatch.setattr("pyopencl_gbdt.data.files.text_batches.TEXT_BYTES", 60)
     whole = Dataset(X, Y)
     (folder / "1.csv").write_text(lines(slice(0, 7)))
     with gzip.open(folder / "2.csv.gz", "wt") as file:
@@ -182,7 +182,7 @@ def test_files_without_rows(folder):
 
 
 def test_text_with_levels(folder, monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.data.batch_text.TEXT_BYTES", 24)
+    monkeypatch.setattr("pyopencl_gbdt.data.files.text_batches.TEXT_BYTES", 24)
     words = ["7", "12", "", "b", '"a,\nc"', "7", "x", "7", "11", "b"]
     text = "y,word,n\n" + "\n".join(f"{i},{w},{i}.5" for i, w in enumerate(words)) + "\n"
     (folder / "t.csv").write_text(text)

@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse
 
 from pyopencl_gbdt import Dataset
-from pyopencl_gbdt.data.categorical_features import categorical_argument, check_categorical
-from pyopencl_gbdt.data.categories import NO_LEVEL, Levels, recode
+from pyopencl_gbdt.data.categories.chosen import categorical_argument, check_categorical
+from pyopencl_gbdt.data.categories.levels import NO_LEVEL, Levels, recode
 from pyopencl_gbdt.errors import DataError, ParameterError
 from tests.tables import polars
 

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 from pyopencl_gbdt.data import check_matrix
-from pyopencl_gbdt.data import narrow as narrow_module
+from pyopencl_gbdt.data.arrays import narrow as narrow_module
 from pyopencl_gbdt.errors import DataError
 
 NAN = float("nan")

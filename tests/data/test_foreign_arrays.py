@@ -8,7 +8,7 @@ import types
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.data.foreign import is_on_device, to_host
+from pyopencl_gbdt.data.arrays.containers import is_on_device, to_host
 from pyopencl_gbdt.device import foreign
 from pyopencl_gbdt.device.foreign import as_cupy, device_matrix
 from tests.conftest import TEST_DEVICE

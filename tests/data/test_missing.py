@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data import check_matrix
-from pyopencl_gbdt.data import narrow as narrow_module
+from pyopencl_gbdt.data.arrays import narrow as narrow_module
 from pyopencl_gbdt.errors import DataError, ParameterError
 
 NAN = float("nan")

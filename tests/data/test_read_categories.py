@@ -11,7 +11,7 @@ import pytest
 from pyopencl_gbdt import Model
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import DataError
 from tests.conftest import TEST_DEVICE
 
@@ -80,7 +80,7 @@ def test_npz_and_libsvm_have_categories_of_numbers(tmp_path):
 
 @pytest.mark.parametrize("quotes", [False, True])
 def test_parsers_agree(tmp_path, monkeypatch, quotes):
-    pytest.importorskip("pyarrow", reason="compares pyarrow with the careful parser")
+    pytest.importorskip("pyarrow", reason="compares pyarrow with the reference parser")
     rng = np.random.default_rng(1)
     words = ["a", " b", "NA", "nan", "", "?", "c d", "é", "inf", "1", "01", "true", "NaN "]
     quoted = [f'"{word}"' for word in ("x,y", "NA", "", "b")] if quotes else []
@@ -91,7 +91,7 @@ def test_parsers_agree(tmp_path, monkeypatch, quotes):
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(map(",".join, rows)), encoding="utf-8")
     found = read_table(path, categorical_features=[0, 2])
-    monkeypatch.setattr("pyopencl_gbdt.data.delimited.parse_texts", lambda *_, **__: None)
+    monkeypatch.setattr("pyopencl_gbdt.data.files.delimited.parse_texts", lambda *_, **__: None)
     wanted = read_table(path, categorical_features=[0, 2])
     assert found.categories == wanted.categories
     assert np.array_equal(found.X, wanted.X, equal_nan=True)

@@ -1,4 +1,4 @@
-"""read_table on CSV, TSV and their kin: the fast parser, the careful one, and every mistake."""
+"""read_table on CSV, TSV and their kin: the fast parser, the reference one, and every mistake."""
 
 from __future__ import annotations
 

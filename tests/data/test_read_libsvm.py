@@ -8,9 +8,9 @@ import warnings
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.data import libsvm as libsvm_module
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.files import libsvm as libsvm_module
 from pyopencl_gbdt.errors import DataError
 
 NAN = float("nan")

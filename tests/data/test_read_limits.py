@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data import budget as budget_module
-from pyopencl_gbdt.data import read_table, readers
+from pyopencl_gbdt.data import read_table
 from pyopencl_gbdt.data.budget import BASE, PER_BYTE, Budget, available_memory
+from pyopencl_gbdt.data.files import readers
 from pyopencl_gbdt.errors import DataError
 
 SPACES = b" " * 200_000

@@ -1,4 +1,4 @@
-"""Every parser of delimited text beside the careful one: the same bits, or left to it."""
+"""Every parser of delimited text beside the reference one: the same bits, or left to it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import itertools
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.data import delimited, read_table, reference_parser
-from pyopencl_gbdt.data.block_parsers import PARSERS, optional_module
+from pyopencl_gbdt.data import read_table
 from pyopencl_gbdt.data.blurred import Blurred, integer
-from pyopencl_gbdt.data.csv_header import find_layout
-from pyopencl_gbdt.data.delimited import parse_blocks, search
-from pyopencl_gbdt.data.reference_parser import parse_carefully
+from pyopencl_gbdt.data.files import delimited, reference_parser
+from pyopencl_gbdt.data.files.block_parsers import PARSERS, optional_module
+from pyopencl_gbdt.data.files.csv_header import find_layout
+from pyopencl_gbdt.data.files.delimited import parse_blocks, search
+from pyopencl_gbdt.data.files.reference_parser import parse_fields
 from pyopencl_gbdt.errors import DataError
 from tests.fuzz.tables import FORMATS
 
@@ -43,7 +44,7 @@ def outcome(text, parsers, block_size=1 << 20):
     try:
         layout = find_layout(text.encode(), "t.csv", 0, False)
         if parsers is None:
-            parsed = parse_carefully(layout)
+            parsed = parse_fields(layout)
             table = parsed.table
             search(blurred, layout, layout.start, len(layout.data), parsed)
         else:
@@ -107,7 +108,7 @@ def test_hard_decimals_have_the_bits_of_float64_then_float32(parser):
     taken = parser(layout.data, ",", 2)
     assert taken is not None
     assert taken.table[:, 1].tobytes() == expected.tobytes()
-    assert parse_carefully(layout).table[:, 1].tobytes() == expected.tobytes()
+    assert parse_fields(layout).table[:, 1].tobytes() == expected.tobytes()
 
 
 def test_the_fast_ones_take_what_is_usual(parser):
@@ -230,5 +231,5 @@ def test_without_pandas_and_pyarrow(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text(text)
     with_them = read_table(path).X
-    monkeypatch.setattr("pyopencl_gbdt.data.block_parsers.optional_module", lambda name: None)
+    monkeypatch.setattr("pyopencl_gbdt.data.files.block_parsers.optional_module", lambda name: None)
     assert read_table(path).X.tobytes() == with_them.tobytes()

@@ -223,7 +223,7 @@ def test_integers_beside_text(fast: bool, tmp_path: Path, monkeypatch: pytest.Mo
     if fast:
         pytest.importorskip("pyarrow.csv")
     else:
-        monkeypatch.setattr("pyopencl_gbdt.data.delimited.optional_module", lambda name: None)
+        monkeypatch.setattr("pyopencl_gbdt.data.files.delimited.optional_module", lambda name: None)
     rows = "".join(f"0,a{n},{10**17 + n}\n" for n in range(20))
     (tmp_path / "rows.csv").write_text(f"y,word,id\n{rows}")
     for own, wanted in ((["word"], {1: f"{10**17} and {10**17 + 1}"}), (["word", "id"], {})):

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from pyopencl_gbdt import Dataset
-from pyopencl_gbdt.data import sparse
-from pyopencl_gbdt.data.check_sparse import check_sparse
+from pyopencl_gbdt.data.arrays import sparse
+from pyopencl_gbdt.data.arrays.check_sparse import check_sparse
 from pyopencl_gbdt.errors import DataError, ParameterError
 from tests.compare import assert_same_bits
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data import check_matrix, check_target, check_weight, encode_labels
-from pyopencl_gbdt.data.check import column_names, has_text_names, take_column
+from pyopencl_gbdt.data.arrays.matrix import column_names, has_text_names, take_column
 from pyopencl_gbdt.errors import DataError
 
 pl = pytest.importorskip("polars")

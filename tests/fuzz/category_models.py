@@ -12,7 +12,7 @@ import numpy as np
 
 from pyopencl_gbdt.categories.parts import Part
 from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.model import Ensemble, read_model, to_json
 from pyopencl_gbdt.model.sets import joined, packed
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt import Model
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.model import Ensemble, Tree
 from pyopencl_gbdt.model.formats.base import Format as ModelFormat
 from pyopencl_gbdt.model.formats.catboost_json import CatBoostJson

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.data.block_parsers import PARSERS
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.files.block_parsers import PARSERS
 from tests.fuzz.formats import Format
 from tests.fuzz.mutations import mutate
 

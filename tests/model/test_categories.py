@@ -12,7 +12,7 @@ import pytest
 import xgboost
 
 from pyopencl_gbdt import Dataset, Model, train
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from tests.tables import polars

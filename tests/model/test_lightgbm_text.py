@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pyopencl_gbdt import GBDTClassifier, GBDTRegressor, Model
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model import Ensemble, read_model
 from pyopencl_gbdt.model.formats import lightgbm_reader

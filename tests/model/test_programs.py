@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Model
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.program_c import to_c

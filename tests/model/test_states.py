@@ -74,7 +74,7 @@ OF_CATEGORIES = {
     "pyopencl_gbdt.categories.parts.Part",
     "pyopencl_gbdt.categories.statistics.LevelTable",
     "pyopencl_gbdt.categories.statistics.Statistics",
-    "pyopencl_gbdt.data.categories.Levels",
+    "pyopencl_gbdt.data.categories.levels.Levels",
 }
 
 

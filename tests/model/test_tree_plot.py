@@ -14,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import CATEGORY_SPLIT, Ensemble, Tree, plot_importances, plot_tree

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 
 F32 = npt.NDArray[np.float32]
 #: Rows, features, trees and depth of a training. A simulator looks for races within a kernel, which

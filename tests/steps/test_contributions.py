@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.device import launch_size
 from pyopencl_gbdt.prediction.contributions import device_rows, sums
 from pyopencl_gbdt.prediction.contributions.kinds import Kind

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from pyopencl_gbdt import Dataset, Model, train
-from pyopencl_gbdt.data.check_sparse import check_sparse
+from pyopencl_gbdt.data.arrays.check_sparse import check_sparse
 from pyopencl_gbdt.dtypes import WALK
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction import margins as prediction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pyopencl_gbdt.data.whole_file import write_whole
+from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import MissingFileError, ModelFormatError
 from pyopencl_gbdt.messages import no_such_file
 from pyopencl_gbdt.model.ensemble import Ensemble

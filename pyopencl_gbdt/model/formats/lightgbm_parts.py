@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.categories import Levels
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.sets import packed

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.categories import Levels
-from pyopencl_gbdt.data.category_columns import as_objects
+from pyopencl_gbdt.data.categories.columns import as_objects
+from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.sets import U32, joined, packed, unpacked
 from pyopencl_gbdt.model.tree import Tree

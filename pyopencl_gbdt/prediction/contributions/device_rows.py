@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, staging
 from pyopencl_gbdt.device.launch_size import bytes_a_launch
 from pyopencl_gbdt.device.program import Program

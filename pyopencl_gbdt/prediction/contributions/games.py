@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors, path_factors
 from pyopencl_gbdt.prediction.contributions.quantum import bit_length, divided

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.sparse import SparseMatrix
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.prediction.contributions.path_factors import GONE, RIGHT, PathFactors
 from pyopencl_gbdt.prediction.host_walk import HostWalk
 

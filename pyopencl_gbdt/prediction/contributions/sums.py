@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batched_rows import BatchedRows, not_whole
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.batches.rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.features import Values
-from pyopencl_gbdt.data.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.model import Ensemble

@@ -1,0 +1,1 @@
+"""Rows that are read batch by batch."""

@@ -1,0 +1,1 @@
+"""Files of rows: their formats, read whole or batch by batch, and how files are written."""

@@ -1,0 +1,125 @@
+"""Read Parquet and Arrow IPC files batch by batch, through pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.data.batches.rows import RowBatch
+from pyopencl_gbdt.data.files.reading import check_unnamed, described
+from pyopencl_gbdt.data.names import check_feature_names
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.messages import pip_install, show
+
+PARQUET = (".parquet", ".pq")
+
+
+def read(
+    file: str,
+    suffix: str,
+    label_column: int | str | None,
+    qid_column: int | str | None,
+    rows_of: Callable[[int], int],
+) -> Iterator[RowBatch]:
+    """Read a file of columns, some rows at a time.
+
+    Parameters
+    ----------
+    file, suffix : str
+        The file's path, and what it ends in.
+    label_column, qid_column : int, str or None
+        Columns by number or name; None if there is none.
+    rows_of : callable
+        Returns the rows of a batch of so many columns.
+
+    Raises
+    ------
+    ParameterError
+        If pyarrow is not installed.
+    DataError
+        If the file cannot be read, or lacks a column.
+    """
+    pyarrow = _pyarrow(file)
+    try:
+        tables = _parquet(file, rows_of) if suffix in PARQUET else _ipc(file, rows_of)
+        for first, table in tables:
+            table.validate(full=True)  # pyarrow ends the process where offsets are damaged
+            yield _batch(table, file, first, label_column, qid_column)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{file}: cannot be read ({error}); write it anew with pyarrow") from error
+
+
+def _pyarrow(file: str) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ParameterError(
+            f"{file}: reading it takes pyarrow, which is not installed ({error}); "
+            + pip_install("arrow")
+        ) from error
+    return pyarrow
+
+
+def _parquet(file: str, rows_of: Callable[[int], int]) -> Iterator[tuple[int, Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(file) as opened:
+        rows, first = rows_of(len(opened.schema_arrow.names)), 0
+        for batch in opened.iter_batches(batch_size=rows):
+            yield first, pyarrow.Table.from_batches([batch])
+            first += batch.num_rows
+
+
+def _ipc(file: str, rows_of: Callable[[int], int]) -> Iterator[tuple[int, Any]]:
+    import pyarrow
+    import pyarrow.ipc
+
+    with pyarrow.memory_map(file) as mapped:
+        try:
+            opened = pyarrow.ipc.open_file(mapped)
+            parts = (opened.get_batch(i) for i in range(opened.num_record_batches))
+        except pyarrow.ArrowInvalid:  # the format of streams has no footer
+            mapped.seek(0)
+            opened = pyarrow.ipc.open_stream(mapped)
+            parts = iter(opened)
+        rows, first = rows_of(len(opened.schema.names)), 0
+        for part in parts:
+            for start in range(0, part.num_rows, rows):
+                piece = part.slice(start, rows)
+                yield first, pyarrow.Table.from_batches([piece])
+                first += piece.num_rows
+
+
+def _batch(
+    table: Any, file: str, first: int, label: int | str | None, qid: int | str | None
+) -> RowBatch:
+    names = list(table.column_names)
+    own = [_place(file, option, one, names) for option, one in
+           (("label_column", label), ("qid_column", qid))]  # fmt: skip
+    y, ids = (None if place is None else np.asarray(table.column(place)) for place in own)
+    kept = [number for number in range(len(names)) if number not in own]
+    if not kept:
+        raise DataError(f"{file} has no column of features: expected one or more; add them")
+    check_feature_names([names[number] for number in kept], len(kept), f"{file}: feature_names")
+    check_unnamed(label, own[0], names, file)
+    where, of_label = f"{file}, rows from {first}", described(own[0], names, file)
+    return RowBatch(table.select(kept), y, qid=ids, where=where, label_column=of_label)
+
+
+def _place(file: str, option: str, column: int | str | None, names: list[str]) -> int | None:
+    if column is None:
+        return None
+    if isinstance(column, str):
+        if column in names:
+            return names.index(column)
+    elif -len(names) <= column < len(names):
+        return column % len(names)
+    raise DataError(
+        f"{file}: {option}={show(column)}: expected a number from {-len(names)} to "
+        f"{len(names) - 1}, or one of {', '.join(names[:20])}; give one, or None if there is none"
+    )
