@@ -22,15 +22,17 @@ typedef struct {
     u32 size, behind, begin;
 } piece_t;
 
-/* A node's entries from a position on; positions of a root count from its tree's first entry. */
+/* A node's entries from a position on; positions of a root count from its tree's first entry. Each pointer is chosen as
+   a value: of a list that branches choose, Mesa's lavapipe makes null pointers, and groups whose loop is over read
+   through them. */
 FN entries_t entries_at(GLOBAL const node_t* node, const u32 position, const u32 n_entries,
                         const entries_t every, const entries_t even, const entries_t odd) {
-    const entries_t list = node->depth == 0 ? every : (node->depth % 2 ? odd : even);
-    const u32 at = node->depth == 0 ? position - node->tree * n_entries : position;
+    const u32 root = node->depth == 0, is_odd = node->depth % 2;
+    const u32 at = root ? position - node->tree * n_entries : position;
     entries_t found;
-    found.rows = list.rows + at;
-    found.places = list.places + at;
-    found.quanta = list.quanta + position;
+    found.rows = (root ? every.rows : is_odd ? odd.rows : even.rows) + at;
+    found.places = (root ? every.places : is_odd ? odd.places : even.places) + at;
+    found.quanta = (root ? every.quanta : is_odd ? odd.quanta : even.quanta) + position;
     return found;
 }
 

@@ -81,6 +81,9 @@ class Capabilities:
     """Whether the compiler takes no more than seconds for unrolled loops of atomics."""
     on_host_cores: bool = False
     """Whether kernels run on the host's cores, which then do nothing else."""
+    registers: int = 0
+    """Most 32-bit registers that compilers give a work-item; 0 where nobody has found it, see
+    ``makers.registers``."""
     unit_local_bytes: int = 0
     """Local memory that the work-groups of a compute unit share, in bytes, where one that asks for
     it may have more than ``local_bytes`` (CUDA); 0 elsewhere."""

@@ -87,6 +87,7 @@ def list_capabilities() -> list[Capabilities]:
                 int64_atomics=True,
                 lookback=volta,
                 warp_words=volta,
+                registers=255,
                 fp64=True,
                 tested_driver=True,
                 unified_memory=bool(facts["integrated"]),

@@ -39,6 +39,7 @@ def baseline(caps: Capabilities) -> Capabilities:
         int64_atomics=False,
         lookback=False,
         warp_words=False,
+        registers=0,
         fp64=False,
         prefetches=False,
     )

@@ -30,6 +30,10 @@ _WORDS = {
 }
 #: The makers' numbers on the PCI bus.
 _PCI_NUMBERS = {0x10DE: "NVIDIA", 0x1002: "AMD", 0x1022: "AMD", 0x8086: "Intel"}
+#: Most 32-bit registers of a work-item, whatever the driver: CUDA C++ Programming Guide, "Technical
+#: Specifications per Compute Capability"; LLVM's user guide for AMDGPU, "amdgpu_vgpr". Of
+#: Intel's a work-item has 128, 64 or 32, as the compiler chooses: no number to count on.
+_REGISTERS = {"NVIDIA": 255, "AMD": 256}
 
 
 def maker(caps: Capabilities) -> str:
@@ -39,6 +43,11 @@ def maker(caps: Capabilities) -> str:
     ``Unknown`` and the number; its platform is called ``rusticl`` whatever the card.
     """
     return _named(caps.vendor) or _PCI_NUMBERS.get(caps.vendor_id, "") or _named(caps.name)
+
+
+def registers(caps: Capabilities) -> int:
+    """Return the most registers that a work-item of a GPU can have; 0 if nobody has found it."""
+    return _REGISTERS.get(maker(caps), 0) if caps.kind == "gpu" else 0
 
 
 def _named(text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import pyopencl as cl
 
+from pyopencl_gbdt.device import makers
 from pyopencl_gbdt.device.capabilities import CARD, HOST_CORES, Capabilities, Kind
 
 
@@ -67,7 +69,7 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         kind = "cpu"
     on_cores = kind == "cpu" or _EMULATOR in platform.name
     tested_cpu = kind == "cpu" and platform.name.startswith(_TESTED_CPU_RUNTIMES)
-    return Capabilities(
+    caps = Capabilities(
         api="opencl",
         device_id=device_id,
         name=device.name.strip(),
@@ -92,6 +94,7 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         **(HOST_CORES if on_cores else CARD),
         tested_driver=simulator or tested_cpu or platform.name.startswith("NVIDIA"),
     )
+    return replace(caps, registers=makers.registers(caps))
 
 
 def _since_volta(device: Any) -> bool:

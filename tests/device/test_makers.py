@@ -35,6 +35,21 @@ def test_what_drivers_say(facts, expected):
     assert makers.maker(make_caps(**facts)) == expected
 
 
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"vendor": "NVIDIA Corporation"}, 255),
+        ({"vendor": "Unknown", "vendor_id": 0x10DE, "platform": "rusticl"}, 255),
+        ({"vendor": "AMD", "name": "AMD Radeon RX 6600 (radeonsi, navi23)"}, 256),
+        ({"vendor": "AuthenticAMD", "kind": "cpu"}, 0),
+        ({"vendor": "Intel(R) Corporation"}, 0),
+        ({"vendor": "Nobody"}, 0),
+    ],
+)
+def test_registers_of_a_work_item(facts, expected):
+    assert makers.registers(make_caps(**facts)) == expected
+
+
 def test_every_name_means_a_maker_with_a_driver():
     assert set(makers.NAMES) == {"nvidia", "amd", "intel", "radeon", "arc", "rocm", "hip"}
     assert set(makers.NAMES.values()) == set(makers.PACKAGES)

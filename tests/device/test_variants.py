@@ -94,6 +94,15 @@ def test_a_need_is_what_a_device_lacks(need):
     assert variant.lacks(make_caps(**{need: True})) == ""
 
 
+@pytest.mark.parametrize(
+    ("registers", "name"), [(0, "portable"), (128, "portable"), (255, "nested"), (512, "nested")]
+)
+def test_loops_are_nested_where_a_work_item_has_the_registers(registers, name):
+    caps = make_caps(registers=registers)
+    assert choose("contributions", caps).name == name
+    assert (variants_of("contributions")[0].lacks(caps) == "") == (name == "nested")
+
+
 def test_rows_are_complete():
     assert len({(variant.kernel, variant.name) for variant in TABLE}) == len(TABLE)
     for variant in TABLE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pyopencl_gbdt.device import Capabilities
+from pyopencl_gbdt.device import Capabilities, makers
 
 GIB = 1 << 30
 #: What ``device/opencl.py`` and ``device/cuda.py`` build with; a test compares them.
@@ -79,6 +79,7 @@ def _amd(chip: str, people_say: str, max_work_group: int = 256) -> Target:
         _GPU, name=chip, vendor="AMD", platform="AMD Accelerated Parallel Processing",
         max_work_group=max_work_group,
     )  # fmt: skip
+    caps = replace(caps, registers=makers.registers(caps))
     return Target("amd", chip, people_say, caps)
 
 
@@ -98,6 +99,7 @@ def _nvidia(number: int, people_say: str, unit_local_kib: int) -> Target:
         _GPU, api="cuda", device_id="cuda:0", name=f"sm_{number}", vendor="NVIDIA",
         platform="CUDA", max_work_group=1024, local_bytes=48 * 1024,
         warp_words=number >= 70, lookback=number >= 70, unit_local_bytes=unit_local_kib * 1024,
+        registers=255,
     )  # fmt: skip
     return Target("nvidia", f"sm_{number}", people_say, caps)
 

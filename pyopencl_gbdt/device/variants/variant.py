@@ -9,11 +9,13 @@ from typing import Literal
 from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 
 #: What a variant may require of a device, with a text for people. For a new requirement, add a line
-#: here, and a field of the same name to ``Variant`` and ``Capabilities``.
+#: here, and a field of the same name to ``Variant`` and ``Capabilities``: a bool, or the least that
+#: the device must have.
 NEEDS = {
     "int64_atomics": "64-bit integer atomics",
     "lookback": "a driver with which decoupled look-back was run",
     "warp_words": "NVIDIA's votes and matches of 32 work-items",
+    "registers": "as many registers for a work-item as the variant takes",
 }
 
 
@@ -33,6 +35,8 @@ class Variant:
     """Needs a driver with which decoupled look-back was run."""
     warp_words: bool = False
     """Needs NVIDIA's votes and matches of 32 work-items."""
+    registers: int = 0
+    """Needs so many 32-bit registers for a work-item."""
     template: str = ""
     """The template's name; by default the kernel's name."""
     chosen_on: frozenset[Kind] = frozenset({"gpu", "cpu", "accelerator"})
@@ -49,7 +53,7 @@ class Variant:
     def lacks(self, caps: Capabilities) -> str:
         """Return what a device lacks to run this variant; empty if it can run it."""
         for name, text in NEEDS.items():
-            if getattr(self, name) and not getattr(caps, name):
+            if getattr(self, name) > getattr(caps, name):
                 return text
         return ""
 
