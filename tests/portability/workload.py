@@ -255,9 +255,10 @@ def _contributions(device: NullDevice) -> None:
         same = [replace(tree, feature=feature)] * 4  # which work-groups share
         own = Ensemble(same, "reg:squarederror", 12, 0.0, 0.0)
         game, rows, trees = path_factors(own), slice(0, N_ROWS), np.arange(4)[None]
-        for kind in Kind:
-            DeviceWalk(device, game, kind).sums(values, rows, trees)
-        plan_sums(device, game, Kind.FEATURES, 10**6).sums(values, rows, trees)
+        ways = [(DeviceWalk(device, game, kind), kind) for kind in Kind]
+        for way, kind in [*ways, (plan_sums(device, game, Kind.FEATURES, 10**6), Kind.FEATURES)]:
+            told = np.arange(game.n_places(kind is Kind.PAIRS))
+            way.sums(values, rows, trees, told, np.empty((N_ROWS, 1, told.size), np.int64))
 
 
 def _others(device: NullDevice) -> None:
