@@ -133,9 +133,8 @@ def _parts_of(
     floats = np.empty((n_rows, 1, *told.shape))
     device.read_into(sums, floats.reshape(-1).view(np.uint8))
     lap("download")
-    parts = [floats.view(np.int64)]
-    parts = [np.zeros((n_rows, 1, len(told)), np.int64), *parts] if told.ndim > 1 else parts
-    finish(factors.bits, np.zeros(1, np.int64), parts, margins, np.zeros_like(margins), floats)
+    base, quanta_of_rows = np.zeros_like(margins), floats.view(np.int64)
+    finish(factors.bits, np.zeros(1, np.int64), quanta_of_rows, margins, base, floats)
     lap("finish")
     every.append(found)
 

@@ -179,8 +179,8 @@ def test_features_of_several_columns_are_shared_out():
     used = np.array([1, 3, 4], np.uint32)
     got = to_columns(model, used, np.array([[[10, -7, 5]]]))
     assert got.tolist() == [[[-3, 15, -4, 0]]]
-    got = pairs_to_columns(model, used, np.array([[[5, 100, 8]]]))[0, 0]
-    assert got.tolist() == [[0, 7, 0, 0], [7, 0, 6, 0], [0, 6, 0, 0], [0, 0, 0, 0]]
+    got = pairs_to_columns(model, used, np.array([[[5, 100, 8, 10, -7, 5]]]))[0, 0]
+    assert got.tolist() == [[-3, 7, 0, 0], [7, 15, 6, 0], [0, 6, -4, 0], [0, 0, 0, 0]]
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-## contributions: quanta[block, place, row] += what every node of every tree adds to its feature, or to pairs of features
+## contributions: quanta[block, place, row] += what every node of every tree adds to its feature, and to pairs of features
 ## uses: portable_math structs value_decision
 ## uses if categories: value_set_decision
 ##
@@ -18,7 +18,7 @@
 ##
 ## params: wg_size; rows, rows of a work-item; points, of the quadrature; levels, the loops that are nested, one for each
 ##         level of a tree, so that all is in registers, with rows == 1; 0: a stack in memory, for any depth;
-##         interactions, pairs of features instead of contributions; categories, splits may be by sets of codes
+##         interactions, pairs of features, too, in the places before the features; categories, splits may be by sets
 <%namespace name="laid" file="laid_rows.cl.mako"/>
 <%namespace name="nested" file="nested_paths.cl.mako"/>
 <%namespace name="stacked" file="stacked_paths.cl.mako"/>
@@ -85,6 +85,7 @@ ${"" if levels else f"        GLOBAL f32* RESTRICT products, GLOBAL f32* RESTRIC
     const u32 first_here = first_tree + GROUP_ID_Y * trees_each;
     const u32 end_all = first_tree + n_trees;
     const u32 end_here = first_here + trees_each < end_all ? first_here + trees_each : end_all;
+    const u32 first_feature = n_places - n_used;
 % if not levels:
     const u64 own = (u64)GROUP_ID_Y * N_GROUPS + GROUP_ID;
     GLOBAL f32* product = products + own * n_levels * ${points * block} + LOCAL_ID;

@@ -72,10 +72,9 @@ ${of.loaded("e", "both", 0, points)}
 ${of.add_pair(f"feature_{above}", f"feature_{L}", "", block, points)}
 ${tab}    }
 % endfor
-% else:
-${of.total("change", "", points)}
-${tab}    sums[(u64)feature_${L} * ${block}] += round_to_i64(total);
 % endif
+${of.total("change", "", points)}
+${tab}    sums[(u64)(first_feature + feature_${L}) * ${block}] += round_to_i64(total);
 ${tab}}
 % for i in range(points):
 ${tab}b_${L}_${i} = a_${L}_${i} + b_${M}_${i};

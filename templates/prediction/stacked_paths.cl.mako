@@ -105,13 +105,12 @@ ${of.add_pair("other", "feature", f" + r * {wg_size}", block, points)}
                     }
                     const u32 before = node[id].z >> 8;
                     if (before != NOT_BEFORE) ids[(3 * before + 2) * ${wg_size}]--;
-% else:
-                    GLOBAL i64* sum = sums + (u64)feature * ${block};
+% endif
+                    GLOBAL i64* sum = sums + (u64)(first_feature + feature) * ${block};
                     ${each} {
 ${of.total("change", "[r]", points)}
                         sum[r * ${wg_size}] += round_to_i64(total);
                     }
-% endif
                     done = !level;
                     if (done) break;
                     level--;

@@ -25,8 +25,8 @@ def told_places(ensemble: Ensemble, used: npt.NDArray[np.uint32], pairs: bool) -
     Returns
     -------
     int64 array, shape (n_features + 1,) or (n_features + 1, n_features + 1), or None
-        The pair of the features i and j < i has the place ``i * (i - 1) / 2 + j``. None: a feature
-        is made of several columns.
+        The pair of the features i and j < i has the place ``i * (i - 1) / 2 + j``, and a feature,
+        in the diagonal, one behind those of the pairs. None: a feature is made of several columns.
     """
     if (used >= ensemble.n_features).any():
         return None
@@ -35,6 +35,7 @@ def told_places(ensemble: Ensemble, used: npt.NDArray[np.uint32], pairs: bool) -
     if pairs:
         one, other = np.tril_indices(used.size, -1)
         found[used[one], used[other]] = found[used[other], used[one]] = np.arange(one.size)
+        found[used, used] = one.size + np.arange(used.size)
     else:
         found[used] = np.arange(used.size)
     return found
@@ -76,13 +77,13 @@ def pairs_to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I
     ensemble : Ensemble
     used : uint32 array, shape (n_used,)
         Features of trees.
-    quanta : int64 array, shape (n_rows, n_outputs, n_pairs)
+    quanta : int64 array, shape (n_rows, n_outputs, n_pairs + n_used)
         See ``told_places``.
 
     Returns
     -------
     int64 array, shape (n_rows, n_outputs, n_features + 1, n_features + 1)
-        Symmetric, and 0 on the diagonal.
+        Symmetric; the diagonal has the contributions of columns.
     """
     width = ensemble.n_features + 1
     found = np.zeros((*quanta.shape[:2], width, width), np.int64)
@@ -99,5 +100,5 @@ def pairs_to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I
         for line, column in ((first[0, 0], second[0, 0]), (second[0, 0], first[0, 0])):
             found[..., line, column] += rest
     index = np.arange(width)
-    found[..., index, index] = 0
+    found[..., index, index] = to_columns(ensemble, used, quanta[..., one.size :])
     return found

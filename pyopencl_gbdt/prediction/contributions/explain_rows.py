@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -91,14 +90,12 @@ def explain_rows(
     base = np.array(each(ensemble.base_margin), np.float32)[:, None] if start is None else start
     base = np.broadcast_to(base.reshape(margins.shape[0], -1), margins.shape)
     of_trees = games.base(trees)
-    kinds = (Kind.FEATURES, kind) if kind is Kind.PAIRS else (kind,)
 
     def work() -> F64:
         found, sums = np.empty(shape), sums_of(ensemble, values, device, trees)
         row_bytes = 8 * math.prod(shape[1:])
         for rows in sums.pieces(row_bytes):
-            quanta = [_quanta(ensemble, games, sums, of, rows) for of in kinds[:-1]]
-            quanta.append(_quanta(ensemble, games, sums, kind, rows, found[rows].view(np.int64)))
+            quanta = _quanta(ensemble, games, sums, kind, rows, found[rows].view(np.int64))
             finish(games.bits, of_trees, quanta, margins[:, rows], base[:, rows], found[rows])
         return found
 
@@ -106,33 +103,21 @@ def explain_rows(
 
 
 def _quanta(
-    ensemble: Ensemble,
-    games: Games,
-    sums: Sums,
-    kind: Kind,
-    rows: slice,
-    found: I64 | None = None,
+    ensemble: Ensemble, games: Games, sums: Sums, kind: Kind, rows: slice, found: I64
 ) -> I64:
-    """Return the sums of rows for each column, or pair of columns; they may lie in ``found``.
-
-    Shape (n_rows, n_outputs, n_features + 1), or (n_rows, n_outputs, n_features + 1, n_features +
-    1); 0 in the last column.
-    """
+    """Return what ``finish`` takes of some rows; it may lie in ``found``, which has its shape."""
     used, pairs = path_factors(ensemble).used, kind is Kind.PAIRS
     told = told_places(ensemble, used, pairs)
     if told is None:
         shared_out = pairs_to_columns if pairs else to_columns
         return shared_out(ensemble, used, games.mean(partial(sums.of, kind=kind, rows=rows)))
-    shape = rows.stop - rows.start, ensemble.n_outputs, *told.shape
-    flat = None if found is None else found.reshape(*shape[:2], told.size)
+    flat = found.reshape(*found.shape[:2], told.size)
     mean = games.mean(partial(sums.of, kind=kind, rows=rows, told=told.reshape(-1), found=flat))
-    return mean.reshape(shape)
+    return mean.reshape(found.shape)
 
 
-def finish(
-    bits: int, of_trees: I64, quanta: Sequence[I64], margins: F32, base: F32, found: F64
-) -> None:
-    """Write what columns and pairs of columns add to margins, by threads.
+def finish(bits: int, of_trees: I64, quanta: I64, margins: F32, base: F32, found: F64) -> None:
+    """Write what columns, or pairs of columns, add to margins, by threads.
 
     Parameters
     ----------
@@ -140,11 +125,12 @@ def finish(
         k: contributions are multiples of 2^-k.
     of_trees : int64 array, shape (n_outputs,)
         The mean of the trees of each output, in quanta.
-    quanta : one or two int64 arrays, overwritten
-        Of columns, (n_rows, n_outputs, n_features + 1), and of pairs, if ``found`` is for them.
-        The last may lie in the memory of ``found``.
+    quanta : int64 array, shape of ``found``, overwritten
+        Of pairs, the diagonal has the contributions of columns. It may lie in ``found``.
     margins, base : float32 array, shape (n_outputs, n_rows)
-    found : float64 array, shape of the last of ``quanta``, written
+    found : float64 array, written
+        Shape (n_rows, n_outputs, n_features + 1), or (n_rows, n_outputs, n_features + 1, n_features
+        + 1) for pairs.
     """
     n_rows, step = len(found), max(1, _BLOCK_BYTES // max(1, found[:1].nbytes))
     in_threads(
@@ -154,18 +140,16 @@ def finish(
 
 
 def _finish(
-    bits: int,
-    of_trees: I64,
-    quanta: Sequence[I64],
-    margins: F32,
-    base: F32,
-    found: F64,
-    rows: slice,
+    bits: int, of_trees: I64, quanta: I64, margins: F32, base: F32, found: F64, rows: slice
 ) -> None:
     """Write what some rows' columns or pairs add; see ``finish``."""
-    every = quanta[0][rows]
+    own, every = quanta[rows], quanta[rows]
+    if own.ndim > 3:
+        every = np.diagonal(own, axis1=2, axis2=3).copy()
+        index = np.arange(own.shape[3])
+        own[..., index, index] = 0
     every[..., -1] = of_trees
     floats = to_floats(every, bits, margins[:, rows], base[:, rows])
-    if len(quanta) > 1:
-        floats = to_matrices(quanta[1][rows], bits, floats, base[:, rows])
+    if own.ndim > 3:
+        floats = to_matrices(own, bits, floats, base[:, rows])
     found[rows] = floats

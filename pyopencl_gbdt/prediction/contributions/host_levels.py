@@ -167,21 +167,25 @@ class HostLevels(TreeSums):
             _add_by(feature, self._terms(tree), quanta[output, :, rows])
 
     def add_pairs(self, values: F32 | SparseMatrix, quanta: I64, trees: I64) -> None:
-        """Add trees to the interactions of rows.
+        """Add trees to the interactions and contributions of rows.
 
         Parameters
         ----------
         values, trees
             As for ``add``.
-        quanta : int64 array, shape (n_outputs, n_pairs, n_rows), written
-            Of each pair of features; that of i and j < i is in ``i * (i - 1) / 2 + j``.
+        quanta : int64 array, shape (n_outputs, n_pairs + n_used, n_rows), written
+            Of each pair of features; that of i and j < i is in ``i * (i - 1) / 2 + j``. Then of
+            each feature.
         """
+        n_pairs = quanta.shape[1] - self._factors.used.size
         for rows, output, tree in self._visits(values, trees):
             own = quanta[output, :, rows]
             for index, weights in enumerate(self._weights):
                 sums = self._sums(tree, self._factors.all_steps[index][tree.places], weights)
                 for level, changes in zip(tree.levels, sums, strict=True):
                     nodes = level.nodes.start + level.inner
+                    place, total = n_pairs + self._factors.feature[nodes], _total(changes)
+                    _add_by(place, np.rint(total).astype(np.int64), own)
                     for live, other in self._others(nodes):
                         stays = tree.stays[other - tree.begin][:, None]
                         told = self._factors.all_told_apart[index][other, :, : weights.size]

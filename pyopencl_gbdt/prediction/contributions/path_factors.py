@@ -161,9 +161,9 @@ class PathFactors:
         return found
 
     def n_places(self, pairs: bool) -> int:
-        """Return the number of features that trees ask for, or of pairs of them."""
+        """Return the number of features that trees ask for; with their pairs, which come first."""
         n_used = self.used.size
-        return n_used * (n_used - 1) // 2 if pairs else n_used
+        return n_used + pairs * (n_used * (n_used - 1) // 2)
 
     @cached_property
     def all_steps(self) -> list[F32]:

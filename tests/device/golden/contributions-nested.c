@@ -71,6 +71,7 @@ KERNEL(128) contributions(
     const u32 first_here = first_tree + GROUP_ID_Y * trees_each;
     const u32 end_all = first_tree + n_trees;
     const u32 end_here = first_here + trees_each < end_all ? first_here + trees_each : end_all;
+    const u32 first_feature = n_places - n_used;
     for (u64 block = GROUP_ID; block < n_blocks; block += N_GROUPS) {
         GLOBAL const f32* x = laid + block * n_used * 128 + LOCAL_ID;
         GLOBAL i64* sums = quanta + ((u64)GROUP_ID_Y * n_blocks + block) * n_places * 128 + LOCAL_ID;
@@ -184,6 +185,11 @@ KERNEL(128) contributions(
                 sums[(high * (high - 1) / 2 + low) * 128] += round_to_i64(total * 0.5f);
 
                 }
+                const f32 total_1 = change_0 + change_1;
+                const f32 total_2 = total_1 + change_2;
+                const f32 total = total_2;
+
+                sums[(u64)(first_feature + feature_1) * 128] += round_to_i64(total);
             }
             b_1_0 = a_1_0 + b_2_0;
             b_1_1 = a_1_1 + b_2_1;
@@ -222,6 +228,11 @@ KERNEL(128) contributions(
                 const f32 l_2 = c_2 * a_0_2;
                 const f32 r_2 = d_2 * b_1_2;
                 const f32 change_2 = l_2 + r_2;
+                const f32 total_1 = change_0 + change_1;
+                const f32 total_2 = total_1 + change_2;
+                const f32 total = total_2;
+
+                sums[(u64)(first_feature + feature_0) * 128] += round_to_i64(total);
             }
             b_0_0 = a_0_0 + b_1_0;
             b_0_1 = a_0_1 + b_1_1;

@@ -100,6 +100,7 @@ KERNEL(1) contributions(
     const u32 first_here = first_tree + GROUP_ID_Y * trees_each;
     const u32 end_all = first_tree + n_trees;
     const u32 end_here = first_here + trees_each < end_all ? first_here + trees_each : end_all;
+    const u32 first_feature = n_places - n_used;
     const u64 own = (u64)GROUP_ID_Y * N_GROUPS + GROUP_ID;
     GLOBAL f32* product = products + own * n_levels * 48 + LOCAL_ID;
     GLOBAL f32* of_left = lefts + own * n_levels * 48 + LOCAL_ID;
@@ -234,7 +235,7 @@ KERNEL(1) contributions(
                             b_2[r] = a[32 + r * 1] + b_2[r];
                         }
                     }
-                    GLOBAL i64* sum = sums + (u64)feature * 16;
+                    GLOBAL i64* sum = sums + (u64)(first_feature + feature) * 16;
                     for (u32 r = 0; r < 16; r++) {
                 const f32 total_1 = change_0[r] + change_1[r];
                 const f32 total_2 = total_1 + change_2[r];
