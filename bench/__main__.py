@@ -13,6 +13,7 @@ COMMANDS = {
     "contributions": "bench.contributions",
     "dependence": "bench.dependence",
     "devices": "bench.devices",
+    "devices-jobs": "bench.devices_jobs",
     "external": "bench.external",
     "large": "bench.large",
     "losses": "bench.losses",

@@ -56,7 +56,7 @@ def random_rows(
     offset = np.arange(n_features + 1, dtype=np.uint32) * _BINS
     thresholds = np.tile(np.arange(1, _BINS + 1, dtype=np.float32), n_features)
     layout = Layout(bins, offset, thresholds, np.zeros(n_features, np.uint32))
-    order, rng = _order(device, n_features), np.random.default_rng(0)
+    order, rng = block_order(device, n_features), np.random.default_rng(0)
     bounds, made = evenly(n_rows, n_pages), []
     label = np.empty(n_rows, np.float32)
     for first, size in bounds:
@@ -64,19 +64,19 @@ def random_rows(
         host[...] = rng.integers(0, _BINS, host.size, np.uint8)
         blocks = order.blocks(host)
         for number, block in enumerate(blocks):
-            block[:, _features(order, number) :] = 0  # padding
+            block[:, n_features_of(order, number) :] = 0  # padding
         signal = blocks[0][:, :2].astype(np.float32).sum(axis=1) + 64 * rng.random(size)
         label[first : first + size] = signal > _BINS
         made.append(host)
     return Rows(label, n_features), HostPages(layout, bounds, made)
 
 
-def _order(device: Device, n_features: int) -> BlockOrder:
+def block_order(device: Device, n_features: int) -> BlockOrder:
     coalesced = device.caps.coalesces_reads
     return BlockOrder.of(n_features, np.dtype(np.uint8), coalesced=coalesced)
 
 
-def _features(order: BlockOrder, number: int) -> int:
+def n_features_of(order: BlockOrder, number: int) -> int:
     """Return how many features a block has."""
     each = order.block_features
     return max(0, min(each, order.n_features - number * each))
@@ -123,7 +123,7 @@ def resident_codes(device: Device, n_rows: int, pages: HostPages) -> QuantizedDa
 
 def _by_row(order: BlockOrder, codes: U8) -> U8:
     """Return a page's codes, shape (n_rows, n_features)."""
-    parts = [block[:, : _features(order, i)] for i, block in enumerate(order.blocks(codes))]
+    parts = [block[:, : n_features_of(order, i)] for i, block in enumerate(order.blocks(codes))]
     return np.concatenate(parts, axis=1)
 
 
@@ -133,7 +133,7 @@ def xgboost_seconds(
     """Return XGBoost's seconds a round from its own external memory; codes are its values."""
     import xgboost as xgb
 
-    gpu, order = device.caps.kind == "gpu", _order(device, rows.n_features)
+    gpu, order = device.caps.kind == "gpu", block_order(device, rows.n_features)
 
     class Batches(xgb.DataIter):  # type: ignore[misc]
         def __init__(self, folder: str) -> None:

@@ -17,7 +17,7 @@ from pyopencl_gbdt.device.selection import find_several, main_device, names_seve
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training import division
+from pyopencl_gbdt.training import division, round_cost
 from pyopencl_gbdt.training.booster import Booster
 
 from .conftest import TEST_DEVICE
@@ -266,6 +266,29 @@ def test_a_rule_decides_without_weights(monkeypatch):
     assert "devices" in together.variants
     monkeypatch.setattr(division, "histogram_speed", lambda device: 1e12)
     assert "devices" not in train({"device": device, "max_depth": 2}, rows(), 1).variants
+
+
+@pytest.mark.parametrize("joined", [True, False])
+@pytest.mark.parametrize(("n_rows", "n_outputs"), [(10**4, 1), (10**6, 10), (10**7, 1), (10**9, 1)])
+def test_more_devices_are_never_expected_to_be_slower(joined, n_rows, n_outputs):
+    """Of eight made-up cards as many train as are expected to be fastest; weak ones do not."""
+    params = Parameters.from_dict({"max_depth": 8})
+    link = round_cost.ON_CARDS if joined else round_cost.THROUGH_HOST
+
+    def seconds(speeds):
+        facts = speeds, params, n_rows, 28, link
+        return round_cost.round_cost(*facts, n_outputs=n_outputs).seconds
+
+    more = {"joined": joined, "n_outputs": n_outputs}
+    taken = division.best_team([7e11] * 8, params, n_rows, 28, **more)
+    expected = [seconds([7e11] * size) for size in range(1, 9)]
+    assert expected[len(taken) - 1] == min(expected)
+    with_weak = division.best_team([7e11, 1e8, 7e11], params, n_rows, 28, **more)
+    assert 1 not in with_weak
+    if n_rows == 10**9:
+        assert len(taken) == 8
+    if n_rows == 10**4:
+        assert len(taken) == 1
 
 
 def test_a_measured_speed():

@@ -21,20 +21,13 @@ from pyopencl_gbdt.device.selection import Chosen
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
 from pyopencl_gbdt.training.fitting import Task
+from pyopencl_gbdt.training.round_cost import ON_CARDS, THROUGH_HOST, round_cost
 
 #: Rows and features of the histogram whose time is a device's speed; the second number of rows is
 #: for a device that hides latency.
 _MEASURED_ROWS = (1 << 17, 1 << 20)
 _MEASURED_FEATURES = 28
 _BINS = 256
-#: Bytes of sums in a second, and seconds of a sum of any size, through the host: two H200, 11 M and
-#: 100 M rows x 28, depth 8, lost 5.6 and 7.2 ms a round (OpenCL); two threads wait for each other
-#: in 14 us (EPYC), about four times a sum.
-_THROUGH_HOST = 2.5e9, 60e-6
-#: The same by NCCL: two H200, 11 M x 28, lost 0.4 ms a round at depth 6, and 0.6 at depth 8.
-_ON_CARDS = 60e9, 35e-6
-#: Levels of a tree of unlimited depth, for the estimate.
-_USUAL_DEPTH = 8
 _speeds: dict[tuple[int, str, str], float] = {}
 
 
@@ -89,7 +82,8 @@ def divided(chosen: Sequence[Chosen], task: Task) -> Division:
         own = [speeds[i] for i in able]
         sizes = data.n_rows, data.n_features
         joined = may_join([devices[i] for i in able])
-        kept = [able[i] for i in best_team(own, task.params, *sizes, joined=joined)]
+        best = best_team(own, task.params, *sizes, joined=joined, n_outputs=task.n_outputs)
+        kept = [able[i] for i in best]
         if len(kept) < len(devices):
             note = _note([devices[i] for i in kept], len(devices), data.n_rows)
         devices, weights = [devices[i] for i in kept], [speeds[i] for i in kept]
@@ -158,6 +152,7 @@ def best_team(
     n_features: int,
     *,
     joined: bool = False,
+    n_outputs: int = 1,
 ) -> list[int]:
     """Return the indices of the devices that are expected to be fastest together, ascending.
 
@@ -169,32 +164,15 @@ def best_team(
     n_rows, n_features : int
     joined : bool
         Whether NCCL adds up on the cards.
+    n_outputs : int, default 1
+        Trees of a round, those of a forest apart.
     """
-    sums = _ON_CARDS if joined else _THROUGH_HOST
+    link = ON_CARDS if joined else THROUGH_HOST
     order = sorted(range(len(speeds)), key=lambda i: -speeds[i])
     seconds = [
-        round_seconds([speeds[i] for i in order[:size]], params, n_rows, n_features, sums)
+        round_cost(
+            [speeds[i] for i in order[:size]], params, n_rows, n_features, link, n_outputs=n_outputs
+        ).seconds
         for size in range(1, len(order) + 1)
     ]
     return sorted(order[: int(np.argmin(seconds)) + 1])
-
-
-def round_seconds(
-    speeds: Sequence[float],
-    params: Parameters,
-    n_rows: int,
-    n_features: int,
-    costs: tuple[float, float],
-) -> float:
-    """Return the expected seconds of a tree: half of the rows a level, and the team's sums.
-
-    ``costs`` are the bytes of sums in a second, and the seconds of a sum of any size.
-    """
-    depth = params.max_depth or _USUAL_DEPTH
-    values = n_rows * n_features * (1 + 0.5 * (depth - 1))
-    alone = values / sum(speeds)
-    if len(speeds) == 1:
-        return alone
-    slots = params.max_leaves or 1 << (depth - 1)
-    sums = slots * n_features * min(params.max_bin, n_rows) * 16
-    return alone + sums / costs[0] + (depth + 2) * costs[1]

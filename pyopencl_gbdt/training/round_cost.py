@@ -1,0 +1,156 @@
+"""What a round is expected to cost on one device and on several: the model of ``docs/scaling.md``.
+
+No model of trees depends on it: it decides which devices train, and a bench prints it beside what
+was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyopencl_gbdt.parameters.parameters import Parameters
+
+#: Bytes of a code's sums: gradient and Hessian, 8 each.
+_CODE_BYTES = 16
+#: Levels of a tree of unlimited depth, for the estimate.
+_USUAL_DEPTH = 8
+#: Values that a device adds to histograms in the time in which it scores a bin's border: 10
+#: classes, 3072 features, depth 6 took 6.4 ms of an H200 for 5e8 bins, at 7e11 values a second.
+_SEARCH_VALUES = 8
+#: Seconds of a level's launches on a GPU: H200, CUDA, 1 M and 11 M x 28, depth 6.
+LAUNCHES = 43e-6
+#: Bytes a second of copies to a card, and bytes of a row in a pass beside its codes: H200, 100 M
+#: and 1000 M x 28 whose pages take turns.
+_BUS, _ROW_BYTES = 55e9, 10.0
+#: Sums beside those of levels: exponents and roots.
+_SMALL_SUMS = 2
+
+
+@dataclass(frozen=True)
+class Link:
+    """How the devices of a team add up.
+
+    Attributes
+    ----------
+    speed : float
+        Bytes of an array that two devices add up in a second.
+    latency : float
+        Seconds of a sum of any size between two devices.
+    """
+
+    speed: float
+    latency: float
+
+    def seconds(self, size: int, n_bytes: float, n_sums: int) -> float:
+        """Return the seconds of some sums over a team.
+
+        Each device sends and receives 2 (size - 1) / size times the bytes, as in a ring; the
+        latency grows by a quarter with each doubling.
+
+        Parameters
+        ----------
+        size : int
+            Devices of the team.
+        n_bytes : float
+            Of all sums together.
+        n_sums : int
+        """
+        if size == 1:
+            return 0.0
+        moved = n_bytes * 2 * (size - 1) / size
+        return moved / self.speed + n_sums * self.latency * (1 + 0.25 * (math.log2(size) - 1))
+
+
+#: Through the host's memory: two H200, 11 M and 100 M rows x 28, depth 8, lost 5.6 and 7.2 ms a
+#: round (OpenCL); two threads wait for each other in 14 us (EPYC), about four times a sum.
+THROUGH_HOST = Link(2.5e9, 60e-6)
+#: By NCCL: two H200, 11 M x 28, lost 0.4 ms a round at depth 6, and 0.6 at depth 8.
+ON_CARDS = Link(60e9, 35e-6)
+
+
+@dataclass(frozen=True)
+class RoundCost:
+    """Seconds of a round, by what takes them.
+
+    Attributes
+    ----------
+    rows : float
+        Histograms and partition: work that devices share.
+    search : float
+        The search of splits: every device searches all features.
+    sums : float
+        Sums over the team.
+    launches : float
+        Of kernels, as each device enqueues all of them.
+    """
+
+    rows: float
+    search: float
+    sums: float
+    launches: float
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of the round."""
+        return self.rows + self.search + self.sums + self.launches
+
+
+def sum_bytes(params: Parameters, n_rows: int, n_features: int, n_outputs: int = 1) -> int:
+    """Return the bytes of the histograms that a round adds up: the smaller child of every split."""
+    slots = params.max_leaves or 1 << (_depth(params) - 1)
+    trees = n_outputs * params.num_parallel_tree
+    return slots * n_features * min(params.max_bin, n_rows) * _CODE_BYTES * trees
+
+
+def round_cost(
+    speeds: Sequence[float],
+    params: Parameters,
+    n_rows: int,
+    n_features: int,
+    link: Link,
+    *,
+    n_outputs: int = 1,
+    launches: float = 0.0,
+) -> RoundCost:
+    """Return what a round is expected to cost.
+
+    A level below the roots builds histograms of half of its rows. Devices divide rows in proportion
+    to their speeds; the slowest one searches splits as the others do.
+
+    Parameters
+    ----------
+    speeds : sequence of float
+        Values that each device adds to histograms in a second.
+    params : Parameters
+    n_rows, n_features : int
+        Of all devices together.
+    link : Link
+        Between the devices.
+    n_outputs : int, default 1
+        Trees of a round, those of a forest apart.
+    launches : float, default 0.0
+        Seconds of a level's launches; they do not depend on the number of devices.
+    """
+    depth, size = _depth(params), len(speeds)
+    drawn = n_rows * params.subsample
+    values = drawn * n_features * (1 + 0.5 * (depth - 1))
+    values *= n_outputs * params.num_parallel_tree
+    n_bytes = sum_bytes(params, n_rows, n_features, n_outputs)
+    bins = 2 * n_bytes / _CODE_BYTES  # both children
+    return RoundCost(
+        rows=values / sum(speeds),
+        search=bins * _SEARCH_VALUES / min(speeds),
+        sums=link.seconds(size, n_bytes, depth + _SMALL_SUMS),
+        launches=depth * launches,
+    )
+
+
+def streamed_seconds(n_rows: int, n_features: int, depth: int) -> float:
+    """Return the expected seconds of a tree where pages take turns on a GPU: copies limit it."""
+    return n_rows * (depth + 1) * (n_features + _ROW_BYTES) / _BUS
+
+
+def _depth(params: Parameters) -> int:
+    return params.max_depth or _USUAL_DEPTH
