@@ -29,7 +29,7 @@ _SMALL_SUMS = 2
 
 
 @dataclass(frozen=True)
-class Link:
+class TeamLink:
     """How the devices of a team add up.
 
     Attributes
@@ -65,9 +65,9 @@ class Link:
 
 #: Through the host's memory: two H200, 11 M and 100 M rows x 28, depth 8, lost 5.6 and 7.2 ms a
 #: round (OpenCL); two threads wait for each other in 14 us (EPYC), about four times a sum.
-THROUGH_HOST = Link(2.5e9, 60e-6)
+THROUGH_HOST = TeamLink(2.5e9, 60e-6)
 #: By NCCL: two H200, 11 M x 28, lost 0.4 ms a round at depth 6, and 0.6 at depth 8.
-ON_CARDS = Link(60e9, 35e-6)
+ON_CARDS = TeamLink(60e9, 35e-6)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def round_cost(
     params: Parameters,
     n_rows: int,
     n_features: int,
-    link: Link,
+    link: TeamLink,
     *,
     n_outputs: int = 1,
     launches: float = 0.0,
@@ -126,7 +126,7 @@ def round_cost(
     params : Parameters
     n_rows, n_features : int
         Of all devices together.
-    link : Link
+    link : TeamLink
         Between the devices.
     n_outputs : int, default 1
         Trees of a round, those of a forest apart.
