@@ -22,9 +22,7 @@ typedef struct {
     u32 size, behind, begin;
 } piece_t;
 
-/* A node's entries from a position on; positions of a root count from its tree's first entry. Each pointer is chosen as
-   a value: of a list that branches choose, Mesa's lavapipe makes null pointers, and groups whose loop is over read
-   through them. */
+/* A node's entries from a position on; positions of a root count from its tree's first entry. */
 FN entries_t entries_at(GLOBAL const node_t* node, const u32 position, const u32 n_entries,
                         const entries_t every, const entries_t even, const entries_t odd) {
     const u32 root = node->depth == 0, is_odd = node->depth % 2;

@@ -52,16 +52,13 @@ def _measure(caps: Capabilities, facts: list[MeasuredFact]) -> None:
     names = [fact.name for fact in facts]
     answers, errors, ended = _ask(caps, names)
     left = [name for name in names if name not in answers]
-    smallest = measured_facts.TABLE[0].name
-    if smallest in left or answers.get(smallest) == FAILED:
-        problem = errors.get(smallest) or "it computes wrong sums and products of float32"
-        if smallest in left:
-            problem = f"its driver {ended or 'fails'} at the smallest kernel"
+    problem = _problem(facts, answers, errors, ended)
+    if problem:
         raise DeviceError(
             f"{caps.label}, driver {caps.driver}: {problem}; install another driver for it, choose "
             "another one of `pyopencl-gbdt devices`, or run `pyopencl-gbdt doctor`"
         )
-    if left and ended.startswith("crashes"):  # what hangs may have waited for a busy machine
+    if left and ended.startswith("crashes"):
         answers[left[0]] = FAILED
     fact_store.store(caps, answers)
     if left:
@@ -70,6 +67,20 @@ def _measure(caps: Capabilities, facts: list[MeasuredFact]) -> None:
             f"{caps.label}: its driver {ended or 'fails'} while {left[0]} is measured; kernels "
             "that do not need it are used, which give the same results"
         )
+
+
+def _problem(
+    facts: list[MeasuredFact], answers: dict[str, int], errors: dict[str, str], ended: str
+) -> str:
+    """Return why a device cannot be used; empty if it can."""
+    for number, fact in enumerate(facts):
+        if fact.name not in answers:  # all behind it were not asked for
+            # what hangs may have waited for a busy machine
+            fatal = fact.needed and (number == 0 or ended.startswith("crashes"))
+            return f"its driver {ended or 'fails'} at {fact.needed}" if fatal else ""
+        if fact.needed and answers[fact.name] == FAILED:
+            return errors.get(fact.name) or f"it computes wrong results in {fact.needed}"
+    return ""
 
 
 def _ask(caps: Capabilities, names: list[str]) -> tuple[dict[str, int], dict[str, str], str]:

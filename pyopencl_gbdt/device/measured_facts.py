@@ -62,6 +62,8 @@ class MeasuredFact:
         Returns the capabilities of a device that gave an answer.
     first : bool
         Whether it is measured before the first use of a device; else only the doctor does.
+    needed : str
+        Where nothing works without it: what fails then, for people.
     """
 
     name: str
@@ -70,6 +72,7 @@ class MeasuredFact:
     due: Callable[[Capabilities], bool] = _always
     applied: Callable[[Capabilities, int], Capabilities] = _unchanged
     first: bool = False
+    needed: str = ""
 
 
 def _program(device: Device, fact: str) -> Program:
@@ -101,6 +104,31 @@ def subnormals(device: Device) -> int:
     tiny = np.abs(kept) < np.float32(2.0**-126)
     tiny |= np.abs(values)[:, None] < np.float32(2.0**-126)
     return 1 if np.array_equal(got[~tiny], kept[~tiny]) else FAILED
+
+
+# -- loads that no work-item asks for -------------------------------------------------------------
+def skipped_loads(device: Device) -> int:
+    """Return 1 if a device leaves out loads that no work-item asks for.
+
+    Returns
+    -------
+    int
+        ``FAILED`` if its sums are wrong. A driver that executes such loads reads far outside of an
+        array, which ends the process.
+    """
+    program = _program(device, "skipped_loads")
+    none, n_groups = 0xFFFFFFFF, 8
+    picks = np.array([0, none, 1, none, none, 2, 0, none, 1] * 3, np.uint32)
+    nodes = np.full((3, 24), none, np.uint32)
+    nodes[:2, 0] = 1, 0
+    out = device.zeros(n_groups, np.uint32)
+    program.launch(
+        "skipped_loads", n_groups, n=picks.size, picks=device.upload(picks),
+        nodes=device.upload(nodes), values=device.upload(np.array([5, 7], np.uint32)), out=out,
+    )  # fmt: skip
+    added = np.array([7, 5, 0], np.uint32)[np.where(picks == none, 2, picks)]
+    want = np.bincount(np.arange(picks.size) % n_groups, added, n_groups)
+    return 1 if np.array_equal(out.get(), want) else FAILED
 
 
 # -- atomics of 64 bits --------------------------------------------------------------------------
@@ -283,6 +311,14 @@ TABLE: tuple[MeasuredFact, ...] = (
         subnormals,
         lambda answer: f"numbers below 2^-126: {'flushed to zero' if answer == 1 else 'kept'}",
         first=True,
+        needed="the smallest kernel",
+    ),
+    MeasuredFact(
+        "skipped_loads",
+        skipped_loads,
+        lambda answer: f"loads that no work-item asks for: {'left out' if answer == 1 else 'run'}",
+        first=True,
+        needed="loads that no work-item asks for, which it executes",
     ),
     MeasuredFact(
         "int64_atomics",

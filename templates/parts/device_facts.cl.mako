@@ -4,6 +4,7 @@
 ##
 ##   subnormals      values near 2^-126 -> products, sums and comparisons of them
 ##   int64_atomics   sums[0] += all values; sums[1 + value % 7] += the value, in a loop of varying length
+##   skipped_loads   sum of values that two lists lead to; where one of them has NO_NODE, nothing may be loaded
 ##   int64_cost      the same arithmetic on 32 bits (narrow) and on 64 (wide)
 ##   compute_units   arithmetic that keeps one compute unit busy, for a time that grows with `rounds`
 ##   wave_width      two loops; work-items i with an odd i / width run the second one
@@ -28,6 +29,20 @@ KERNEL(${wg_size}) int64_atomics(const u32 n, GLOBAL const u32* RESTRICT values,
     atomic_add_global_i64(&sums[0], (i64)value << 24);
     for (u32 turn = 0; turn <= (value & 3); turn++)
         if ((value + turn) % 3 != 0) atomic_add_global_i64(&sums[1 + value % 7], -(i64)value << 8);
+}
+% elif fact == "skipped_loads":
+KERNEL(${wg_size}) skipped_loads(
+        const u32 n, GLOBAL const u32* RESTRICT picks, GLOBAL const u32* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT values, GLOBAL u32* RESTRICT out) {
+    u32 sum = 0;
+    for (u32 k = GROUP_ID; k < n; k += N_GROUPS) {
+        const u32 id = picks[k];
+        if (id == 0xFFFFFFFFu) continue;
+        const u32 next = nodes[24 * (u64)id]; /* as far apart as records of nodes */
+        if (next == 0xFFFFFFFFu) continue;
+        sum += values[next];
+    }
+    if (LOCAL_ID == 0) out[GROUP_ID] = sum;
 }
 % elif fact == "int64_cost":
 % for name, kind in (("narrow", "u32"), ("wide", "u64")):

@@ -108,7 +108,10 @@ VALUES: dict[str, list[Any]] = {
     "row_loss": sorted({loss.kernel for loss in _ROW_LOSSES.values() if loss}),
     "curve": ["auc", "aucpr"],
     "fields": ["", "walk_t:left,number"],
-    "fact": ["subnormals", "int64_atomics", "int64_cost", "compute_units", "wave_width"],
+    "fact": [
+        *("subnormals", "skipped_loads", "int64_atomics", "int64_cost", "compute_units"),
+        "wave_width",
+    ],
     "metric": ["ndcg", "map", "pairwise", "pre"],
     **{
         name: [False, True]

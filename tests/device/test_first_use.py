@@ -20,6 +20,7 @@ from tests.device.fakes import make_caps
 SAYS = "import json; print(json.dumps(['{}', {}, '']), flush=True); "
 CRASH = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
 HANG = "import time; time.sleep(60)"
+WORKS = SAYS.format("subnormals", 0) + SAYS.format("skipped_loads", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def helper(monkeypatch, code):
 
 def test_it_measures_once(monkeypatch):
     caps = make_caps(int64_atomics=True)
-    answers = {"subnormals": 1, "int64_atomics": 0, "copy_speed": 80_000}
+    answers = {"subnormals": 1, "skipped_loads": 1, "int64_atomics": 0, "copy_speed": 80_000}
     helper(monkeypatch, "".join(SAYS.format(*answer) for answer in answers.items()))
     assert first_use.examine(caps)
     assert fact_store.load(caps) == answers
@@ -65,7 +66,7 @@ def test_a_compiler_that_crashes_at_the_smallest_kernel_is_a_message(monkeypatch
 
 def test_a_device_that_computes_wrongly_is_refused(monkeypatch):
     helper(monkeypatch, SAYS.format("subnormals", FAILED))
-    with pytest.raises(DeviceError, match="computes wrong sums and products"):
+    with pytest.raises(DeviceError, match="computes wrong results in the smallest kernel"):
         first_use.examine(make_caps())
 
 
@@ -76,8 +77,21 @@ def test_a_compiler_that_refuses_the_smallest_kernel_says_why(monkeypatch):
         first_use.examine(make_caps())
 
 
-def test_what_crashes_later_is_not_used(monkeypatch, capsys):
+def test_a_driver_that_crashes_at_loads_that_no_work_item_asks_for_is_refused(monkeypatch):
     helper(monkeypatch, SAYS.format("subnormals", 0) + CRASH)
+    with pytest.raises(DeviceError, match=r"crashes \(signal 11\) at loads that no work-item asks"):
+        first_use.examine(make_caps())
+    assert fact_store.load(make_caps()) == {}
+
+
+def test_wrong_sums_of_such_loads_are_refused(monkeypatch):
+    helper(monkeypatch, SAYS.format("subnormals", 0) + SAYS.format("skipped_loads", FAILED))
+    with pytest.raises(DeviceError, match="computes wrong results in loads that no work-item"):
+        first_use.examine(make_caps())
+
+
+def test_what_crashes_later_is_not_used(monkeypatch, capsys):
+    helper(monkeypatch, WORKS + CRASH)
     caps = make_caps(int64_atomics=True)
     assert first_use.examine(caps)
     assert fact_store.load(caps)["int64_atomics"] == FAILED
@@ -87,7 +101,7 @@ def test_what_crashes_later_is_not_used(monkeypatch, capsys):
 def test_a_compiler_that_hangs_is_ended_and_tried_again_another_time(monkeypatch, capsys, folder):
     monkeypatch.setattr(first_use, "LONG_SECONDS", 0.4)
     monkeypatch.setattr(first_use, "SECONDS", 0.2)
-    helper(monkeypatch, SAYS.format("subnormals", 0) + HANG)
+    helper(monkeypatch, WORKS + HANG)
     caps = make_caps(int64_atomics=True)
     assert first_use.examine(caps)
     assert not measured_facts.applied(caps).int64_atomics  # in this process
@@ -110,6 +124,6 @@ def test_a_real_device_is_measured_in_the_helper(device, monkeypatch):
         pytest.skip("only OpenCL's devices are measured")
     opened = discovery.open_device(device.caps.device_id)
     known = fact_store.load(opened.caps)
-    assert known["subnormals"] == 0
+    assert (known["subnormals"], known["skipped_loads"]) == (0, 1)
     assert known.get("int64_atomics", 1) == 1
     assert opened.caps.int64_atomics == device.caps.int64_atomics

@@ -50,6 +50,7 @@ def rebuilt(device, monkeypatch):
 
 def test_answers_of_a_device_that_computes_right(device):
     assert measured_facts.subnormals(device) == 0
+    assert measured_facts.skipped_loads(device) == 1
     if device.caps.int64_atomics:
         assert measured_facts.int64_atomics(device) == 1
 
