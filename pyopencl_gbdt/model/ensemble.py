@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
+from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, weighted
 
 
 def check_categories(
@@ -111,6 +112,10 @@ class Ensemble:
         index.
     statistics : Statistics or None
         Features that trees use behind the columns, made of categorical columns.
+    tree_weights : tuple of float, or None
+        The float32 weight of every tree of a model that was trained with ``booster="dart"``. A
+        row's margin is then a sum in fixed point, see ``numerics.tree_weights``. None: every
+        weight is 1.
 
     Raises
     ------
@@ -130,6 +135,7 @@ class Ensemble:
     n_parallel: int = 1
     categories: Mapping[int, Levels] = field(default_factory=dict)
     statistics: Statistics | None = None
+    tree_weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         margin = self.base_margin
@@ -154,7 +160,7 @@ class Ensemble:
         ModelFormatError
             If the trees are none, or contradict the rest.
         """
-        state = {"categories": {}, "file_numbers": (), **state}
+        state = {"categories": {}, "file_numbers": (), "tree_weights": None, **state}
         numbers, trees = state.pop("file_numbers"), state.pop("trees")
         if isinstance(trees, list):
             numbers = [tree.file_numbers for tree in trees]
@@ -196,6 +202,32 @@ class Ensemble:
     @property
     def n_rounds(self) -> int:
         return len(self.trees) // self.round_trees
+
+    def of_rounds(self, rounds: Sequence[int], attributes: dict[str, str]) -> Ensemble:
+        """Return a model of some rounds, whose trees keep their weights, with other attributes."""
+        step = self.round_trees
+        places = [tree for number in rounds for tree in range(number * step, (number + 1) * step)]
+        weights = self.tree_weights
+        return replace(
+            self,
+            trees=[self.trees[place] for place in places],
+            tree_weights=None if weights is None else tuple(weights[place] for place in places),
+            attributes=attributes,
+        )
+
+    def folded(self) -> Ensemble:
+        """Return the model with the weights of trees multiplied into their leaves, in float32.
+
+        Its margins are float32 sums, so they may differ in the last digits. A model without weights
+        is returned as it is.
+        """
+        if self.tree_weights is None:
+            return self
+        trees = [
+            tree.with_values(weighted(tree.value, weight))
+            for tree, weight in zip(self.trees, self.tree_weights, strict=True)
+        ]
+        return replace(self, trees=trees, tree_weights=None)
 
     def by_output(self) -> list[Tree]:
         """Return the first output's trees, round by round, then the second output's, and so on."""
@@ -246,6 +278,7 @@ class Ensemble:
                 f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
                 f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
             )
+        self._check_weights()
         check_categories(self.categories, self.n_features, self.statistics)
         if self.statistics is not None and self.statistics.n_columns != self.n_features:
             raise ModelFormatError(
@@ -257,6 +290,29 @@ class Ensemble:
         if highest >= self.n_tree_features or any(t.value.shape[1] != 1 for t in self.trees):
             for index, tree in enumerate(self.trees):
                 self._check_tree(index, tree)
+
+    def _check_weights(self) -> None:
+        if self.tree_weights is None:
+            return
+        weights = np.array(self.tree_weights, np.float64)
+        if weights.shape != (len(self.trees),):
+            raise ModelFormatError(
+                f"tree_weights has the shape {weights.shape}: expected {len(self.trees)} numbers, "
+                "one for each tree; give one for each"
+            )
+        wrong = ~((weights >= 0) & (weights.astype(np.float32) == weights))
+        if wrong.any():
+            raise ModelFormatError(
+                f"tree_weights[{int(wrong.argmax())}]={weights[wrong][0]}: expected a float32 of 0 "
+                "or more; round it by np.float32"
+            )
+        largest = [float(np.abs(tree.value).max()) for tree in self.trees]
+        most = float((weights * largest).reshape(-1, self.round_trees).sum(axis=0).max(initial=0))
+        if self.n_parallel * most >= MOST_MARGIN:
+            raise ModelFormatError(
+                f"trees with weights add up to {most:g}: expected less than 2^30 for margins in "
+                "fixed point; divide the labels by a constant and train again"
+            )
 
     def _check_tree(self, index: int, tree: Tree) -> None:
         highest = int(tree.feature.max())

@@ -138,6 +138,10 @@ class Tree:
         tree._fill_sets()
         return tree
 
+    def with_values(self, values: npt.NDArray[np.float32]) -> Tree:
+        """Return the same tree with other leaf values: finite float32, (n_nodes, n_outputs)."""
+        return Tree.trusted(**(vars(self) | {"value": values}))
+
     def numbered_in_file(self, numbers: npt.ArrayLike) -> Tree:
         """Keep the number that each node has in a file, if they differ from ours; return self."""
         own = np.array(numbers, np.int32)

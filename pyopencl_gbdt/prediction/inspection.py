@@ -234,11 +234,9 @@ class Inspected:
             If the model does not have these rounds, or there would be none; also an ``IndexError``.
         """
         chosen = _rounds(rounds, self.ensemble.n_rounds)
-        step = self.ensemble.round_trees
-        trees = [t for i in chosen for t in self.ensemble.trees[i * step : (i + 1) * step]]
         known = self.ensemble.attributes.items()
         kept = {key: value for key, value in known if key not in (BEST_ITERATION, BEST_SCORE)}
-        return self._with(replace(self.ensemble, trees=trees, attributes=kept))
+        return self._with(self.ensemble.of_rounds(chosen, kept))
 
     def __iter__(self: _Own) -> Iterator[_Own]:
         """Yield a model of each round."""

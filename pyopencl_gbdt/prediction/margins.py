@@ -22,11 +22,13 @@ from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
+from pyopencl_gbdt.numerics.tree_weights import margins_of
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
 from pyopencl_gbdt.prediction import predict
 from pyopencl_gbdt.prediction.links import apply_link
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 from pyopencl_gbdt.prediction.predict_sparse import check_no_sets, searched_bytes, walked_pieces
+from pyopencl_gbdt.prediction.weighted_trees import weighted_sums
 
 T = TypeVar("T")
 F32 = npt.NDArray[np.float32]
@@ -74,8 +76,37 @@ def predict_margins(
         If the rows have fewer or more columns than features that trees may use.
     """
     begin, end = rounds or (0, ensemble.n_rounds)
+    if ensemble.tree_weights is not None:
+        assert not link  # ``walk_rows.walk`` leaves links of these margins to the host
+        sums = predict_sums(ensemble, values, device, (begin, end))
+        base = np.array(each(ensemble.base_margin), np.float32)
+        own = (base if sums.ndim == 1 else base[:, None]) if start is None else start
+        return margins_of(own, sums)
     found: F32 = _margins(ensemble, values, device, start, [begin, end], link)[0]
     return found[0] if ensemble.n_outputs == 1 else found
+
+
+def predict_sums(
+    ensemble: Ensemble,
+    values: Values,
+    device: str | Device,
+    rounds: tuple[int, int] | None = None,
+) -> npt.NDArray[np.int64]:
+    """Return each row's sum of trees with weights, in units of 2^-32; as for ``predict_margins``.
+
+    Returns
+    -------
+    int64 array, shape (n_rows,), or (n_outputs, n_rows) if there are several outputs
+    """
+    n_rows, n_outputs = values.shape[0], ensemble.n_outputs
+    zeros = np.zeros((n_outputs, n_rows), np.float32)
+
+    def walk_of(plain: Ensemble, some: tuple[int, int]) -> F32:
+        found: F32 = _margins(plain, values, device, zeros, [*some])[0]
+        return found
+
+    sums = weighted_sums(ensemble, n_rows, rounds or (0, ensemble.n_rounds), walk_of)
+    return sums[0] if n_outputs == 1 else sums
 
 
 def staged_margins(

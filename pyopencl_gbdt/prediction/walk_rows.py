@@ -14,6 +14,7 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction import margins as on_device
 from pyopencl_gbdt.prediction.on_host import HostRows, host_rows, trees_of
 from pyopencl_gbdt.prediction.packing import packed
+from pyopencl_gbdt.prediction.weighted_trees import weighted_margins, weighted_stages
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
@@ -48,6 +49,13 @@ def walk(
         ``Objective.device_link``, which a device applies, or "".
     """
     own = _start(ensemble, values, start)
+    if ensemble.tree_weights is not None:
+        zeros = np.zeros(own.shape, np.float32)
+
+        def walk_of(plain: Ensemble, some: tuple[int, int]) -> F32:
+            return walk(plain, values, device, zeros, some, "")[0]
+
+        return weighted_margins(ensemble, own, rounds, walk_of), False
     host = host_rows(ensemble, values, device, rounds)
     if host is not None:
         return host.margins(own, rounds), False
@@ -64,6 +72,14 @@ def staged_walk(
 ) -> Iterator[F32]:
     """Yield the margins after each round, shape (n_outputs, n_rows); rows walk every tree once."""
     margins = _start(ensemble, values, start)
+    if ensemble.tree_weights is not None:
+        zeros = np.zeros(margins.shape, np.float32)
+
+        def stages_of(plain: Ensemble, some: tuple[int, int]) -> Iterator[F32]:
+            return staged_walk(plain, values, device, zeros, some)
+
+        yield from weighted_stages(ensemble, margins, rounds, stages_of)
+        return
     host = host_rows(ensemble, values, device, rounds)
     together = max(1, _STAGES_BYTES // max(1, 4 * margins.size))
     for first in range(*rounds, together):

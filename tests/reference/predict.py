@@ -9,6 +9,7 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
+from tests.reference.dropout import margin, term
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
@@ -46,6 +47,8 @@ def dense_row(values: SparseMatrix, row: int) -> F32:
 def predict(ensemble: Ensemble, values: F32 | SparseMatrix) -> F32:
     """Return margins: base score plus leaf values, added in float32 in the order of the trees.
 
+    If trees have weights, the sums are in fixed point.
+
     Parameters
     ----------
     ensemble : Ensemble
@@ -58,6 +61,17 @@ def predict(ensemble: Ensemble, values: F32 | SparseMatrix) -> F32:
     ids = leaf_ids(ensemble, values)
     margins = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
     margins[:] = np.array(each(ensemble.base_margin), np.float32)[:, None]
+    if ensemble.tree_weights is not None:
+        sums = [[0] * values.shape[0] for _ in margins]
+        for index, (tree, weight) in enumerate(
+            zip(ensemble.trees, ensemble.tree_weights, strict=True)
+        ):
+            own = sums[index // ensemble.n_parallel % ensemble.n_outputs]
+            for row, leaf in enumerate(ids[:, index]):
+                own[row] += term(weight, tree.value[leaf, 0])
+        for start, own in zip(margins, sums, strict=True):
+            start[:] = [margin(one, total) for one, total in zip(start, own, strict=True)]
+        return margins[0] if ensemble.n_outputs == 1 else margins
     for index, tree in enumerate(ensemble.trees):
         output = index // ensemble.n_parallel % ensemble.n_outputs
         margins[output] = margins[output] + tree.value[ids[:, index], 0]

@@ -13,6 +13,7 @@
     1      1 if missing values go left, plus 2 if a set splits
     4      of every node with a set: number of words, uint32
     4      of every word: 32 codes that go right, uint32
+    4      version 2: the weight of every tree, float32; version 1: trees have none
     32     SHA-256 of all that stands before
 
 Nodes are in breadth-first order, so children and parents need not be stored. Each kind of array is
@@ -39,7 +40,7 @@ from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.model.tree_arrays import Arrays, join_trees, split_trees
 
 MAGIC = b"\x89GBDT\r\n\x1a"
-VERSION = 1
+VERSION, WITH_WEIGHTS = 1, 2
 _HEAD = struct.Struct("<8sIIQQQ")
 _DIGEST = hashlib.sha256().digest_size
 _DEFAULT_LEFT, _BY_SET = 1, 2
@@ -62,21 +63,28 @@ class OwnBinary:
 
     def write(self, model: Ensemble) -> bytes:
         model.check()
-        document = to_own_json(replace(model, trees=[])).encode("utf-8")
+        plain = replace(model, trees=[], tree_weights=None)
+        document = to_own_json(plain).encode("utf-8")
         arrays = join_trees(model.trees)
         sizes = (arrays["sizes"].size, arrays["feature"].size, arrays["sets"].size)
-        head = _HEAD.pack(MAGIC, VERSION, len(document), *sizes)
-        data = b"".join([head, document, *_written(arrays)])
+        weights = model.tree_weights
+        version = VERSION if weights is None else WITH_WEIGHTS
+        head = _HEAD.pack(MAGIC, version, len(document), *sizes)
+        own = np.array(weights or (), "<f4").tobytes()
+        data = b"".join([head, document, *_written(arrays), own])
         return data + hashlib.sha256(data).digest()
 
     def read(self, data: bytes, source: str) -> Ensemble:
-        document, rest, sizes = _opened(data, source)
+        document, rest, sizes, version = _opened(data, source)
         plain = read_own(Cursor(parse(document, source), "", source), document)
         try:
             if plain.trees:
                 raise ModelFormatError(f"the document has trees: expected none; {_MOVE}")
-            trees = split_trees(_arrays(rest, *sizes), plain.n_tree_features)
-            return replace(plain, trees=trees)
+            arrays = _arrays(rest, *sizes, has_weights=version == WITH_WEIGHTS)
+            weights = arrays.pop("weights", None)
+            trees = split_trees(arrays, plain.n_tree_features)
+            own = None if weights is None else tuple(map(float, weights))
+            return replace(plain, trees=trees, tree_weights=own)
         except ModelFormatError as error:
             raise ModelFormatError(f"{source}: {error}") from error
 
@@ -94,18 +102,18 @@ def _written(arrays: Arrays) -> Iterator[bytes]:
     yield arrays["sets"].astype("<u4").tobytes()
 
 
-def _opened(data: bytes, source: str) -> tuple[bytes, memoryview, tuple[int, int, int]]:
-    """Check a file's version and digest; return its document, its arrays and their sizes."""
+def _opened(data: bytes, source: str) -> tuple[bytes, memoryview, tuple[int, int, int], int]:
+    """Check a file's version and digest; return its document, arrays, their sizes, the version."""
     view, least = memoryview(data), _HEAD.size + _DIGEST
     if len(data) < least:
         raise ModelFormatError(
             f"{source}: the file has {len(data)} bytes: expected {least} or more; {_MOVE}"
         )
     _, version, size, n_trees, n_nodes, n_words = _HEAD.unpack(view[: _HEAD.size])
-    if version != VERSION:
+    if version not in (VERSION, WITH_WEIGHTS):
         raise ModelFormatError(
-            f"{source}: version={version}: expected {VERSION}; read it by the version of the "
-            "library that wrote it, or a newer one"
+            f"{source}: version={version}: expected {VERSION} or {WITH_WEIGHTS}; read it by the "
+            "version of the library that wrote it, or a newer one"
         )
     if hashlib.sha256(view[:-_DIGEST]).digest() != view[-_DIGEST:]:
         raise ModelFormatError(
@@ -118,10 +126,13 @@ def _opened(data: bytes, source: str) -> tuple[bytes, memoryview, tuple[int, int
             f"{_MOVE}"
         )
     begin = _HEAD.size + size
-    return bytes(view[_HEAD.size : begin]), view[begin:-_DIGEST], (n_trees, n_nodes, n_words)
+    sizes = n_trees, n_nodes, n_words
+    return bytes(view[_HEAD.size : begin]), view[begin:-_DIGEST], sizes, version
 
 
-def _arrays(rest: memoryview, n_trees: int, n_nodes: int, n_words: int) -> Arrays:
+def _arrays(
+    rest: memoryview, n_trees: int, n_nodes: int, n_words: int, *, has_weights: bool
+) -> Arrays:
     """Return the arrays of a file; none is longer than what is left of the file."""
 
     def following(dtype: str, size: int, what: str) -> npt.NDArray[Any]:
@@ -144,6 +155,8 @@ def _arrays(rest: memoryview, n_trees: int, n_nodes: int, n_words: int) -> Array
     n_sets = int(found["split_kind"].sum(dtype=np.int64))
     found["set_sizes"] = following("<u4", n_sets, "sizes of sets")
     found["sets"] = following("<u4", n_words, "sets")
+    if has_weights:
+        found["weights"] = following("<f4", n_trees, "weights of trees")
     if len(rest):
         raise ModelFormatError(f"the arrays end {len(rest)} bytes early: expected none; {_MOVE}")
     return found

@@ -178,7 +178,7 @@ def render_ubjson(value: object) -> bytes:
     Parameters
     ----------
     value : object
-        Dicts, lists, strings, integers and NumPy arrays of the types in ``NUMBERS``.
+        Dicts, lists, strings, integers, float32 and NumPy arrays of the types in ``NUMBERS``.
     """
     parts: list[bytes] = []
     _render(value, parts)
@@ -203,6 +203,8 @@ def _render(value: object, parts: list[bytes]) -> None:
         parts += [b"[$", bytes([letter]), b"#", _length(value.size), data]
     elif isinstance(value, str):
         parts += [b"S", _text(value)]
+    elif isinstance(value, np.float32):
+        parts.append(b"d" + np.array(value, ">f4").tobytes())
     elif isinstance(value, int):
         sizes = {1: b"i", 2: b"I", 4: b"l", 8: b"L"}
         # XGBoost writes the largest and the smallest number of a type in the next type

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble
@@ -30,14 +29,16 @@ def link_of(ensemble: Ensemble) -> str:
 
 
 def of_used_rounds(ensemble: Ensemble) -> Ensemble:
-    """Return the model of the rounds that ``predict`` uses: those up to the best one."""
+    """Return the model of the rounds that ``predict`` uses: those up to the best one.
+
+    Weights of trees are multiplied into their leaves.
+    """
     ensemble.check()
     if BEST_ITERATION not in ensemble.attributes:
-        return ensemble
+        return ensemble.folded()
     best, _ = check_best_round(ensemble.attributes, "model.ensemble.attributes")
     kept = {k: v for k, v in ensemble.attributes.items() if k not in (BEST_ITERATION, BEST_SCORE)}
-    trees = ensemble.trees[: (best + 1) * ensemble.round_trees]
-    return replace(ensemble, trees=trees, attributes=kept)
+    return ensemble.of_rounds(range(best + 1), kept).folded()
 
 
 def splits_by_sets(ensemble: Ensemble) -> bool:

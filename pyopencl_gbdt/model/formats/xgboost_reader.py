@@ -31,6 +31,7 @@ from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parame
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_trees
 from pyopencl_gbdt.model.formats.xgboost_vectors import has_vectors, read_vector_trees
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, weighted
 
 #: Prefix of this library's keys in XGBoost's ``attributes``. Only the reader and the writer of
 #: files use these keys; ``Ensemble.attributes`` does not hold them.
@@ -86,7 +87,7 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
         Trees are renumbered breadth-first, without the nodes that pruning deleted.
         ``base_margin`` is the exact margin of this library if the file has it, else the one that
         XGBoost computes from ``base_score`` (``margin_from_base_score``). Trees of the booster
-        dart have their weights multiplied into their leaves; a tree whose leaves are vectors
+        dart keep their weights, see ``Ensemble.tree_weights``; a tree whose leaves are vectors
         becomes one tree for each output.
 
     Raises
@@ -118,7 +119,7 @@ def read_document(document: Cursor) -> Ensemble:
 
 def _read_learner(learner: Cursor) -> Ensemble:
     source = learner.source
-    model, tree_weights = _read_booster(learner)
+    model, weight_drop = _read_booster(learner)
     n_features, n_outputs = _read_sizes(learner, model)
     attributes = _read_attributes(learner)
     objective = _read_objective(learner, attributes)
@@ -126,13 +127,13 @@ def _read_learner(learner: Cursor) -> Ensemble:
     parameters = read_objective_parameters(learner, objective, PARAMETERS_KEY)
     _check_outputs(learner, objective, parameters, n_outputs)
     trees, n_parallel = _read_trees(model, n_features, n_outputs)
-    if tree_weights is not None:
-        trees = _weighted(trees, tree_weights)
+    weights = None if weight_drop is None else _read_weights(trees, weight_drop)
     categories, trees = read_categories(model, n_features, trees)
     first_round = trees[: n_outputs * n_parallel]
     check_best_round(attributes, f"{source}: learner.attributes")
     if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
         del trees[: len(first_round)]
+        weights = weights and weights[len(first_round) :]
     if SYMMETRIC_KEY in attributes:
         check_symmetric(learner.member("attributes").member(SYMMETRIC_KEY), trees)
     for key in RESERVED_KEYS:
@@ -149,6 +150,7 @@ def _read_learner(learner: Cursor) -> Ensemble:
         n_parallel=n_parallel,
         objective_parameters=parameters,
         categories=categories,
+        tree_weights=weights,
     )
 
 
@@ -192,17 +194,13 @@ def _read_booster(learner: Cursor) -> tuple[Cursor, Cursor | None]:
     return booster.member("model"), None
 
 
-def _weighted(trees: list[Tree], place: Cursor) -> list[Tree]:
-    """Return trees whose leaf values are multiplied by the weights that dart gave them."""
+def _read_weights(trees: list[Tree], place: Cursor) -> tuple[float, ...]:
+    """Return the weights that dart gave the trees."""
     weights = place.floats(len(trees), "one for each tree, and leaves of one value")
-    found = []
     for index, (tree, weight) in enumerate(zip(trees, weights, strict=True)):
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = tree.value * weight
-        if not np.isfinite(value).all():
-            place.entry(index).fail("a weight that gives finite leaf values")
-        found.append(Tree.trusted(**(vars(tree) | {"value": value})))
-    return found
+        if not (weight >= 0 and np.abs(weighted(tree.value, weight)).max() < MOST_MARGIN):
+            place.entry(index).fail("a weight of 0 or more, with leaf values below 2^30")
+    return tuple(map(float, weights))
 
 
 def _read_sizes(learner: Cursor, model: Cursor) -> tuple[int, int]:

@@ -101,11 +101,15 @@ def xgboost_document(ensemble: Ensemble) -> dict[str, Any]:
         "tree_info": [index // n_parallel % ensemble.n_outputs for index in range(len(trees))],
         "trees": [_tree(tree, index, n_features) for index, tree in enumerate(trees)],
     }
+    booster: dict[str, Any] = {"model": model, "name": "gbtree"}
+    if ensemble.tree_weights is not None:
+        weights = [np.float32(one) for one in ensemble.tree_weights or [1] * len(trees)]
+        booster = {"gbtree": booster, "name": "dart", "weight_drop": weights}
     learner = {
         "attributes": _attributes(ensemble),
         "feature_names": names,
         "feature_types": ["c" if feature in by_set else "float" for feature in typed],
-        "gradient_booster": {"model": model, "name": "gbtree"},
+        "gradient_booster": booster,
         "learner_model_param": {
             "base_score": _render(np.array(each(ensemble.base_score), np.float32)),
             "boost_from_average": "1",
@@ -264,6 +268,8 @@ def _render(value: object) -> str:
     if isinstance(value, np.ndarray):
         words = map(_float, value) if value.dtype == np.float32 else map(str, value.tolist())
         return "[" + ",".join(words) + "]"
+    if isinstance(value, np.float32):
+        return _float(value)
     # keep UTF-8: XGBoost's reader does not decode \uXXXX
     return json.dumps(value, ensure_ascii=False)
 

@@ -84,9 +84,10 @@ def explain_rows(
     )  # fmt: skip
     if background is None:
         check_covers(ensemble)
+    margins, _ = walk(ensemble, values, device, start, rounds, "")
+    ensemble = ensemble.folded()
     games = Games(ensemble, None if background is None else on_host(background))
     trees = trees_of(ensemble, rounds)
-    margins, _ = walk(ensemble, values, device, start, rounds, "")
     base = np.array(each(ensemble.base_margin), np.float32)[:, None] if start is None else start
     base = np.broadcast_to(base.reshape(margins.shape[0], -1), margins.shape)
     of_trees = games.base(trees)

@@ -1,0 +1,124 @@
+"""Margins of trees that have weights, by the walks of plain trees.
+
+A leaf's term in fixed point is taken apart into digits of up to 16 bits. A model whose leaves are
+one of the digits is a plain one, and float32 adds the digits of some rounds without rounding; so
+any walk gives the exact sum of these. ``numerics.tree_weights`` has the rule.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.numerics.tree_weights import digit_bits, digits, in_units, margins_of
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+#: Returns the margins of a plain model after some rounds, float32 (n_outputs, n_rows): of the model
+#: and the rounds; margins start at 0.
+WalkOf = Callable[[Ensemble, tuple[int, int]], F32]
+#: Yields the margins of a plain model after each of some rounds; margins start at 0.
+StagesOf = Callable[[Ensemble, tuple[int, int]], Iterator[F32]]
+#: Cache by the model's id: a weak reference, its trees and weights, and the models of its digits.
+_kept: dict[
+    int, tuple[weakref.ref[Ensemble], list[Tree], tuple[float, ...] | None, list[Ensemble]]
+] = {}
+
+
+def weighted_sums(ensemble: Ensemble, n_rows: int, rounds: tuple[int, int], walk_of: WalkOf) -> I64:
+    """Return each row's sum of the trees of some rounds, int64 (n_outputs, n_rows).
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        With ``tree_weights``.
+    n_rows : int
+    rounds : (int, int)
+        First round, and last round plus 1.
+    walk_of : callable
+    """
+    found = np.zeros((ensemble.n_outputs, n_rows), np.int64)
+    bits = digit_bits(_added(ensemble))
+    for place, model in enumerate(digit_models(ensemble)):
+        for some in _pieces(ensemble, rounds):
+            found += walk_of(model, some).astype(np.int64) << (place * bits)
+    return found
+
+
+def weighted_margins(
+    ensemble: Ensemble, start: F32, rounds: tuple[int, int], walk_of: WalkOf
+) -> F32:
+    """Return each row's margin after some rounds, float32 (n_outputs, n_rows)."""
+    return margins_of(start, weighted_sums(ensemble, start.shape[1], rounds, walk_of))
+
+
+def weighted_stages(
+    ensemble: Ensemble, start: F32, rounds: tuple[int, int], stages_of: StagesOf
+) -> Iterator[F32]:
+    """Yield the margins after each of some rounds; rows walk a tree once for each digit."""
+    bits, models = digit_bits(_added(ensemble)), digit_models(ensemble)
+    before = np.zeros(start.shape, np.int64)
+    for some in _pieces(ensemble, rounds):
+        own = before
+        every = [stages_of(model, some) for model in models]
+        for _ in range(*some):
+            own = before.copy()
+            for place, stages in enumerate(every):
+                own += next(stages).astype(np.int64) << (place * bits)
+            yield margins_of(start, own)
+        before = own
+
+
+def digit_models(ensemble: Ensemble) -> list[Ensemble]:
+    """Return plain models, one for each digit of the leaves, the lowest digit first."""
+    key, weights = id(ensemble), ensemble.tree_weights
+    if key in _kept:
+        alive, trees, own, made = _kept[key]
+        same = alive() is ensemble and own == weights and len(trees) == len(ensemble.trees)
+        if same and all(a is b for a, b in zip(trees, ensemble.trees, strict=True)):
+            return made
+    made = _made(ensemble)
+    alive = weakref.ref(ensemble, lambda _: _kept.pop(key, None))
+    _kept[key] = alive, list(ensemble.trees), weights, made
+    return made
+
+
+def _made(ensemble: Ensemble) -> list[Ensemble]:
+    assert ensemble.tree_weights is not None
+    bits = digit_bits(_added(ensemble))
+    of_trees = [
+        digits(in_units(tree.value, weight), bits)
+        for tree, weight in zip(ensemble.trees, ensemble.tree_weights, strict=True)
+    ]
+    margin = (0.0,) * ensemble.n_outputs
+    plain = replace(
+        ensemble, trees=[], tree_weights=None, objective="reg:squarederror",
+        objective_parameters={}, base_margin=margin if ensemble.n_outputs > 1 else 0.0,
+        base_score=margin if ensemble.n_outputs > 1 else 0.0,
+    )  # fmt: skip
+    found = []
+    for place in range(max(map(len, of_trees), default=0)):
+        values = [
+            own[place].astype(np.float32) if place < len(own) else np.zeros_like(tree.value)
+            for tree, own in zip(ensemble.trees, of_trees, strict=True)
+        ]
+        trees = [tree.with_values(own) for tree, own in zip(ensemble.trees, values, strict=True)]
+        found.append(replace(plain, trees=trees))
+    return found
+
+
+def _added(ensemble: Ensemble) -> int:
+    """Return how many trees float32 has to add up at least: those of a round and an output."""
+    return max(512, ensemble.n_parallel)
+
+
+def _pieces(ensemble: Ensemble, rounds: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    step = _added(ensemble) // ensemble.n_parallel
+    for first in range(*rounds, step):
+        yield first, min(first + step, rounds[1])

@@ -1,0 +1,152 @@
+"""Models whose trees have weights: margins in fixed point, slices, files and contributions."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xgboost
+
+from pyopencl_gbdt import Model
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.numerics.tree_weights import digit_bits, digits, in_units, margins_of
+from tests.conftest import TEST_DEVICE
+from tests.reference import dropout
+from tests.reference.predict import predict
+
+rng = np.random.default_rng(3)
+X = rng.normal(size=(200, 5)).astype(np.float32)
+X[rng.random(X.shape) < 0.1] = np.nan
+SHAPES = {
+    "one output": {"objective": "reg:squarederror", "base_score": 0.25},
+    "classes": {"objective": "multi:softprob", "num_class": 3},
+    "forest": {"objective": "binary:logistic", "num_parallel_tree": 3, "subsample": 0.5},
+}
+DATA = xgboost.DMatrix(X, nthread=1)
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def booster(request) -> xgboost.Booster:
+    given = SHAPES[request.param]
+    n_classes = given.get("num_class", 2)
+    y = rng.integers(0, n_classes, len(X)) if n_classes > 2 else np.nan_to_num(X[:, 0]) > 0
+    given = {**given, "booster": "dart", "rate_drop": 0.4, "max_depth": 3, "nthread": 1}
+    return xgboost.train(given, xgboost.DMatrix(X, y, nthread=1), 8)
+
+
+@pytest.fixture
+def model(booster) -> Model:
+    found = Model.load_model(booster.save_raw("json"))
+    assert len(set(found.ensemble.tree_weights)) > 3
+    return found
+
+
+def margins(model, rows=X, **options):
+    return model.predict(rows, output_margin=True, device=TEST_DEVICE, **options)
+
+
+NUMBERS = np.concatenate(
+    [
+        rng.normal(size=500) * 10.0 ** rng.integers(-12, 8, 500),
+        [0.0, -0.0, 1e-40, 2.0**-33, 3 * 2.0**-33, -(2.0**-33), 2.0**29, -(2.0**29)],
+    ]
+).astype(np.float32)
+
+
+def test_terms_and_margins_are_those_of_the_twin():
+    for weight in (1.0, 0.3, 1e-6, 0.0):
+        units = in_units(NUMBERS, weight)
+        assert units.tolist() == [dropout.term(weight, one) for one in NUMBERS]
+        sums = units * 3 + 1
+        starts = np.resize(NUMBERS[::-1], sums.size)
+        expected = [dropout.margin(a, b) for a, b in zip(starts, sums.tolist(), strict=True)]
+        assert np.array_equal(margins_of(starts, sums), np.array(expected, np.float32))
+
+
+def test_a_tree_that_is_taken_out_and_put_back_leaves_no_trace():
+    sums = in_units(NUMBERS, 0.7)
+    other = in_units(NUMBERS[::-1], 0.123)
+    assert np.array_equal(((sums - other) + other), sums)
+
+
+@pytest.mark.parametrize("n_added", [1, 512, 513, 65536])
+def test_digits_add_up_to_the_number_and_float32_adds_them_exactly(n_added):
+    bits, units = digit_bits(n_added), in_units(NUMBERS, 0.7)
+    found = digits(units, bits)
+    assert sum(d.astype(object) << (bits * k) for k, d in enumerate(found)).tolist() == list(units)
+    assert n_added * max(np.abs(d).max() for d in found) <= 2**24
+
+
+def test_margins_are_those_of_the_twin_and_near_xgboost(booster, model):
+    found = margins(model)
+    assert np.array_equal(found, predict(model.ensemble, X).T)
+    assert np.array_equal(found[:5], model.predict(X[:5], output_margin=True))  # on the host
+    np.testing.assert_allclose(found, booster.predict(DATA, output_margin=True), atol=1e-5)
+
+
+def test_stages_and_slices(booster, model):
+    stages = list(model.staged_predict(X, output_margin=True, device=TEST_DEVICE))
+    assert len(stages) == 8
+    for number, stage in enumerate(stages):
+        assert np.array_equal(stage, margins(model, iteration_range=(0, number + 1)))
+    part = margins(model[2:5])
+    assert np.array_equal(part, margins(model, iteration_range=(2, 5)))
+    theirs = booster[2:5].predict(DATA, output_margin=True)
+    np.testing.assert_allclose(part, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("raw", ["json", "ubj"])
+def test_xgboost_reads_weights_and_writes_the_same_bytes(booster, model, raw):
+    data = model.save_raw(raw)
+    again = xgboost.Booster(model_file=data)
+    assert again.save_raw(raw) == data
+    theirs = again.predict(DATA, output_margin=True)
+    assert np.array_equal(theirs, booster.predict(DATA, output_margin=True))
+
+
+@pytest.mark.parametrize("raw", ["json", "ubj", "gbdt", "gbdt.json"])
+def test_files_keep_weights(model, raw):
+    again = Model.load_model(model.save_raw(raw))
+    assert again.ensemble == model.ensemble
+    assert again.save_raw(raw) == model.save_raw(raw)
+
+
+def test_pickles_keep_weights(model):
+    assert pickle.loads(pickle.dumps(model)).ensemble == model.ensemble
+
+
+def test_other_formats_multiply_weights_into_leaves(model):
+    folded = model.ensemble.folded()
+    assert folded.tree_weights is None
+    assert folded.folded() is folded
+    np.testing.assert_allclose(margins(Model(folded)), margins(model), atol=1e-5)
+    for raw in ("txt", "py", "c"):
+        assert model.save_raw(raw) == Model(folded).save_raw(raw)
+
+
+def test_contributions_add_up_to_the_margin(booster, model):
+    found = model.predict(X, pred_contribs=True, device=TEST_DEVICE)
+    assert np.array_equal(found.sum(axis=-1), margins(model))
+    np.testing.assert_allclose(found, booster.predict(DATA, pred_contribs=True), atol=1e-5)
+
+
+def test_a_model_without_trees_keeps_that_it_is_dart(model):
+    empty = replace(model.ensemble, trees=[], tree_weights=())
+    assert np.array_equal(margins(Model(empty)), predict(empty, X).T)
+    assert Model.load_model(Model(empty).save_raw("json")).ensemble == empty
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ((1.0,), r"has the shape \(1,\): expected \d+ numbers, one for each tree"),
+        ((0.1,), r"tree_weights\[0\]=0.1: expected a float32 of 0 or more; round it"),
+        ((-1.0,), r"tree_weights\[0\]=-1.0: expected a float32 of 0 or more"),
+        ((np.nan,), r"tree_weights\[0\]=nan: expected"),
+        ((2.0**40,), r"add up to .*: expected less than 2\^30 .*; divide the labels"),
+    ],
+)
+def test_weights_that_are_wrong(model, weights, words):
+    given = weights if "shape" in words else weights * len(model.ensemble.trees)
+    with pytest.raises(ModelFormatError, match=words):
+        replace(model.ensemble, tree_weights=given)
