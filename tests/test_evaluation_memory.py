@@ -40,7 +40,7 @@ def test_the_plan_is_what_is_taken(case):
     before = device.allocated_bytes
     fit.watch_training_rows()
     fit.watch(test.values)
-    labels = fit.ws["labels"]
+    labels = fit.ws.arena["labels"]
     evaluation = Evaluation(device, objective, metrics, evals, fit.evaluation, labels)
     evaluation.launch()
     assert plan.total_bytes == device.allocated_bytes - before

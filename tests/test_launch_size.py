@@ -14,12 +14,11 @@ from pyopencl_gbdt.device import launch_size, open_device
 from pyopencl_gbdt.device.launch_size import LONGEST_SECONDS, bytes_a_launch, rows_a_launch
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.evaluation.watched import _pieces
-from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.page import histogram_rows, most_page_bytes, page_bounds
 from pyopencl_gbdt.prediction.predict import row_pieces
-from pyopencl_gbdt.training import opened
+from pyopencl_gbdt.training import opened, placement
 
 from .compare import assert_same_bits
 from .conftest import TEST_DEVICE
@@ -150,9 +149,9 @@ def test_no_bit_depends_on_the_pieces(kind, launches, monkeypatch):
     device.caps = replace(device.caps, copy_speed=1)
     monkeypatch.setattr(opened, "open_device", lambda spec, **options: device)
     trees = []
-    fit = Workspace.choose_trees
+    fit = placement.choose_trees
     monkeypatch.setattr(
-        Workspace, "choose_trees", lambda ws, *a: (fit(ws, *a), trees.append(ws.n_trees))
+        placement, "choose_trees", lambda ws, *a: (fit(ws, *a), trees.append(ws.nodes.n_trees))
     )
     found = results(given, rows)
     assert found[:2] == wanted[:2]

@@ -14,7 +14,7 @@ from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind, MeanLoss
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.evaluation.prepared import KINDS, has_kernels, kind_of
-from pyopencl_gbdt.fit.variants import fit_kernels
+from pyopencl_gbdt.fit.ways import fit_kernels
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -12,7 +12,7 @@ from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.training_state import as_text, from_text
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError, ModelFormatError, ParameterError
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit import parts as fit_parts
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
@@ -105,11 +105,11 @@ def test_several_batches_and_pages(monkeypatch):
     start = np.array(base, np.float32)[:, None].repeat(150, 1)
     device = open_device(TEST_DEVICE)
     assert Booster(device, p, objective, data, start, n_pages=3).run(4) == whole
-    monkeypatch.setattr(Workspace, "_trees_fit", lambda ws, build: ws.n_trees == 1)
+    monkeypatch.setattr(fit_parts, "trees_fit", lambda ws, build: ws.nodes.n_trees == 1)
     one = Booster(device, p, objective, data, start)
-    assert len(one.ws.batches) == 3
+    assert len(one.ws.nodes.batches) == 3
     assert one.run(4) == whole
-    margins = one.ws["margins"].get()
+    margins = one.ws.arena["margins"].get()
     assert_same_bits(one.state()["ordered margins"].reshape(3, -1)[:, -150:], margins)
 
 

@@ -13,14 +13,14 @@ from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE, NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit import parts as fit_parts
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.parts import RowFacts, assemble, choose_trees
 from pyopencl_gbdt.growth.decode import decode_trees
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.metrics.regression import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
-from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.pages.page import even_layout
-from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.reference import predict as predict_twin
 from tests.reference.train import train_reference
@@ -87,7 +87,7 @@ def test_every_histogram_gives_the_same_model(case, histogram):
 def test_trees_that_do_not_fit_together_are_grown_one_after_the_other(case, at_once, monkeypatch):
     params, *data = problem(case)
     usual = usual_bytes(case)
-    monkeypatch.setattr(Workspace, "_trees_fit", lambda ws, build: ws.n_trees <= at_once)
+    monkeypatch.setattr(fit_parts, "trees_fit", lambda ws, build: ws.nodes.n_trees <= at_once)
     assert bytes_of(params, *data) == usual
 
 
@@ -231,12 +231,12 @@ def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
     params = Parameters.from_dict({"objective": "multi:softprob", "num_class": 2**16})
     layout = even_layout(1, 2)
     policy = policy_of(params)
-    ws = Workspace(open_device(TEST_DEVICE), params, policy, layout, None, 2, False, 0, 0)
-    ws.describe(SoftProb(num_class=2**16), 1, Constraints())
-    ws.own_arrays()
-    ws.choose_trees(lambda ws: ws)
-    assert ws.n_trees <= MOST_Y
-    assert sum(batch.size for batch in ws.batches) == 2**16
+    facts = RowFacts(2, n_outputs=2**16, given=True)
+    ws = assemble(open_device(TEST_DEVICE), params, policy, FitFeatures(layout), facts)
+    ws.rows.own_arrays()
+    choose_trees(ws, lambda ws: ws)
+    assert ws.nodes.n_trees <= MOST_Y
+    assert sum(batch.size for batch in ws.nodes.batches) == 2**16
 
 
 def test_a_file_without_trees_keeps_those_that_are_none_of_ours():

@@ -19,10 +19,9 @@ from pyopencl_gbdt.device.team_sums import EarlyCopy, TeamReduce
 from pyopencl_gbdt.device.team_threads import threads
 from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
-from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training import together, tree_method
+from pyopencl_gbdt.training import placement, together, tree_method
 from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.preparing import prepare
 
@@ -178,9 +177,9 @@ def test_all_members_stream_if_one_has_to(monkeypatch):
     """Its device is too small for its rows; a second fit has the layout of the first."""
     params, data = {"max_bin": 16, "max_depth": 4}, rows_of("number")
     wanted = train({**params, "device": TEST_DEVICE}, data, 3, evals=[(data, "train")])
-    original = Workspace.fits
+    original = placement.fits
     monkeypatch.setattr(
-        Workspace, "fits", lambda ws, build: ws.team.rank == 0 and original(ws, build)
+        placement, "fits", lambda ws, build: ws.rows.team.rank == 0 and original(ws, build)
     )
     for _ in range(2):
         model = train({**params, "device": listed(TWO)}, data, 3, evals=[(data, "train")])
@@ -215,7 +214,7 @@ def test_members_run_the_list_of_one_device(monkeypatch):
     class Listed(Booster):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
-            rank = self.ws.team.rank if self.ws.team.size > 1 else "alone"
+            rank = self.ws.rows.team.rank if self.ws.rows.team.size > 1 else "alone"
             lists[rank] = [action for batch in self._batches for action in batch]
 
     monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", Listed)
@@ -238,8 +237,8 @@ def test_a_failing_member_fails_the_team(monkeypatch, rank):
     original, calls = Booster.step, []
 
     def failing(self, pace):
-        calls.append(self.ws.team.rank)
-        if self.ws.team.rank == rank and calls.count(rank) > 3:
+        calls.append(self.ws.rows.team.rank)
+        if self.ws.rows.team.rank == rank and calls.count(rank) > 3:
             raise DeviceError("the card is gone")
         return original(self, pace)
 
@@ -255,7 +254,7 @@ def test_members_that_disagree_are_noticed(monkeypatch):
 
     def finished(self):
         trees = original(self)
-        return trees[:-1] if self.ws.team.rank == 1 else trees
+        return trees[:-1] if self.ws.rows.team.rank == 1 else trees
 
     monkeypatch.setattr(Booster, "finished_trees", finished)
     with pytest.raises(DeviceError, match="grew different trees from the same sums"):

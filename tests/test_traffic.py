@@ -8,12 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, STEP, WALK
-from pyopencl_gbdt.fit.variants import Candidates
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
-from pyopencl_gbdt.profiling import traffic
+from pyopencl_gbdt.profiling import traffic, tree_traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES, Rule, register
 from pyopencl_gbdt.profiling.tree_counts import count_tree, partial_histograms
+
+from .device.fakes import BASELINE
 
 #: 10 rows; max_depth=3. Capitals split.
 #:
@@ -47,55 +52,58 @@ def tree():
     return nodes, levels
 
 
-class Workspace(dict):
-    """What the formulas ask of a workspace."""
+#: Kernels that the fit does not launch.
+LEFT_OUT = (
+    "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
+    "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
+    "walked_leaves",
+)  # fmt: skip
 
-    n_rows, n_levels, n_parallel, histogram_groups = ROWS, DEPTH, 1, 2
-    feature_weights = None
-    lists_drawn = False
-    n_ordered, batches, n_orders = 1, (0,), 2
-    monotone = columns = None
-    walks_leaves = True
-    interleaved_levels, n_stretches = 0, 2
-    left_out = (
-        "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
-        "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
-        "walked_leaves",
-    )  # fmt: skip
-    row_arrays = ("renew_weights",)
+
+def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **params):
+    """What the formulas ask of a fit."""
+    given = {
+        "samples_rows": False, "sampling_method": "uniform", "reg_alpha": 0.0, "search": "exact",
+        "work_group_size": 0, **params,
+    }  # fmt: skip
+    arena = Arena(PaperDevice(BASELINE))
+    arena.array("sums", (5, 2), np.int64)
+    arena.array("levels", DEPTH + 1, LEVEL)
+    chosen = {
+        "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
+        "update_margins": SimpleNamespace(name=leaf),
+        "plan": SimpleNamespace(params={"wg_size": 1}),
+        "radix_sort": SimpleNamespace(params={"radix_bits": 8}),
+        "quantize": SimpleNamespace(params={"wg_size": 256}),
+        "exact": SimpleNamespace(params={"chunk": 8}),
+        "columns": SimpleNamespace(params={"chunk": 6}),
+        "interleaved": SimpleNamespace(params={"chunk": 8, "depth": 0}),
+    }
     layout = SimpleNamespace(
-        n_codes=CODES,
-        n_features=FEATURES,
-        categorical=None,
+        n_codes=CODES, n_features=FEATURES, categorical=None,
         feature_bins=np.array([3, 4], np.uint32),
-    )
+    )  # fmt: skip
+    nodes = SimpleNamespace(
+        params=SimpleNamespace(**given), policy=policy, most_leaves=8, n_levels=DEPTH, n_trees=1,
+        n_parallel=1, batches=(0,),
+    )  # fmt: skip
+    rows = SimpleNamespace(
+        n_rows=ROWS, weighted=weighted, lists_drawn=False, walks_leaves=True, n_orders=2, pages=(),
+        row_arrays=("renew_weights",), cells_to_clear=2 * CODES if atomics else 0,
+        codes=SimpleNamespace(row_bytes=ROW_BYTES, code_bytes=1),
+    )  # fmt: skip
+    limits = SimpleNamespace(feature_weights=None, monotone=None)
+    features = SimpleNamespace(layout=layout, columns=None, n_ordered=1, limits=limits)
+    ways = SimpleNamespace(chosen=chosen, variant=chosen.__getitem__)
+    return FitParts(arena, rows, nodes, features, ways)
 
-    def __init__(self, *, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **params):
-        given = {"samples_rows": False, "sampling_method": "uniform", "reg_alpha": 0.0, **params}
-        self.params = SimpleNamespace(**given)
-        super().__init__(
-            sums=np.zeros((5, 2), np.int64),
-            nodes=np.zeros(15, NODE),
-            levels=np.zeros(DEPTH + 1, LEVEL),
-        )
-        self.weighted, self.policy, self.most_leaves = weighted, policy, 8
-        self.row_bytes, self.code_bytes = ROW_BYTES, 1
-        self.rows = {
-            "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
-            "update_margins": SimpleNamespace(name=leaf),
-            "radix_sort": SimpleNamespace(params={"radix_bits": 8}),
-            "quantize": SimpleNamespace(params={"wg_size": 256}),
-            "exact": SimpleNamespace(params={"chunk": 8}),
-            "columns": SimpleNamespace(params={"chunk": 6}),
-        }
 
-        self.cells_to_clear = 2 * CODES if atomics else 0
-
-    def candidates_of(self, depth):
-        return Candidates(depth > 0, FEATURES)
-
-    def variant(self, kernel):
-        return self.rows[kernel]
+@pytest.fixture(autouse=True)
+def _sizes(monkeypatch):
+    """Two work-groups share a histogram; the root's candidates are few."""
+    monkeypatch.setattr(tree_traffic, "histogram_groups", lambda ws: 2)
+    of = lambda ws, step: Candidates(step > 0, FEATURES)  # noqa: E731
+    monkeypatch.setattr(tree_traffic, "candidates_of", of)
 
 
 def test_what_is_counted():
@@ -201,12 +209,12 @@ ATOMICS = {
 
 @pytest.mark.parametrize("kernel", ATOMICS)
 def test_hand_count(kernel):
-    assert RULES[kernel].of_tree(Workspace(), count_tree(*tree())) == ATOMICS[kernel]
+    assert RULES[kernel].of_tree(fit(), count_tree(*tree())) == ATOMICS[kernel]
 
 
 def test_a_kernel_has_one_rule(monkeypatch):
     monkeypatch.setitem(RULES, "made_up", Rule(of_tree=lambda ws, tree: 17))
-    tally = traffic.Tally(Workspace(), Workspace.left_out)
+    tally = traffic.Tally(fit(), LEFT_OUT)
     tally.add_tree(*tree())
     tally.add_tree(*tree())
     assert tally.n_bytes("made_up", weighted=False) == 34
@@ -226,13 +234,13 @@ def test_several_outputs():
         ("gradients", 0), ("gradients.quantize_gradients", 0), ("gradients.draw", 0),
         ("renew_leaves.count_first", 21), ("update_margins.add_leaves", 21),
     ):  # fmt: skip
-        found = RULES[kernel].of_tree(Workspace(), three_trees())
+        found = RULES[kernel].of_tree(fit(), three_trees())
         assert found - once == 3 * (ATOMICS[kernel] - once)
 
 
 def test_trees_of_one_output_share_its_margins():
-    ws = Workspace()
-    ws.n_parallel = 3
+    ws = fit()
+    ws.nodes.n_parallel = 3
     assert (
         RULES["update_margins.add_leaves"].of_tree(ws, three_trees())
         == ATOMICS["update_margins.add_leaves"]
@@ -240,20 +248,20 @@ def test_trees_of_one_output_share_its_margins():
 
 
 def test_factors_of_sampled_rows_are_read_twice():
-    counts, ws = count_tree(*tree()), Workspace(samples_rows=True)
+    counts, ws = count_tree(*tree()), fit(samples_rows=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
         assert RULES[kernel].of_tree(ws, counts) == ATOMICS[kernel] + 10 * 4
-    goss = Workspace(samples_rows=True, sampling_method="goss")
+    goss = fit(samples_rows=True, sampling_method="goss")
     assert RULES["gradients.draw"].of_tree(goss, counts) == 10 * (8 + 4) + 2048 * 4
 
 
 def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
     """10 of 30 rows are drawn."""
-    counts, ws = count_tree(*tree()), Workspace(samples_rows=True)
-    ws.lists_drawn, ws.n_rows = True, 30
+    counts, ws = count_tree(*tree()), fit(samples_rows=True)
+    ws.rows.lists_drawn, ws.rows.n_rows = True, 30
     assert RULES["gradients.draw"].of_tree(ws, counts) == 30 * 4 + 10 * 4
     for kernel in ("histogram", "partition.move"):
-        unlisted = Workspace(samples_rows=True)
+        unlisted = fit(samples_rows=True)
         listed = RULES[kernel].of_tree(ws, counts)
         assert listed == RULES[kernel].of_tree(unlisted, counts) + 10 * 4
     assert (
@@ -265,50 +273,50 @@ def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
 def test_a_cpu_reads_no_codes_of_rows_that_were_not_drawn():
     """15 rows of the built nodes, of which 2 fifths and 3 tenths are seen."""
     counts = count_tree(*tree())
-    by_chance = Workspace(samples_rows=True, subsample=0.4)
-    goss = Workspace(samples_rows=True, sampling_method="goss", top_rate=0.2, other_rate=0.1)
+    by_chance = fit(samples_rows=True, subsample=0.4)
+    goss = fit(samples_rows=True, sampling_method="goss", top_rate=0.2, other_rate=0.1)
     for ws, seen in ((by_chance, 6), (goss, 4.5)):
-        ws.rows["histogram"].name = "cpu"
+        ws.ways.chosen["histogram"].name = "cpu"
         found = RULES["histogram"].of_tree(ws, counts)
         assert found == ATOMICS["histogram"] - (15 - seen) * ROW_BYTES
-        ws.lists_drawn = True
+        ws.rows.lists_drawn = True
         assert RULES["histogram"].of_tree(ws, counts) == ATOMICS["histogram"] + 10 * 4
 
 
 def test_features_weights_are_read_by_every_node():
-    counts, ws = count_tree(*tree()), Workspace()
-    ws.feature_weights = np.ones(FEATURES, np.float32)
+    counts, ws = count_tree(*tree()), fit()
+    ws.features.limits.feature_weights = np.ones(FEATURES, np.float32)
     plain = ATOMICS["plan.choose_columns"]
     assert RULES["plan.choose_columns"].of_tree(ws, counts) == plain + 5 * FEATURES * 4
 
 
 def test_leaf_by_leaf_all_rows_move():
     """D's rows too; D is the one node that is placed with its children besides A and C."""
-    counts, ws = count_tree(*tree()), Workspace(policy=BestFirst())
+    counts, ws = count_tree(*tree()), fit(policy=BestFirst())
     moved = RULES["partition.move"].of_tree(ws, counts)
     assert moved == ATOMICS["partition.move"] + 5 * (1 + 4) + 5 * 4
     assert RULES["plan.place"].of_tree(ws, counts) == 3 * (1 + 4) * NODE.itemsize
-    by_rows = Workspace(policy=BestFirst(), leaf="by_rows")  # every leaf has its rows
+    by_rows = fit(policy=BestFirst(), leaf="by_rows")  # every leaf has its rows
     assert RULES["update_margins.add_leaves"].of_tree(by_rows, counts) == 10 * 8 + 10 * 4
 
 
 def test_arrays_of_other_steps_are_no_weights():
-    ws = Workspace()
-    ws.row_arrays = ("factors",)
+    ws = fit()
+    ws.rows.row_arrays = ("factors",)
     counts = count_tree(*tree())
     assert RULES["renew_leaves.count_first"].of_tree(ws, counts) == 10 * (8 + 8) + 21
     assert RULES["renew_leaves.count_next"].of_tree(ws, counts) == 3 * 10 * 8
 
 
 def test_weights_are_read_twice():
-    counts, ws = count_tree(*tree()), Workspace(weighted=True)
+    counts, ws = count_tree(*tree()), fit(weighted=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
         assert RULES[kernel].of_tree(ws, counts) == ATOMICS[kernel] + 10 * 4
 
 
 def test_partial_histograms_are_written_and_added_up():
     """A has 4 tasks of 3 rows, b 2, in two work-groups each; e is in its place already."""
-    counts, ws = count_tree(*tree()), Workspace(atomics=False)
+    counts, ws = count_tree(*tree()), fit(atomics=False)
     assert RULES["histogram"].of_tree(ws, counts) == 15 * 24 + 5 * 4 + 5 * HISTOGRAM
     assert RULES["histogram.reduce"].of_tree(ws, counts) == 2 * (2 + 1) * HISTOGRAM
     cleared = RULES["partition.move"].of_tree(ws, counts)
@@ -317,7 +325,7 @@ def test_partial_histograms_are_written_and_added_up():
 
 def test_leaves_by_row_lists():
     """All ids, as the root split; and a code of D's rows, which lie where D left them."""
-    counts, ws = count_tree(*tree()), Workspace(leaf="by_rows")
+    counts, ws = count_tree(*tree()), fit(leaf="by_rows")
     assert RULES["update_margins.add_leaves"].of_tree(ws, counts) == 10 * 8 + 10 * 4 + 5
 
 
@@ -326,14 +334,14 @@ def test_a_lonely_root():
     nodes["left"][0] = NO_NODE
     levels["first"], levels["count"] = [0, 1, 1, 1], [1, 0, 0, 0]
     counts = count_tree(nodes, levels)
-    assert RULES["partition.move"].of_tree(Workspace(), counts) == 0
-    assert RULES["histogram"].of_tree(Workspace(), counts) == 10 * 24 + HISTOGRAM
+    assert RULES["partition.move"].of_tree(fit(), counts) == 0
+    assert RULES["histogram"].of_tree(fit(), counts) == 10 * 24 + HISTOGRAM
     for leaf in ("walk", "by_rows"):
-        assert RULES["update_margins.add_leaves"].of_tree(Workspace(leaf=leaf), counts) == 10 * 8
+        assert RULES["update_margins.add_leaves"].of_tree(fit(leaf=leaf), counts) == 10 * 8
 
 
 def test_a_fit_adds_up_its_trees():
-    tally = traffic.Tally(Workspace(), Workspace.left_out)
+    tally = traffic.Tally(fit(), LEFT_OUT)
     tally.evaluation_rows, tally.sparse_rows = 100, 10
     tally.add_tree(*tree())
     tally.add_tree(*tree())
@@ -360,12 +368,12 @@ def test_a_fit_adds_up_its_trees():
     ],
 )
 def test_set_up(kernel, plain, weighted):
-    tally = traffic.Tally(Workspace(), Workspace.left_out)
+    tally = traffic.Tally(fit(), LEFT_OUT)
     assert tally.n_bytes(kernel, weighted=False) == plain
     assert tally.n_bytes(kernel, weighted=True) == weighted
 
 
 def test_a_lonely_work_item_writes_codes_by_feature_too():
-    ws = Workspace()
-    ws.rows["quantize"] = SimpleNamespace(params={"wg_size": 1})
+    ws = fit()
+    ws.ways.chosen["quantize"] = SimpleNamespace(params={"wg_size": 1})
     assert RULES["quantize.encode"].of_set_up(ws, False) == 10 * (2 * 4 + 16 + 2)

@@ -8,7 +8,7 @@ from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES
 from pyopencl_gbdt.profiling.tree_counts import count_tree
 
-from .test_traffic import Workspace, tree
+from .test_traffic import LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
 
 #: 160 rows in 2 orders: each has models that learn from 64 and 128 rows, and know 128 and 160.
 ROWS, ORDERS = 160, 2
@@ -33,8 +33,8 @@ WALKED = {
 
 
 def workspace(**given):
-    ws = Workspace(n_orders=ORDERS, **given)
-    ws.n_rows = ROWS
+    ws = fit(n_orders=ORDERS, **given)
+    ws.rows.n_rows = ROWS
     return ws
 
 
@@ -47,16 +47,16 @@ def test_hand_count_of_ordered_boosting(function):
 @pytest.mark.parametrize("function", WALKED)
 def test_hand_count_of_walked_leaves(function):
     rule = RULES[f"walked_leaves.{function}"].of_tree
-    assert rule(Workspace(), count_tree(*tree())) == WALKED[function]
+    assert rule(fit(), count_tree(*tree())) == WALKED[function]
 
 
 def test_codes_of_orders_change_once_a_round_and_between_batches():
-    ws, rule = Workspace(), RULES["order_codes.replace_codes"].of_tree
-    ws.batches = (0, 1)
+    ws, rule = fit(), RULES["order_codes.replace_codes"].of_tree
+    ws.nodes.batches = (0, 1)
     assert rule(ws, count_tree(*tree())) == 10 * 3 * 3 // 2
-    ws.walks_leaves = False
+    ws.rows.walks_leaves = False
     assert rule(ws, count_tree(*tree())) == 10 * 3 // 2
-    ws.n_orders = 1
+    ws.rows.n_orders = 1
     assert rule(ws, count_tree(*tree())) == 0
 
 
@@ -68,6 +68,6 @@ def test_weights_are_read_by_row():
 
 
 def test_plain_boosting_counts_none():
-    tally = traffic.Tally(Workspace(), Workspace.left_out)
+    tally = traffic.Tally(fit(), LEFT_OUT)
     tally.add_tree(*tree())
     assert tally.n_bytes("ordered_leaves.add_entries", weighted=False) is None

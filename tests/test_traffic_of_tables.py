@@ -13,7 +13,7 @@ from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES
 from pyopencl_gbdt.profiling.tree_counts import count_tree
 
-from .test_traffic import CODES, FEATURES, Workspace
+from .test_traffic import CODES, FEATURES, LEFT_OUT, _sizes, fit  # noqa: F401 (a fixture)
 
 #: The tree that is counted below, with the rows of each node; the last level's are not counted.
 #:
@@ -55,14 +55,14 @@ def table():
 @pytest.mark.parametrize("kernel", TABLES)
 def test_hand_count_of_a_table(kernel):
     counts = count_tree(*table())
-    assert RULES[kernel].of_tree(Workspace(policy=Symmetric(2)), counts) == TABLES[kernel]
+    assert RULES[kernel].of_tree(fit(policy=Symmetric(2)), counts) == TABLES[kernel]
 
 
 @pytest.mark.parametrize("kernel", LEVEL_SETS)
 def test_hand_count_of_sets_of_levels(kernel):
-    ws = Workspace(policy=Symmetric(2))
-    ws["border_flags"] = np.zeros((1, 4), np.uint32)
-    ws.layout = SimpleNamespace(
+    ws = fit(policy=Symmetric(2))
+    ws.arena.array("border_flags", (1, 4), np.uint32)
+    ws.features.layout = SimpleNamespace(
         n_codes=7, n_features=FEATURES, categorical=np.array([True, False]),
         feature_offset=np.array([0, 3, 7], np.uint32), feature_bins=np.array([3, 4], np.uint32),
     )  # fmt: skip
@@ -70,9 +70,9 @@ def test_hand_count_of_sets_of_levels(kernel):
 
 
 def test_a_fit_counts_its_own_search_alone():
-    ws = Workspace(policy=Symmetric(2))
-    ws.left_out = (*(name for name in Workspace.left_out if name != "symmetric"), "split")
-    tally = traffic.Tally(ws, ws.left_out)
+    ws = fit(policy=Symmetric(2))
+    left_out = (*(name for name in LEFT_OUT if name != "symmetric"), "split")
+    tally = traffic.Tally(ws, left_out)
     tally.add_tree(*table())
     assert tally.n_bytes("symmetric.add_up", weighted=False) == 2 * 3 * HISTOGRAM
     assert tally.n_bytes("split.find", weighted=False) is None

@@ -50,9 +50,9 @@ def test_a_fit_that_starts_over_trains_every_round_at_its_own_rate():
         fit = boosting(open_device(TEST_DEVICE))
         for rate in (0.3, 0.05, 0.2):
             fit.learning_rate = rate
-            fit.step(Pace(fit.ws.device))
+            fit.step(Pace(fit.ws.arena.device))
         if starts_over:
-            fit.ws["needs_high"].set([1])
+            fit.ws.arena["needs_high"].set([1])
         return fit.finished_trees()
 
     assert trees(starts_over=True) == trees(starts_over=False)
@@ -185,14 +185,14 @@ def test_high_words_have_room_where_they_are_needed():
     """Nothing but memory shows that trees were void: watchers, parts and models are as ever."""
     small = boosting(open_device(TEST_DEVICE))
     small.run(3)
-    assert small.ws["high"].shape == (1, 2)
+    assert small.ws.arena["high"].shape == (1, 2)
     device = open_device(TEST_DEVICE)
     heavy, rounds = boosting(device, data=Dataset(X, HEAVY)), []
     heavy.watch(X)
     heavy.run(3, lambda number, margins: rounds.append((number, margins[0])))
-    assert heavy.ws["high"].shape == (500, 2)
+    assert heavy.ws.arena["high"].shape == (500, 2)
     assert [number for number, _ in rounds] == [0, 1, 2]
-    assert np.array_equal(rounds[-1][1], heavy.ws["margins"].get())
+    assert np.array_equal(rounds[-1][1], heavy.ws.arena["margins"].get())
     params = Parameters.from_dict({"n_estimators": 3})
     wanted = train_reference(dataclasses.replace(params, base_score=0.0), X, HEAVY)
     assert heavy.trees == wanted.trees
@@ -203,9 +203,9 @@ def test_high_words_may_be_needed_late():
     fit = boosting(open_device(TEST_DEVICE), {"n_estimators": 2})
     first = fit.run(3)
     assert len(first) == 3
-    fit.ws["labels"].set(HEAVY)
+    fit.ws.arena["labels"].set(HEAVY)
     fit.run(4)
-    assert fit.ws.has_high
+    assert fit.ws.rows.has_high
     late = boosting(open_device(TEST_DEVICE), {"n_estimators": 2}, Dataset(X, HEAVY))
     assert len(fit.trees) == 7
     assert fit.trees == late.run(7)

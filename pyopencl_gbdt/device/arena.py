@@ -34,15 +34,28 @@ class Arena:
     ----------
     plan : MemoryPlan
         Every array that was asked for.
+    beside : MemoryPlan
+        What others will allocate later: it has to fit beside the plan.
     arrays : dict of str to DeviceArray
-        The same arrays; they have no memory before ``allocate``.
+        The planned arrays; they have no memory before ``allocate``.
     """
 
-    def __init__(self, device: Device) -> None:
-        self.device, self.plan = device, MemoryPlan()
+    def __init__(self, device: Device, beside: MemoryPlan | None = None) -> None:
+        self.device, self.beside = device, beside or MemoryPlan()
         self.arrays: dict[str, DeviceArray] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self.plan = MemoryPlan()
         self._contents: dict[str, Contents] = {}
         self._has_memory = False
+
+    def __getitem__(self, name: str) -> DeviceArray:
+        return self.arrays[name]
+
+    def arguments(self, *names: str) -> dict[str, DeviceArray]:
+        """Return arrays that a kernel calls by the same names."""
+        return {name: self.arrays[name] for name in names}
 
     @property
     def has_memory(self) -> bool:
@@ -85,6 +98,20 @@ class Arena:
     def forget(self, name: str) -> None:
         """Let a name stand for another array; the memory of the former one is freed."""
         del self.plan.arrays[name], self.arrays[name]
+
+    def forget_all(self) -> None:
+        """Let go of all arrays, so that others can be asked for."""
+        self.arrays.clear()
+        self._begin()
+
+    def check(self, advice: str) -> None:
+        """Refuse what cannot fit the device, with what others will allocate; see ``MemoryPlan``.
+
+        Raises
+        ------
+        MemoryPlanError
+        """
+        MemoryPlan(self.plan.arrays | self.beside.arrays).check(self.device, advice)
 
     def allocate(self, *, joins: bool) -> None:
         """Give all arrays their memory, then their contents; see ``MemoryPlan.check`` before.

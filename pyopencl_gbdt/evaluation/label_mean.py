@@ -10,7 +10,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
@@ -26,12 +26,12 @@ def sums_labels_on_device(objective: Objective, data: Dataset) -> bool:
     return objective.starts_at_mean and one_target and data.n_rows >= LEAST_ROWS
 
 
-def starting_score(ws: Workspace, objective: Objective, data: Dataset) -> float:
+def starting_score(ws: FitParts, objective: Objective, data: Dataset) -> float:
     """Return the base score of a loss that ``starts_at_mean``.
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
         Holds the labels and weights.
     objective : Objective
     data : Dataset
@@ -42,20 +42,23 @@ def starting_score(ws: Workspace, objective: Objective, data: Dataset) -> float:
     float
         The same bits as ``objective.starting_score``.
     """
+    arena, rows = ws.arena, ws.rows
     weight, mean = data.weight, None
-    if ws.turns is not None:  # the device has the labels of a few pages
+    if rows.turns is not None:  # the device has the labels of a few pages
         return objective.starting_score(data.label, weight)
-    if weight is None or _scaled_exactly(weight, ws.weight_shift):
-        wg_size = ws.params.work_group_size
-        label_mean = LabelMean(ws.device, data.n_rows, weighted=weight is not None, wg_size=wg_size)
-        mean = label_mean.value(ws["labels"], ws["weights"], ws.weight_bits)
+    if weight is None or _scaled_exactly(weight, rows.weight_shift):
+        wg_size = ws.nodes.params.work_group_size
+        label_mean = LabelMean(
+            arena.device, data.n_rows, weighted=weight is not None, wg_size=wg_size
+        )
+        mean = label_mean.value(arena["labels"], arena["weights"], rows.weight_bits)
     if mean is None:
         return objective.starting_score(data.label, weight)
     return objective.score_of_mean(mean)
 
 
 def base_score_of(device: Device, objective: Objective, data: Dataset) -> float:
-    """Return the base score of a loss that ``starts_at_mean``, before there is a workspace.
+    """Return the base score of a loss that ``starts_at_mean``, before there is a fit.
 
     Parameters
     ----------

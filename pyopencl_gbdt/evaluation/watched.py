@@ -14,8 +14,8 @@ from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE, WALK
 from pyopencl_gbdt.evaluation.rows_in_batches import AddTrees, RowsInBatches
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
@@ -40,12 +40,12 @@ def prefix_of(name: str) -> str:
 class PagedMargins:
     """The margins of training rows whose pages take turns on the device."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
         self._ws = ws
 
     def get(self) -> npt.NDArray[Any]:
         """Return the margins of all rows; waits for the device."""
-        return self._ws.rows("margins")
+        return self._ws.rows.get("margins")
 
 
 #: Margins of a set: on the device, or page by page.
@@ -78,32 +78,32 @@ class EvaluationSet:
             start = np.asarray(self.start, np.float32)
             self.margins.set(np.broadcast_to(start, self.margins.shape))
 
-    def launches(self, ws: Workspace, batch: Batch) -> list[Action]:
+    def launches(self, ws: FitParts, batch: Batch) -> list[Action]:
         """Return the launches that add finished trees to the margins."""
         if self.values is None or isinstance(self.margins, PagedMargins):
             return []
-        first = batch.first // ws.n_parallel
-        outputs = (first, first + max(1, batch.size // ws.n_parallel))
-        arrays = (ws["walk"], ws["roots"], self.margins)
+        first = batch.first // ws.nodes.n_parallel
+        outputs = (first, first + max(1, batch.size // ws.nodes.n_parallel))
+        arrays = (ws.arena["walk"], ws.arena["roots"], self.margins)
         walk: dict[str, Any] = {
-            "trees": (0, batch.size), "outputs": outputs, "longest": ws.longest,
+            "trees": (0, batch.size), "outputs": outputs, "longest": ws.nodes.longest,
         }  # fmt: skip
-        row_bytes = ws.longest * (WALK.itemsize + VALUE.itemsize)
-        most_rows = rows_a_launch(ws.device.caps, row_bytes)  # of one tree
+        row_bytes = ws.nodes.longest * (WALK.itemsize + VALUE.itemsize)
+        most_rows = rows_a_launch(ws.arena.device.caps, row_bytes)  # of one tree
         walk["most_rows"] = most_rows
         most = most_rows // max(1, self.margins.shape[-1])
         pieces = [{**walk, **piece} for piece in _pieces((0, batch.size), outputs, most)]
         launches: list[Action] = []
         if isinstance(self.values, SparseRows):
             for piece in pieces:
-                launches += predict_sparse.prepare(ws.device, self.values, *arrays, **piece)
+                launches += predict_sparse.prepare(ws.arena.device, self.values, *arrays, **piece)
             return launches
-        sets = ws["sets"] if ws.has_categories else None
+        sets = ws.arena["sets"] if ws.features.has_categories else None
         if isinstance(self.values, RowsInBatches):
             nodes, roots, margins = arrays
             return [AddTrees(self.values, margins, nodes, roots, {**walk, "sets": sets})]
         for piece in pieces:
-            launches += predict.prepare(ws.device, self.values, *arrays, **piece, sets=sets)
+            launches += predict.prepare(ws.arena.device, self.values, *arrays, **piece, sets=sets)
         return launches
 
 

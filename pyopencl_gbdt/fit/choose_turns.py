@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit import turns
 from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.parts import FitParts, OnPaper
+from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.turns import Turns, evenly
-from pyopencl_gbdt.fit.workspace import OnPaper, Workspace
 from pyopencl_gbdt.pages.stored import PagesInMemory
 
 #: Bytes of a page and its arrays of rows, if the device has room for more slots of this size: a
@@ -31,17 +32,17 @@ _ADVICE = (
 
 
 def choose_turns(
-    ws: Workspace,
+    parts: FitParts,
     on_paper: OnPaper,
     bounds: Sequence[tuple[int, int]] | None = None,
     n_pages: int = 0,
     n_slots: int = 0,
 ) -> None:
-    """Set ``ws.turns``.
+    """Set ``parts.rows.turns``.
 
     Parameters
     ----------
-    ws : Workspace
+    parts : FitParts
         All trees of a round are grown at a time: they share the passes over pages.
     on_paper : callable
         Builds the fit's steps on paper.
@@ -55,67 +56,78 @@ def choose_turns(
     MemoryPlanError
         If fewer than two pages fit the device at a time.
     """
+    rows, device = parts.rows, parts.arena.device
+    assert isinstance(rows, RowsInTurn)
     given = None if bounds is None else list(bounds)
-    chosen = given or evenly(ws.n_rows, n_pages or FEW_SLOTS)
-    in_place = turns.works_in_place(ws.device)
-    stay = in_place and _codes_in_memory(ws)
+    chosen = given or evenly(rows.n_rows, n_pages or FEW_SLOTS)
+    in_place = turns.works_in_place(device)
+    stay = in_place and _codes_in_memory(rows)
     for _ in range(3):  # what pages share depends little on their number
-        ws.turns = tried = Turns(chosen, 1, in_place, stay)
-        built = on_paper(ws)
-        room = _room(built)
-        if room <= 0 or given is not None or n_pages:
+        rows.turns = tried = Turns(chosen, 1, in_place, stay)
+        built = _Built(on_paper(parts))
+        if built.room <= 0 or given is not None or n_pages:
             break  # smaller pages would not help, or are not wanted
-        chosen = evenly(ws.n_rows, _suited_pages(built, room))
+        chosen = evenly(rows.n_rows, built.suited_pages())
         if tried.bounds == chosen:
             break
     if tried.bounds != chosen:
-        ws.turns = tried = Turns(chosen, 1, in_place, stay)
-        built = on_paper(ws)
+        rows.turns = tried = Turns(chosen, 1, in_place, stay)
+        built = _Built(on_paper(parts))
     largest = tried.most_rows
-    slot = _slot_bytes(built, largest)
-    fits = int(_room(built) // max(1, slot))
+    slot = built.slot_bytes(largest)
+    fits = int(built.room // max(1, slot))
     least = min(LEAST_SLOTS, len(chosen))
     slots = min(len(chosen), n_slots or fits)
     if fits < least:
-        slots_bytes, shared = least * slot, built.arena.plan.total_bytes
+        slots_bytes, shared = least * slot, built.shared
         raise MemoryPlanError(
             f"training from pages that take turns needs {shared + slots_bytes} bytes on "
-            f"{ws.device.caps.label}, {slots_bytes} of them for {least} pages of {largest} rows at "
-            f"a time; it has {ws.device.caps.global_bytes}; {_ADVICE}"
+            f"{device.caps.label}, {slots_bytes} of them for {least} pages of {largest} rows at "
+            f"a time; it has {device.caps.global_bytes}; {_ADVICE}"
         )
-    ws.turns = Turns(chosen, len(chosen) if stay else slots, in_place, stay)
+    rows.turns = Turns(chosen, len(chosen) if stay else slots, in_place, stay)
 
 
-def _codes_in_memory(ws: Workspace) -> bool:
+def _codes_in_memory(rows: RowsInTurn) -> bool:
     """Return whether the codes of all pages lie in the host's memory, or will."""
-    given = ws.share.codes
-    return isinstance(given, PagesInMemory) if given is not None else not ws.params.cache_folders
+    given, files = rows.share.codes, rows.nodes.params.cache_folders
+    return isinstance(given, PagesInMemory) if given is not None else not files
 
 
-def _room(built: Workspace) -> float:
-    """Return the bytes that are left for slots."""
-    caps = built.device.caps
-    there = caps.global_bytes - built.device.allocated_bytes - built.beside.total_bytes
-    return _SHARE * there - built.arena.plan.total_bytes
+class _Built:
+    """A fit that was built on paper.
 
+    Attributes
+    ----------
+    shared : int
+        Bytes of the arrays that pages share.
+    room : float
+        Bytes that are left for slots.
+    """
 
-def _slot_bytes(built: Workspace, n_rows: int) -> int:
-    """Return the bytes of a slot for so many rows; 0 if all pages stay in the host's memory."""
-    assert built.turns is not None
-    if built.turns.codes_stay:
-        return 0
-    own = built.slot_bytes(n_rows)
-    return own[CODES] if built.turns.in_place else sum(own.values())
+    def __init__(self, parts: FitParts) -> None:
+        assert isinstance(parts.rows, RowsInTurn)
+        self.rows, device, arena = parts.rows, parts.arena.device, parts.arena
+        there = device.caps.global_bytes - device.allocated_bytes - arena.beside.total_bytes
+        self.shared = arena.plan.total_bytes
+        self.room = _SHARE * there - self.shared
 
+    def slot_bytes(self, n_rows: int) -> int:
+        """Return the bytes of a slot for so many rows; 0 if all pages stay in the host's memory."""
+        turns = self.rows.turns
+        if turns.codes_stay:
+            return 0
+        own = self.rows.slot_bytes(n_rows)
+        return own[CODES] if turns.in_place else sum(own.values())
 
-def _suited_pages(built: Workspace, room: float) -> int:
-    """Return the number of pages whose size suits the memory."""
-    whole = _slot_bytes(built, built.n_rows) or sum(built.slot_bytes(built.n_rows).values())
-    assert built.turns is not None
-    slot = room / (LEAST_SLOTS if built.turns.in_place else FEW_SLOTS)
-    size = max(min(slot, PAGE_BYTES), min(slot, whole / MOST_PAGES), 1)
-    fewest = -(-whole // int(size))
-    largest = max(built.slot_bytes(built.n_rows).values())
-    by_alloc = -(-largest // max(1, built.device.caps.max_alloc_bytes))
-    by_numbers = -(-built.n_trees * built.n_rows // (2**32 - 2**16))
-    return max(1, fewest, by_alloc, by_numbers)
+    def suited_pages(self) -> int:
+        """Return the number of pages whose size suits the memory."""
+        n_rows, every = self.rows.n_rows, self.rows.slot_bytes(self.rows.n_rows)
+        whole = self.slot_bytes(n_rows) or sum(every.values())
+        slot = self.room / (LEAST_SLOTS if self.rows.turns.in_place else FEW_SLOTS)
+        size = max(min(slot, PAGE_BYTES), min(slot, whole / MOST_PAGES), 1)
+        fewest = -(-whole // int(size))
+        most_bytes = self.rows.arena.device.caps.max_alloc_bytes
+        by_alloc = -(-max(every.values()) // max(1, most_bytes))
+        by_numbers = -(-self.rows.nodes.n_trees * n_rows // (2**32 - 2**16))
+        return max(1, fewest, by_alloc, by_numbers)

@@ -4,8 +4,7 @@
     drawn rows     |b e f k|                      the levels of the tree
     pages in turn  |a b c d|e f g h|i j k l|      margins: one pass over the codes
 
-The workspace of the drawn rows has what trees grow with. All its arrays but those of rows are the
-arrays of the fit.
+All arrays that trees grow with are the arrays of the fit.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ import math
 from dataclasses import dataclass, replace
 
 from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.fit.nodes import Nodes
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.turns import Turns
-from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
@@ -31,55 +31,45 @@ def room_for(rate: float, n_rows: int) -> int:
 
 
 @dataclass
-class DrawnRows(Workspace):
-    """The workspace of the rows that a tree draws; ``n_rows`` is the most of them."""
+class DrawnRows(FitRows):
+    """The rows that a tree draws; ``n_rows`` is the most of them."""
 
     @classmethod
-    def of(cls, ws: Workspace) -> DrawnRows:
-        """Return the workspace for a fit whose pages take turns, and that grows a tree a round."""
-        n_rows = room_for(ws.params.subsample, ws.n_rows)
-        weights = ws.weighted, ws.weight_bits, ws.weight_shift
-        own = cls(ws.device, ws.params, ws.policy, ws.layout, (), n_rows, *weights)
-        for name in ("given", "first_round", "monotone", "interactions", "feature_weights"):
-            setattr(own, name, getattr(ws, name))
-        own.gathers, own.arena = True, ws.arena
-        own.share = replace(ws.share, all_rows=ws.all_rows, codes=None)
-        return own
+    def of(cls, rows: FitRows) -> DrawnRows:
+        """Return the drawn rows of a fit whose pages take turns, and that grows a tree a round."""
+        return cls(
+            rows.arena, rows.nodes, rows.features, rows.ways,
+            room_for(rows.nodes.params.subsample, rows.n_rows),
+            weighted=rows.weighted, weight_bits=rows.weight_bits, weight_shift=rows.weight_shift,
+            given=rows.given, share=replace(rows.share, codes=None),
+        )  # fmt: skip
 
     @property
     def page_rows(self) -> list[tuple[int, int]]:
         """The page of all drawn rows."""
         return [(0, self.n_rows)]
 
-    def own_arrays(self) -> None:
-        """Ask for the tables of bins; the fit has margins and labels."""
-        self._tables()
+    def make_room(self) -> None:
+        """Allocate the codes of the drawn rows; their other arrays come with those of the fit."""
+        layout = self.features.layout
+        sizes = self.n_rows, layout.n_features, code_dtype(layout.most_codes)
+        codes = empty_codes(self.arena.device, *sizes, columns=False)
+        self.page_list = [Page(codes, 0, self.n_rows)]
 
 
-def follow(drawn: Workspace, ws: Workspace) -> None:
-    """Take the sizes that the pages in turn decide."""
-    drawn.team_groups, drawn.agreed_block = ws.row_groups, ws.forest_block
-
-
-def make_room(drawn: Workspace) -> None:
-    """Allocate the codes of the drawn rows; their other arrays come with those of the fit."""
-    dtype, n_features = code_dtype(drawn.layout.most_codes), drawn.layout.n_features
-    codes = empty_codes(drawn.device, drawn.n_rows, n_features, dtype, columns=False)
-    drawn.page_list = [Page(codes, 0, drawn.n_rows)]
-
-
-def gathers_rows(ws: Workspace) -> bool:
+def gathers_rows(rows: FitRows) -> bool:
     """Tell whether a fit whose pages take turns may grow its trees on gathered rows.
 
     That is one tree a round, of which no more rows are drawn than expected, on one device.
     """
-    drawn = ws.params.samples_rows and ws.params.sampling_method != "goss"
-    return drawn and ws.round_trees == 1 and not ws.renews and ws.team.size == 1
+    nodes = rows.nodes
+    drawn = nodes.params.samples_rows and nodes.params.sampling_method != "goss"
+    return drawn and nodes.round_trees == 1 and not nodes.renews and rows.team.size == 1
 
 
-def passes_of_codes(ws: Workspace) -> int:
+def passes_of_codes(nodes: Nodes, *, gathers: bool) -> int:
     """Return the passes over codes that a tree takes."""
-    return 2 if ws.gathers else ws.n_levels + 1
+    return 2 if gathers else nodes.n_levels + 1
 
 
 def copied_share(turns: Turns) -> float:

@@ -19,12 +19,12 @@ from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
 
 def name_of(name: str, index: int) -> str:
-    """Return the name under which the workspace keeps a page's array; the first has it as it is."""
+    """Return the name under which the fit keeps a page's array; the first has it as it is."""
     return name if index == 0 else f"{name} of page {index}"
 
 
 def in_slot(name: str, slot: int) -> str:
-    """Return the name under which the workspace keeps a slot's array of rows."""
+    """Return the name under which the fit keeps a slot's array of rows."""
     return f"{name} in slot {slot}"
 
 
@@ -108,5 +108,5 @@ class FitPage:
         return self.part.arrays[name_of(name, self.index)]
 
     def arguments(self, *names: str) -> dict[str, DeviceArray]:
-        """Return arrays of this page that a kernel calls as the workspace does."""
+        """Return arrays of this page that a kernel calls as the fit does."""
         return {name: self[name] for name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -56,3 +57,29 @@ class PolicySizes(Protocol):
 
     def slots(self, most_leaves: int) -> int:
         """Return the most histograms that are kept at a time."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What a split search leaves of a step for the policy: some candidates of every new node.
+
+    Attributes
+    ----------
+    compared : bool
+        Whether the search compared a node's candidates; then only the best one is left. If not,
+        the policy's kernel compares those of all features, which takes no launch of its own.
+    n_features : int
+    """
+
+    compared: bool
+    n_features: int
+
+    @property
+    def array(self) -> str:
+        """The array that holds them."""
+        return "chosen" if self.compared else "candidates"
+
+    @property
+    def per_node(self) -> int:
+        """Number of candidates of a node."""
+        return 1 if self.compared else self.n_features

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.objectives.cox import PLANES, in_time, top_bits
 from pyopencl_gbdt.primitives.reduce import Reduce
 from pyopencl_gbdt.primitives.scan import Scan
@@ -20,28 +20,29 @@ class CoxGradients:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     label : float32 array, shape (n_rows,)
         Times; negative for censored rows.
     """
 
-    def __init__(self, ws: Workspace, label: F32) -> None:
+    def __init__(self, ws: FitParts, label: F32) -> None:
+        arena = ws.arena
         self.ws, self._label = ws, label
-        n, device = label.size, ws.device
-        self._program = device.build("cox", wg_size=ws.wg_size(ws.variant("gradients")))
+        n, device = label.size, arena.device
+        self._program = device.build("cox", wg_size=ws.ways.wg_size(ws.ways.variant("gradients")))
         self._largest = Reduce(device, n, np.float32, op="max")
         self._scan = Scan(device, n, np.int64, inclusive=True)
         for name in ("cox_quanta", "cox_sums", *_PLANES):
-            ws.array(name, n, np.int64)
-        ws.array("cox_largest", 1, np.float32)
-        ws.array("cox_starts", n, np.uint32)
-        ws.array("cox_order", n, np.uint32, self._sort)
+            arena.array(name, n, np.int64)
+        arena.array("cox_largest", 1, np.float32)
+        arena.array("cox_starts", n, np.uint32)
+        arena.array("cox_order", n, np.uint32, self._sort)
 
     def _sort(self, order: DeviceArray) -> None:
         """Sort the rows by time on the host, and upload their order."""
         found, starts = in_time(self._label)
         order.set(found)
-        self.ws["cox_starts"].set(starts)
+        self.ws.arena["cox_starts"].set(starts)
 
     def before_round(self, number: int) -> None:
         """Do nothing: the host has no work in a round."""
@@ -49,15 +50,16 @@ class CoxGradients:
     def launches(self) -> list[Launch]:
         """Return the launches of a round."""
         ws, bind = self.ws, self._program.bind
-        groups, n = ws.row_groups, ws.n_rows
+        arena, rows = ws.arena, ws.rows
+        groups, n = rows.row_groups, rows.n_rows
         order, starts, quanta, sums, largest = (
-            ws[f"cox_{name}"] for name in ("order", "starts", "quanta", "sums", "largest")
+            arena[f"cox_{name}"] for name in ("order", "starts", "quanta", "sums", "largest")
         )
-        planes = {name.removeprefix("cox_"): ws[name] for name in _PLANES}
-        risks = ws["given_h"]  # used as scratch until the last kernel writes the Hessians
-        top = top_bits(ws.n_rows)
+        planes = {name.removeprefix("cox_"): arena[name] for name in _PLANES}
+        risks = arena["given_h"]  # used as scratch until the last kernel writes the Hessians
+        top = top_bits(rows.n_rows)
         return [
-            bind("cox_exponentials", groups, n, order, ws["margins"], risks),
+            bind("cox_exponentials", groups, n, order, arena["margins"], risks),
             *self._largest.bind(risks, largest),
             bind("cox_quanta", groups, n, top, largest, risks, quanta),
             *self._scan.bind(quanta, sums),
@@ -65,6 +67,6 @@ class CoxGradients:
             *(launch for plane in planes.values() for launch in self._scan.bind(plane, plane)),
             bind(
                 "cox_gradients", groups, n_rows=n, order=order, starts=starts, quanta=quanta,
-                **planes, gradients=ws["given_g"], hessians=ws["given_h"],
+                **planes, gradients=arena["given_g"], hessians=arena["given_h"],
             ),
         ]  # fmt: skip

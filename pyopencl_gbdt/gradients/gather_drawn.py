@@ -15,7 +15,8 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 
@@ -24,28 +25,29 @@ class GatherDrawn:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
         Whose pages take turns.
-    drawn : Workspace
-        Of the drawn rows, see ``fit.drawn_rows``.
+    drawn : FitRows
+        Those that were drawn, see ``fit.drawn_rows``.
     """
 
-    def __init__(self, ws: Workspace, drawn: Workspace) -> None:
+    def __init__(self, ws: FitParts, drawn: FitRows) -> None:
+        arena, ways = ws.arena, ws.ways
         self.ws, self.drawn = ws, drawn
-        self.program = ws.build(
+        self.program = ways.build(
             "gradients",
-            lambda variant: ws.device.build("gather_drawn", wg_size=ws.wg_size(variant)),
+            lambda variant: ways.device.build("gather_drawn", wg_size=ways.wg_size(variant)),
         )
         drawn.array_of_rows("quanta", lambda n: (n, 2), QUANTA)
         # codes and row ids are valid, whatever the first tree leaves out
-        drawn.device.clear(_packed(drawn).codes)
-        drawn.array("even_rows", drawn.n_rows, ROW, zeros)
+        arena.device.clear(_packed(drawn).codes)
+        arena.array("even_rows", drawn.n_rows, ROW, zeros)
 
     def launches(self) -> list[Action]:
         """Return the actions that gather the rows of a tree; its quanta were computed before."""
-        pages = [[self._page(page)] for page in self.ws.pages]
+        pages = [[self._page(page)] for page in self.ws.rows.pages]
         lost = ("quanta", "factors")
-        return self.ws.pagewise(pages, (CODES, *lost), drops=lost)
+        return self.ws.rows.pagewise(pages, (CODES, *lost), drops=lost)
 
     def _page(self, page: FitPage) -> Launch:
         drawn, part, source = self.drawn, page.part, page.codes
@@ -57,12 +59,13 @@ class GatherDrawn:
             "gather_drawn", part.groups, n_rows=page.n_rows, n_blocks=source.order.n_blocks,
             **strides[0], **{f"to_{name}": stride for name, stride in strides[1].items()},
             capacity=np.uint32(drawn.n_rows), codes=source.codes.words(),
-            to_codes=to_codes.codes.words(), to_quanta=drawn["quanta"], rows=drawn["even_rows"],
+            to_codes=to_codes.codes.words(), to_quanta=self.ws.arena["quanta"],
+            rows=self.ws.arena["even_rows"],
             drawn=into["drawn"], **part.arguments("factors", "quanta", "needs_high"),
         )  # fmt: skip
 
 
-def _packed(drawn: Workspace) -> PackedCodes:
+def _packed(drawn: FitRows) -> PackedCodes:
     """Return the codes of the drawn rows."""
     codes = drawn.codes
     assert isinstance(codes, PackedCodes)

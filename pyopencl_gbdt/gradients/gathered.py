@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team_messages import AllGradients, Margins, RowValues
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.custom import FunctionObjective
 
@@ -21,33 +21,34 @@ class GatheredGradients:
 
     Parameters
     ----------
-    ws : Workspace
-        Of a member of a team. A function of the user's is called with ``ws.share.whole``.
+    ws : FitParts
+        Of a member of a team. A function of the user's is called with ``ws.rows.share.whole``.
     objective : Objective
         Cox's loss, or a function of the user's.
     label : float32 array, shape (n_rows,)
         Of the member's own rows.
     """
 
-    def __init__(self, ws: Workspace, objective: Objective, label: F32) -> None:
+    def __init__(self, ws: FitParts, objective: Objective, label: F32) -> None:
         self.ws, self._objective = ws, objective
-        self._label = np.concatenate(ws.team.exchange(RowValues, label))
+        self._label = np.concatenate(ws.rows.team.exchange(RowValues, label))
 
     def before_round(self, number: int) -> None:
         """Collect margins, compute gradients, and copy the member's own ones to the device."""
         ws = self.ws
-        margins = ws.team.exchange(Margins, ws.rows("margins"))
+        rows = ws.rows
+        margins = rows.team.exchange(Margins, rows.get("margins"))
         found = None
-        if ws.team.rank == 0:
+        if rows.team.rank == 0:
             found = self._gradients(np.concatenate(margins, axis=-1).reshape(-1), number)
-        own = slice(ws.share.first_row, ws.share.first_row + ws.n_rows)
-        every = ws.team.exchange(AllGradients, found)[0]
+        own = slice(rows.share.first_row, rows.share.first_row + rows.n_rows)
+        every = rows.team.exchange(AllGradients, found)[0]
         assert every is not None  # member 0 computes them
         for name, values in zip(("given_g", "given_h"), every, strict=True):
-            ws.set_rows(name, values.reshape(ws.n_outputs, -1)[:, own])
+            rows.set(name, values.reshape(ws.nodes.n_outputs, -1)[:, own])
 
     def _gradients(self, margins: F32, number: int) -> tuple[F32, F32]:
-        objective, whole = self._objective, self.ws.share.whole
+        objective, whole = self._objective, self.ws.rows.share.whole
         if not isinstance(objective, FunctionObjective):
             return objective.gradient(margins, self._label)
         assert whole is not None  # processes refuse such a loss

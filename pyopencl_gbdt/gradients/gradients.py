@@ -8,37 +8,38 @@ from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import RowPart
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.objectives import Objective
 
 
 class Gradients:
     """Computes gradients and Hessians for the trees of a batch."""
 
-    def __init__(self, ws: Workspace, objective: Objective) -> None:
+    def __init__(self, ws: FitParts, objective: Objective) -> None:
+        arena, rows, ways = ws.arena, ws.rows, ws.ways
         self.ws = ws
-        self.program = ws.build(
+        self.program = ways.build(
             "gradients",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "gradients",
-                wg_size=ws.wg_size(variant),
+                wg_size=ways.wg_size(variant),
                 loss=objective.kernel,
-                weighted=ws.weighted,
-                sampled=ws.params.samples_rows,
+                weighted=rows.weighted,
+                sampled=ws.nodes.params.samples_rows,
             ),
         )
-        trees = ws.n_trees
-        ws.array("exponents", (trees, 512), np.uint32, zeros)  # every tree leaves them so
-        ws.array("scale", trees, SCALE)
-        ws.array_of_rows("quanta", lambda n: (trees * n, 2), QUANTA)
-        if ws.has_high:
-            ws.array_of_rows("high", lambda n: (trees * n, 2), QUANTA)
+        trees = ws.nodes.n_trees
+        arena.array("exponents", (trees, 512), np.uint32, zeros)  # every tree leaves them so
+        arena.array("scale", trees, SCALE)
+        rows.array_of_rows("quanta", lambda n: (trees * n, 2), QUANTA)
+        if rows.has_high:
+            rows.array_of_rows("high", lambda n: (trees * n, 2), QUANTA)
         else:
-            ws.array("high", (1, 2), QUANTA)
-        ws.array("needs_high", 1, np.uint32, zeros)
-        ws.array("sums", (trees * ws.row_groups, 2), SUM)
+            arena.array("high", (1, 2), QUANTA)
+        arena.array("needs_high", 1, np.uint32, zeros)
+        arena.array("sums", (trees * rows.row_groups, 2), SUM)
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that compute ``quanta``, ``scale`` and ``sums`` for a batch of trees.
@@ -49,38 +50,40 @@ class Gradients:
         are then to be added up over pages and devices.
         """
         ws = self.ws
-        factors = ("factors",) if ws.params.samples_rows else ()
-        reads = (*ws.gradients_of, *ws.row_weights, *factors)
-        high = ("high",) if ws.has_high else ()
-        later = [[self._quantize(batch, part, clears=False)] for part in ws.parts]
-        first = [[self._quantize(batch, part, clears=True)] for part in ws.parts]
-        if ws.turns is None:
+        rows = ws.rows
+        factors = ("factors",) if ws.nodes.params.samples_rows else ()
+        reads = (*rows.gradients_of, *rows.row_weights, *factors)
+        high = ("high",) if rows.has_high else ()
+        later = [[self._quantize(batch, part, clears=False)] for part in rows.parts]
+        first = [[self._quantize(batch, part, clears=True)] for part in rows.parts]
+        if rows.turns is None:
             later = first
         return [
-            *ws.pagewise([[self._count(batch, part)] for part in ws.parts], reads),
-            *ws.sum(ws["exponents"]),
-            *ws.cleared("sums"),
-            *ws.pagewise(later, reads, ("quanta", *high), first=first),
+            *rows.pagewise([[self._count(batch, part)] for part in rows.parts], reads),
+            *rows.sum(ws.arena["exponents"]),
+            *rows.cleared("sums"),
+            *rows.pagewise(later, reads, ("quanta", *high), first=first),
         ]
 
     def _count(self, batch: Batch, part: RowPart) -> Launch:
         """Return the launch that counts the exponents of gradients."""
         return self.program.bind(
-            "gradients", (part.groups, batch.size), **self.ws.gradient_arguments(batch, part),
+            "gradients", (part.groups, batch.size), **self.ws.rows.gradient_arguments(batch, part),
             factors=self._factors(part), **part.arguments("weights", "exponents"),
         )  # fmt: skip
 
     def _quantize(self, batch: Batch, part: RowPart, *, clears: bool) -> Launch:
         """Return the launch that rounds gradients; it clears the roots' histograms if asked to."""
         ws = self.ws
+        rows = ws.rows
         return self.program.bind(
-            "quantize_gradients", (part.groups, batch.size), weight_bits=ws.weight_bits,
-            weight_shift=ws.weight_shift, root_cells=ws.cells_to_clear if clears else 0,
-            has_high=ws.has_high, adds=ws.turns is not None, factors=self._factors(part),
-            **ws.gradient_arguments(batch, part),
+            "quantize_gradients", (part.groups, batch.size), weight_bits=rows.weight_bits,
+            weight_shift=rows.weight_shift, root_cells=rows.cells_to_clear if clears else 0,
+            has_high=rows.has_high, adds=rows.turns is not None, factors=self._factors(part),
+            **rows.gradient_arguments(batch, part),
             **part.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
                              "sums", "pool"),
         )  # fmt: skip
 
     def _factors(self, part: RowPart) -> DeviceArray:
-        return part["factors" if self.ws.params.samples_rows else "weights"]
+        return part["factors" if self.ws.nodes.params.samples_rows else "weights"]

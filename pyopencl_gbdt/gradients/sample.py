@@ -7,9 +7,9 @@ import numpy as np
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.objectives import Objective
 
 #: Number of classes of importance in which rows are counted.
@@ -23,50 +23,53 @@ class Sample:
     variant, all steps are built again.
     """
 
-    def __init__(self, ws: Workspace, objective: Objective) -> None:
+    def __init__(self, ws: FitParts, objective: Objective) -> None:
+        rows, ways = ws.rows, ws.ways
         self.ws, self.given = ws, objective.given
-        self.method = ws.params.sampling_method
-        self.program = ws.build(
+        self.method = ws.nodes.params.sampling_method
+        self.program = ways.build(
             "gradients",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "sample",
-                wg_size=ws.wg_size(variant),
+                wg_size=ways.wg_size(variant),
                 method=self.method,
                 loss=objective.kernel,
-                weighted=ws.weighted,
-                listed=ws.lists_drawn,
+                weighted=rows.weighted,
+                listed=rows.lists_drawn,
             ),
         )
-        trees, classes = ws.n_trees, 1 if self.method == "uniform" else CLASSES
-        ws.array_of_rows("factors", lambda n: (trees, n), VALUE)
-        ws.array("classes", (trees, classes), np.uint32)
+        trees, classes = ws.nodes.n_trees, 1 if self.method == "uniform" else CLASSES
+        rows.array_of_rows("factors", lambda n: (trees, n), VALUE)
+        ws.arena.array("classes", (trees, classes), np.uint32)
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that draw the rows for a batch of trees."""
-        ws, p, bind = self.ws, self.ws.params, self.program.bind
-        reads = () if self.method == "uniform" else (*ws.gradients_of, *ws.row_weights)
-        listed = ("even_rows",) if ws.lists_drawn else ()
-        pages = [[self._draw(batch, page)] for page in ws.pages]
-        draw = ws.pagewise(pages, reads, ("factors", *listed))
+        ws, p, bind = self.ws, self.ws.nodes.params, self.program.bind
+        arena, rows = ws.arena, ws.rows
+        reads = () if self.method == "uniform" else (*rows.gradients_of, *rows.row_weights)
+        listed = ("even_rows",) if rows.lists_drawn else ()
+        pages = [[self._draw(batch, page)] for page in rows.pages]
+        draw = rows.pagewise(pages, reads, ("factors", *listed))
         if self.method == "uniform":
             return draw
-        clear = bind("clear_classes", batch.size, ws["classes"])
+        clear = bind("clear_classes", batch.size, arena["classes"])
         counts = [
             [bind(
-                "count_classes", (part.groups, batch.size), **ws.gradient_arguments(batch, part),
+                "count_classes", (part.groups, batch.size), **rows.gradient_arguments(batch, part),
                 root_lambda=p.root_lambda, **part.arguments("weights", "classes"),
             )]
-            for part in ws.parts
+            for part in rows.parts
         ]  # fmt: skip
-        return [clear, *ws.pagewise(counts, reads), *ws.sum(ws["classes"]), *draw]
+        return [clear, *rows.pagewise(counts, reads), *rows.sum(arena["classes"]), *draw]
 
     def _draw(self, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that draws the rows of a page."""
-        ws, p, part = self.ws, self.ws.params, page.part
+        ws, p, part = self.ws, self.ws.nodes.params, page.part
+        rows = ws.rows
         return self.program.bind(
-            "draw", (part.groups, batch.size), **ws.gradient_arguments(batch, part), **page.rows,
-            first_id=ws.share.first_row + part.first_row, seed=p.random_state,
-            n_batches=len(ws.batches), keep=p.keep_below,
+            "draw", (part.groups, batch.size), **rows.gradient_arguments(batch, part), **page.rows,
+            first_id=rows.share.first_row + part.first_row, seed=p.random_state,
+            n_batches=len(ws.nodes.batches), keep=p.keep_below,
             all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
             rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
             root_lambda=p.root_lambda, **self._places(page),
@@ -75,10 +78,10 @@ class Sample:
 
     def _places(self, page: FitPage) -> dict[str, DeviceArray]:
         """Return the round's number, and where the page's rows are listed and counted."""
-        drawn = self.ws.drawn
+        drawn = self.ws.rows.drawn
         if drawn is None:
             own = page["leaf_header"], page.part["even_rows"], page["drawn"]
         else:  # the gathered rows are listed, and all trees are counted there
             (whole,) = drawn.pages
-            own = whole["leaf_header"], drawn["even_rows"], whole["drawn"]
+            own = whole["leaf_header"], self.ws.arena["even_rows"], whole["drawn"]
         return dict(zip(("header", "rows", "drawn"), own, strict=True))

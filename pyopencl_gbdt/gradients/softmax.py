@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.numerics.expressions import statements
 from pyopencl_gbdt.objectives.softmax import of_share
 
@@ -12,13 +12,14 @@ from pyopencl_gbdt.objectives.softmax import of_share
 class Softmax:
     """Computes ``given_g`` and ``given_h``; each row on its own."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        ways = ws.ways
         self.ws = ws
         gradient = statements(of_share, ("p", "label", "class_k"), ("g", "h"))
-        self.program = ws.build(
+        self.program = ways.build(
             "gradients",
-            lambda variant: ws.device.build(
-                "softmax", wg_size=ws.wg_size(variant), gradient_of_share=gradient
+            lambda variant: ways.device.build(
+                "softmax", wg_size=ways.wg_size(variant), gradient_of_share=gradient
             ),
         )
 
@@ -28,11 +29,13 @@ class Softmax:
     def launches(self) -> list[Action]:
         """Return the actions of a round."""
         ws = self.ws
-        reads, writes = (ws.gradients_at, "labels"), ("given_g", "given_h")
+        rows = ws.rows
+        reads, writes = (rows.gradients_at, "labels"), ("given_g", "given_h")
         parts = [
-            [self.of(part.n_rows, *(part[name] for name in (*reads, *writes)))] for part in ws.parts
+            [self.of(part.n_rows, *(part[name] for name in (*reads, *writes)))]
+            for part in rows.parts
         ]
-        return ws.pagewise(parts, reads, writes)
+        return rows.pagewise(parts, reads, writes)
 
     def of(
         self,
@@ -44,6 +47,6 @@ class Softmax:
     ) -> Launch:
         """Return the launch that computes the gradients of some rows."""
         return self.program.bind(
-            "softmax", self.ws.row_groups, n_rows=n_rows, n_classes=self.ws.n_outputs,
+            "softmax", self.ws.rows.row_groups, n_rows=n_rows, n_classes=self.ws.nodes.n_outputs,
             margins=margins, labels=labels, gradients=gradients, hessians=hessians,
         )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, softmax
 from pyopencl_gbdt.gradients.gathered import GatheredGradients
 from pyopencl_gbdt.objectives import Objective
@@ -53,7 +53,7 @@ def takes_pages(objective: Objective) -> bool:
 
 
 @singledispatch
-def source_of(objective: Objective, ws: Workspace, data: Dataset) -> GradientSource:
+def source_of(objective: Objective, ws: FitParts, data: Dataset) -> GradientSource:
     """Return the kernels of a loss whose gradients are ``given``.
 
     For a new loss of this kind, write a class like those of ``gradients/`` and register it here.
@@ -62,30 +62,30 @@ def source_of(objective: Objective, ws: Workspace, data: Dataset) -> GradientSou
 
 
 @source_of.register
-def _(objective: SoftProb, ws: Workspace, data: Dataset) -> GradientSource:
+def _(objective: SoftProb, ws: FitParts, data: Dataset) -> GradientSource:
     return softmax.Softmax(ws)
 
 
 @source_of.register
-def _(objective: Cox, ws: Workspace, data: Dataset) -> GradientSource:
-    if ws.team.size > 1:
+def _(objective: Cox, ws: FitParts, data: Dataset) -> GradientSource:
+    if ws.rows.team.size > 1:
         return GatheredGradients(ws, objective, data.label)
     return cox.CoxGradients(ws, data.label)
 
 
 @source_of.register
-def _(objective: Aft, ws: Workspace, data: Dataset) -> GradientSource:
+def _(objective: Aft, ws: FitParts, data: Dataset) -> GradientSource:
     return aft.AftGradients(ws, objective, *log_bounds(*data.bounds))
 
 
 @source_of.register
-def _(objective: LambdaRank, ws: Workspace, data: Dataset) -> GradientSource:
+def _(objective: LambdaRank, ws: FitParts, data: Dataset) -> GradientSource:
     return lambda_gradients.LambdaGradients(ws, objective, data)
 
 
 @source_of.register
-def _(objective: Custom, ws: Workspace, data: Dataset) -> GradientSource:
-    if isinstance(objective, FunctionObjective) and ws.team.size > 1:
+def _(objective: Custom, ws: FitParts, data: Dataset) -> GradientSource:
+    if isinstance(objective, FunctionObjective) and ws.rows.team.size > 1:
         return GatheredGradients(ws, objective, data.label)
     if isinstance(objective, FunctionObjective):
         return custom.FunctionGradients(ws, objective, data)

@@ -25,8 +25,9 @@ import numpy as np
 from pyopencl_gbdt.device import Variant
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.entries import EntrySizes
 from pyopencl_gbdt.pages.page import Layout
 
 
@@ -47,8 +48,8 @@ class Bins(ABC):
 
     name = ""
 
-    def __init__(self, ws: Workspace) -> None:
-        self.ws = ws
+    def __init__(self, ws: FitParts) -> None:
+        self.ws, self.entries = ws, EntrySizes.of(ws)
         self._ask()
 
     @abstractmethod
@@ -58,11 +59,11 @@ class Bins(ABC):
     def build(self, variant: Variant) -> None:
         """Build the kernels for pieces of the size that a variant of the search has."""
         ws = self.ws
-        self.program = ws.device.build(
+        self.program = ws.ways.device.build(
             "approx",
-            wg_size=ws.wg_size(variant),
+            wg_size=ws.ways.wg_size(variant),
             search_chunk=variant.params["chunk"],
-            max_bin=ws.params.max_bin,
+            max_bin=ws.nodes.params.max_bin,
             by_node=self.name == "node",
         )
 
@@ -92,8 +93,9 @@ class Bins(ABC):
 
     def _marking(self, where: dict[str, object]) -> dict[str, object]:
         ws = self.ws
-        tables = ws.arguments("feature_offset", "feature_bins")
-        return {**self._listed(where), **tables, "carries": ws["piece_carries"]}
+        arena = ws.arena
+        tables = arena.arguments("feature_offset", "feature_bins")
+        return {**self._listed(where), **tables, "carries": arena["piece_carries"]}
 
 
 class BinsOfTree(Bins):
@@ -102,32 +104,34 @@ class BinsOfTree(Bins):
     name = "tree"
 
     def _ask(self) -> None:
-        ws, trees = self.ws, self.ws.n_trees
-        first = first_cuts(ws.layout, ws.params.max_bin)
-        ws.array("first_cut", first.size, np.uint32, first)
+        ws, trees = self.ws, self.ws.nodes.n_trees
+        arena = ws.arena
+        first = first_cuts(ws.features.layout, ws.nodes.params.max_bin)
+        arena.array("first_cut", first.size, np.uint32, first)
         # cuts of a feature whose rows are all left out stay unset
-        ws.array("cuts", (trees, max(1, int(first[-1]))), np.uint32, zeros)
-        ws.array("bin_ends", (trees, ws.layout.n_codes), np.uint32)
+        arena.array("cuts", (trees, max(1, int(first[-1]))), np.uint32, zeros)
+        arena.array("bin_ends", (trees, ws.features.layout.n_codes), np.uint32)
 
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         if step > 0:
             return []
         ws = self.ws
-        common = {"n_cuts": ws["cuts"].shape[1], **ws.arguments("first_cut", "cuts")}
+        arena = ws.arena
+        common = {"n_cuts": arena["cuts"].shape[1], **arena.arguments("first_cut", "cuts")}
         features = where["features"]
-        shared = min(16 * ws.device.caps.compute_units, -(-ws.layout.n_codes // 256))
+        shared = min(16 * arena.device.caps.compute_units, -(-ws.features.layout.n_codes // 256))
         return [
-            *ws.entry_parts.bind(
+            *self.entries.parts.bind(
                 self.program, "cut_roots", groups, **common, **self._marking(where)
             ),
             self.program.bind(
                 "fill_ends", (shared, batch.size), features=features, **common, **self.arguments(),
-                **ws.arguments("feature_offset", "feature_bins"),
+                **arena.arguments("feature_offset", "feature_bins"),
             ),
         ]  # fmt: skip
 
     def arguments(self) -> dict[str, object]:
-        return {"n_places": self.ws.layout.n_codes, "bin_ends": self.ws["bin_ends"]}
+        return {"n_places": self.ws.features.layout.n_codes, "bin_ends": self.ws.arena["bin_ends"]}
 
 
 class BinsOfNodes(Bins):
@@ -136,11 +140,13 @@ class BinsOfNodes(Bins):
     name = "node"
 
     def _ask(self) -> None:
-        assert self.ws.columns is not None
-        self.ws.array("ends_bin", self.ws.n_trees * self.ws.columns.n_entries, np.uint8)
+        assert self.ws.features.columns is not None
+        self.ws.arena.array(
+            "ends_bin", self.ws.nodes.n_trees * self.ws.features.columns.n_entries, np.uint8
+        )
 
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
-        parts, ends = self.ws.entry_parts, self.arguments()
+        parts, ends = self.entries.parts, self.arguments()
         marking = self._marking(where)
         unread = ("n_rows", "scale", "features", "high")
         every = self._listed(where)
@@ -151,11 +157,11 @@ class BinsOfNodes(Bins):
         ]
 
     def arguments(self) -> dict[str, object]:
-        return {"ends_bin": self.ws["ends_bin"]}
+        return {"ends_bin": self.ws.arena["ends_bin"]}
 
 
-def bins_of(ws: Workspace) -> Bins | None:
+def bins_of(ws: FitParts) -> Bins | None:
     """Return what cuts bins, as the parameters ask; None if every value is a bin."""
-    if ws.params.search != "approx":
+    if ws.nodes.params.search != "approx":
         return None
-    return BinsOfNodes(ws) if ws.params.proposal == "local" else BinsOfTree(ws)
+    return BinsOfNodes(ws) if ws.nodes.params.proposal == "local" else BinsOfTree(ws)

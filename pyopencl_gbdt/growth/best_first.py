@@ -6,17 +6,18 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.dtypes import CANDIDATE
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import Candidates
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
 
 
-def open_leaves(ws: Workspace) -> None:
+def open_leaves(ws: FitParts) -> None:
     """Ask for the list of open leaves of every tree, and the best split of every node."""
-    ws.array_of_pages("kept", ws.max_nodes, CANDIDATE)
-    ws.array_of_pages("open", (ws.n_trees, ws.most_leaves), np.uint32)
-    ws.array_of_pages("picked", ws.n_trees * ws.policy.picks, np.uint32)
+    rows, nodes = ws.rows, ws.nodes
+    rows.array_of_pages("kept", nodes.max_nodes, CANDIDATE)
+    rows.array_of_pages("open", (nodes.n_trees, nodes.most_leaves), np.uint32)
+    rows.array_of_pages("picked", nodes.n_trees * nodes.policy.picks, np.uint32)
 
 
 class Pick:
@@ -27,24 +28,25 @@ class Pick:
     Built behind the kernels for whose chunks it makes tasks.
     """
 
-    def __init__(self, ws: Workspace, rank: str) -> None:
+    def __init__(self, ws: FitParts, rank: str) -> None:
+        nodes, ways = ws.nodes, ws.ways
         self.ws = ws
-        self.program = ws.build(
+        self.program = ways.build(
             "plan",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "best_first",
-                wg_size=ws.wg_size(variant),
-                row_chunk=ws.variant("partition").params["chunk"],
+                wg_size=ways.wg_size(variant),
+                row_chunk=ways.variant("partition").params["chunk"],
                 rank=rank,
             ),
         )
         open_leaves(ws)
-        ws.array_of_pages("open_gain", ws.n_trees * ws.most_leaves, np.float32)
-        ws.array_of_pages("open_at", ws.n_trees, np.uint32)
+        ws.rows.array_of_pages("open_gain", nodes.n_trees * nodes.most_leaves, np.float32)
+        ws.rows.array_of_pages("open_at", nodes.n_trees, np.uint32)
 
     def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that pick a leaf of every tree and split it."""
-        pages = self.ws.pages
+        pages = self.ws.rows.pages
         picks = [self.pick(step, batch, page, found) for page in pages]
         return picks + [self.decide(step, batch, page) for page in pages]
 
@@ -58,24 +60,25 @@ class Pick:
 
     def pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that picks a leaf of every tree."""
-        ws, p = self.ws, self.ws.params
+        ws, p = self.ws, self.ws.nodes.params
+        arena = ws.arena
         return self.program.bind(
             "pick", batch.size, step=step, n_each=found.per_node,
-            most_leaves=ws.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
+            most_leaves=ws.nodes.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            chosen=ws[found.array],
+            chosen=arena[found.array],
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
-            **ws.arguments("leaf_rate", "scale"),
+            **arena.arguments("leaf_rate", "scale"),
         )  # fmt: skip
 
     def decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that splits the leaves that are picked."""
-        ws, p = self.ws, self.ws.params
+        ws, p = self.ws, self.ws.nodes.params
         return self.program.bind(
-            "decide_picked", 1, step=step, n_trees=batch.size, most_leaves=ws.most_leaves,
+            "decide_picked", 1, step=step, n_trees=batch.size, most_leaves=ws.nodes.most_leaves,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            has_monotone=ws.monotone is not None,
+            has_monotone=ws.features.limits.monotone is not None,
             **page.arguments("levels", "nodes", "kept", "open_gain", "open_at", "picked",
                              "row_task_begin"),
-            **ws.arguments("monotone", "scale", "child_rows"),
+            **ws.arena.arguments("monotone", "scale", "child_rows"),
         )  # fmt: skip

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import Candidates
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth.best_first import open_leaves
 
 #: Trees with more leaves split one leaf a step: histograms of half as many leaves again, and one
@@ -25,72 +25,76 @@ MOST_SEVERAL = 512
 class PickSeveral:
     """Picks leaves of every tree, step by step, and splits them; as ``best_first.Pick``."""
 
-    def __init__(self, ws: Workspace, rank: str) -> None:
+    def __init__(self, ws: FitParts, rank: str) -> None:
+        rows, nodes, ways = ws.rows, ws.nodes, ws.ways
         self.ws = ws
-        self.program = ws.build(
+        self.program = ways.build(
             "plan",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "best_leaves",
-                wg_size=ws.wg_size(variant),
-                row_chunk=ws.variant("partition").params["chunk"],
+                wg_size=ways.wg_size(variant),
+                row_chunk=ways.variant("partition").params["chunk"],
                 rank=rank,
-                picked=ws.policy.picks,
+                picked=nodes.policy.picks,
                 most_open=MOST_SEVERAL,
             ),
         )
         open_leaves(ws)
-        trees, made = ws.n_trees, ws.policy.made(ws.most_leaves)
+        trees, made = nodes.n_trees, nodes.policy.made(nodes.most_leaves)
         for name in ("known_gain", "known_rank"):
-            ws.array_of_pages(name, ws.max_nodes, np.float32)
-        ws.array_of_pages("made", ws.max_nodes, np.uint32)
-        ws.array_of_pages("waiting", trees * made, np.uint32)
-        ws.array_of_pages("reach", trees * made, np.float32)
-        ws.array_of_pages("progress", (trees, 2), np.uint32)
-        ws.array_of_pages("growing", trees, np.uint32)
+            rows.array_of_pages(name, nodes.max_nodes, np.float32)
+        rows.array_of_pages("made", nodes.max_nodes, np.uint32)
+        rows.array_of_pages("waiting", trees * made, np.uint32)
+        rows.array_of_pages("reach", trees * made, np.float32)
+        rows.array_of_pages("progress", (trees, 2), np.uint32)
+        rows.array_of_pages("growing", trees, np.uint32)
 
     def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that pick leaves of every tree and split them."""
-        pages = self.ws.pages
+        pages = self.ws.rows.pages
         picks = [self._pick(step, batch, page, found) for page in pages]
         return picks + [self._decide(step, batch, page) for page in pages]
 
     def _pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
-        ws, p = self.ws, self.ws.params
+        ws, p = self.ws, self.ws.nodes.params
+        arena, nodes = ws.arena, ws.nodes
         return self.program.bind(
             "pick_leaves", batch.size, step=step, n_each=found.per_node,
-            most_leaves=ws.most_leaves, most_made=ws.policy.made(ws.most_leaves),
+            most_leaves=nodes.most_leaves, most_made=nodes.policy.made(nodes.most_leaves),
             max_depth=p.max_depth or 2**31, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            chosen=ws[found.array], gains=page["known_gain"], ranks=page["known_rank"],
+            chosen=arena[found.array], gains=page["known_gain"], ranks=page["known_rank"],
             open_leaves=page["open"],
             **page.arguments("levels", "nodes", "kept", "made", "waiting", "reach",
                              "progress", "growing", "picked"),
-            **ws.arguments("leaf_rate", "scale"),
+            **arena.arguments("leaf_rate", "scale"),
         )  # fmt: skip
 
     def _decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
-        ws, p = self.ws, self.ws.params
+        ws, p = self.ws, self.ws.nodes.params
         return self.program.bind(
-            "decide_leaves", 1, step=step, n_steps=ws.n_levels, n_trees=batch.size,
+            "decide_leaves", 1, step=step, n_steps=ws.nodes.n_levels, n_trees=batch.size,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            has_monotone=ws.monotone is not None, gains=page["known_gain"],
+            has_monotone=ws.features.limits.monotone is not None, gains=page["known_gain"],
             **page.arguments("levels", "nodes", "kept", "picked", "row_task_begin"),
-            **ws.arguments("monotone", "scale", "child_rows"),
+            **ws.arena.arguments("monotone", "scale", "child_rows"),
         )  # fmt: skip
 
     def settle(self, batch: Batch) -> list[Launch]:
         """Return the launches that take back the splits that the trees do not get."""
-        ws, p = self.ws, self.ws.params
-        groups = min(-(-ws.max_nodes // self.program.wg_size), ws.device.caps.compute_units)
+        ws, p = self.ws, self.ws.nodes.params
+        arena, nodes = ws.arena, ws.nodes
+        groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
         return [
             self.program.bind(
-                "settle", groups, n_steps=ws.n_levels, reg_lambda=p.reg_lambda,
+                "settle", groups, n_steps=nodes.n_levels, reg_lambda=p.reg_lambda,
                 reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-                **page.arguments("levels", "made", "nodes"), **ws.arguments("leaf_rate", "scale"),
+                **page.arguments("levels", "made", "nodes"),
+                **arena.arguments("leaf_rate", "scale"),
             )
-            for page in ws.pages
+            for page in ws.rows.pages
         ]  # fmt: skip
 
     def growing(self) -> bool:
         """Tell whether the last step split a leaf; waits for the device."""
-        return bool(self.ws["growing"].get().any())
+        return bool(self.ws.arena["growing"].get().any())

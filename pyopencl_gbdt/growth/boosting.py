@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.update_margins import MarginUpdate
 
 
@@ -21,7 +21,7 @@ class FollowingRows(Protocol):
     def restart(self) -> None:
         """Reset the margins to those before the first tree."""
 
-    def launches(self, ws: Workspace, batch: Batch) -> list[Action]:
+    def launches(self, ws: FitParts, batch: Batch) -> list[Action]:
         """Return the launches that add the trees that were finished last to the margins."""
 
 
@@ -33,7 +33,7 @@ class Boosting(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
-    def __init__(self, ws: Workspace, update: MarginUpdate) -> None: ...
+    def __init__(self, ws: FitParts, update: MarginUpdate) -> None: ...
 
     def start(
         self, margins: float | npt.NDArray[np.float32], following: Sequence[FollowingRows]
@@ -69,14 +69,14 @@ class PlainBoosting:
 
     kernels: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, ws: Workspace, update: MarginUpdate) -> None:
+    def __init__(self, ws: FitParts, update: MarginUpdate) -> None:
         self.ws, self.update = ws, update
 
     def start(
         self, margins: float | npt.NDArray[np.float32], following: Sequence[FollowingRows]
     ) -> None:
         """Reset all margins."""
-        self.ws.set_rows("margins", margins)
+        self.ws.rows.set("margins", margins)
         for rows in following:
             rows.restart()
 
@@ -86,10 +86,11 @@ class PlainBoosting:
     def kept_margins(self) -> list[Action]:
         """Return the copies of the margins, if there are several batches."""
         ws, names = self.ws, ("margins", "before")
-        if not ws.keeps_margins:
+        rows = ws.rows
+        if not rows.keeps_margins:
             return []
-        copies = [[copy_launch(*(part[name] for name in names))] for part in ws.parts]
-        return ws.pagewise(copies, ("margins",), ("before",))
+        copies = [[copy_launch(*(part[name] for name in names))] for part in rows.parts]
+        return rows.pagewise(copies, ("margins",), ("before",))
 
     def add(self, batch: Batch) -> Sequence[Action]:
         """Return what adds each leaf's value to the margins of its rows."""

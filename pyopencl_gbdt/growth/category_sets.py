@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_split import order_arguments
 
 
@@ -38,44 +38,61 @@ def words_of(
     return [own[:size] for own, size in zip(words, sizes, strict=True)]
 
 
+def walked_sets(ws: FitParts) -> dict[str, DeviceArray]:
+    """Return the sets of codes, for kernels that walk trees by codes; nothing without sets."""
+    return ws.arena.arguments("sets") if ws.features.has_categories else {}
+
+
+def moved_sets(ws: FitParts) -> dict[str, Any]:
+    """Return the sets of codes and their size, for kernels that move rows; nothing without sets."""
+    return walked_sets(ws) | ({"set_words": ws.nodes.set_words} if ws.nodes.set_words else {})
+
+
 class CategorySets:
     """Writes the sets of the nodes that split, before their rows move."""
 
     kernels: ClassVar[tuple[str, ...]] = ("category_sets",)
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        arena, nodes, ways = ws.arena, ws.nodes, ws.ways
         self.ws = ws
-        self.program = ws.build(
+        self.program = ways.build(
             "category_sets",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "category_sets",
-                wg_size=ws.wg_size(variant),
-                picked=ws.policy.picks,
+                wg_size=ways.wg_size(variant),
+                picked=nodes.policy.picks,
             ),
         )
-        ws.array("sets", (ws.most_sets, ws.set_words), np.uint32)
-        ws.array("forest_sets", (ws.forest_block, ws.most_sets, ws.set_words), np.uint32)
+        arena.array("sets", (nodes.most_sets, nodes.set_words), np.uint32)
+        arena.array(
+            "forest_sets",
+            (nodes.forest_block, nodes.most_sets, nodes.set_words),
+            np.uint32,
+        )
 
     def write(self, step: int, batch: Batch) -> list[Launch]:
         """Return the launches that write the sets of a step's splits; nodes learn their kind."""
-        return [self._page(step, batch, page) for page in self.ws.pages]
+        return [self._page(step, batch, page) for page in self.ws.rows.pages]
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
         ws = self.ws
+        nodes = ws.nodes
         return self.program.bind(
-            "write_sets", ws.level_capacity(depth), depth=depth, n_trees=batch.size,
-            n_codes=ws.layout.n_codes, set_words=ws.set_words, picks=page["picked"],
+            "write_sets", nodes.level_capacity(depth), depth=depth, n_trees=batch.size,
+            n_codes=ws.features.layout.n_codes, set_words=nodes.set_words, picks=page["picked"],
             **order_arguments(ws), **page.arguments("levels", "nodes"),
-            **ws.arguments("feature_kinds", "scale", "feature_offset", "feature_bins", "fullest",
-                           "pool", "sets"),
+            **ws.arena.arguments("feature_kinds", "scale", "feature_offset", "feature_bins",
+                                 "fullest", "pool", "sets"),
         )  # fmt: skip
 
     def finish(self) -> Launch:
         """Return the launch that makes finished trees point to their sets, and keeps these."""
         ws = self.ws
-        groups = min(-(-ws.max_nodes // self.program.wg_size), ws.device.caps.compute_units)
+        arena, nodes = ws.arena, ws.nodes
+        groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
         return self.program.bind(
-            "finish_sets", max(groups, 1), set_words=ws.set_words,
-            most_words=ws.most_sets * ws.set_words, walk=ws["walk"].words(),
-            **ws.arguments("leaf_header", "nodes", "sets", "steps", "forest_sets"),
+            "finish_sets", max(groups, 1), set_words=nodes.set_words,
+            most_words=nodes.most_sets * nodes.set_words, walk=arena["walk"].words(),
+            **arena.arguments("leaf_header", "nodes", "sets", "steps", "forest_sets"),
         )  # fmt: skip

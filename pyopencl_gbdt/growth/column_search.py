@@ -20,9 +20,9 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Variant
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action, Program
 from pyopencl_gbdt.dtypes import CANDIDATE, ROW, SUM
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import Candidates
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 
@@ -32,26 +32,26 @@ _VECTOR = 8
 _MANY_GROUPS = 64
 
 
-def n_groups(ws: Workspace) -> int:
+def n_groups(ws: FitParts) -> int:
     """Return the work-groups that share the columns of all trees.
 
     Several for each core even out their work. Each has room for the borders of a column, so where
     there are many cores, each core has one.
     """
-    units = ws.device.caps.compute_units
-    several = ws.variant("column_search").params["groups_per_unit"]
+    units = ws.arena.device.caps.compute_units
+    several = ws.ways.variant("column_search").params["groups_per_unit"]
     return units * max(1, min(several, _MANY_GROUPS // units))
 
 
-def most_nodes(ws: Workspace) -> int:
+def most_nodes(ws: FitParts) -> int:
     """Return the most nodes of a tree in a step that is searched."""
-    return ws.search_capacity // ws.n_trees
+    return ws.nodes.search_capacity // ws.nodes.n_trees
 
 
-def most_borders(ws: Workspace) -> int:
+def most_borders(ws: FitParts) -> int:
     """Return the room for the borders of a column, of all nodes of a tree."""
-    nodes = min(most_nodes(ws), ws.n_rows)
-    return ws.n_rows + (_VECTOR - 1) * nodes
+    nodes = min(most_nodes(ws), ws.rows.n_rows)
+    return ws.rows.n_rows + (_VECTOR - 1) * nodes
 
 
 class ColumnSearch:
@@ -59,79 +59,82 @@ class ColumnSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("column_search",)
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        arena, nodes = ws.arena, ws.nodes
         self.ws = ws
-        self.columns = FeatureMask(ws) if ws.masks_columns else None
-        self.program = ws.build("column_search", self._build)
+        self.columns = FeatureMask(ws) if ws.features.masks_columns else None
+        self.program = ws.ways.build("column_search", self._build)
         self._ask_for_walks()
-        ws.array("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
-        ws.array("pool", (1, 1, 2), SUM)  # bound, never read
-        ws.array("chosen", ws.search_capacity, CANDIDATE)
-        if ws.params.samples_rows:
-            ws.array("even_rows", 1, ROW)  # bound, not written: rows are not listed
+        arena.array("row_nodes", (nodes.n_trees, ws.rows.n_rows), np.uint32)
+        arena.array("pool", (1, 1, 2), SUM)  # bound, never read
+        arena.array("chosen", nodes.search_capacity, CANDIDATE)
+        if nodes.params.samples_rows:
+            arena.array("even_rows", 1, ROW)  # bound, not written: rows are not listed
         split.constraints(ws)
 
     def _ask_for_walks(self) -> None:
         """Ask for what every work-group knows of a column and a tree; steps leave zeros there."""
-        ws, n_features = self.ws, self.ws.layout.n_features
+        ws, n_features = self.ws, self.ws.features.layout.n_features
+        arena = ws.arena
         groups, nodes, borders = n_groups(ws), most_nodes(ws), most_borders(ws)
-        ws.array("column_begin", n_features + 1, np.uint32, self._begin_columns)
-        ws.array("closed_columns", (ws.n_trees, n_features), np.uint8)
-        ws.array("column_found", (groups + ws.n_trees, nodes), CANDIDATE)
-        ws.array("node_sums", (groups, nodes, 4), SUM, zeros)
-        ws.array("node_spots", (groups, 5 * nodes), np.uint32, zeros)
-        ws.array("border_sums", (groups, 2, borders), SUM)
-        ws.array("border_places", (groups, borders), np.uint32)
-        ws.array("node_rough", ws.most_level_nodes, np.uint32, zeros)
+        arena.array("column_begin", n_features + 1, np.uint32, self._begin_columns)
+        arena.array("closed_columns", (ws.nodes.n_trees, n_features), np.uint8)
+        arena.array("column_found", (groups + ws.nodes.n_trees, nodes), CANDIDATE)
+        arena.array("node_sums", (groups, nodes, 4), SUM, zeros)
+        arena.array("node_spots", (groups, 5 * nodes), np.uint32, zeros)
+        arena.array("border_sums", (groups, 2, borders), SUM)
+        arena.array("border_places", (groups, borders), np.uint32)
+        arena.array("node_rough", ws.nodes.most_level_nodes, np.uint32, zeros)
 
     def _build(self, variant: Variant) -> Program:
         ws = self.ws
-        return ws.device.build(
+        return ws.ways.device.build(
             "column_search",
             wg_size=1,
             chunk=variant.params["chunk"],
-            masked=ws.masks_columns,
-            clipped=ws.params.max_delta_step > 0,
+            masked=ws.features.masks_columns,
+            clipped=ws.nodes.params.max_delta_step > 0,
         )
 
     def _begin_columns(self, column_begin: DeviceArray) -> None:
         """Find where columns begin."""
-        ws, page = self.ws, self.ws.pages[0].columns
+        ws, page = self.ws, self.ws.rows.pages[0].columns
         self.program.launch(
             "begin_columns", n_groups(ws), n_entries=page.n_entries,
-            n_features=ws.layout.n_features, all_places=page.places,
-            feature_offset=ws["feature_offset"], column_begin=column_begin,
+            n_features=ws.features.layout.n_features, all_places=page.places,
+            feature_offset=ws.arena["feature_offset"], column_begin=column_begin,
         )  # fmt: skip
 
     def candidates(self, step: int) -> Candidates:
         """Return that a node's best split is left."""
-        return self.ws.candidates_of(step)
+        return Candidates(True, self.ws.features.layout.n_features)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that fill ``chosen`` for the new nodes of a step."""
-        ws, p, bind = self.ws, self.ws.params, self.program.bind
+        ws, p, bind = self.ws, self.ws.nodes.params, self.program.bind
+        arena, rows = ws.arena, ws.rows
         masks: list[Launch] = [] if self.columns is None else [self.columns.level(step, batch)]
-        groups, page = n_groups(ws), ws.pages[0]
+        groups, page = n_groups(ws), rows.pages[0]
         common = {
             "step": step, "n_trees": batch.size, "n_entries": page.columns.n_entries,
-            "n_nodes": most_nodes(ws), "found": ws["column_found"],
-            **page.arguments("levels", "nodes"), **ws.arguments("node_rough"),
+            "n_nodes": most_nodes(ws), "found": arena["column_found"],
+            **page.arguments("levels", "nodes"), **arena.arguments("node_rough"),
         }  # fmt: skip
         return [
             *masks,
             bind(
-                "find", groups, n_rows=ws.n_rows, n_features=ws.layout.n_features,
+                "find", groups, n_rows=rows.n_rows, n_features=ws.features.layout.n_features,
                 n_borders=most_borders(ws), reg_lambda=p.reg_lambda,
                 max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
                 all_rows=page.columns.rows, all_places=page.columns.places,
                 **common,
-                **ws.arguments("allowed", "scale", "column_begin", "quanta", "high", "row_nodes",
+                **arena.arguments("allowed", "scale", "column_begin", "quanta", "high", "row_nodes",
                                "closed_columns", "node_sums", "node_spots", "border_sums",
                                "border_places"),
             ),
             bind(
-                "best", ws.level_capacity(step), n_groups=groups, **common,
-                **ws.arguments("feature_offset", "chosen"),
+                "best", ws.nodes.level_capacity(step), n_groups=groups, **common,
+                **arena.arguments("feature_offset", "chosen"),
             ),
         ]  # fmt: skip
 
@@ -141,17 +144,20 @@ class PartitionOfRows:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     search : ColumnSearch
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("row_nodes",)
 
-    def __init__(self, ws: Workspace, search: ColumnSearch) -> None:
+    def __init__(self, ws: FitParts, search: ColumnSearch) -> None:
+        ways = ws.ways
         self.ws, self.program = ws, search.program
-        self.rows = ws.build(
+        self.rows = ways.build(
             "row_nodes",
-            lambda variant: ws.device.build("row_nodes", wg_size=ws.wg_size(variant), picked=False),
+            lambda variant: ways.device.build(
+                "row_nodes", wg_size=ways.wg_size(variant), picked=False
+            ),
         )
 
     def begin(self, batch: Batch) -> list[Action]:
@@ -160,18 +166,20 @@ class PartitionOfRows:
 
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that send rows to the children."""
-        ws, page = self.ws, self.ws.pages[0]
+        ws, page = self.ws, self.ws.rows.pages[0]
+        arena, rows = ws.arena, ws.rows
         common = {
-            "step": step, "n_rows": ws.n_rows, "nodes": page["nodes"],
-            "row_nodes": ws["row_nodes"],
+            "step": step, "n_rows": rows.n_rows, "nodes": page["nodes"],
+            "row_nodes": arena["row_nodes"],
         }  # fmt: skip
         return [
-            self.rows.bind("follow", (ws.row_groups, batch.size), **common),
+            self.rows.bind("follow", (rows.row_groups, batch.size), **common),
             self.program.bind(
-                "follow_column", min(ws.level_capacity(step), 8 * ws.device.caps.compute_units),
+                "follow_column",
+                min(ws.nodes.level_capacity(step), 8 * arena.device.caps.compute_units),
                 levels=page["levels"], all_rows=page.columns.rows,
                 all_places=page.columns.places, **common,
-                **ws.arguments("feature_offset", "column_begin"),
+                **arena.arguments("feature_offset", "column_begin"),
             ),
         ]  # fmt: skip
 

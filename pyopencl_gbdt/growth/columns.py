@@ -9,15 +9,15 @@ import numpy as np
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.column_search import PartitionOfRows
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch, entry_arguments
 
 
-def row_words(ws: Workspace) -> int:
+def row_words(ws: FitParts) -> int:
     """Return the words that have a bit for every row."""
-    return -(-ws.n_rows // 32)
+    return -(-ws.rows.n_rows // 32)
 
 
 class PartitionByColumns:
@@ -25,52 +25,56 @@ class PartitionByColumns:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     search : ExactSearch
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("columns", "row_nodes")
 
-    def __init__(self, ws: Workspace, search: ExactSearch) -> None:
+    def __init__(self, ws: FitParts, search: ExactSearch) -> None:
+        arena, nodes, ways = ws.arena, ws.nodes, ws.ways
         self.ws, self.nodes, self.interleaved = ws, search.nodes, search.interleaved
-        picked = ws.policy.picks_leaves
-        self.rows = ws.build(
+        self.entries = search.entries
+        picked = nodes.policy.picks_leaves
+        self.rows = ways.build(
             "row_nodes",
-            lambda variant: ws.device.build(
-                "row_nodes", wg_size=ws.wg_size(variant), picked=picked
+            lambda variant: ways.device.build(
+                "row_nodes", wg_size=ways.wg_size(variant), picked=picked
             ),
         )
-        self.program = ws.build(
+        self.program = ways.build(
             "columns",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "columns",
-                wg_size=ws.wg_size(variant),
+                wg_size=ways.wg_size(variant),
                 chunk=variant.params["chunk"],
                 picked=picked,
             ),
         )
-        tasks, chunk = ws.most_entry_tasks, ws.variant("columns").params["chunk"]
-        self.groups = min(tasks, 16 * ws.device.caps.compute_units)
-        ws.array("row_nodes", (ws.n_trees, ws.n_rows), np.uint32)
-        ws.array("move_begin", ws.most_level_nodes + 1, np.uint32)
-        ws.array("row_sides", (ws.n_trees, row_words(ws)), np.uint32)
-        ws.array("piece_lefts", tasks, np.uint32)
-        ws.array("entry_sides", (tasks, chunk // 32), np.uint32)
+        tasks, chunk = self.entries.most_tasks, ways.variant("columns").params["chunk"]
+        self.groups = min(tasks, 16 * arena.device.caps.compute_units)
+        arena.array("row_nodes", (nodes.n_trees, ws.rows.n_rows), np.uint32)
+        arena.array("move_begin", nodes.most_level_nodes + 1, np.uint32)
+        arena.array("row_sides", (nodes.n_trees, row_words(ws)), np.uint32)
+        arena.array("piece_lefts", tasks, np.uint32)
+        arena.array("entry_sides", (tasks, chunk // 32), np.uint32)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return the launch that gives the roots all entries."""
         ws = self.ws
+        arena = ws.arena
         return [
             self.nodes.bind(
-                "begin_entries", batch.size, n_entries=ws.pages[0].columns.n_entries,
-                task_begin=ws["piece_begin"],
-                **ws.arguments("entry_begin", "entry_end", "node_rough"),
+                "begin_entries", batch.size, n_entries=ws.rows.pages[0].columns.n_entries,
+                task_begin=arena["piece_begin"],
+                **arena.arguments("entry_begin", "entry_end", "node_rough"),
             )
         ]  # fmt: skip
 
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that send rows and entries to the children, and list new pieces."""
-        ws, page, interleaved = self.ws, self.ws.pages[0], self.interleaved
+        ws, page, interleaved = self.ws, self.ws.rows.pages[0], self.interleaved
+        arena = ws.arena
         if interleaved is not None and interleaved.covers(step + 1):
             return [*self.last(step, batch), *interleaved.find(step + 1, batch)]
         if interleaved is not None and interleaved.sorts(step + 1):
@@ -78,31 +82,32 @@ class PartitionByColumns:
         else:
             moved = self._move(step, batch)
         pieces = self.nodes.bind(
-            "list_pieces", 1, step=step + 1, levels=page["levels"], task_begin=ws["piece_begin"],
-            **ws.arguments("entry_begin", "entry_end", "node_rough"),
+            "list_pieces", 1, step=step + 1, levels=page["levels"], task_begin=arena["piece_begin"],
+            **arena.arguments("entry_begin", "entry_end", "node_rough"),
         )  # fmt: skip
         return [*self.last(step, batch), *moved, pieces]
 
     def _move(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that move the entries of each node to its children."""
-        ws, parts = self.ws, self.ws.entry_parts
-        page, capacity = ws.pages[0], self.ws.level_capacity(step)
+        ws, parts = self.ws, self.entries.parts
+        arena = ws.arena
+        page, capacity = ws.rows.pages[0], self.ws.nodes.level_capacity(step)
         nodes = {"picks": page["picked"], **page.arguments("levels", "nodes")}
         where = entry_arguments(ws, "move_begin")
         ends = {name: where[name] for name in ("entry_begin", "entry_end", "task_begin")}
         step_of = {"step": step, "n_trees": batch.size}
-        tasks = {**where, **nodes, **step_of, "entry_sides": ws["entry_sides"]}
-        moved = {f"moved_{name}": ws[name] for name in TURNS}
-        lefts, words = ws["piece_lefts"], row_words(ws)
+        tasks = {**where, **nodes, **step_of, "entry_sides": arena["entry_sides"]}
+        moved = {f"moved_{name}": arena[name] for name in TURNS}
+        lefts, words = arena["piece_lefts"], row_words(ws)
         return [
             self.rows.bind(
-                "pack_sides", (-(-words // self.rows.wg_size), batch.size), n_rows=ws.n_rows,
-                row_words=words, n_trees=batch.size, **ws.arguments("row_nodes", "row_sides"),
+                "pack_sides", (-(-words // self.rows.wg_size), batch.size), n_rows=ws.rows.n_rows,
+                row_words=words, n_trees=batch.size, **arena.arguments("row_nodes", "row_sides"),
             ),
             self.nodes.bind("list_moves", 1, **step_of, **nodes, **ends),
             *parts.bind(
                 self.program, "count_lefts", self.groups, row_words=words,
-                row_sides=ws["row_sides"], lefts=lefts, **tasks,
+                row_sides=arena["row_sides"], lefts=lefts, **tasks,
             ),
             self.nodes.bind("place_entries", capacity, lefts=lefts, **step_of, **nodes, **ends),
             *parts.bind(
@@ -112,15 +117,16 @@ class PartitionByColumns:
 
     def last(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that send rows, but not entries, to the children."""
-        ws, page = self.ws, self.ws.pages[0]
+        ws, page = self.ws, self.ws.rows.pages[0]
+        arena, rows = ws.arena, ws.rows
         where = entry_arguments(ws, "move_begin")
         for name in ("task_begin", "all_quanta", "even_quanta", "odd_quanta"):
             del where[name]
-        capacity = min(ws.level_capacity(step), MOST_Y)
-        shared = max(1, 16 * ws.device.caps.compute_units // capacity)
-        common = {"step": step, "n_rows": ws.n_rows, "row_nodes": ws["row_nodes"]}
+        capacity = min(ws.nodes.level_capacity(step), MOST_Y)
+        shared = max(1, 16 * arena.device.caps.compute_units // capacity)
+        common = {"step": step, "n_rows": rows.n_rows, "row_nodes": arena["row_nodes"]}
         follow = self.rows.bind(
-            "follow", (ws.row_groups, batch.size), nodes=page["nodes"], **common
+            "follow", (rows.row_groups, batch.size), nodes=page["nodes"], **common
         )
         if self.interleaved is not None and self.interleaved.covers(step):
             return [follow, self.interleaved.follow(step)]
@@ -128,7 +134,8 @@ class PartitionByColumns:
             follow,
             self.rows.bind(
                 "follow_split", (shared, capacity), n_trees=batch.size, picks=page["picked"],
-                feature_offset=ws["feature_offset"], quanta=ws["even_quanta"], **where, **common,
+                feature_offset=arena["feature_offset"], quanta=arena["even_quanta"], **where,
+                **common,
                 **page.arguments("levels", "nodes"),
             ),
         ]  # fmt: skip
@@ -139,24 +146,26 @@ class UpdateMarginsByNode:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     partition : PartitionByColumns or PartitionOfRows
         Has built the kernels of ``row_nodes``.
     """
 
     kernels: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, ws: Workspace, partition: PartitionByColumns | PartitionOfRows) -> None:
+    def __init__(self, ws: FitParts, partition: PartitionByColumns | PartitionOfRows) -> None:
         self.ws, self.program = ws, partition.rows
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launch that adds the trees that were finished last."""
         ws = self.ws
-        outputs = -(-batch.size // ws.n_parallel)
+        arena, rows, nodes = ws.arena, ws.rows, ws.nodes
+        outputs = -(-batch.size // nodes.n_parallel)
         return [
             self.program.bind(
-                "add_leaves", (ws.row_groups, outputs), n_rows=ws.n_rows, first_tree=batch.first,
-                n_trees=batch.size, n_parallel=ws.n_parallel, nodes=ws["nodes"],
-                **ws.arguments("row_nodes", "margins"),
+                "add_leaves", (rows.row_groups, outputs), n_rows=rows.n_rows,
+                first_tree=batch.first,
+                n_trees=batch.size, n_parallel=nodes.n_parallel, nodes=arena["nodes"],
+                **arena.arguments("row_nodes", "margins"),
             )
         ]  # fmt: skip

@@ -9,10 +9,11 @@ import numpy as np
 from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import Candidates
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth import approx, split
+from pyopencl_gbdt.growth.entries import EntrySizes
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.interleaved import Interleaved
 
@@ -22,13 +23,14 @@ TURNS = (
 )  # fmt: skip
 
 
-def entry_arguments(ws: Workspace, task_begin: str) -> dict[str, object]:
+def entry_arguments(ws: FitParts, task_begin: str) -> dict[str, object]:
     """Return the kernels' arguments that say where the entries of nodes are."""
-    columns = ws.pages[0].columns
+    arena = ws.arena
+    columns = ws.rows.pages[0].columns
     return {
-        "all_rows": columns.rows, "all_places": columns.places, "task_begin": ws[task_begin],
-        "n_entries": columns.n_entries, "all_quanta": ws[ws.quanta_of_roots],
-        **ws.arguments("entry_begin", "entry_end", *TURNS),
+        "all_rows": columns.rows, "all_places": columns.places, "task_begin": arena[task_begin],
+        "n_entries": columns.n_entries, "all_quanta": arena[EntrySizes.of(ws).quanta_of_roots],
+        **arena.arguments("entry_begin", "entry_end", *TURNS),
     }  # fmt: skip
 
 
@@ -42,46 +44,49 @@ class ExactSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("exact", "node_pieces", "interleaved")
 
-    def __init__(self, ws: Workspace) -> None:
-        self.ws = ws
-        self.columns = FeatureMask(ws) if ws.masks_columns else None
+    def __init__(self, ws: FitParts) -> None:
+        arena = ws.arena
+        self.ws, self.entries = ws, EntrySizes.of(ws)
+        self.columns = FeatureMask(ws) if ws.features.masks_columns else None
         self.bins = approx.bins_of(ws)
-        self.program = ws.build("exact", self._build)
-        self.nodes = ws.build("node_pieces", self._build_nodes)
+        self.program = ws.ways.build("exact", self._build)
+        self.nodes = ws.ways.build("node_pieces", self._build_nodes)
         self.interleaved = (
-            Interleaved(ws, self._build_interleaved) if ws.interleaved_levels else None
+            Interleaved(ws, self._build_interleaved) if self.entries.interleaved_levels else None
         )
         self._ask_for_entries()
         self._ask_for_pieces()
-        ws.array("pool", (1, 1, 2), SUM)  # bound, never read
-        ws.array("chosen", ws.search_capacity, CANDIDATE)
+        arena.array("pool", (1, 1, 2), SUM)  # bound, never read
+        arena.array("chosen", ws.nodes.search_capacity, CANDIDATE)
         split.constraints(ws)
 
     def _ask_for_entries(self) -> None:
         """Ask for the lists of entries, and the nodes' parts of them."""
         ws = self.ws
-        assert ws.columns is not None
-        every, lists = ws.n_trees * ws.columns.n_entries, ws.entry_lists
+        arena, nodes = ws.arena, ws.nodes
+        assert ws.features.columns is not None
+        every, lists = nodes.n_trees * ws.features.columns.n_entries, self.entries.lists
         for side in ("even", "odd"):
             n_moved = every if side in lists else 1
             for name in ("rows", "places"):  # roots have the data's own list
-                ws.array(f"{side}_{name}", n_moved, ROW)
-            n_quanta = every if ws.quanta_of_roots == f"{side}_quanta" else n_moved
-            ws.array(f"{side}_quanta", (n_quanta, 2), QUANTA)
-        ws.array("entry_begin", ws.max_nodes, np.uint32)
-        ws.array("entry_end", ws.max_nodes, np.uint32)
+                arena.array(f"{side}_{name}", n_moved, ROW)
+            n_quanta = every if self.entries.quanta_of_roots == f"{side}_quanta" else n_moved
+            arena.array(f"{side}_quanta", (n_quanta, 2), QUANTA)
+        arena.array("entry_begin", nodes.max_nodes, np.uint32)
+        arena.array("entry_end", nodes.max_nodes, np.uint32)
 
     def _ask_for_pieces(self) -> None:
         """Ask for what pieces of the lists leave."""
-        ws, nodes = self.ws, self.ws.most_level_nodes
-        tasks = max(ws.most_entry_tasks, ws.most_stretch_pieces)
-        ws.array("piece_begin", nodes + 1, np.uint32)
-        ws.array("piece_sums", (tasks, 4), SUM)
-        ws.array("piece_ends", (tasks, 2), np.uint32)
-        ws.array("piece_carries", (tasks, 4), SUM)
-        ws.array("piece_found", tasks, CANDIDATE)
-        ws.array("piece_rough", tasks, np.float32)
-        ws.array("node_rough", nodes, np.uint32)
+        ws, nodes = self.ws, self.ws.nodes.most_level_nodes
+        arena = ws.arena
+        tasks = max(self.entries.most_tasks, self.entries.most_stretch_pieces)
+        arena.array("piece_begin", nodes + 1, np.uint32)
+        arena.array("piece_sums", (tasks, 4), SUM)
+        arena.array("piece_ends", (tasks, 2), np.uint32)
+        arena.array("piece_carries", (tasks, 4), SUM)
+        arena.array("piece_found", tasks, CANDIDATE)
+        arena.array("piece_rough", tasks, np.float32)
+        arena.array("node_rough", nodes, np.uint32)
 
     def _build(self, variant: Variant) -> Program:
         if self.bins is not None:
@@ -93,94 +98,97 @@ class ExactSearch:
 
     def _program(self, variant: Variant, *, interleaved: bool) -> Program:
         ws = self.ws
-        assert ws.columns is not None
-        return ws.device.build(
+        features = ws.features
+        assert features.columns is not None
+        return ws.ways.device.build(
             "exact",
-            wg_size=ws.wg_size(variant),
+            wg_size=ws.ways.wg_size(variant),
             search_chunk=variant.params["chunk"],
-            missing=ws.columns.missing,
-            monotone=ws.monotone is not None,
-            masked=ws.masks_columns,
+            missing=features.columns.missing,
+            monotone=features.limits.monotone is not None,
+            masked=features.masks_columns,
             bins="values" if self.bins is None else self.bins.name,
             interleaved=interleaved,
         )
 
     def _build_nodes(self, variant: Variant) -> Program:
         ws = self.ws
-        assert ws.columns is not None
-        return ws.device.build(
+        ways = ws.ways
+        assert ws.features.columns is not None
+        return ways.device.build(
             "node_pieces",
-            wg_size=ws.wg_size(variant),
-            chunk=ws.variant("columns").params["chunk"],
-            search_chunk=ws.variant("exact").params["chunk"],
-            missing=ws.columns.missing or self.bins is not None,
-            picked=ws.policy.picks_leaves,
+            wg_size=ways.wg_size(variant),
+            chunk=ways.variant("columns").params["chunk"],
+            search_chunk=ways.variant("exact").params["chunk"],
+            missing=ws.features.columns.missing or self.bins is not None,
+            picked=ws.nodes.policy.picks_leaves,
         )
 
     def candidates(self, step: int) -> Candidates:
         """Return that a node's best split is left."""
-        return self.ws.candidates_of(step)
+        return Candidates(True, self.ws.features.layout.n_features)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that fill ``chosen`` for the new nodes of a step."""
-        ws, p, program = self.ws, self.ws.params, self.program
+        ws, p, program = self.ws, self.ws.nodes.params, self.program
+        arena, rows = ws.arena, ws.rows
         masks: list[Launch] = [] if self.columns is None else [self.columns.level(step, batch)]
-        units, capacity = ws.device.caps.compute_units, ws.level_capacity(step)
-        groups = min(ws.most_entry_tasks, 16 * units)
-        page = ws.pages[0]
+        units, capacity = arena.device.caps.compute_units, ws.nodes.level_capacity(step)
+        groups = min(self.entries.most_tasks, 16 * units)
+        page = rows.pages[0]
         listed: dict[str, object] = entry_arguments(ws, "piece_begin")
         shared: int | tuple[int, int] = groups
         if self.interleaved is not None and self.interleaved.covers(step):
             program, listed = self.interleaved.search, self.interleaved.pieces()
             shared = self.interleaved.groups(batch), batch.size
         where = {
-            **listed, "step": step, "n_rows": ws.n_rows,
+            **listed, "step": step, "n_rows": rows.n_rows,
             "features": page.columns.features,
             **page.arguments("levels", "nodes"),
-            **ws.arguments("scale", "feature_offset"),
-            "high": ws["high"],
+            **arena.arguments("scale", "feature_offset"),
+            "high": arena["high"],
         }  # fmt: skip
         rule = {
-            "n_features": ws.layout.n_features, "reg_lambda": p.reg_lambda,
+            "n_features": ws.features.layout.n_features, "reg_lambda": p.reg_lambda,
             "reg_alpha": p.reg_alpha, "max_delta_step": p.max_delta_step,
             "min_child_weight": p.min_child_weight,
         }  # fmt: skip
-        pieces = {name: ws[f"piece_{name}"] for name in ("carries", "found", "rough")}
-        pieces |= ws.arguments("node_rough", "allowed")
+        pieces = {name: arena[f"piece_{name}"] for name in ("carries", "found", "rough")}
+        pieces |= arena.arguments("node_rough", "allowed")
         # rough scores say nothing where terms cancel
-        exact_only = ws.monotone is not None or p.reg_alpha > 0
+        exact_only = ws.features.limits.monotone is not None or p.reg_alpha > 0
         offset = where.pop("feature_offset")
         cut = [] if self.bins is None else self.bins.cut(step, batch, where, groups)
-        parts = ws.entry_parts
+        parts = self.entries.parts
         ends = {} if self.bins is None else self.bins.arguments()
         roughly = parts.bind(program, "score_roughly", shared, **ends, **rule, **pieces, **where)
-        task_begin = ws["piece_begin"]
+        task_begin = arena["piece_begin"]
         gathered = parts.bind(
-            program, "gather", (ws.row_groups, batch.size), n_rows=ws.n_rows,
-            n_entries=where["n_entries"], all_rows=where["all_rows"], quanta=ws["quanta"],
+            program, "gather", (rows.row_groups, batch.size), n_rows=rows.n_rows,
+            n_entries=where["n_entries"], all_rows=where["all_rows"], quanta=arena["quanta"],
             gathered=where["all_quanta"],
         )  # fmt: skip
         return [
             *masks,
             *(gathered if step == 0 else []),
             *parts.bind(
-                program, "sum_pieces", shared, piece_sums=ws["piece_sums"],
-                piece_ends=ws["piece_ends"], feature_offset=offset, **where,
+                program, "sum_pieces", shared, piece_sums=arena["piece_sums"],
+                piece_ends=arena["piece_ends"], feature_offset=offset, **where,
             ),
             self.nodes.bind(
                 "carry", min(capacity, 4 * units), step=step, levels=page["levels"],
                 task_begin=task_begin, carries=pieces["carries"],
-                **ws.arguments("piece_sums", "piece_ends"),
+                **arena.arguments("piece_sums", "piece_ends"),
             ),
             *cut,
             *([] if exact_only else roughly),
             *parts.bind(
-                program, "find", shared, exact_only=exact_only, constraints=ws["monotone"],
+                program, "find", shared, exact_only=exact_only, constraints=arena["monotone"],
                 feature_offset=offset, **ends, **rule, **pieces, **where,
             ),
             self.nodes.bind(
                 "best_piece", capacity, step=step, levels=page["levels"], task_begin=task_begin,
-                found=pieces["found"], chosen=ws["chosen"],
+                found=pieces["found"], chosen=arena["chosen"],
             ),
         ]  # fmt: skip
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
 
 #: What draws columns, one of those of the other.
 _STAGES = ("tree", "level", "node")
@@ -17,46 +17,51 @@ _GROUPS = 256
 class FeatureMask:
     """Fills ``allowed``, a bit a feature and node; for fits that do not let nodes have them all."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        arena, nodes, features, ways = ws.arena, ws.nodes, ws.features, ws.ways
         self.ws = ws
-        n = ws.layout.n_features
-        counts = ws.params.column_counts(n)
+        n = features.layout.n_features
+        counts = nodes.params.column_counts(n)
         stages = [
             name
             for name, before, kept in zip(_STAGES, (n, *counts), counts, strict=False)
             if kept < before
         ]
-        self.program = ws.build(
+        self.program = ways.build(
             "plan",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "feature_mask",
-                wg_size=ws.wg_size(variant),
-                weighted=ws.feature_weights is not None,
+                wg_size=ways.wg_size(variant),
+                weighted=features.limits.feature_weights is not None,
                 stages=" ".join(stages),
-                few=n <= (64 if ws.wg_size(variant) == 1 else 256),
+                few=n <= (64 if ways.wg_size(variant) == 1 else 256),
             ),
         )
-        self.groups = min(_GROUPS, ws.search_capacity)
-        n_words, n_groups = -(-n // 32), max(1, len(ws.interactions))  # a bit for every feature
-        weights = ws.feature_weights
-        ws.array("allowed", (ws.search_capacity, n_words), np.uint32)
-        ws.array("column_keys", (self.groups, n), np.uint32)
-        ws.array("feature_weights", 1 if weights is None else n, np.float32, weights)
+        self.groups = min(_GROUPS, nodes.search_capacity)
+        n_words, n_groups = (
+            -(-n // 32),
+            max(1, len(features.limits.interactions)),
+        )  # a bit for every feature
+        weights = features.limits.feature_weights
+        arena.array("allowed", (nodes.search_capacity, n_words), np.uint32)
+        arena.array("column_keys", (self.groups, n), np.uint32)
+        arena.array("feature_weights", 1 if weights is None else n, np.float32, weights)
         bits = np.zeros((n_groups, 32 * n_words), np.uint8)
-        for row, group in zip(bits, ws.interactions, strict=False):
+        for row, group in zip(bits, features.limits.interactions, strict=False):
             row[list(group)] = 1
         words = np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)
-        ws.array("column_groups", (n_groups, n_words), np.uint32, words)
+        arena.array("column_groups", (n_groups, n_words), np.uint32, words)
 
     def level(self, depth: int, batch: Batch) -> Launch:
         """Return the launch for the nodes of a level."""
-        ws, n = self.ws, self.ws.layout.n_features
-        of_tree, of_level, of_node = ws.params.column_counts(n)
+        ws, n = self.ws, self.ws.features.layout.n_features
+        arena, nodes = ws.arena, ws.nodes
+        of_tree, of_level, of_node = nodes.params.column_counts(n)
         return self.program.bind(
-            "choose_columns", min(self.groups, ws.level_capacity(depth)), depth=depth,
-            n_features=n, seed=ws.params.random_state, n_batches=len(ws.batches),
+            "choose_columns", min(self.groups, nodes.level_capacity(depth)), depth=depth,
+            n_features=n, seed=nodes.params.random_state, n_batches=len(nodes.batches),
             first_tree=batch.first, of_tree=of_tree, of_level=of_level, of_node=of_node,
-            n_groups=len(ws.interactions), header=ws["leaf_header"],
-            weights=ws["feature_weights"], groups=ws["column_groups"],
-            all_keys=ws["column_keys"], **ws.arguments("levels", "nodes", "allowed"),
+            n_groups=len(ws.features.limits.interactions), header=arena["leaf_header"],
+            weights=arena["feature_weights"], groups=arena["column_groups"],
+            all_keys=arena["column_keys"], **arena.arguments("levels", "nodes", "allowed"),
         )  # fmt: skip

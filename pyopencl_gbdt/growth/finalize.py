@@ -6,69 +6,72 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, STEP, WALK
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 
 
 class Finalize:
     """Finishes trees; built behind the kernels of leaves, for whose chunks it makes tasks."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        arena, ways = ws.arena, ws.ways
         self.ws = ws
-        self.program = ws.build(
+        self.program = ways.build(
             "plan",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "finalize",
-                wg_size=ws.wg_size(variant),
-                leaf_chunk=ws.variant("update_margins").params["chunk"],
-                tables=ws.policy.fills_levels,
+                wg_size=ways.wg_size(variant),
+                leaf_chunk=ways.variant("update_margins").params["chunk"],
+                tables=ws.nodes.policy.fills_levels,
             ),
         )
-        nodes, block = ws.max_nodes, ws.forest_block
-        ws.array("walk", nodes, WALK)
-        ws.array("steps", nodes, STEP)
-        ws.array("roots", ws.n_trees, np.uint32, np.arange(ws.n_trees))
-        ws.array("forest_nodes", (block, len(KEPT), nodes), np.uint32)
-        ws.array("forest_levels", (block, ws.n_levels + 1), LEVEL)
-        ws.array_of_pages("leaf_task_begin", nodes + 1, np.uint32)
-        done = ws.first_round * len(ws.batches)  # it will wait at 0
-        ws.array_of_pages("leaf_header", 4, np.uint32, [0, 0, block - 1, done])
+        nodes, block = ws.nodes.max_nodes, ws.nodes.forest_block
+        arena.array("walk", nodes, WALK)
+        arena.array("steps", nodes, STEP)
+        arena.array("roots", ws.nodes.n_trees, np.uint32, np.arange(ws.nodes.n_trees))
+        arena.array("forest_nodes", (block, len(KEPT), nodes), np.uint32)
+        arena.array("forest_levels", (block, ws.nodes.n_levels + 1), LEVEL)
+        ws.rows.array_of_pages("leaf_task_begin", nodes + 1, np.uint32)
+        done = ws.nodes.first_round * len(ws.nodes.batches)  # it will wait at 0
+        ws.rows.array_of_pages("leaf_header", 4, np.uint32, [0, 0, block - 1, done])
 
     def set_rate(self, learning_rate: float) -> None:
         """Enqueue another learning rate for the rounds to come; nothing waits."""
-        rate = self.ws.leaf_rate(learning_rate)
-        self.program.launch("set_leaf_rate", 1, rate, self.ws["leaf_rate"])
+        rate = self.ws.nodes.leaf_rate(learning_rate)
+        self.program.launch("set_leaf_rate", 1, rate, self.ws.arena["leaf_rate"])
 
     def tree(self, batch: Batch) -> list[Launch]:
         """Return the launches that make the last leaves, leaf tasks and the trees that rows walk.
 
         Every page makes the same trees, and leaf tasks of its own.
         """
-        return [self._page(batch, page) for page in self.ws.pages]
+        return [self._page(batch, page) for page in self.ws.rows.pages]
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
-        ws, p = self.ws, self.ws.params
-        depth = 2**31 if ws.policy.moves_last_rows else ws.n_levels
+        ws, p = self.ws, self.ws.nodes.params
+        nodes = ws.nodes
+        depth = 2**31 if nodes.policy.moves_last_rows else nodes.n_levels
         block = (1, 1)  # steps are not walked along columns
-        if ws.columns is None:
+        if ws.features.columns is None:
             block = page.codes.block_features, page.codes.block_codes
         return self.program.bind(
-            "finish_tree", 1, level=ws.n_levels, depth=depth, n_trees=batch.size,
-            features_per_block=block[0], block=block[1], most_kept=ws.forest_block,
+            "finish_tree", 1, level=nodes.n_levels, depth=depth, n_trees=batch.size,
+            features_per_block=block[0], block=block[1], most_kept=nodes.forest_block,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight,
             **page.arguments("levels", "nodes", "leaf_task_begin", "leaf_header", "drawn"),
-            **ws.arguments("leaf_rate", "scale", "feature_offset", "feature_bins", "thresholds",
-                           "walk", "steps", "exponents"),
+            **ws.arena.arguments("leaf_rate", "scale", "feature_offset", "feature_bins",
+                                 "thresholds", "walk", "steps", "exponents"),
         )  # fmt: skip
 
     def keep(self) -> Launch:
         """Return the launch that puts the trees where they wait for the host."""
         ws = self.ws
-        groups = min(-(-ws.max_nodes // self.program.wg_size), ws.device.caps.compute_units)
+        arena, nodes = ws.arena, ws.nodes
+        groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
         return self.program.bind(
-            "keep", groups, most_nodes=ws.max_nodes, level_words=ws["levels"].nbytes // 4,
-            levels=ws["levels"].words(), forest_levels=ws["forest_levels"].words(),
-            **ws.arguments("leaf_header", "nodes", "forest_nodes"),
+            "keep", groups, most_nodes=nodes.max_nodes, level_words=arena["levels"].nbytes // 4,
+            levels=arena["levels"].words(), forest_levels=arena["forest_levels"].words(),
+            **arena.arguments("leaf_header", "nodes", "forest_nodes"),
         )  # fmt: skip

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
@@ -22,7 +22,7 @@ class TreeGrower(Protocol):
     """What grows the nodes of a batch's trees."""
 
     def tree(self, batch: Batch) -> list[Action]:
-        """Return the actions of all steps of some trees, bound to the workspace's arrays."""
+        """Return the actions of all steps of some trees, bound to the fit's arrays."""
 
     def finish_sets(self) -> list[Action]:
         """Return what finishes the splits by sets of codes, if there are any."""
@@ -33,14 +33,14 @@ class Grower:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     search : SplitSearch
     policy : Policy
     partition : Partition
     """
 
     def __init__(
-        self, ws: Workspace, search: SplitSearch, policy: Policy, partition: Partition
+        self, ws: FitParts, search: SplitSearch, policy: Policy, partition: Partition
     ) -> None:
         self.ws, self.search, self.partition = ws, search, partition
         self.level = Level(ws)
@@ -53,13 +53,14 @@ class Grower:
         return [] if sets is None else [sets.finish()]
 
     def tree(self, batch: Batch) -> list[Action]:
-        """Return the actions of all steps of some trees, bound to the workspace's arrays."""
+        """Return the actions of all steps of some trees, bound to the fit's arrays."""
         ws = self.ws
+        nodes = ws.nodes
         actions: list[Action] = [*self.level.begin(batch), *self.partition.begin(batch)]
-        first = ws.policy.first_steps(ws.most_leaves)
+        first = nodes.policy.first_steps(nodes.most_leaves)
         for step in range(first):
             actions += self.step(step, batch)
-        if first < ws.n_levels:
+        if first < nodes.n_levels:
             actions.append(MoreSteps(self, batch, first))
         return [*actions, *self.chosen.settle(batch)]
 
@@ -68,7 +69,7 @@ class Grower:
         ws, searched = self.ws, self.search.search(step, batch)
         actions = list(searched if step else self.level.with_sums(searched, batch))
         actions += self.chosen.choose(step, batch, self.search.candidates(step))
-        if step + 1 < ws.n_levels or ws.moves_last_rows:
+        if step + 1 < ws.nodes.n_levels or ws.rows.moves_last_rows:
             return [*actions, *self.partition.move(step, batch), *self.level.place(step, batch)]
         return [*actions, *self.partition.last(step, batch)]
 
@@ -96,11 +97,11 @@ class MoreSteps:
     name: str = "more steps"
 
     def __call__(self) -> None:
-        for step in range(self.first, self.grower.ws.n_levels):
+        for step in range(self.first, self.grower.ws.nodes.n_levels):
             if (step - self.first) % STEPS_AT_ONCE == 0 and not self.grower.chosen.growing():
                 return
             if step - self.first == len(self.bound):
                 actions = self.grower.step(step, self.batch)
-                self.bound.append(self.grower.ws.device.together(actions))
+                self.bound.append(self.grower.ws.arena.device.together(actions))
             for action in self.bound[step - self.first]:
                 action()

@@ -12,12 +12,17 @@ from pyopencl_gbdt.device.team_sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
-from pyopencl_gbdt.fit.row_arrays import LISTS
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import LISTS
 from pyopencl_gbdt.growth.level_sums import LevelSums, OfAllFeatures
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
+from pyopencl_gbdt.primitives.histogram_plan import shared_groups, work_groups
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
-from pyopencl_gbdt.primitives.tiled_histogram_kernel import TiledHistogramKernel
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
+    TiledHistogramKernel,
+    cell_ranges,
+    range_capacity,
+)
 
 
 @dataclass(frozen=True)
@@ -47,29 +52,49 @@ class NewSlots:
         return slice(begin, begin + count // 2)
 
 
+def histogram_groups(ws: FitParts) -> int:
+    """Return the work-groups that share the histogram tasks of a level, for each range of codes."""
+    layout, caps, variant = ws.features.layout, ws.arena.device.caps, ws.ways.variant("histogram")
+    if ws.features.tiled is not None:
+        capacity = range_capacity(variant, caps)
+        ranges = cell_ranges(layout.feature_offset, ws.rows.tiles, capacity)
+        return shared_groups(variant, caps, len(ranges))
+    return work_groups(variant, caps, layout.n_features, ws.rows.n_rows, layout.most_codes)
+
+
 class Histogram:
     """Builds the histograms of one level after another."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        arena = ws.arena
         self.ws = ws
         self.kernel = self._built()
-        n_codes, partials = ws.layout.n_codes, not ws.variant("histogram").int64_atomics
-        groups, cells = (ws.histogram_groups, n_codes) if partials else (1, 1)
-        ws.array("pool", (ws.slots, n_codes, 2), SUM)
-        ws.array("partial", (groups, 2, cells, 2), SUM)
+        n_codes, partials = (
+            ws.features.layout.n_codes,
+            not ws.ways.variant("histogram").int64_atomics,
+        )
+        groups, cells = (histogram_groups(ws), n_codes) if partials else (1, 1)
+        arena.array("pool", (ws.nodes.slots, n_codes, 2), SUM)
+        arena.array("partial", (groups, 2, cells, 2), SUM)
 
     def _built(self) -> HistogramKernel | TiledHistogramKernel:
         ws = self.ws
-        named = ws.params.histogram != "auto"
-        variant = ws.variant("histogram") if named else partial(ws.variant, "histogram")
-        size, adds = ws.params.work_group_size, ws.adds_histograms
-        if isinstance(ws.codes, TiledCodes):
+        arena, rows, nodes = ws.arena, ws.rows, ws.nodes
+        named = nodes.params.histogram != "auto"
+        variant = ws.ways.variant("histogram") if named else partial(ws.ways.variant, "histogram")
+        size, adds = nodes.params.work_group_size, rows.adds_histograms
+        if isinstance(rows.codes, TiledCodes):
             return TiledHistogramKernel(
-                ws.device, ws.codes, ws.layout.feature_offset, variant, wg_size=size, adds=adds
+                arena.device,
+                rows.codes,
+                ws.features.layout.feature_offset,
+                variant,
+                wg_size=size,
+                adds=adds,
             )
-        skips = ws.params.samples_rows and not ws.lists_drawn
+        skips = nodes.params.samples_rows and not rows.lists_drawn
         return HistogramKernel(
-            ws.device, ws.codes, ws.layout, variant,
+            arena.device, rows.codes, ws.features.layout, variant,
             wg_size=size, skips_unsampled=skips, adds=adds,
         )  # fmt: skip
 
@@ -79,21 +104,22 @@ class Histogram:
         ``sums`` are those of the level over a team; None is of all features.
         """
         ws = self.ws
-        high = ("high",) if ws.has_high else ()
-        reads = (CODES, "quanta", *high, *ws.listed_rows(depth))
-        lists = () if ws.leaves_have_lists else LISTS
-        drops = ("quanta", *high, *lists) if depth + 1 == ws.n_levels else ()
-        pages = [self._page(depth, page) for page in ws.pages]
-        picked = ws.policy.picks_leaves and (depth > 0 or ws.lists_drawn)
+        rows, nodes = ws.rows, ws.nodes
+        high = ("high",) if rows.has_high else ()
+        reads = (CODES, "quanta", *high, *rows.listed_rows(depth))
+        lists = () if rows.leaves_have_lists else LISTS
+        drops = ("quanta", *high, *lists) if depth + 1 == nodes.n_levels else ()
+        pages = [self._page(depth, page) for page in rows.pages]
+        picked = nodes.policy.picks_leaves and (depth > 0 or rows.lists_drawn)
         updates = LISTS if picked else ()
-        built = ws.pagewise(pages, reads, drops=drops, updates=updates)
-        done = ws.all_rows_done()
-        if ws.team.size == 1:
+        built = rows.pagewise(pages, reads, drops=drops, updates=updates)
+        done = rows.all_rows_done()
+        if rows.team.size == 1:
             return [*built, *done]
-        begin = ws.fixed_slot(depth)
+        begin = nodes.fixed_slot(depth)
         if begin:
-            new = slice(begin, min(2 * begin, ws.slots))
-            return [*built, *done, *ws.team.sum(ws["pool"], new)]
+            new = slice(begin, min(2 * begin, nodes.slots))
+            return [*built, *done, *rows.team.sum(ws.arena["pool"], new)]
         sums = sums or OfAllFeatures(ws, depth)
         early = sums.levels
         summed = sums.histograms(NewSlots(early, depth))
@@ -104,7 +130,7 @@ class Histogram:
         codes: Any = page.codes  # of the kernel's kind
         return self.kernel.level(
             codes,
-            groups=ws.histogram_groups,
+            groups=histogram_groups(ws),
             depth=depth,
             n_rows=page.part.n_rows,
             first_row=page.first_row,

@@ -1,7 +1,7 @@
 """Levels whose entries stay in the data's order, so that none moves: exact search, interleaved.
 
 Near the root, nodes are few and large, and to move all entries to the children takes longer than to
-find them where they are. So the entries of levels 1 to ``Workspace.interleaved_levels`` stay where
+find them where they are. So the entries of levels 1 to ``EntrySizes.interleaved_levels`` stay where
 the root has them. They are cut into stretches; the entries of a node in a stretch are one of
 the node's pieces, and each entry's rank tells where it is in one. Deeper, entries lie node by node,
 see `growth.columns`.
@@ -19,8 +19,9 @@ import numpy as np
 from pyopencl_gbdt.device import Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.entries import EntrySizes
 
 #: Most nodes of a tree whose entries a stretch lists: a byte has the number of one, or none.
 MOST_NODES = 128
@@ -31,7 +32,7 @@ class Interleaved:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     search : callable
         Builds the kernels that search along such entries, for a variant.
 
@@ -41,95 +42,101 @@ class Interleaved:
         What it has built.
     """
 
-    def __init__(self, ws: Workspace, search: Callable[[Variant], Program]) -> None:
-        self.ws, self._search = ws, search
-        self.program = ws.build("interleaved", self._build)
-        assert ws.columns is not None
-        ws.array("entry_ranks", ws.n_trees * ws.columns.n_entries, np.uint16)
+    def __init__(self, ws: FitParts, search: Callable[[Variant], Program]) -> None:
+        arena = ws.arena
+        self.ws, self.entries, self._search = ws, EntrySizes.of(ws), search
+        self.program = ws.ways.build("interleaved", self._build)
+        assert ws.features.columns is not None
+        arena.array("entry_ranks", ws.nodes.n_trees * ws.features.columns.n_entries, np.uint16)
         for name in ("spans", "first_places", "piece_at"):
-            ws.array(name, ws.most_stretch_pieces, np.uint32)
+            arena.array(name, self.entries.most_stretch_pieces, np.uint32)
 
     def _build(self, variant: Variant) -> Program:
         self.search = self._search(variant)
-        return self.ws.device.build(
+        return self.ws.ways.device.build(
             "interleaved",
-            wg_size=self.ws.wg_size(variant),
+            wg_size=self.ws.ways.wg_size(variant),
             chunk=variant.params["chunk"],
             most_nodes=MOST_NODES,
         )
 
     def covers(self, step: int) -> bool:
         """Tell whether a step's nodes have their entries in the data's order; roots always do."""
-        return 1 <= step <= self.ws.interleaved_levels
+        return 1 <= step <= self.entries.interleaved_levels
 
     def sorts(self, step: int) -> bool:
         """Tell whether entries move from the data's order to a step's nodes."""
-        return 1 < step == self.ws.interleaved_levels + 1
+        return 1 < step == self.entries.interleaved_levels + 1
 
     def pieces(self) -> dict[str, object]:
         """Return the kernels' arguments that say where the pieces of nodes are."""
-        ws, columns = self.ws, self.ws.pages[0].columns
+        ws, columns = self.ws, self.ws.rows.pages[0].columns
+        arena = ws.arena
         return {
             "all_rows": columns.rows, "all_places": columns.places, "n_entries": columns.n_entries,
-            "n_stretches": ws.n_stretches, "all_quanta": ws[ws.quanta_of_roots],
-            "ranks": ws["entry_ranks"], **ws.arguments("spans", "first_places"),
+            "n_stretches": self.entries.n_stretches,
+            "all_quanta": arena[self.entries.quanta_of_roots],
+            "ranks": arena["entry_ranks"], **arena.arguments("spans", "first_places"),
         }  # fmt: skip
 
     def follow(self, step: int) -> Action:
         """Return the launch that sends rows with a value of their node's feature to a child."""
         ws, where = self.ws, self._where(step)
-        capacity = min(ws.level_capacity(step), MOST_Y)
-        shared = max(1, 16 * ws.device.caps.compute_units // capacity)
+        arena = ws.arena
+        capacity = min(ws.nodes.level_capacity(step), MOST_Y)
+        shared = max(1, 16 * arena.device.caps.compute_units // capacity)
         del where["all_quanta"], where["first_places"]
         return self.program.bind(
-            "follow_pieces", (shared, capacity), feature_offset=ws["feature_offset"],
-            row_nodes=ws["row_nodes"], **where,
+            "follow_pieces", (shared, capacity), feature_offset=arena["feature_offset"],
+            row_nodes=arena["row_nodes"], **where,
         )  # fmt: skip
 
     def find(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that find the pieces of a step's new nodes."""
-        ws, where, levels = self.ws, self._where(step), self.ws.pages[0]["levels"]
+        ws, where, levels = self.ws, self._where(step), self.ws.rows.pages[0]["levels"]
+        arena = ws.arena
         del where["all_quanta"]
         counted = {name: where[name] for name in ("step", "n_stretches", "levels", "nodes")}
-        capacity = min(ws.level_capacity(step), 16 * ws.device.caps.compute_units)
+        capacity = min(ws.nodes.level_capacity(step), 16 * arena.device.caps.compute_units)
         return [
             self.program.bind(
-                "list_stretches", 1, step=step, n_stretches=ws.n_stretches, levels=levels,
-                task_begin=ws["piece_begin"], node_rough=ws["node_rough"],
+                "list_stretches", 1, step=step, n_stretches=self.entries.n_stretches, levels=levels,
+                task_begin=arena["piece_begin"], node_rough=arena["node_rough"],
             ),
-            *ws.entry_parts.bind(
+            *self.entries.parts.bind(
                 self.program, "rank_entries", (self.groups(batch), batch.size),
-                row_nodes=ws["row_nodes"], **where,
+                row_nodes=arena["row_nodes"], **where,
             ),
             self.program.bind(
-                "count_entries", capacity, **counted, **ws.arguments("spans", "piece_at")
+                "count_entries", capacity, **counted, **arena.arguments("spans", "piece_at")
             ),
         ]  # fmt: skip
 
     def sort(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that move all entries to a step's new nodes, each in order."""
-        ws, page = self.ws, self.ws.pages[0]
+        ws, page = self.ws, self.ws.rows.pages[0]
+        arena = ws.arena
         side = "odd" if step % 2 else "even"
         where = self._where(step)
         del where["first_places"]
-        moved = {f"moved_{name}": ws[f"{side}_{name}"] for name in ("rows", "places", "quanta")}
+        moved = {f"moved_{name}": arena[f"{side}_{name}"] for name in ("rows", "places", "quanta")}
         return [
             *self.find(step, batch),
             self.program.bind(
                 "place_nodes", 1, step=step, **page.arguments("levels", "nodes"),
-                **ws.arguments("entry_begin", "entry_end"),
+                **arena.arguments("entry_begin", "entry_end"),
             ),
-            *ws.entry_parts.bind(
+            *self.entries.parts.bind(
                 self.program, "sort_entries", (self.groups(batch), batch.size), **moved, **where,
-                **ws.arguments("row_nodes", "piece_at", "entry_begin"),
+                **arena.arguments("row_nodes", "piece_at", "entry_begin"),
             ),
         ]  # fmt: skip
 
     def _where(self, step: int) -> dict[str, object]:
-        nodes = self.ws.pages[0].arguments("levels", "nodes")
-        return {**self.pieces(), **nodes, "step": step, "n_rows": self.ws.n_rows}
+        nodes = self.ws.rows.pages[0].arguments("levels", "nodes")
+        return {**self.pieces(), **nodes, "step": step, "n_rows": self.ws.rows.n_rows}
 
     def groups(self, batch: Batch) -> int:
         """Return the work-groups that share a tree's stretches."""
-        shared = -(-16 * self.ws.device.caps.compute_units // batch.size)
-        return min(self.ws.n_stretches, shared)
+        shared = -(-16 * self.ws.arena.device.caps.compute_units // batch.size)
+        return min(self.entries.n_stretches, shared)

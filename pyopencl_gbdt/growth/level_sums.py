@@ -20,8 +20,8 @@ from typing import Protocol
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team import Member
 from pyopencl_gbdt.device.team_sums import EarlyCopy, Window
-from pyopencl_gbdt.fit.own_features import feature_ends
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.own_features import feature_ends, keeps_own
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.best_of_team import BestOfTeam
 
 
@@ -52,14 +52,14 @@ class LevelSums(Protocol):
 class OfAllFeatures:
     """Every member gets the sums of all features; also what a device alone has."""
 
-    def __init__(self, ws: Workspace, step: int) -> None:
+    def __init__(self, ws: FitParts, step: int) -> None:
         self.ws, self.step = ws, step
-        self.features = range(ws.layout.n_features)
-        self.levels = EarlyCopy(ws["levels"])
+        self.features = range(ws.features.layout.n_features)
+        self.levels = EarlyCopy(ws.arena["levels"])
 
     def histograms(self, new: Window) -> list[Action]:
         """Return the sum over the members."""
-        return self.ws.team.sum(self.ws["pool"], new)
+        return self.ws.rows.team.sum(self.ws.arena["pool"], new)
 
     def best_splits(self) -> list[Action]:
         """Return nothing: a member has searched all features."""
@@ -72,23 +72,37 @@ class OfOwnFeatures(OfAllFeatures):
     A node's parent and sibling have the sums of the same features, or of all.
     """
 
-    def __init__(self, ws: Workspace, step: int) -> None:
+    def __init__(self, ws: FitParts, step: int) -> None:
+        rows = ws.rows
         super().__init__(ws, step)
-        self.ends = feature_ends(ws.layout, ws.team.size)
-        self.features = range(*self.ends[ws.team.rank : ws.team.rank + 2])
+        self.ends = feature_ends(ws.features.layout, rows.team.size)
+        self.features = range(*self.ends[rows.team.rank : rows.team.rank + 2])
 
     def histograms(self, new: Window) -> list[Action]:
         """Return the sum of each member's own codes."""
-        ends = 2 * self.ws.layout.feature_offset[self.ends].astype(int)
-        return self.ws.team.sum_own(self.ws["pool"], new, ends.tolist())
+        ends = 2 * self.ws.features.layout.feature_offset[self.ends].astype(int)
+        return self.ws.rows.team.sum_own(self.ws.arena["pool"], new, ends.tolist())
 
     def best_splits(self) -> list[Action]:
         """Return the exchange of the members' best splits."""
-        team = self.ws.team
+        team = self.ws.rows.team
         assert isinstance(team, Member)
-        return [BestOfTeam(team, self.ws["chosen"], self.levels, self.step)]
+        return [BestOfTeam(team, self.ws.arena["chosen"], self.levels, self.step)]
 
 
-def level_sums(ws: Workspace, step: int) -> LevelSums:
-    """Return how a level is added up; see ``FitShape.keeps_own_features`` for the rule."""
-    return (OfOwnFeatures if ws.keeps_own_features(step) else OfAllFeatures)(ws, step)
+def keeps_own_features(ws: FitParts, step: int) -> bool:
+    """Whether this member gets the sums of its own features alone in a step.
+
+    Never where a split needs its feature's sums beside the search: sets of levels are made from
+    them, and the nodes of a symmetric tree share a split.
+    """
+    nodes, features = ws.nodes, ws.features
+    if features.columns is not None or nodes.policy.fills_levels or features.has_categories:
+        return False
+    n_new = nodes.level_capacity(step) // (2 if step else 1)
+    return keeps_own(ws.rows.team, features.layout, n_new)
+
+
+def level_sums(ws: FitParts, step: int) -> LevelSums:
+    """Return how a level is added up."""
+    return (OfOwnFeatures if keeps_own_features(ws, step) else OfAllFeatures)(ws, step)

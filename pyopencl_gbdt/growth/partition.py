@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Protocol
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
-from pyopencl_gbdt.fit.row_arrays import LISTS
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
-from pyopencl_gbdt.growth.category_sets import CategorySets
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import LISTS
+from pyopencl_gbdt.growth.category_sets import CategorySets, moved_sets
 from pyopencl_gbdt.growth.search import SplitSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 
@@ -20,11 +20,11 @@ from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 _AHEAD = 48
 
 
-def row_lists(ws: Workspace) -> None:
+def row_lists(ws: FitParts) -> None:
     """Ask for the two lists of row ids."""
-    trees = ws.n_trees
+    trees = ws.nodes.n_trees
     for name in LISTS:
-        ws.array_of_rows(name, lambda n: trees * n, ROW)
+        ws.rows.array_of_rows(name, lambda n: trees * n, ROW)
 
 
 class Partition(Protocol):
@@ -32,7 +32,7 @@ class Partition(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
-    def __init__(self, ws: Workspace, search: Any) -> None: ...
+    def __init__(self, ws: FitParts, search: Any) -> None: ...
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return the actions that give the roots their rows."""
@@ -48,6 +48,12 @@ class Partition(Protocol):
         """
 
 
+def _most_tasks(ws: FitParts) -> int:
+    """Return the most tasks of a pass: whole chunks, and one more for every node's rest."""
+    chunk = int(ws.ways.variant("partition").params["chunk"])
+    return ws.nodes.n_trees * ws.rows.n_rows // chunk + ws.nodes.search_capacity
+
+
 class PartitionByCodes:
     """Moves the rows of one level after another between two row lists.
 
@@ -56,25 +62,26 @@ class PartitionByCodes:
 
     kernels: ClassVar[tuple[str, ...]] = ("partition",)
 
-    def __init__(self, ws: Workspace, search: SplitSearch | None = None) -> None:
+    def __init__(self, ws: FitParts, search: SplitSearch | None = None) -> None:
+        arena, ways = ws.arena, ws.ways
         self.ws = ws
-        self.program = ws.build(
+        self.program = ways.build(
             "partition",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "partition",
-                wg_size=ws.wg_size(variant),
+                wg_size=ways.wg_size(variant),
                 chunk=variant.params["chunk"],
-                code=ws.code_type,
-                prefetch=_AHEAD if ws.device.caps.prefetches else 0,
-                picked=ws.policy.picks,
+                code=ws.rows.codes.code_type,
+                prefetch=_AHEAD if arena.device.caps.prefetches else 0,
+                picked=ws.nodes.policy.picks,
                 ballots=variant.warp_words,
-                categories=ws.has_categories,
+                categories=ws.features.has_categories,
             ),
         )
         row_lists(ws)
-        sets = LevelSets if ws.policy.fills_levels else CategorySets
-        self.sets = sets(ws) if ws.has_categories else None
-        self.groups = min(ws.most_row_tasks, 16 * ws.device.caps.compute_units)
+        sets = LevelSets if ws.nodes.policy.fills_levels else CategorySets
+        self.sets = sets(ws) if ws.features.has_categories else None
+        self.groups = min(_most_tasks(ws), 16 * arena.device.caps.compute_units)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return nothing: roots have all rows in order, or a list of those that were drawn."""
@@ -92,30 +99,31 @@ class PartitionByCodes:
 
         They also clear the histograms that several work-groups or pages will add to.
         """
-        ws, pages = self.ws, self.ws.pages
+        ws, pages = self.ws, self.ws.rows.pages
+        rows = ws.rows
         sets = [] if self.sets is None else self.sets.write(step, batch)
         later = [[self._page(step, batch, page, clears=page.index == 0)] for page in pages]
-        if ws.turns is None:
-            return [*sets, *ws.pagewise(later)]
+        if rows.turns is None:
+            return [*sets, *rows.pagewise(later)]
         first = [[self._page(step, batch, page, clears=True)] for page in pages]
         later = [[self._page(step, batch, page, clears=False)] for page in pages]
-        source = ws.listed_rows(step)
-        drops = () if ws.leaves_have_lists else source
-        updates = ws.updated_rows(step)
-        moved = ws.pagewise(later, (CODES, *source), ws.moved_rows(step), drops, first, updates)
+        source = rows.listed_rows(step)
+        drops = () if rows.leaves_have_lists else source
+        updates = rows.updated_rows(step)
+        moved = rows.pagewise(later, (CODES, *source), rows.moved_rows(step), drops, first, updates)
         return [*sets, *moved]
 
     def _page(self, depth: int, batch: Batch, page: FitPage, *, clears: bool) -> Launch:
         ws, part = self.ws, page.part
         least_cleared = 0
-        if not ws.adds_histograms:  # a histogram of one task is cleared by its own work-group
-            least_cleared = ws.variant("histogram").params["chunk"] + 1
+        if not ws.rows.adds_histograms:  # a histogram of one task is cleared by its own work-group
+            least_cleared = ws.ways.variant("histogram").params["chunk"] + 1
         return self.program.bind(
             "move", self.groups, depth=depth, n_rows=part.n_rows, first_row=page.first_row,
-            n_trees=batch.size, fixed_slot=ws.fixed_slot(depth + 1),
-            slot_cells=ws.cells_to_clear if clears else 0,
+            n_trees=batch.size, fixed_slot=ws.nodes.fixed_slot(depth + 1),
+            slot_cells=ws.rows.cells_to_clear if clears else 0,
             least_cleared=least_cleared, task_begin=page["row_task_begin"], picks=page["picked"],
             **page.codes.column_arguments(), **page.arguments("levels", "nodes"),
-            **ws.set_arguments(),
+            **moved_sets(ws),
             **part.arguments("child_rows", "feature_bins", "pool", "even_rows", "odd_rows"),
         )  # fmt: skip

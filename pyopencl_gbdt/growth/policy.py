@@ -16,10 +16,9 @@ from typing import Protocol
 from pyopencl_gbdt.device import Capabilities, Launch, choose
 from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.device.team_messages import LeavesAtATime
-from pyopencl_gbdt.fit.policy import PolicySizes
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import Candidates
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates, PolicySizes
 from pyopencl_gbdt.growth.best_first import Pick
 from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL, PickSeveral
 from pyopencl_gbdt.growth.level import Level
@@ -43,7 +42,7 @@ class Choose(Protocol):
 class Policy(PolicySizes, Protocol):
     """Sizes of a tree's steps, and the launches that choose which nodes split."""
 
-    def build(self, ws: Workspace, grow: Level) -> Choose:
+    def build(self, ws: FitParts, grow: Level) -> Choose:
         """Build the policy's kernels, after those for whose chunks they make tasks."""
 
 
@@ -92,7 +91,7 @@ class LevelWise:
         """Return the most nodes of a level that is searched: it takes the place of the last."""
         return self.capacity(self.n_steps(most_leaves) - 1, most_leaves)
 
-    def build(self, ws: Workspace, grow: Level) -> Choose:
+    def build(self, ws: FitParts, grow: Level) -> Choose:
         """Return what decides for a whole level."""
         return grow
 
@@ -152,7 +151,7 @@ class BestFirst:
         """Return the most leaves: an open one keeps its histogram."""
         return self.made(most_leaves)
 
-    def build(self, ws: Workspace, grow: Level) -> Choose:
+    def build(self, ws: FitParts, grow: Level) -> Choose:
         """Return what picks leaves of every tree."""
         return Pick(ws, self.rank) if self.picks == 1 else PickSeveral(ws, self.rank)
 
@@ -167,7 +166,7 @@ def policy_of(params: Parameters, caps: Capabilities | None = None) -> Policy:
         Of a device that has codes of the data: several leaves split in a step where that is faster.
     """
     if params.leaf_wise:
-        one = caps is None or params.boosting_type == "ordered" or params.max_leaves > MOST_SEVERAL
+        one = caps is None or params.is_ordered or params.max_leaves > MOST_SEVERAL
         return BestFirst(picks=1 if caps is None or one else choose("plan", caps).params["picks"])
     if params.symmetric_trees:
         return Symmetric(params.max_depth)

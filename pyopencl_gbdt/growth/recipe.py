@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from pyopencl_gbdt.device.cores import usable_cores
-from pyopencl_gbdt.fit.variants import FitVariants, fit_kernels
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.ways import fit_kernels
 from pyopencl_gbdt.growth.boosting import Boosting, PlainBoosting
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import CategorySplit
@@ -103,71 +104,78 @@ class Recipe:
         """The kernels that other fits have."""
         return frozenset(name for part in EVERY for name in part.kernels) - {*self.kernels}
 
-    def variants(self, ws: FitVariants) -> dict[str, str]:
+    def variants(self, ws: FitParts) -> dict[str, str]:
         """Return the variant of every kernel of a fit, and the kind of its pages."""
         kernels = [name for name in fit_kernels() if name not in self.left_out]
         kernels += [name for name in self.kernels if name not in (*kernels, *_UNNAMED)]
-        found = {kernel: ws.variant(kernel).name for kernel in kernels}
+        found = {kernel: ws.ways.variant(kernel).name for kernel in kernels}
         if self.search is None:
             (whole,) = WholeTrees.kernels
             found |= dict.fromkeys(_OF_STEPS, found.pop(whole))
-        return found | ws.kind_of_pages()
+        return found | ws.rows.kinds()
 
 
-def choose_recipe(ws: FitVariants) -> Recipe:
-    """Return the classes of a fit; the sizes and variants of a workspace decide."""
-    update: type[MarginUpdate] = WalkedLeaves if ws.walks_leaves else UpdateMargins
-    leaves: type[OrderedLeaves] | type[RenewLeaves] | None = RenewLeaves if ws.renews else None
-    leaves = OrderedLeaves if ws.is_ordered else leaves
+def choose_recipe(ws: FitParts) -> Recipe:
+    """Return the classes of a fit; its sizes and variants decide."""
+    nodes = ws.nodes
+    update: type[MarginUpdate] = WalkedLeaves if ws.rows.walks_leaves else UpdateMargins
+    leaves: type[OrderedLeaves] | type[RenewLeaves] | None = RenewLeaves if nodes.renews else None
+    leaves = OrderedLeaves if nodes.params.is_ordered else leaves
     if grows_whole(ws):
         return Recipe(None, None, update, (), leaves)
-    if ws.columns is None:
-        alike = ws.policy.fills_levels
+    if ws.features.columns is None:
+        alike = nodes.policy.fills_levels
         search = SymmetricSearch if alike else HistogramSearch
         sets = (LevelBorders if alike else CategorySplit, CategorySets)
-        return Recipe(search, PartitionByCodes, update, sets if ws.has_categories else (), leaves)
+        return Recipe(
+            search, PartitionByCodes, update, sets if ws.features.has_categories else (), leaves
+        )
     if walks_columns(ws):
         return Recipe(ColumnSearch, PartitionOfRows, UpdateMarginsByNode, (), leaves)
-    along = ApproximateSearch if ws.params.search == "approx" else ExactSearch
+    along = ApproximateSearch if nodes.params.search == "approx" else ExactSearch
     return Recipe(along, PartitionByColumns, UpdateMarginsByNode, (), leaves)
 
 
-def walks_columns(ws: FitVariants) -> bool:
+def walks_columns(ws: FitParts) -> bool:
     """Whether exact search walks whole columns, rather than pieces of nodes' own entries.
 
     That is on CPUs, level by level, if there are columns for all work-items, few enough rows,
     and no terms of scores that cancel. The trees are the same.
     """
-    if ws.columns is None or ws.params.search == "approx" or ws.policy.picks_leaves:
+    nodes, features = ws.nodes, ws.features
+    if features.columns is None or nodes.params.search == "approx" or nodes.policy.picks_leaves:
         return False
-    if ws.monotone is not None or ws.params.reg_alpha > 0:
+    if features.limits.monotone is not None or nodes.params.reg_alpha > 0:
         return False
-    enough = COLUMNS_PER_UNIT * ws.device.caps.compute_units
-    if ws.n_rows > MOST_WALKED_ROWS or ws.layout.n_features < enough:
+    enough = COLUMNS_PER_UNIT * ws.arena.device.caps.compute_units
+    if ws.rows.n_rows > MOST_WALKED_ROWS or features.layout.n_features < enough:
         return False
-    few_nodes = ws.search_capacity <= MOST_WALKED_NODES * ws.n_trees
-    return few_nodes and ws.wg_size(ws.variant("exact")) == 1
+    few_nodes = nodes.search_capacity <= MOST_WALKED_NODES * nodes.n_trees
+    return few_nodes and ws.ways.wg_size(ws.ways.variant("exact")) == 1
 
 
-def grows_whole(ws: FitVariants) -> bool:
+def grows_whole(ws: FitParts) -> bool:
     """Whether one launch grows all trees of a batch, rather than one or more for each step.
 
     That is on CPUs, for few rows of dense codes with all rows and features in every node. The
     trees are the same.
     """
-    p, fits = ws.params, ws.n_rows <= MOST_WHOLE_ROWS and ws.policy.splits_alone
-    if not fits or ws.variant("whole_trees").name != "one_launch":
+    rows, features = ws.rows, ws.features
+    p, fits = ws.nodes.params, rows.n_rows <= MOST_WHOLE_ROWS and ws.nodes.policy.splits_alone
+    if not fits or ws.ways.variant("whole_trees").name != "one_launch":
         return False
-    if p.histogram != "auto" or p.work_group_size or p.boosting_type == "ordered":
+    if p.histogram != "auto" or p.work_group_size or p.is_ordered:
         return False
-    of_borders = ws.has_categories or ws.monotone is not None or p.reg_alpha > 0
-    other_codes = ws.columns is not None or ws.tiled is not None or ws.turns is not None
-    of_rows = ws.masks_columns or ws.lists_drawn or ws.gathers
+    of_borders = features.has_categories or features.limits.monotone is not None or p.reg_alpha > 0
+    other_codes = (
+        features.columns is not None or features.tiled is not None or rows.turns is not None
+    )
+    of_rows = features.masks_columns or rows.lists_drawn or ws.ways.gathers
     if of_borders or other_codes or of_rows:
         return False
-    bins, codes = int(ws.layout.feature_bins.max()), ws.layout.most_codes
+    bins, codes = int(features.layout.feature_bins.max()), features.layout.most_codes
     few = bins < MOST_CODES_WHOLE and codes <= MOST_CODES_WHOLE
-    if not few or ws.layout.n_features >= MOST_FEATURES_WHOLE or ws.adds_histograms:
+    if not few or features.layout.n_features >= MOST_FEATURES_WHOLE or rows.adds_histograms:
         return False
     # work-groups wait for one another, so most of their threads have to run
-    return ws.device.caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
+    return ws.arena.device.caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()

@@ -12,10 +12,11 @@ from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team_messages import LargestLeafShare
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, RowPart
 from pyopencl_gbdt.fit.pagewise import CODES
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import Objective
@@ -29,7 +30,7 @@ class RenewLeaves:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     objective : Objective
         One that ``renews``.
     data : Dataset
@@ -37,37 +38,44 @@ class RenewLeaves:
 
     kernels: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, ws: Workspace, objective: Objective, data: Dataset) -> None:
+    def __init__(self, ws: FitParts, objective: Objective, data: Dataset) -> None:
+        ways = ws.ways
         self.ws, self.objective, self._data = ws, objective, data
         one = np.ones(1, np.float32)
         weights = objective.leaf_weights(one, None if data.weight is None else one)
         weighted = self.weighted = weights is not None
-        self.program = ws.build(
+        self.program = ways.build(
             "renew_leaves",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "renew_leaves",
-                wg_size=ws.wg_size(variant),
+                wg_size=ways.wg_size(variant),
                 weighted=weighted,
-                code="" if ws.columns is not None else ws.code_type,
-                categories=ws.has_categories,
+                code="" if ws.features.columns is not None else ws.rows.codes.code_type,
+                categories=ws.features.has_categories,
             ),
         )
         self._ask()
 
     def _ask(self) -> None:
-        ws, nodes, trees, targets = self.ws, self.ws.max_nodes, self.ws.n_trees, self.ws.n_targets
+        ws, nodes, trees, targets = (
+            self.ws,
+            self.ws.nodes.max_nodes,
+            self.ws.nodes.n_trees,
+            self.ws.rows.n_targets,
+        )
+        arena = ws.arena
         if self.weighted:
-            ws.array_of_rows("renew_weights", lambda n: (targets, n), np.int64, self._weights)
+            ws.rows.array_of_rows("renew_weights", lambda n: (targets, n), np.int64, self._weights)
         else:
-            ws.array("renew_weights", 0, np.int64)
-        alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(ws.n_outputs)]
-        ws.array("renew_alpha", (ws.n_outputs, 2), np.uint32, alphas)
+            arena.array("renew_weights", 0, np.int64)
+        alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(ws.nodes.n_outputs)]
+        arena.array("renew_alpha", (ws.nodes.n_outputs, 2), np.uint32, alphas)
         for name in ("renew_leaf", "renew_key"):
-            ws.array_of_rows(name, lambda n: (trees, n), np.uint32)
-        ws.array("renew_counts", (nodes, COUNTS), np.uint32, zeros)  # every tree leaves them so
-        ws.array("renew_prefix", (nodes, 2), np.uint32)
-        ws.array("renew_rank", (nodes, 2), np.int64)
-        ws.array("renew_fraction", nodes, np.float32)
+            ws.rows.array_of_rows(name, lambda n: (trees, n), np.uint32)
+        arena.array("renew_counts", (nodes, COUNTS), np.uint32, zeros)  # every tree leaves them so
+        arena.array("renew_prefix", (nodes, 2), np.uint32)
+        arena.array("renew_rank", (nodes, 2), np.int64)
+        arena.array("renew_fraction", nodes, np.float32)
 
     def _weights(self) -> npt.NDArray[np.int64]:
         """Return the rows' weights of every target."""
@@ -77,22 +85,23 @@ class RenewLeaves:
 
     def _whole(self, share: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Return the weights of a target as integers, of one scale in the whole team."""
-        every = self.ws.team.exchange(LargestLeafShare, float(share.max(initial=0.0)))
-        return whole(share, self.ws.all_rows, max(every))
+        every = self.ws.rows.team.exchange(LargestLeafShare, float(share.max(initial=0.0)))
+        return whole(share, self.ws.nodes.all_rows, max(every))
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
         ws, keys = self.ws, ("renew_leaf", "renew_key")
+        rows = ws.rows
         weights = ("renew_weights",) if self.weighted else ()
-        counts = [[self._count_first(batch, page)] for page in ws.pages]
-        reads = (CODES, *ws.gradients_of, *weights)
-        found = [*ws.pagewise(counts, reads, keys), *self._sum(), self._pick(24, batch)]
+        counts = [[self._count_first(batch, page)] for page in rows.pages]
+        reads = (CODES, *rows.gradients_of, *weights)
+        found = [*rows.pagewise(counts, reads, keys), *self._sum(), self._pick(24, batch)]
         for shift in (16, 8, 0):
-            counts = [[self._count_next(batch, part, shift)] for part in ws.parts]
+            counts = [[self._count_next(batch, part, shift)] for part in rows.parts]
             drops = () if shift else keys
-            found += ws.pagewise(counts, (*keys, *weights), drops=drops)
+            found += rows.pagewise(counts, (*keys, *weights), drops=drops)
             found += [*self._sum(), self._pick(shift, batch)]
-        return [*found, *(self._renew(page) for page in ws.pages)]
+        return [*found, *(self._renew(page) for page in rows.pages)]
 
     def _kept(self, part: RowPart) -> dict[str, DeviceArray]:
         """Return the arguments that both counting kernels have."""
@@ -101,14 +110,14 @@ class RenewLeaves:
 
     def _count_first(self, batch: Batch, page: FitPage) -> Launch:
         groups = (page.part.groups, batch.size)
-        where = self.ws.gradient_arguments(batch, page.part)
+        where = self.ws.rows.gradient_arguments(batch, page.part)
         return self.program.bind(
             "count_first", groups, **where, **page.rows, **self._leaves_of(page),
             **self._kept(page.part),
         )  # fmt: skip
 
     def _count_next(self, batch: Batch, part: RowPart, shift: int) -> Launch:
-        where = self.ws.gradient_arguments(batch, part)
+        where = self.ws.rows.gradient_arguments(batch, part)
         places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
         return self.program.bind(
             "count_next", (part.groups, batch.size), **places, shift=shift,
@@ -117,32 +126,36 @@ class RenewLeaves:
 
     def _leaves_of(self, page: FitPage) -> dict[str, Any]:
         """Return the kernel's arguments that tell a row's leaf."""
-        if self.ws.columns is not None:
-            return {"row_nodes": self.ws["row_nodes"]}
-        sets = self.ws.category_arguments("sets")
-        return {"steps": self.ws["steps"], **sets, **page.codes.row_arguments()}
+        if self.ws.features.columns is not None:
+            return {"row_nodes": self.ws.arena["row_nodes"]}
+        sets = walked_sets(self.ws)
+        return {"steps": self.ws.arena["steps"], **sets, **page.codes.row_arguments()}
 
     def _sum(self) -> list[Action]:
         """Return what adds up the counts over the team; weights are counted in 64 bits."""
-        counts = self.ws["renew_counts"]
-        return self.ws.sum(counts, dtype=np.uint64 if self.weighted else np.uint32)
+        counts = self.ws.arena["renew_counts"]
+        return self.ws.rows.sum(counts, dtype=np.uint64 if self.weighted else np.uint32)
 
     def _pick(self, shift: int, batch: Batch) -> Launch:
         ws = self.ws
-        groups = min(ws.max_nodes, 8 * ws.device.caps.compute_units)
+        arena, nodes = ws.arena, ws.nodes
+        groups = min(nodes.max_nodes, 8 * arena.device.caps.compute_units)
         return self.program.bind(
-            "pick_digit", groups, shift=shift, first_tree=batch.first, n_parallel=ws.n_parallel,
-            alphas=ws["renew_alpha"], prefixes=ws["renew_prefix"], ranks=ws["renew_rank"],
-            fractions=ws["renew_fraction"], counts=ws["renew_counts"],
-            **ws.arguments("nodes", "leaf_header"),
+            "pick_digit", groups, shift=shift, first_tree=batch.first, n_parallel=nodes.n_parallel,
+            alphas=arena["renew_alpha"], prefixes=arena["renew_prefix"], ranks=arena["renew_rank"],
+            fractions=arena["renew_fraction"], counts=arena["renew_counts"],
+            **arena.arguments("nodes", "leaf_header"),
         )  # fmt: skip
 
     def _renew(self, page: FitPage) -> Launch:
         """Return the launch that sets the values in the trees and in a page's nodes."""
         ws = self.ws
-        groups = min(-(-ws.max_nodes // self.program.wg_size), 8 * ws.device.caps.compute_units)
+        arena = ws.arena
+        groups = min(
+            -(-ws.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
+        )
         return self.program.bind(
-            "renew", groups, prefixes=ws["renew_prefix"], ranks=ws["renew_rank"],
-            fractions=ws["renew_fraction"], **page.arguments("leaf_header", "nodes"),
-            **ws.arguments("leaf_rate", "walk", "steps"),
+            "renew", groups, prefixes=arena["renew_prefix"], ranks=arena["renew_rank"],
+            fractions=arena["renew_fraction"], **page.arguments("leaf_header", "nodes"),
+            **arena.arguments("leaf_rate", "walk", "steps"),
         )  # fmt: skip

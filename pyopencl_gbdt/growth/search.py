@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import Candidates
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.level_sums import level_sums
-from pyopencl_gbdt.growth.split import Split
+from pyopencl_gbdt.growth.split import Split, candidates_of
 
 
 class SplitSearch(Protocol):
@@ -25,7 +25,7 @@ class SplitSearch(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
-    def __init__(self, ws: Workspace) -> None: ...
+    def __init__(self, ws: FitParts) -> None: ...
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a step's new nodes."""
@@ -39,8 +39,8 @@ class HistogramSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "split")
 
-    def __init__(self, ws: Workspace) -> None:
-        self.columns = FeatureMask(ws) if ws.masks_columns else None
+    def __init__(self, ws: FitParts) -> None:
+        self.columns = FeatureMask(ws) if ws.features.masks_columns else None
         self.histogram, self.split = Histogram(ws), Split(ws)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
@@ -52,4 +52,4 @@ class HistogramSearch:
 
     def candidates(self, step: int) -> Candidates:
         """Return what the split kernels leave: every feature's candidate, or a node's best."""
-        return self.split.ws.candidates_of(step)
+        return candidates_of(self.split.ws, step)

@@ -10,8 +10,10 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.dtypes import CANDIDATE
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth.category_split import CategorySplit
+from pyopencl_gbdt.growth.level_sums import keeps_own_features
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
 #: features are searched at the same time, and asking takes 2 us a level (H200, 10 k x 20).
@@ -19,71 +21,90 @@ MANY_FEATURES = 256
 #: Work-groups of a level, about: where there are more pairs of a feature and a node, each group
 #: searches its feature in several nodes.
 GROUPS = 1 << 15
+#: Splits that a work-item of a lone work-group compares at most.
+FEW_CANDIDATES = 64
 #: Of a pair of sums: it is read, its sibling's is, and the difference is written.
 _CELL_BYTES = 3 * 16
 
 
-def has_many_features(ws: Workspace) -> bool:
+def has_many_features(ws: FitParts) -> bool:
     """Whether features of a node tell each other the best rough score, without constraints."""
-    return ws.layout.n_features >= MANY_FEATURES and ws.device.caps.hides_latency
+    return ws.features.layout.n_features >= MANY_FEATURES and ws.arena.device.caps.hides_latency
 
 
-def searches_few_bins(ws: Workspace, variant: Variant) -> bool:
+def searches_few_bins(ws: FitParts, variant: Variant) -> bool:
     """Whether the kernel expects that most bins have no rows of a node, and leaves them out."""
-    return ws.tiled is not None and variant.name == "sequential"
+    return ws.features.tiled is not None and variant.name == "sequential"
 
 
-def constraints(ws: Workspace) -> None:
+def constraints(ws: FitParts) -> None:
     """Ask for the constraints of features, and for which of them a node may split on."""
-    monotone = ws.monotone
-    ws.array("monotone", 1 if monotone is None else monotone.size, np.uint32, monotone)
-    if not ws.masks_columns:
-        ws.array("allowed", 1, np.uint32)  # bound, never read
+    arena = ws.arena
+    monotone = ws.features.limits.monotone
+    arena.array("monotone", 1 if monotone is None else monotone.size, np.uint32, monotone)
+    if not ws.features.masks_columns:
+        arena.array("allowed", 1, np.uint32)  # bound, never read
+
+
+def candidates_of(ws: FitParts, step: int) -> Candidates:
+    """Return what the kernels leave of a step; few candidates are left uncompared."""
+    caps, ways = ws.arena.device.caps, ws.ways
+    wg_size = min(ways.wg_size(ways.variant("plan")), caps.max_work_group)
+    n_features = ws.features.layout.n_features
+    many = n_features * -(-ws.nodes.level_capacity(step) // wg_size) > FEW_CANDIDATES
+    return Candidates(many or keeps_own_features(ws, step), n_features)
 
 
 class Split:
     """Searches the splits of one level after another; fills ``chosen``."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        arena = ws.arena
         self.ws, self.sparse, self.sequential = ws, False, False
-        self.program = ws.build("split", self._build)
-        n_features, nodes = ws.layout.n_features, ws.search_capacity
-        ws.array("candidates", (nodes, n_features), CANDIDATE)
-        ws.array("chosen", nodes, CANDIDATE)
+        self.program = ws.ways.build("split", self._build)
+        n_features, nodes = ws.features.layout.n_features, ws.nodes.search_capacity
+        arena.array("candidates", (nodes, n_features), CANDIDATE)
+        arena.array("chosen", nodes, CANDIDATE)
         if self.sparse:
-            ws.array("closed_features", (ws.max_nodes, n_features), np.uint8)
+            arena.array("closed_features", (ws.nodes.max_nodes, n_features), np.uint8)
         constraints(ws)
-        self.sets = CategorySplit(ws) if ws.has_categories else None
+        self.sets = CategorySplit(ws) if ws.features.has_categories else None
 
     @cached_property
     def best(self) -> Program:
         """The program that compares many candidates; few are compared where nodes split."""
         ws = self.ws
-        return ws.build(
-            "plan", lambda variant: ws.device.build("best", wg_size=ws.wg_size(variant))
+        ways = ws.ways
+        return ways.build(
+            "plan", lambda variant: ways.device.build("best", wg_size=ways.wg_size(variant))
         )
 
     def _build(self, variant: Variant) -> Program:
         ws = self.ws
+        nodes, features, ways = ws.nodes, ws.features, ws.ways
         options = {
-            "monotone": ws.monotone is not None, "masked": ws.masks_columns,
-            "categories": ws.has_categories,
+            "monotone": features.limits.monotone is not None, "masked": features.masks_columns,
+            "categories": features.has_categories,
         }  # fmt: skip
         self.sparse = searches_few_bins(ws, variant)
         self.sequential = variant.name == "sequential"
         if self.sequential:
-            shrunk = options["shrunk"] = ws.params.reg_alpha > 0
+            shrunk = options["shrunk"] = nodes.params.reg_alpha > 0
             plain = not (shrunk or options["monotone"])  # others clip anyway
-            options["clipped"] = plain and ws.params.max_delta_step > 0
+            options["clipped"] = plain and nodes.params.max_delta_step > 0
             options["sparse"] = self.sparse
-            options["doubles"] = plain and not options["clipped"] and ws.device.caps.fp64
-            return ws.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
+            options["doubles"] = plain and not options["clipped"] and ws.arena.device.caps.fp64
+            return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         options["many"] = has_many_features(ws) and not options["monotone"]
-        return ws.device.build("split", wg_size=ws.wg_size(variant), **options)
+        return ways.device.build("split", wg_size=ways.wg_size(variant), **options)
 
     def _closed(self) -> dict[str, DeviceArray]:
         """Return the argument that only kernels for mostly empty bins have."""
-        return {"closed": self.ws["closed_features"]} if self.sparse else {}
+        return {"closed": self.ws.arena["closed_features"]} if self.sparse else {}
+
+    def _kinds(self) -> dict[str, DeviceArray]:
+        """Return the argument that only kernels for categorical features have."""
+        return {} if self.sets is None else self.ws.arena.arguments("feature_kinds")
 
     def _groups_of_a_feature(self, n_features: int, n_nodes: int) -> int:
         if self.sequential:
@@ -102,33 +123,35 @@ class Split:
             Those that are searched; others' sums and candidates stay as they are.
         """
         ws = self.ws
-        n_features, capacity = ws.layout.n_features, ws.level_capacity(depth)
-        feature_bytes = _CELL_BYTES * capacity * ws.layout.n_codes / n_features
-        together = rows_a_launch(ws.device.caps, feature_bytes)
+        arena = ws.arena
+        n_features, capacity = ws.features.layout.n_features, ws.nodes.level_capacity(depth)
+        feature_bytes = _CELL_BYTES * capacity * ws.features.layout.n_codes / n_features
+        together = rows_a_launch(arena.device.caps, feature_bytes)
         finds = [
             self._find(depth, features[first : first + together], capacity)
             for first in range(0, len(features), together)
         ]
         found = finds if self.sets is None else [*finds, *self.sets.level(depth)]
-        if not ws.candidates_of(depth).compared:
+        if not candidates_of(ws, depth).compared:
             return found
         best = self.best.bind(
             "best", capacity, depth=depth, n_features=n_features,
             first_feature=features.start, end_feature=features.stop,
-            **ws.arguments("levels", "candidates", "chosen"),
+            **arena.arguments("levels", "candidates", "chosen"),
         )  # fmt: skip
         return [*found, best]
 
     def _find(self, depth: int, features: range, capacity: int) -> Launch:
         """Return the launch that searches some features in a level of so many nodes."""
-        ws, p = self.ws, self.ws.params
+        ws, p = self.ws, self.ws.nodes.params
+        arena = ws.arena
         groups = self._groups_of_a_feature(len(features), capacity)
         return self.program.bind(
             "find", (len(features), groups), depth=depth, first_feature=features.start,
-            n_features=ws.layout.n_features, n_codes=ws.layout.n_codes,
+            n_features=ws.features.layout.n_features, n_codes=ws.features.layout.n_codes,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
-            constraints=ws["monotone"], **ws.category_arguments("feature_kinds"),
-            **ws.arguments("allowed", "levels", "nodes", "scale", "feature_offset", "feature_bins",
-                           "fullest", "pool", "candidates"), **self._closed(),
+            constraints=arena["monotone"], **self._kinds(),
+            **arena.arguments("allowed", "levels", "nodes", "scale", "feature_offset",
+                              "feature_bins", "fullest", "pool", "candidates"), **self._closed(),
         )  # fmt: skip

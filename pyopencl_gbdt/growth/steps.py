@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.drawn_rows import follow
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
@@ -38,28 +37,30 @@ class LeafValues(Protocol):
 class Steps:
     """The kernels of one fit, built, with the arrays that these have asked for."""
 
-    def __init__(self, ws: Workspace, policy: Policy, objective: Objective, data: Dataset) -> None:
+    def __init__(self, ws: FitParts, policy: Policy, objective: Objective, data: Dataset) -> None:
+        rows = ws.rows
         self.ws = ws
-        ws.own_arrays()
-        if ws.drawn is not None:
-            follow(ws.drawn, ws)
-            ws.drawn.own_arrays()
+        drawn = rows.drawn
+        rows.own_arrays()
+        if drawn is not None:
+            drawn.team_groups = rows.row_groups
         self.source = source_of(objective, ws, data) if objective.given else None
-        self.sample = Sample(ws, objective) if ws.params.samples_rows else None
+        self.sample = Sample(ws, objective) if ws.nodes.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
-        self.gather = None if ws.drawn is None else GatherDrawn(ws, ws.drawn)
+        self.gather = None if drawn is None else GatherDrawn(ws, drawn)
         recipe = self.recipe = choose_recipe(ws)
         partition: Partition | None = None
+        grown = ws._replace(rows=rows.grown)
         self.grower: TreeGrower
         if recipe.search is None or recipe.partition is None:
             self.grower = WholeTrees(ws)
         else:
-            search = recipe.search(ws.grown)
-            partition = recipe.partition(ws.grown, search)
-            self.grower = Grower(ws.grown, search, policy, partition)
+            search = recipe.search(grown)
+            partition = recipe.partition(grown, search)
+            self.grower = Grower(grown, search, policy, partition)
         self.leaf = recipe.update(ws, partition)
         self.boosting = recipe.boosting(ws, self.leaf)
-        self.finish = Finalize(ws.grown)
+        self.finish = Finalize(grown)
         leaves = None if recipe.leaves is None else recipe.leaves(ws, objective, data)
         self.ordered = leaves if isinstance(leaves, OrderedLeaves) else None
         walked = self.leaf if isinstance(self.leaf, WalkedLeaves) else None
@@ -69,9 +70,9 @@ class Steps:
         """Return the classes of this fit, by what they do."""
         recipe, ws = self.recipe, self.ws
         made = {
-            "pages": ws.visits, "source": self.source, "sample": self.sample,
+            "pages": ws.rows.visits, "source": self.source, "sample": self.sample,
             "gather": self.gather, "gradients": self.gradients, "grower": self.grower,
-            "policy": ws.policy,
+            "policy": ws.nodes.policy,
         }  # fmt: skip
         found: dict[str, type] = {p: type(one) for p, one in made.items() if one is not None}
         chosen = {
@@ -101,7 +102,7 @@ class Steps:
         return [[] if self.source is None else self.source.launches()]
 
     def trees(self, batch: Batch, turn: Sequence[Action] = ()) -> list[Action]:
-        """Return what trees that are grown at a time take, bound to the workspace's arrays.
+        """Return what trees that are grown at a time take, bound to the fit's arrays.
 
         ``turn`` changes the rows' codes between the search of splits and that of leaf values.
         """
@@ -111,4 +112,4 @@ class Steps:
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
         sets = self.grower.finish_sets()
         finished = [*self.finish.tree(batch), *sets, *turn, *renewed, self.finish.keep()]
-        return self.ws.in_order([*drawn, *grown, *finished, *self.boosting.add(batch)])
+        return self.ws.rows.in_order([*drawn, *grown, *finished, *self.boosting.add(batch)])

@@ -17,19 +17,19 @@ from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.variants import Candidates
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
 
-def _parts(ws: Workspace) -> int:
+def _parts(ws: FitParts) -> int:
     """Return how many work-groups share the borders of a feature."""
-    variant = ws.variant("symmetric")
-    each = ws.wg_size(variant) * variant.params["run"]
+    variant = ws.ways.variant("symmetric")
+    each = ws.ways.wg_size(variant) * variant.params["run"]
     return max(1, -(-most_borders(ws) // each))
 
 
@@ -38,35 +38,40 @@ class SymmetricSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "symmetric")
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        arena, features = ws.arena, ws.features
         self.ws = ws
-        self.columns = FeatureMask(ws) if ws.masks_columns else None
+        self.columns = FeatureMask(ws) if features.masks_columns else None
         self.histogram = Histogram(ws)
-        self.sets = LevelBorders(ws) if ws.has_categories else None
-        self.program = ws.build("symmetric", self._build)
-        n_features, trees = ws.layout.n_features, ws.n_trees
-        ws.array("candidates", (trees, n_features), CANDIDATE)
-        ws.array("chosen", ws.search_capacity, CANDIDATE)
-        ws.array("rough_sums", (trees, 2, ws.layout.n_codes), np.float32)
-        ws.array("rough_best", (trees, n_features * _parts(ws)), np.float32)
+        self.sets = LevelBorders(ws) if features.has_categories else None
+        self.program = ws.ways.build("symmetric", self._build)
+        n_features, trees = features.layout.n_features, ws.nodes.n_trees
+        arena.array("candidates", (trees, n_features), CANDIDATE)
+        arena.array("chosen", ws.nodes.search_capacity, CANDIDATE)
+        arena.array("rough_sums", (trees, 2, features.layout.n_codes), np.float32)
+        arena.array("rough_best", (trees, n_features * _parts(ws)), np.float32)
         split.constraints(ws)
 
     def _build(self, variant: Variant) -> Program:
-        ws, shrunk, monotone = self.ws, self.ws.params.reg_alpha > 0, self.ws.monotone is not None
-        return ws.device.build(
+        ws, shrunk, monotone = (
+            self.ws,
+            self.ws.nodes.params.reg_alpha > 0,
+            self.ws.features.limits.monotone is not None,
+        )
+        return ws.ways.device.build(
             "symmetric",
-            wg_size=ws.wg_size(variant),
+            wg_size=ws.ways.wg_size(variant),
             run=variant.params["run"],
             monotone=monotone,
-            masked=ws.masks_columns,
+            masked=ws.features.masks_columns,
             shrunk=shrunk,
-            clipped=not (shrunk or monotone) and ws.params.max_delta_step > 0,
-            categories=ws.has_categories,
+            clipped=not (shrunk or monotone) and ws.nodes.params.max_delta_step > 0,
+            categories=ws.features.has_categories,
         )
 
     def candidates(self, step: int) -> Candidates:
         """Return that every node has the split of its level, with its own sums and gain."""
-        return Candidates(True, self.ws.layout.n_features)
+        return Candidates(True, self.ws.features.layout.n_features)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a level."""
@@ -75,28 +80,36 @@ class SymmetricSearch:
         return [*self.histogram.level(step), *masks, *sets, *self._find(step, batch)]
 
     def _find(self, step: int, batch: Batch) -> list[Launch]:
-        ws, p, bind = self.ws, self.ws.params, self.program.bind
-        n_features, capacity = ws.layout.n_features, ws.level_capacity(step)
-        shape = {"depth": step, "n_codes": ws.layout.n_codes}
-        level = ws.arguments("levels", "nodes", "feature_offset", "feature_bins", "pool")
+        ws, p, bind = self.ws, self.ws.nodes.params, self.program.bind
+        arena = ws.arena
+        n_features, capacity = ws.features.layout.n_features, ws.nodes.level_capacity(step)
+        shape = {"depth": step, "n_codes": ws.features.layout.n_codes}
+        level = arena.arguments("levels", "nodes", "feature_offset", "feature_bins", "pool")
         rule = {
             **shape, **level, "n_features": n_features, "reg_lambda": p.reg_lambda,
             "reg_alpha": p.reg_alpha, "max_delta_step": p.max_delta_step,
-            "min_child_weight": p.min_child_weight, "scale": ws["scale"],
+            "min_child_weight": p.min_child_weight, "scale": arena["scale"],
             **({} if self.sets is None else self.sets.arguments()),
         }  # fmt: skip
         borders = {
-            **rule, "allowed": ws["allowed"], "constraints": ws["monotone"],
-            **ws.arguments("rough_sums", "rough_best"), "n_parts": _parts(ws),
+            **rule, "allowed": arena["allowed"], "constraints": arena["monotone"],
+            **arena.arguments("rough_sums", "rough_best"), "n_parts": _parts(ws),
         }  # fmt: skip
-        candidates = {"candidates": ws["candidates"]}
-        groups = min(-(-capacity // self.program.wg_size), 16 * ws.device.caps.compute_units)
+        candidates = {"candidates": arena["candidates"]}
+        groups = min(-(-capacity // self.program.wg_size), 16 * arena.device.caps.compute_units)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         trees = n_features, batch.size
-        kinds = {} if self.sets is None else {"borders": ws["set_borders"]}
+        kinds = {} if self.sets is None else {"borders": arena["set_borders"]}
         return [
-            bind("add_up", (n_features, pairs), **shape, **level, fullest=ws["fullest"], **kinds),
+            bind(
+                "add_up",
+                (n_features, pairs),
+                **shape,
+                **level,
+                fullest=arena["fullest"],
+                **kinds,
+            ),
             bind("find_roughly", (n_features * _parts(ws), batch.size), **borders),
             bind("find", trees, **borders, **candidates),
-            bind("share", groups, **rule, **candidates, gamma=p.gamma, chosen=ws["chosen"]),
+            bind("share", groups, **rule, **candidates, gamma=p.gamma, chosen=arena["chosen"]),
         ]

@@ -13,24 +13,24 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import ONE_HOT, kinds_of, order_arguments
 
 U32 = npt.NDArray[np.uint32]
 
 
-def _tables(ws: Workspace) -> tuple[U32, U32, int, int]:
+def _tables(ws: FitParts) -> tuple[U32, U32, int, int]:
     """Return what kernels know of features with levels, and of all features; entries and cells.
 
     The first has (feature, first entry, one-hot, first cell) of those with levels; the second has
     (1 for sets, 2 for one level, else 0; first cell, cells, index into the first) of all.
     """
-    kinds, most = kinds_of(ws), ws.params.max_cat_threshold
+    kinds, most = kinds_of(ws), ws.nodes.params.max_cat_threshold
     features = np.flatnonzero(kinds)
-    levels = ws.layout.feature_bins[features].astype(np.int64)
+    levels = ws.features.layout.feature_bins[features].astype(np.int64)
     one_hot = kinds[features] == ONE_HOT
     cells = np.where(one_hot, levels, np.minimum(levels, 2 * most + 1))
     begin = np.cumsum(cells + 1) - (cells + 1)  # one more for the rest
@@ -40,18 +40,23 @@ def _tables(ws: Workspace) -> tuple[U32, U32, int, int]:
     return own.astype(np.uint32), borders, int(levels.sum()), int((cells + 1).sum())
 
 
-def most_borders(ws: Workspace) -> int:
+def most_borders(ws: FitParts) -> int:
     """Return the most borders of a feature."""
-    if not ws.has_categories:
-        return int(ws.layout.feature_bins.max())
-    categorical, borders = ws.layout.categorical, _tables(ws)[1]
+    features = ws.features
+    if not features.has_categories:
+        return int(features.layout.feature_bins.max())
+    categorical, borders = features.layout.categorical, _tables(ws)[1]
     assert categorical is not None
-    return int(np.where(categorical, borders[:, 2], ws.layout.feature_bins).max())
+    return int(np.where(categorical, borders[:, 2], features.layout.feature_bins).max())
 
 
-def order_sizes(ws: Workspace) -> dict[str, int]:
+def order_sizes(ws: FitParts) -> dict[str, int]:
     """Return the numbers of entries and of words of a tree."""
-    return {"n_order": ws["level_order"].shape[1], "n_words": ws["ordered_bits"].shape[1]}
+    arena = ws.arena
+    return {
+        "n_order": arena["level_order"].shape[1],
+        "n_words": arena["ordered_bits"].shape[1],
+    }
 
 
 class LevelBorders:
@@ -59,65 +64,68 @@ class LevelBorders:
 
     kernels: ClassVar[tuple[str, ...]] = ("category_split", "symmetric_sets")
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
+        arena, nodes, ways = ws.arena, ws.nodes, ws.ways
         self.ws = ws
-        self.order = ws.build(
+        self.order = ways.build(
             "category_split",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "category_split", **variant.params, monotone=False, masked=False
             ),
         )
-        self.program = ws.build(
+        self.program = ways.build(
             "symmetric_sets",
-            lambda variant: ws.device.build("symmetric_sets", wg_size=variant.params["wg_size"]),
+            lambda variant: ways.device.build("symmetric_sets", wg_size=variant.params["wg_size"]),
         )
         own, borders, n_order, n_cells = _tables(ws)
-        ws.array("set_features", own.shape, np.uint32, own)
-        ws.array("set_borders", borders.shape, np.uint32, borders)
+        arena.array("set_features", own.shape, np.uint32, own)
+        arena.array("set_borders", borders.shape, np.uint32, borders)
         for name in ("level_order", "spare_order"):
-            ws.array(name, (ws.n_trees, max(n_order, 1)), np.uint64)
-        ws.array("order_facts", (ws.n_trees, len(own), 6), np.int64)
-        ws.array("ordered_bits", (ws.n_trees, n_order // 32 + len(own) + 1), np.uint32)
-        ws.array("border_flags", (ws.n_trees, n_cells), np.uint32)
-        ws.array("border_sums", (ws.slots, n_cells, 2), np.int64)
+            arena.array(name, (nodes.n_trees, max(n_order, 1)), np.uint64)
+        arena.array("order_facts", (nodes.n_trees, len(own), 6), np.int64)
+        arena.array("ordered_bits", (nodes.n_trees, n_order // 32 + len(own) + 1), np.uint32)
+        arena.array("border_flags", (nodes.n_trees, n_cells), np.uint32)
+        arena.array("border_sums", (nodes.slots, n_cells, 2), np.int64)
 
     def arguments(self) -> dict[str, DeviceArray | int | float]:
         """Return what the search of borders asks for besides numeric features."""
-        ws, p = self.ws, self.ws.params
+        ws, p = self.ws, self.ws.nodes.params
+        arena = ws.arena
         return {
-            "n_cells": ws["border_flags"].shape[1], "set_lambda": p.reg_lambda + p.cat_l2,
-            "borders": ws["set_borders"], **ws.arguments("border_flags", "border_sums"),
+            "n_cells": arena["border_flags"].shape[1], "set_lambda": p.reg_lambda + p.cat_l2,
+            "borders": arena["set_borders"], **arena.arguments("border_flags", "border_sums"),
         }  # fmt: skip
 
     def level(self, depth: int, batch: Batch) -> list[Launch]:
         """Return the launches of a level; they read histograms before these are added up."""
-        ws, p = self.ws, self.ws.params
-        n_sets, n_cells = ws["set_features"].shape[0], ws["border_flags"].shape[1]
-        of_tree = {"order": ws["level_order"], "facts": ws["order_facts"]}
+        ws, p = self.ws, self.ws.nodes.params
+        arena, features = ws.arena, ws.features
+        n_sets, n_cells = arena["set_features"].shape[0], arena["border_flags"].shape[1]
+        of_tree = {"order": arena["level_order"], "facts": arena["order_facts"]}
         shared = {
-            "n_codes": ws.layout.n_codes, "most": p.max_cat_threshold, **of_tree,
-            **ws.arguments("set_features", "nodes", "feature_offset", "feature_bins", "fullest",
+            "n_codes": features.layout.n_codes, "most": p.max_cat_threshold, **of_tree,
+            **arena.arguments("set_features", "nodes", "feature_offset", "feature_bins", "fullest",
                            "pool"),
         }  # fmt: skip
-        capacity = ws.level_capacity(depth)
+        capacity = ws.nodes.level_capacity(depth)
         pairs = min(max(1, capacity // 2 if depth else capacity), MOST_Y)
         add_up = self.program.bind(
             "add_up_sets", (n_sets, pairs), depth=depth, n_cells=n_cells, **order_sizes(ws),
-            **shared, **ws.arguments("levels", "ordered_bits", "border_sums"),
+            **shared, **arena.arguments("levels", "ordered_bits", "border_sums"),
         )  # fmt: skip
         if depth:
             return [add_up]
         order, least = order_arguments(ws), p.min_data_per_group
         put = self.order.bind(
-            "order_levels", (n_sets, batch.size), depth=0, n_features=ws.layout.n_features,
-            n_order=ws["level_order"].shape[1], spare=ws["spare_order"], **shared, **order,
-            **ws.arguments("allowed", "levels", "scale"),
+            "order_levels", (n_sets, batch.size), depth=0, n_features=features.layout.n_features,
+            n_order=arena["level_order"].shape[1], spare=arena["spare_order"], **shared, **order,
+            **arena.arguments("allowed", "levels", "scale"),
         )  # fmt: skip
         opened = self.program.bind(
             "open_borders", (n_sets, batch.size), n_cells=n_cells,
             all_rows=order["all_rows"], smooth_rows=order["smooth_rows"],
             group_rows=min(least, order["all_rows"]) if least > 1 else 0,
-            **order_sizes(ws), **shared, **ws.arguments("ordered_bits", "border_flags"),
+            **order_sizes(ws), **shared, **arena.arguments("ordered_bits", "border_flags"),
         )  # fmt: skip
         return [put, opened, add_up]
 
@@ -125,20 +133,23 @@ class LevelBorders:
 class LevelSets(CategorySets):
     """Writes the sets of a level's splits: one set for all nodes of a tree."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
         super().__init__(ws)
-        self.of_levels = ws.build(
+        self.of_levels = ws.ways.build(
             "symmetric_sets",
-            lambda variant: ws.device.build("symmetric_sets", wg_size=variant.params["wg_size"]),
+            lambda variant: ws.ways.device.build(
+                "symmetric_sets", wg_size=variant.params["wg_size"]
+            ),
         )
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
         ws = self.ws
+        arena, nodes = ws.arena, ws.nodes
         return self.of_levels.bind(
-            "write_level_sets", ws.level_capacity(depth), depth=depth,
-            most=ws.params.max_cat_threshold, n_sets=ws["set_features"].shape[0],
-            set_words=ws.set_words, **order_sizes(ws),
-            borders=ws["set_borders"], order=ws["level_order"], facts=ws["order_facts"],
+            "write_level_sets", nodes.level_capacity(depth), depth=depth,
+            most=nodes.params.max_cat_threshold, n_sets=arena["set_features"].shape[0],
+            set_words=nodes.set_words, **order_sizes(ws),
+            borders=arena["set_borders"], order=arena["level_order"], facts=arena["order_facts"],
             **page.arguments("levels", "nodes"),
-            **ws.arguments("set_features", "feature_bins", "ordered_bits", "sets"),
+            **arena.arguments("set_features", "feature_bins", "ordered_bits", "sets"),
         )  # fmt: skip

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Protocol
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
-from pyopencl_gbdt.fit.row_arrays import LISTS
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import LISTS
+from pyopencl_gbdt.growth.category_sets import moved_sets, walked_sets
 from pyopencl_gbdt.growth.partition import Partition
 
 #: Number of rows ahead for which a CPU's kernel prefetches codes and margins.
@@ -26,7 +27,7 @@ class MarginUpdate(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
-    def __init__(self, ws: Workspace, partition: Any) -> None: ...
+    def __init__(self, ws: FitParts, partition: Any) -> None: ...
 
     def add(self, batch: Batch) -> Sequence[Action]:
         """Return the actions that add the trees that were finished last."""
@@ -37,46 +38,48 @@ class UpdateMargins:
 
     kernels: ClassVar[tuple[str, ...]] = ("update_margins",)
 
-    def __init__(self, ws: Workspace, partition: Partition | None = None) -> None:
+    def __init__(self, ws: FitParts, partition: Partition | None = None) -> None:
+        ways = ws.ways
         self.ws = ws
-        self.program = ws.build(
+        self.program = ways.build(
             "update_margins",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "update_margins",
-                wg_size=ws.wg_size(variant),
+                wg_size=ways.wg_size(variant),
                 walk=variant.name == "walk",
                 chunk=variant.params["chunk"],
-                code=ws.code_type,
-                prefetch=_AHEAD if ws.device.caps.prefetches else 0,
-                categories=ws.has_categories,
+                code=ws.rows.codes.code_type,
+                prefetch=_AHEAD if ws.arena.device.caps.prefetches else 0,
+                categories=ws.features.has_categories,
             ),
         )
 
     def add(self, batch: Batch) -> list[Action]:
         """Return the actions that add the trees that were finished last."""
-        pages = [[self._page(batch, page)] for page in self.ws.pages]
-        lists = LISTS if self.ws.leaves_have_lists else ()
+        pages = [[self._page(batch, page)] for page in self.ws.rows.pages]
+        lists = LISTS if self.ws.rows.leaves_have_lists else ()
         reads, writes = (CODES, "margins"), ("margins",)
-        return self.ws.pagewise(pages, reads, writes, drops=lists, updates=lists)
+        return self.ws.rows.pagewise(pages, reads, writes, drops=lists, updates=lists)
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
         ws, bind, part = self.ws, self.program.bind, page.part
-        variant = ws.variant("update_margins")
-        most_groups = 16 * ws.device.caps.compute_units
+        nodes = ws.nodes
+        variant = ws.ways.variant("update_margins")
+        most_groups = 16 * ws.arena.device.caps.compute_units
         if variant.name == "walk":
             groups = min(most_groups, -(-page.n_rows // self.program.wg_size))
-            outputs = -(-batch.size // ws.n_parallel)
+            outputs = -(-batch.size // nodes.n_parallel)
             return bind(
                 "add_leaves", (groups, outputs), n_rows=part.n_rows, first_tree=batch.first,
-                n_trees=batch.size, n_parallel=ws.n_parallel, **page.rows,
-                **page.codes.row_arguments(), **ws.category_arguments("sets"),
+                n_trees=batch.size, n_parallel=nodes.n_parallel, **page.rows,
+                **page.codes.row_arguments(), **walked_sets(ws),
                 **part.arguments("steps", "margins"),
             )  # fmt: skip
-        most_tasks = ws.n_trees * page.n_rows // variant.params["chunk"] + ws.max_nodes
+        most_tasks = nodes.n_trees * page.n_rows // variant.params["chunk"] + nodes.max_nodes
         return bind(
             "add_leaves", min(most_tasks, most_groups), n_rows=part.n_rows,
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
-            **page.codes.column_arguments(), **ws.set_arguments(),
+            **page.codes.column_arguments(), **moved_sets(ws),
             **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip

@@ -16,9 +16,10 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.partition import Partition
 
 
@@ -27,61 +28,70 @@ class WalkedLeaves:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("walked_leaves",)
 
-    def __init__(self, ws: Workspace, partition: Partition | None = None) -> None:
+    def __init__(self, ws: FitParts, partition: Partition | None = None) -> None:
+        arena, ways = ws.arena, ws.ways
         self.ws = ws
-        self.program = ws.build(
+        self.program = ways.build(
             "walked_leaves",
-            lambda variant: ws.device.build(
+            lambda variant: ways.device.build(
                 "walked_leaves",
-                wg_size=ws.wg_size(variant),
+                wg_size=ways.wg_size(variant),
                 cells=variant.params["cells"],
-                code=ws.code_type,
-                categories=ws.has_categories,
+                code=ws.rows.codes.code_type,
+                categories=ws.features.has_categories,
             ),
         )
-        ws.array("walked_leaf", (ws.n_trees, ws.n_rows), ROW)
-        ws.array("walked_sums", (ws.max_nodes, 4), np.uint32, zeros)  # every tree leaves them so
+        arena.array("walked_leaf", (ws.nodes.n_trees, ws.rows.n_rows), ROW)
+        arena.array(
+            "walked_sums", (ws.nodes.max_nodes, 4), np.uint32, zeros
+        )  # every tree leaves them so
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
-        pages = self.ws.pages
+        pages = self.ws.rows.pages
         sums: list[Action] = [self._sum(batch, page) for page in pages]
         return [*sums, *(self._set(page, page is pages[-1]) for page in pages)]
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launches that add the trees that were finished last."""
         ws = self.ws
-        outputs = -(-batch.size // ws.n_parallel)
+        arena, rows, nodes = ws.arena, ws.rows, ws.nodes
+        outputs = -(-batch.size // nodes.n_parallel)
         return [
             self.program.bind(
-                "add_leaves", (ws.row_groups, outputs), n_rows=ws.n_rows, first_tree=batch.first,
-                n_trees=batch.size, n_parallel=ws.n_parallel, leaves=ws["walked_leaf"],
-                **ws.arguments("steps", "margins"),
+                "add_leaves", (rows.row_groups, outputs), n_rows=rows.n_rows,
+                first_tree=batch.first,
+                n_trees=batch.size, n_parallel=nodes.n_parallel, leaves=arena["walked_leaf"],
+                **arena.arguments("steps", "margins"),
             )
         ]  # fmt: skip
 
     def _sum(self, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that finds the leaves of a page's rows, and adds up their quanta."""
         ws = self.ws
+        arena, rows = ws.arena, ws.rows
         return self.program.bind(
-            "sum_leaves", (ws.row_groups, batch.size), n_rows=ws.n_rows, **page.rows,
-            **page.codes.row_arguments(), **ws.category_arguments("sets"),
-            leaf_header=page["leaf_header"], leaves=ws["walked_leaf"], sums=ws["walked_sums"],
-            **ws.arguments("steps", "scale", "quanta", "high"),
+            "sum_leaves", (rows.row_groups, batch.size), n_rows=rows.n_rows, **page.rows,
+            **page.codes.row_arguments(), **walked_sets(ws),
+            leaf_header=page["leaf_header"], leaves=arena["walked_leaf"], sums=arena["walked_sums"],
+            **arena.arguments("steps", "scale", "quanta", "high"),
         )  # fmt: skip
 
     def _set(self, page: FitPage, clears: bool) -> Launch:
         """Return the launch that sets the leaves' values in the trees and in a page's nodes."""
-        ws, p = self.ws, self.ws.params
-        groups = min(-(-ws.max_nodes // self.program.wg_size), 8 * ws.device.caps.compute_units)
+        ws, p = self.ws, self.ws.nodes.params
+        arena = ws.arena
+        groups = min(
+            -(-ws.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
+        )
         return self.program.bind(
             "value_leaves", groups, clears=clears, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
-            max_delta_step=p.max_delta_step, sums=ws["walked_sums"],
+            max_delta_step=p.max_delta_step, sums=arena["walked_sums"],
             **page.arguments("leaf_header", "nodes"),
-            **ws.arguments("leaf_rate", "scale", "walk", "steps"),
+            **arena.arguments("leaf_rate", "scale", "walk", "steps"),
         )  # fmt: skip

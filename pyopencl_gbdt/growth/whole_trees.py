@@ -14,8 +14,8 @@ from pyopencl_gbdt.device import Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE, SUM
-from pyopencl_gbdt.fit.shape import Batch
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import level, partition
 
 #: Words of a phase's counters, and phases of a level; as in the template.
@@ -31,31 +31,32 @@ class WholeTrees:
 
     kernels: ClassVar[tuple[str, ...]] = ("whole_trees",)
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: FitParts) -> None:
         self.ws = ws
-        choose = partial(ws.variant, self.kernels[0])
-        self._program = build_variant(ws.device, self.kernels[0], choose, self._build)[1]
+        choose = partial(ws.ways.variant, self.kernels[0])
+        self._program = build_variant(ws.arena.device, self.kernels[0], choose, self._build)[1]
         if self._program is not None:
             self._ask()
 
     def _ask(self) -> None:
         """Ask for histograms, candidates, lists of rows, and the counters that groups share."""
         ws = self.ws
+        arena, nodes = ws.arena, ws.nodes
         level.tree_arrays(ws)
         partition.row_lists(ws)
-        ws.array("pool", (ws.slots, ws.layout.n_codes, 2), SUM)
-        ws.array("candidates", (ws.search_capacity, ws.layout.n_features), CANDIDATE)
-        ws.array("scratch", (self.groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
+        arena.array("pool", (nodes.slots, ws.features.layout.n_codes, 2), SUM)
+        arena.array("candidates", (nodes.search_capacity, ws.features.layout.n_features), CANDIDATE)
+        arena.array("scratch", (self.groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
         # every launch leaves the counters at 0
-        ws.array("counters", (_PHASES * ws.n_levels + 1) * _WORDS, np.uint32, zeros)
-        ws.array("opened", 1, np.uint64, zeros)
+        arena.array("counters", (_PHASES * nodes.n_levels + 1) * _WORDS, np.uint32, zeros)
+        arena.array("opened", 1, np.uint64, zeros)
 
     def _build(self, variant: Variant) -> Program | None:
         """Build the variant's kernel; none if the driver failed to, so that steps have to."""
         if variant.name != "one_launch":
             return None
-        clipped, code = self.ws.params.max_delta_step > 0, self.ws.code_type
-        return self.ws.device.build("whole_trees", wg_size=1, clipped=clipped, code=code)
+        clipped, code = self.ws.nodes.params.max_delta_step > 0, self.ws.rows.codes.code_type
+        return self.ws.ways.device.build("whole_trees", wg_size=1, clipped=clipped, code=code)
 
     @property
     def groups(self) -> int:
@@ -64,12 +65,12 @@ class WholeTrees:
         Several a unit, as a driver may give a thread several. No more than the roots' features: a
         level of few nodes has no more tasks.
         """
-        per_unit: int = self.ws.variant("whole_trees").params["groups_per_unit"]
-        most = max(per_unit, self.ws.n_trees * self.ws.layout.n_features)
-        return min(per_unit * self.ws.device.caps.compute_units, most)
+        per_unit: int = self.ws.ways.variant("whole_trees").params["groups_per_unit"]
+        most = max(per_unit, self.ws.nodes.n_trees * self.ws.features.layout.n_features)
+        return min(per_unit * self.ws.arena.device.caps.compute_units, most)
 
     def tree(self, batch: Batch) -> list[Action]:
-        """Return the launch that grows some trees, bound to the workspace's arrays."""
+        """Return the launch that grows some trees, bound to the fit's arrays."""
         return [self._grow(batch)]
 
     def finish_sets(self) -> list[Action]:
@@ -77,15 +78,17 @@ class WholeTrees:
         return []
 
     def _grow(self, batch: Batch) -> Launch:
-        ws, p, page = self.ws, self.ws.params, self.ws.pages[0]
+        ws, p, page = self.ws, self.ws.nodes.params, self.ws.rows.pages[0]
+        rows, features = ws.rows, ws.features
         assert self._program is not None
         return self._program.bind(
-            "grow", self.groups, n_levels=ws.n_levels, n_trees=batch.size, n_rows=ws.n_rows,
-            n_sums=ws.row_groups, n_features=ws.layout.n_features, n_codes=ws.layout.n_codes,
+            "grow", self.groups, n_levels=ws.nodes.n_levels, n_trees=batch.size, n_rows=rows.n_rows,
+            n_sums=rows.row_groups, n_features=features.layout.n_features,
+            n_codes=features.layout.n_codes,
             gamma=p.gamma, reg_lambda=p.reg_lambda, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight, codes=page.codes.column_arguments()["codes"],
             high_words=page.part["high"], **page.arguments("levels", "nodes"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),
-            **ws.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
+            **ws.arena.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
                            "scratch", "candidates", "counters", "opened"),
         )  # fmt: skip

@@ -215,6 +215,6 @@ class FitFacts:
     @property
     def stays_resident(self) -> bool:
         """Whether all rows have to stay on the device, for pages cannot take turns."""
-        ordered = self.parameters.boosting_type == "ordered"
+        ordered = self.parameters.is_ordered
         sorts = self.parameters.search != "hist"
         return sorts or self.sparse or ordered or bool(self.statistics) or not self.loss.takes_pages

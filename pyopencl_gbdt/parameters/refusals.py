@@ -28,7 +28,7 @@ _SINGLE_ROWS = (
 
 
 def _is_ordered(facts: FitFacts) -> bool:
-    return facts.parameters.boosting_type == "ordered"
+    return facts.parameters.is_ordered
 
 
 OF_DATA: tuple[Refusal[FitFacts], ...] = (

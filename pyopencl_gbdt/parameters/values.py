@@ -135,6 +135,11 @@ class ParameterValues:
         return 1 if self.has_time else self.permutation_count
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether splits are found by gradients of models that have not learnt from the row."""
+        return self.boosting_type == "ordered"
+
+    @property
     def samples_rows(self) -> bool:
         """Whether each tree is trained on a sample of the rows."""
         return self.sampling_method == "goss" or self.subsample < 1

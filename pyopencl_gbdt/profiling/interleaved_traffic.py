@@ -6,7 +6,8 @@ Rows are estimated as in `column_traffic`.
 from __future__ import annotations
 
 from pyopencl_gbdt.dtypes import QUANTA, ROW
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.entries import EntrySizes
 from pyopencl_gbdt.profiling.column_traffic import rows_of
 from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import TreeCounts
@@ -16,57 +17,57 @@ _RANK = 2
 _ENTRY = ROW.itemsize + _PLACE + 2 * QUANTA.itemsize
 
 
-def _levels(ws: Workspace) -> range:
+def _levels(ws: FitParts) -> range:
     """Return the levels whose nodes find their entries in the data's order, or get them thence."""
-    stays = ws.interleaved_levels
-    return range(1, min(stays + 2, ws.n_levels) if stays else 1)
+    stays = EntrySizes.of(ws).interleaved_levels
+    return range(1, min(stays + 2, ws.nodes.n_levels) if stays else 1)
 
 
-def _nodes(ws: Workspace, tree: TreeCounts) -> int:
+def _nodes(ws: FitParts, tree: TreeCounts) -> int:
     return sum(int(tree.nodes[level]) for level in _levels(ws))
 
 
 @of_tree("interleaved.list_stretches")
-def _list_stretches(ws: Workspace, tree: TreeCounts) -> int:
+def _list_stretches(ws: FitParts, tree: TreeCounts) -> int:
     return _nodes(ws, tree) * 2 * _ID
 
 
 @of_tree("interleaved.rank_entries")
-def _rank_entries(ws: Workspace, tree: TreeCounts) -> int:
-    assert ws.columns is not None
-    trees, entries = int(tree.nodes[0]), ws.columns.n_entries
+def _rank_entries(ws: FitParts, tree: TreeCounts) -> int:
+    assert ws.features.columns is not None
+    trees, entries = int(tree.nodes[0]), ws.features.columns.n_entries
     passes = sum(int(tree.nodes[level] > 0) for level in _levels(ws))
     # rows are read, the nodes of all rows, and a rank for each entry is written
-    each = entries * ROW.itemsize + trees * (ws.n_rows * _ID + entries * _RANK)
-    return passes * each + _nodes(ws, tree) * ws.n_stretches * (_ID + _PLACE)
+    each = entries * ROW.itemsize + trees * (ws.rows.n_rows * _ID + entries * _RANK)
+    return passes * each + _nodes(ws, tree) * EntrySizes.of(ws).n_stretches * (_ID + _PLACE)
 
 
 @of_tree("interleaved.count_entries")
-def _count_entries(ws: Workspace, tree: TreeCounts) -> int:
-    return _nodes(ws, tree) * (2 * ws.n_stretches * _ID + _ID)
+def _count_entries(ws: FitParts, tree: TreeCounts) -> int:
+    return _nodes(ws, tree) * (2 * EntrySizes.of(ws).n_stretches * _ID + _ID)
 
 
 @of_tree("interleaved.follow_pieces")
-def _follow_pieces(ws: Workspace, tree: TreeCounts) -> int:
+def _follow_pieces(ws: FitParts, tree: TreeCounts) -> int:
     # rank, row and node of the rows on one side; taken as half
-    entries = int(tree.split_rows[1 : ws.interleaved_levels + 1].sum())
+    entries = int(tree.split_rows[1 : EntrySizes.of(ws).interleaved_levels + 1].sum())
     return rows_of(ws, entries) * (_RANK + ROW.itemsize + _ID) // 2
 
 
-def _moved_to(ws: Workspace) -> slice:
+def _moved_to(ws: FitParts) -> slice:
     """Return the level to which entries move from the data's order."""
-    first = ws.interleaved_levels + 1
-    return slice(first, min(first + 1, ws.n_levels))
+    first = EntrySizes.of(ws).interleaved_levels + 1
+    return slice(first, min(first + 1, ws.nodes.n_levels))
 
 
 @of_tree("interleaved.place_nodes")
-def _place_nodes(ws: Workspace, tree: TreeCounts) -> int:
+def _place_nodes(ws: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes[_moved_to(ws)].sum()) * 3 * _ID
 
 
 @of_tree("interleaved.sort_entries")
-def _sort_entries(ws: Workspace, tree: TreeCounts) -> int:
+def _sort_entries(ws: FitParts, tree: TreeCounts) -> int:
     to = _moved_to(ws)
     entries = sum(int(sizes.sum()) for sizes in tree.sizes[to])
-    pieces = int(tree.nodes[to].sum()) * ws.n_stretches
+    pieces = int(tree.nodes[to].sum()) * EntrySizes.of(ws).n_stretches
     return entries * (2 * _ENTRY + _RANK) + rows_of(ws, entries) * _ID + pieces * 2 * _ID

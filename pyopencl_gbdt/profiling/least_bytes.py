@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.profiling.tree_counts import TreeCounts
 
-OfTree = Callable[[Workspace, TreeCounts], int]
-OfSetUp = Callable[[Workspace, bool], int]
+OfTree = Callable[[FitParts, TreeCounts], int]
+OfSetUp = Callable[[FitParts, bool], int]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, SUM
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.profiling import (
     interleaved_traffic,  # noqa: F401  (registers its rules)
     ordered_traffic,  # noqa: F401  (registers its rules)
@@ -35,26 +35,29 @@ _LEAF = 4
 _SUMS = 16
 
 
-def _rows(ws: Workspace, tree: TreeCounts) -> int:
+def _rows(ws: FitParts, tree: TreeCounts) -> int:
     """Rows of all trees."""
-    return int(tree.nodes[0]) * ws.n_rows
+    return int(tree.nodes[0]) * ws.rows.n_rows
 
 
 @of_tree("walked_leaves.sum_leaves")
-def _sum_leaves(ws: Workspace, tree: TreeCounts) -> int:
+def _sum_leaves(ws: FitParts, tree: TreeCounts) -> int:
     rows = _rows(ws, tree)
-    return rows * (2 * QUANTA.itemsize + _LEAF) + round(rows * mean_steps(tree)) * ws.code_bytes
+    return (
+        rows * (2 * QUANTA.itemsize + _LEAF)
+        + round(rows * mean_steps(tree)) * ws.rows.codes.code_bytes
+    )
 
 
 @of_tree("walked_leaves.value_leaves")
-def _value_leaves(ws: Workspace, tree: TreeCounts) -> int:
+def _value_leaves(ws: FitParts, tree: TreeCounts) -> int:
     leaves = int(tree.nodes.sum() - tree.splits.sum())
     return leaves * (2 * _SUMS + 4 * _FLOAT)  # sums are cleared, too; a weight and three values
 
 
 @of_tree("walked_leaves.add_leaves")
-def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
-    return outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT + _rows(ws, tree) * _LEAF
+def _add_leaves(ws: FitParts, tree: TreeCounts) -> int:
+    return outputs_of(ws, tree) * ws.rows.n_rows * 2 * _FLOAT + _rows(ws, tree) * _LEAF
 
 
 #: Of a feature in a node: levels in order, and sums.
@@ -66,108 +69,115 @@ def _searched(tree: TreeCounts) -> int:
 
 
 @of_tree("category_split.order_levels")
-def _order_levels(ws: Workspace, tree: TreeCounts) -> int:
-    assert ws.layout.categorical is not None
-    codes = np.diff(ws.layout.feature_offset)[ws.layout.categorical]
-    ordered = int(tree.nodes[0]) if ws.policy.fills_levels else _searched(tree)  # once a tree
+def _order_levels(ws: FitParts, tree: TreeCounts) -> int:
+    assert ws.features.layout.categorical is not None
+    codes = np.diff(ws.features.layout.feature_offset)[ws.features.layout.categorical]
+    ordered = int(tree.nodes[0]) if ws.nodes.policy.fills_levels else _searched(tree)  # once a tree
     return ordered * (int(codes.sum()) * 2 * SUM.itemsize + codes.size * _FACTS)
 
 
 @of_tree("category_split.find_sets")
-def _find_sets(ws: Workspace, tree: TreeCounts) -> int:
-    assert ws.layout.categorical is not None
+def _find_sets(ws: FitParts, tree: TreeCounts) -> int:
+    assert ws.features.layout.categorical is not None
     each = _FACTS + NODE.itemsize + CANDIDATE.itemsize
-    return _searched(tree) * int(ws.layout.categorical.sum()) * each
+    return _searched(tree) * int(ws.features.layout.categorical.sum()) * each
 
 
 @of_tree("category_sets.write_sets")
-def _write_sets(ws: Workspace, tree: TreeCounts) -> int:
+def _write_sets(ws: FitParts, tree: TreeCounts) -> int:
     return int(tree.splits.sum()) * NODE.itemsize
 
 
 @of_tree("category_sets.finish_sets")
-def _finish_sets(ws: Workspace, tree: TreeCounts) -> int:
+def _finish_sets(ws: FitParts, tree: TreeCounts) -> int:
     nodes = int(tree.nodes.sum())
-    kept = 2 * (nodes // 2 + 1) * ws.set_words * 4  # read and written
+    kept = 2 * (nodes // 2 + 1) * ws.nodes.set_words * 4  # read and written
     return nodes * NODE.itemsize + kept
 
 
 _FLOAT = 4
 
 
-def _are_cut(ws: Workspace) -> npt.NDArray[np.bool_]:
+def _are_cut(ws: FitParts) -> npt.NDArray[np.bool_]:
     """Return which features are sorted and cut: not those with levels, nor the last, shares."""
-    cut = np.arange(ws.layout.n_features) < ws.layout.n_features - ws.n_ordered
-    return cut if ws.layout.categorical is None else cut & ~ws.layout.categorical
+    cut = (
+        np.arange(ws.features.layout.n_features)
+        < ws.features.layout.n_features - ws.features.n_ordered
+    )
+    return cut if ws.features.layout.categorical is None else cut & ~ws.features.layout.categorical
 
 
 @of_set_up("quantize.columns")
-def _columns(ws: Workspace, weighted: bool) -> int:
-    values = ws.n_rows * int(_are_cut(ws).sum())
+def _columns(ws: FitParts, weighted: bool) -> int:
+    values = ws.rows.n_rows * int(_are_cut(ws).sum())
     return values * (3 if weighted else 2) * _FLOAT
 
 
-def _passes(ws: Workspace) -> int:
-    return int(32 // ws.variant("radix_sort").params["radix_bits"])
+def _passes(ws: FitParts) -> int:
+    return int(32 // ws.ways.variant("radix_sort").params["radix_bits"])
 
 
 @of_set_up("radix_sort.radix_count")
-def _radix_count(ws: Workspace, weighted: bool) -> int:
-    return _passes(ws) * ws.n_rows * int(_are_cut(ws).sum()) * _FLOAT
+def _radix_count(ws: FitParts, weighted: bool) -> int:
+    return _passes(ws) * ws.rows.n_rows * int(_are_cut(ws).sum()) * _FLOAT
 
 
 @of_set_up("radix_sort.radix_histogram")
-def _radix_histogram(ws: Workspace, weighted: bool) -> int:
+def _radix_histogram(ws: FitParts, weighted: bool) -> int:
     return _radix_count(ws, weighted) // _passes(ws)  # counts all digits in a single read
 
 
 @of_set_up("radix_sort.radix_scatter", "radix_sort.radix_sweep")
-def _radix_scatter(ws: Workspace, weighted: bool) -> int:
+def _radix_scatter(ws: FitParts, weighted: bool) -> int:
     return 2 * _radix_count(ws, weighted) * (2 if weighted else 1)  # moves row ids too
 
 
 @of_set_up("radix_sort.radix_columns")
-def _radix_columns(ws: Workspace, weighted: bool) -> int:
+def _radix_columns(ws: FitParts, weighted: bool) -> int:
     return _radix_count(ws, weighted) // _passes(ws) + _radix_scatter(ws, weighted)
 
 
 @of_set_up("quantize.cuts")
-def _cuts(ws: Workspace, weighted: bool) -> int:
+def _cuts(ws: FitParts, weighted: bool) -> int:
     # for each cut, the values on both sides: read from the sorted column, and written
-    return int(ws.layout.feature_bins[_are_cut(ws)].sum()) * 2 * 2 * _FLOAT
+    return int(ws.features.layout.feature_bins[_are_cut(ws)].sum()) * 2 * 2 * _FLOAT
 
 
 @of_set_up("quantize.encode")
-def _encode(ws: Workspace, weighted: bool) -> int:
-    values = ws.n_rows * ws.layout.n_features
-    alone = ws.variant("quantize").params["wg_size"] == 1  # then it also writes codes by feature
-    twice = values * ws.code_bytes if alone else 0
-    return values * _FLOAT + ws.row_bytes * ws.n_rows + twice
+def _encode(ws: FitParts, weighted: bool) -> int:
+    values = ws.rows.n_rows * ws.features.layout.n_features
+    alone = (
+        ws.ways.variant("quantize").params["wg_size"] == 1
+    )  # then it also writes codes by feature
+    twice = values * ws.rows.codes.code_bytes if alone else 0
+    return values * _FLOAT + ws.rows.codes.row_bytes * ws.rows.n_rows + twice
 
 
 @of_set_up("tiles.count")
-def _count_cells(ws: Workspace, weighted: bool) -> int:
-    return ws.n_rows * (ws.layout.n_features * _FLOAT + ws.tiles.size * _FLOAT)
+def _count_cells(ws: FitParts, weighted: bool) -> int:
+    return ws.rows.n_rows * (ws.features.layout.n_features * _FLOAT + ws.rows.tiles.size * _FLOAT)
 
 
 @of_set_up("tiles.write")
-def _write_cells(ws: Workspace, weighted: bool) -> int:
-    return ws.n_rows * (ws.layout.n_features * _FLOAT + ws.row_bytes)
+def _write_cells(ws: FitParts, weighted: bool) -> int:
+    return ws.rows.n_rows * (ws.features.layout.n_features * _FLOAT + ws.rows.codes.row_bytes)
 
 
 @of_set_up("wide_rows.place")
-def _place(ws: Workspace, weighted: bool) -> int:
-    return 2 * ws.n_rows * ws.layout.n_features * _FLOAT  # every value is written, and most read
+def _place(ws: FitParts, weighted: bool) -> int:
+    return (
+        2 * ws.rows.n_rows * ws.features.layout.n_features * _FLOAT
+    )  # every value is written, and most read
 
 
 @of_set_up("wide_rows.take_levels", "wide_rows.write_counts")
-def _levels_of_columns(ws: Workspace, weighted: bool) -> int:
+def _levels_of_columns(ws: FitParts, weighted: bool) -> int:
     # a column that became statistics is empty: code in, level out, emptied; level in, count out
-    return 2 * ws.n_rows * int((ws.layout.feature_bins == 0).sum()) * _FLOAT
+    return 2 * ws.rows.n_rows * int((ws.features.layout.feature_bins == 0).sum()) * _FLOAT
 
 
 @of_set_up("tiles.total")
-def _total_cells(ws: Workspace, weighted: bool) -> int:
+def _total_cells(ws: FitParts, weighted: bool) -> int:
     return 2 * _FLOAT
 
 
@@ -210,7 +220,7 @@ class Tally:
 
     Parameters
     ----------
-    ws : Workspace
+    ws : FitParts
     left_out : collection of str
         Kernels that the fit does not launch.
 
@@ -222,14 +232,14 @@ class Tally:
         The same, of sparse evaluation sets.
     """
 
-    def __init__(self, ws: Workspace, left_out: Collection[str]) -> None:
+    def __init__(self, ws: FitParts, left_out: Collection[str]) -> None:
         self.ws, self._left_out = ws, left_out
         self.evaluation_rows = self.sparse_rows = 0
         self._trees: Counter[str] = Counter()
 
     def add_tree(self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> None:
         """Add a finished tree; the arguments are those of ``count_tree``."""
-        columns = self.ws.columns
+        columns = self.ws.features.columns
         if columns is not None:
             nodes = with_entries_of_roots(nodes, int(levels["count"][0]), columns.n_entries)
         tree = count_tree(nodes, levels)

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NODE, QUANTA, STEP, SUM, WALK
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.sample import CLASSES
+from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
+from pyopencl_gbdt.growth.split import candidates_of
 from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histograms
@@ -19,29 +21,29 @@ from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histogr
 _ROW_ID = _FLOAT = 4
 
 
-def _histograms(ws: Workspace, n_nodes: int) -> int:
-    return n_nodes * ws.layout.n_codes * 2 * SUM.itemsize
+def _histograms(ws: FitParts, n_nodes: int) -> int:
+    return n_nodes * ws.features.layout.n_codes * 2 * SUM.itemsize
 
 
-def _row_ids(ws: Workspace, level_rows: I64) -> int:
+def _row_ids(ws: FitParts, level_rows: I64) -> int:
     """Bytes of the row lists of all levels; a root with all rows has no list."""
-    return int(level_rows[0 if ws.lists_drawn else 1 :].sum()) * _ROW_ID
+    return int(level_rows[0 if ws.rows.lists_drawn else 1 :].sum()) * _ROW_ID
 
 
-def _partials(ws: Workspace, tree: TreeCounts) -> list[I64]:
+def _partials(ws: FitParts, tree: TreeCounts) -> list[I64]:
     """Return ``partial_histograms`` of every level."""
-    chunk, groups = ws.variant("histogram").params["chunk"], ws.histogram_groups
+    chunk, groups = ws.ways.variant("histogram").params["chunk"], histogram_groups(ws)
     return [partial_histograms(sizes, chunk, groups) for sizes in tree.built_sizes]
 
 
-def _rows(ws: Workspace, tree: TreeCounts) -> int:
+def _rows(ws: FitParts, tree: TreeCounts) -> int:
     """Return the rows of all trees that were grown together."""
-    return int(tree.nodes[0]) * ws.n_rows
+    return int(tree.nodes[0]) * ws.rows.n_rows
 
 
-def outputs_of(ws: Workspace, tree: TreeCounts) -> int:
+def outputs_of(ws: FitParts, tree: TreeCounts) -> int:
     """Return the number of outputs whose trees were grown together."""
-    return -(-int(tree.nodes[0]) // ws.n_parallel)
+    return -(-int(tree.nodes[0]) // ws.nodes.n_parallel)
 
 
 def mean_steps(tree: TreeCounts) -> float:
@@ -49,136 +51,146 @@ def mean_steps(tree: TreeCounts) -> float:
     return float(tree.split_rows.sum()) / max(1, int(tree.built_rows[0]))
 
 
-def _inputs(ws: Workspace, tree: TreeCounts) -> int:
+def _inputs(ws: FitParts, tree: TreeCounts) -> int:
     """Bytes of margins and labels, or of given gradients and Hessians, and of weights."""
-    return _rows(ws, tree) * (2 + ws.weighted) * _FLOAT
+    return _rows(ws, tree) * (2 + ws.rows.weighted) * _FLOAT
 
 
 @of_tree("gradients")
-def _gradients(ws: Workspace, tree: TreeCounts) -> int:
-    factors = _rows(ws, tree) * _FLOAT if ws.params.samples_rows else 0
+def _gradients(ws: FitParts, tree: TreeCounts) -> int:
+    factors = _rows(ws, tree) * _FLOAT if ws.nodes.params.samples_rows else 0
     return _inputs(ws, tree) + factors
 
 
 @of_tree("gradients.quantize_gradients")
-def _quantize_gradients(ws: Workspace, tree: TreeCounts) -> int:
-    roots = int(tree.nodes[0]) * ws.cells_to_clear * SUM.itemsize
+def _quantize_gradients(ws: FitParts, tree: TreeCounts) -> int:
+    roots = int(tree.nodes[0]) * ws.rows.cells_to_clear * SUM.itemsize
     return _gradients(ws, tree) + _rows(ws, tree) * 2 * QUANTA.itemsize + roots
 
 
 @of_tree("gradients.draw")
-def _draw(ws: Workspace, tree: TreeCounts) -> int:
+def _draw(ws: FitParts, tree: TreeCounts) -> int:
     written = _rows(ws, tree) * _FLOAT
-    if ws.lists_drawn:
+    if ws.rows.lists_drawn:
         written += int(tree.built_rows[0]) * _ROW_ID
-    if ws.params.sampling_method == "uniform":
+    if ws.nodes.params.sampling_method == "uniform":
         return written
     return _inputs(ws, tree) + written + _clear_classes(ws, tree)
 
 
 @of_tree("gradients.gather_drawn")
-def _gather_drawn(ws: Workspace, tree: TreeCounts) -> int:
+def _gather_drawn(ws: FitParts, tree: TreeCounts) -> int:
     if any(not isinstance(page.page, Page) for page in getattr(ws, "pages", ())):  # sorted columns
         return 0
-    each = 2 * (ws.row_bytes + 2 * QUANTA.itemsize) + _ROW_ID  # read and written; and listed
+    each = (
+        2 * (ws.rows.codes.row_bytes + 2 * QUANTA.itemsize) + _ROW_ID
+    )  # read and written; and listed
     return _rows(ws, tree) * _FLOAT + int(tree.built_rows[0]) * each
 
 
 @of_tree("gradients.count_classes")
-def _count_classes(ws: Workspace, tree: TreeCounts) -> int:
+def _count_classes(ws: FitParts, tree: TreeCounts) -> int:
     return _inputs(ws, tree) + 2 * _clear_classes(ws, tree)
 
 
 @of_tree("gradients.clear_classes")
-def _clear_classes(ws: Workspace, tree: TreeCounts) -> int:
+def _clear_classes(ws: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes[0]) * CLASSES * 4
 
 
 @of_tree("plan.begin_tree")
-def _begin_tree(ws: Workspace, tree: TreeCounts) -> int:
-    return ws["sums"].nbytes
+def _begin_tree(ws: FitParts, tree: TreeCounts) -> int:
+    return ws.arena["sums"].nbytes
 
 
-def _share_seen(ws: Workspace) -> float:
+def _share_seen(ws: FitParts) -> float:
     """Return the share of listed rows whose codes are read; on a CPU, only sampled rows are."""
-    p = ws.params
-    if not p.samples_rows or ws.lists_drawn or ws.variant("histogram").name != "cpu":
+    p = ws.nodes.params
+    if not p.samples_rows or ws.rows.lists_drawn or ws.ways.variant("histogram").name != "cpu":
         return 1.0
     return p.top_rate + p.other_rate if p.sampling_method == "goss" else p.subsample
 
 
 @of_tree("histogram", "tiled_histogram")
-def _histogram(ws: Workspace, tree: TreeCounts) -> int:
-    codes = ws.row_bytes * _share_seen(ws)
+def _histogram(ws: FitParts, tree: TreeCounts) -> int:
+    codes = ws.rows.codes.row_bytes * _share_seen(ws)
     quanta = 2 * QUANTA.itemsize
     rows = round(int(tree.built_rows.sum()) * (codes + quanta)) + _row_ids(ws, tree.built_rows)
-    atomics = ws.variant("histogram").int64_atomics
+    atomics = ws.ways.variant("histogram").int64_atomics
     written = tree.built if atomics else [parts.sum() for parts in _partials(ws, tree)]
     return rows + _histograms(ws, int(sum(written)))
 
 
 @of_tree("histogram.reduce", "tiled_histogram.reduce")
-def _reduce(ws: Workspace, tree: TreeCounts) -> int:
+def _reduce(ws: FitParts, tree: TreeCounts) -> int:
     # a histogram built by one work-group is complete already
     straddling = [parts[parts > 1] for parts in _partials(ws, tree)]
     return _histograms(ws, sum(int((parts + 1).sum()) for parts in straddling))
 
 
 @of_tree("split.find")
-def _find(ws: Workspace, tree: TreeCounts) -> int:
+def _find(ws: FitParts, tree: TreeCounts) -> int:
     searched = int(tree.nodes[:-1].sum())
     subtracted = searched - int(tree.built.sum())
-    candidates = searched * ws.layout.n_features * CANDIDATE.itemsize
+    candidates = searched * ws.features.layout.n_features * CANDIDATE.itemsize
     return _histograms(ws, searched + subtracted) + candidates
 
 
-def _few(ws: Workspace, tree: TreeCounts) -> npt.NDArray[np.bool_]:
+def _few(ws: FitParts, tree: TreeCounts) -> npt.NDArray[np.bool_]:
     """Return a mask of levels where `decide` compares candidates; on others `best` does."""
     steps = range(tree.nodes.size - 1)
-    return np.array([not ws.candidates_of(step).compared for step in steps], np.bool_)
+    return np.array([not candidates_of(ws, step).compared for step in steps], np.bool_)
 
 
 @of_tree("plan.best")
-def _best(ws: Workspace, tree: TreeCounts) -> int:
+def _best(ws: FitParts, tree: TreeCounts) -> int:
     searched = int(tree.nodes[:-1][~_few(ws, tree)].sum())
-    return searched * (ws.layout.n_features + 1) * CANDIDATE.itemsize
+    return searched * (ws.features.layout.n_features + 1) * CANDIDATE.itemsize
 
 
 @of_tree("plan.decide")
-def _decide(ws: Workspace, tree: TreeCounts) -> int:
+def _decide(ws: FitParts, tree: TreeCounts) -> int:
     few, searched = _few(ws, tree), tree.nodes[:-1]
-    candidates = int(searched[few].sum()) * ws.layout.n_features + int(searched[~few].sum())
+    candidates = int(searched[few].sum()) * ws.features.layout.n_features + int(
+        searched[~few].sum()
+    )
     nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # read, written, and children
     return nodes * NODE.itemsize + candidates * CANDIDATE.itemsize
 
 
 @of_tree("plan.choose_columns")
-def _choose_columns(ws: Workspace, tree: TreeCounts) -> int:
-    n = ws.layout.n_features
-    weights = n * _FLOAT if ws.feature_weights is not None else 0
+def _choose_columns(ws: FitParts, tree: TreeCounts) -> int:
+    n = ws.features.layout.n_features
+    weights = n * _FLOAT if ws.features.limits.feature_weights is not None else 0
     return int(tree.nodes[:-1].sum()) * (NODE.itemsize + -(-n // 32) * 4 + weights)
 
 
 @of_tree("plan.pick")
-def _pick(ws: Workspace, tree: TreeCounts) -> int:
+def _pick(ws: FitParts, tree: TreeCounts) -> int:
     few, new = _few(ws, tree), tree.nodes[:-1]
-    candidates = int(new[few].sum()) * (ws.layout.n_features + 1) + 2 * int(new[~few].sum())
+    candidates = int(new[few].sum()) * (ws.features.layout.n_features + 1) + 2 * int(
+        new[~few].sum()
+    )
     steps = new.size  # each step reads the gains of all leaves so far
     gains = int(tree.nodes[0]) * steps * (steps + 1) // 2 * _FLOAT
     return 2 * int(new.sum()) * NODE.itemsize + candidates * CANDIDATE.itemsize + gains
 
 
 @of_tree("plan.decide_picked")
-def _decide_picked(ws: Workspace, tree: TreeCounts) -> int:
+def _decide_picked(ws: FitParts, tree: TreeCounts) -> int:
     # nodes read and written, and their children
     return int(tree.splits.sum()) * (4 * NODE.itemsize + CANDIDATE.itemsize)
 
 
 @of_tree("plan.pick_leaves")
-def _pick_leaves(ws: Workspace, tree: TreeCounts) -> int:
+def _pick_leaves(ws: FitParts, tree: TreeCounts) -> int:
     few, new = _few(ws, tree), tree.nodes[:-1]
-    candidates = int(new[few].sum()) * (ws.layout.n_features + 1) + 2 * int(new[~few].sum())
-    open_leaves = 2 * _ROW_ID * ws.most_leaves * int((new > 0).sum())  # read, written in each step
+    candidates = int(new[few].sum()) * (ws.features.layout.n_features + 1) + 2 * int(
+        new[~few].sum()
+    )
+    open_leaves = (
+        2 * _ROW_ID * ws.nodes.most_leaves * int((new > 0).sum())
+    )  # read, written in each step
     known = 3 * _FLOAT * int(new.sum())  # gain, rank, and the order in which nodes are made
     return (
         2 * int(new.sum()) * NODE.itemsize + candidates * CANDIDATE.itemsize + open_leaves + known
@@ -186,72 +198,74 @@ def _pick_leaves(ws: Workspace, tree: TreeCounts) -> int:
 
 
 @of_tree("plan.decide_leaves")
-def _decide_leaves(ws: Workspace, tree: TreeCounts) -> int:
+def _decide_leaves(ws: FitParts, tree: TreeCounts) -> int:
     return _decide_picked(ws, tree)
 
 
 @of_tree("plan.settle")
-def _settle(ws: Workspace, tree: TreeCounts) -> int:
+def _settle(ws: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes.sum()) * (NODE.itemsize + _ROW_ID)
 
 
-def moving(ws: Workspace) -> slice:
+def moving(ws: FitParts) -> slice:
     """Return the levels whose rows move: all, or all but the last split level."""
-    return slice(None) if ws.policy.moves_last_rows else slice(-2)
+    return slice(None) if ws.nodes.policy.moves_last_rows else slice(-2)
 
 
 @of_tree("plan.place")
-def _place(ws: Workspace, tree: TreeCounts) -> int:
+def _place(ws: FitParts, tree: TreeCounts) -> int:
     splits = int(tree.splits[moving(ws)].sum())
-    looked_at = splits if ws.policy.picks_leaves else int(tree.nodes[:-2].sum())
+    looked_at = splits if ws.nodes.policy.picks_leaves else int(tree.nodes[:-2].sum())
     return (looked_at + 2 * 2 * splits) * NODE.itemsize
 
 
 @of_tree("partition.move")
-def _move(ws: Workspace, tree: TreeCounts) -> int:
+def _move(ws: FitParts, tree: TreeCounts) -> int:
     moved = tree.split_rows[moving(ws)]
-    codes = ws.code_bytes
+    codes = ws.rows.codes.code_bytes
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(ws, moved)
     # a work-group that moves a whole small child also clears its histogram
-    chunk = ws.variant("histogram").params["chunk"]
+    chunk = ws.ways.variant("histogram").params["chunk"]
     cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[moving(ws)])
-    return rows + cleared * ws.cells_to_clear * SUM.itemsize
+    return rows + cleared * ws.rows.cells_to_clear * SUM.itemsize
 
 
 @of_tree("whole_trees.grow")
-def _grow(ws: Workspace, tree: TreeCounts) -> int:
+def _grow(ws: FitParts, tree: TreeCounts) -> int:
     searched = tree.nodes[:-1]
     subtracted = searched - tree.built[:-1]
     # of the last level, histograms are read and none is kept
     cells = tree.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
-    codes = ws.layout.n_features * ws.code_bytes
+    codes = ws.features.layout.n_features * ws.rows.codes.code_bytes
     rows = int(tree.built_rows.sum()) * (codes + 2 * QUANTA.itemsize)
     moved = tree.split_rows[:-2]
-    rows += _row_ids(ws, tree.built_rows) + int(moved.sum()) * (ws.code_bytes + _ROW_ID)
+    rows += _row_ids(ws, tree.built_rows) + int(moved.sum()) * (ws.rows.codes.code_bytes + _ROW_ID)
     nodes = 2 * int(searched.sum() + tree.splits.sum()) * NODE.itemsize
-    return rows + _row_ids(ws, moved) + _histograms(ws, int(cells)) + nodes + ws["sums"].nbytes
+    return (
+        rows + _row_ids(ws, moved) + _histograms(ws, int(cells)) + nodes + ws.arena["sums"].nbytes
+    )
 
 
 @of_tree("plan.finish_tree")
-def _finish_tree(ws: Workspace, tree: TreeCounts) -> int:
+def _finish_tree(ws: FitParts, tree: TreeCounts) -> int:
     walked = int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
     return walked + int(tree.nodes[-1]) * NODE.itemsize  # writes the values of the last leaves
 
 
 @of_tree("plan.keep")
-def _keep(ws: Workspace, tree: TreeCounts) -> int:
-    return 2 * (4 * len(KEPT) * int(tree.nodes.sum()) + ws["levels"].nbytes)
+def _keep(ws: FitParts, tree: TreeCounts) -> int:
+    return 2 * (4 * len(KEPT) * int(tree.nodes.sum()) + ws.arena["levels"].nbytes)
 
 
-def _renew_weights(ws: Workspace, tree: TreeCounts) -> int:
+def _renew_weights(ws: FitParts, tree: TreeCounts) -> int:
     """Bytes of the rows' weights in renewed leaves; 0 without weights."""
-    return _rows(ws, tree) * SUM.itemsize if "renew_weights" in ws.row_arrays else 0
+    return _rows(ws, tree) * SUM.itemsize if "renew_weights" in ws.rows.row_arrays else 0
 
 
 @of_tree("renew_leaves.count_first")
-def _count_first(ws: Workspace, tree: TreeCounts) -> int:
-    if ws.columns is None:
-        found = int(tree.split_rows.sum()) * ws.code_bytes
+def _count_first(ws: FitParts, tree: TreeCounts) -> int:
+    if ws.features.columns is None:
+        found = int(tree.split_rows.sum()) * ws.rows.codes.code_bytes
     else:
         found = _rows(ws, tree) * _ROW_ID  # every row has its node
     kept = _rows(ws, tree) * 2 * _ROW_ID  # leaf and key
@@ -259,43 +273,45 @@ def _count_first(ws: Workspace, tree: TreeCounts) -> int:
 
 
 @of_tree("renew_leaves.count_next")
-def _count_next(ws: Workspace, tree: TreeCounts) -> int:
+def _count_next(ws: FitParts, tree: TreeCounts) -> int:
     return 3 * (_rows(ws, tree) * 2 * _ROW_ID + _renew_weights(ws, tree))
 
 
 @of_tree("renew_leaves.pick_digit")
-def _pick_digit(ws: Workspace, tree: TreeCounts) -> int:
+def _pick_digit(ws: FitParts, tree: TreeCounts) -> int:
     return 4 * 2 * int(tree.nodes.sum()) * COUNTS * 4  # read, then reset to 0
 
 
 @of_tree("renew_leaves.renew")
-def _renew(ws: Workspace, tree: TreeCounts) -> int:
+def _renew(ws: FitParts, tree: TreeCounts) -> int:
     leaves = int(tree.nodes.sum() - tree.splits.sum())
     return leaves * (2 * SUM.itemsize + 2 * _ROW_ID + 4 * _FLOAT)
 
 
 @of_tree("order_codes.replace_codes")
-def _replace_codes(ws: Workspace, tree: TreeCounts) -> int:
+def _replace_codes(ws: FitParts, tree: TreeCounts) -> int:
     # read, and written by row and by feature; of one order, only after a choice of combinations
-    if ws.n_orders == 1:
+    if ws.rows.n_orders == 1:
         return 0
-    batches = len(ws.batches)
-    times = 2 * batches - 1 if ws.walks_leaves else 1  # the next order's after every batch
-    return 3 * ws.n_rows * ws.n_ordered * ws.code_bytes * times // batches
+    batches = len(ws.nodes.batches)
+    times = 2 * batches - 1 if ws.rows.walks_leaves else 1  # the next order's after every batch
+    return 3 * ws.rows.n_rows * ws.features.n_ordered * ws.rows.codes.code_bytes * times // batches
 
 
-def to_leaves(ws: Workspace, tree: TreeCounts) -> int:
+def to_leaves(ws: FitParts, tree: TreeCounts) -> int:
     """Return the bytes that tell the leaf of every row: codes, or row lists."""
-    codes = ws.code_bytes
-    if ws.variant("update_margins").name == "walk":  # reads a code at every node of a row's path
+    codes = ws.rows.codes.code_bytes
+    if (
+        ws.ways.variant("update_margins").name == "walk"
+    ):  # reads a code at every node of a row's path
         return round(_rows(ws, tree) * mean_steps(tree)) * codes
-    all_listed = ws.policy.moves_last_rows
-    in_order = ws.n_levels == 1 and not all_listed  # the root's rows have no list
+    all_listed = ws.nodes.policy.moves_last_rows
+    in_order = ws.nodes.n_levels == 1 and not all_listed  # the root's rows have no list
     listed = 0 if in_order else int(tree.split_rows[0]) * _ROW_ID
     return listed + (0 if all_listed else int(tree.split_rows[-2]) * codes)
 
 
 @of_tree("update_margins.add_leaves")
-def _add_leaves(ws: Workspace, tree: TreeCounts) -> int:
-    margins = outputs_of(ws, tree) * ws.n_rows * 2 * _FLOAT
+def _add_leaves(ws: FitParts, tree: TreeCounts) -> int:
+    margins = outputs_of(ws, tree) * ws.rows.n_rows * 2 * _FLOAT
     return margins + to_leaves(ws, tree)

@@ -27,8 +27,8 @@ from pyopencl_gbdt.device.team_messages import Margins, VariantRefused, WeightBi
 from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, PagedMargins, Start
+from pyopencl_gbdt.fit.parts import FitParts, allocate, make_room_for_high_words
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
 from pyopencl_gbdt.growth.policy import Policy
@@ -51,7 +51,7 @@ F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
 Watcher = Callable[[int, list[F32]], None]
 #: Computes the margin before the first tree, once labels and weights are on the device.
-LateStart = Callable[[Workspace], Start]
+LateStart = Callable[[FitParts], Start]
 
 
 class Booster:
@@ -123,16 +123,18 @@ class Booster:
         try:
             self.steps = self._steps()
         except BaseException:
-            ws.forget_arrays()  # a traceback may keep the workspace alive, but not the pages
+            ws.rows.forget_pages()  # a traceback may keep the fit alive, but not the pages
             raise
-        ws.allocate()
+        allocate(ws)
         self._orders = self._combining = None
         if replaced is not None and codes is not None:
-            self._orders = replaced.order_codes(device, codes, ws.round_trees, ws["quanta"])
+            self._orders = replaced.order_codes(
+                device, codes, ws.nodes.round_trees, ws.arena["quanta"]
+            )
             self._combining = replaced.combining
-        ws.set_rows("labels", data.label if data.n_targets == 1 else data.label.T)
+        ws.rows.set("labels", data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
-            ws.set_rows("weights", weight)
+            ws.rows.set("weights", weight)
         self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
         self._state = state or {}
         self.evaluation: list[EvaluationSet] = []
@@ -142,7 +144,7 @@ class Booster:
         self.tally = None if device.profiler is None else Tally(ws, self.steps.recipe.left_out)
 
     def _steps(self) -> Steps:
-        """Build the kernels for the workspace; again if one took another variant meanwhile.
+        """Build the kernels of the fit; again if one took another variant meanwhile.
 
         The arrays of kernels that were built before may depend on it.
         """
@@ -153,9 +155,9 @@ class Booster:
             if ws.arena.has_memory:
                 return steps
             # members build again together: constructors of steps may exchange facts
-            if not ws.team.most(VariantRefused, int(len(choosing.REFUSED) != n_refused)):
+            if not ws.rows.team.most(VariantRefused, int(len(choosing.REFUSED) != n_refused)):
                 return steps
-            ws.forget_steps()
+            ws.rows.forget_steps()
 
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
@@ -164,13 +166,13 @@ class Booster:
         self.steps.start(self.base_margin, self._state)
         boosting = self.steps.boosting
         boosting.start(self.base_margin, self.evaluation)
-        self.ws.device.send()  # a loss of the user's may launch kernels of its own
+        self.ws.arena.device.send()  # a loss of the user's may launch kernels of its own
         self._before = self.steps.round_begins()
         self._kept = boosting.kept_margins()
-        turn = [self._orders.turn()] if self._orders and self.ws.walks_leaves else []
-        self._batches = [self.steps.trees(batch, turn) for batch in self.ws.batches]
+        turn = [self._orders.turn()] if self._orders and self.ws.rows.walks_leaves else []
+        self._batches = [self.steps.trees(batch, turn) for batch in self.ws.nodes.batches]
         self._recorded: list[list[Action]] = []
-        self._rate = self.ws.params.learning_rate  # the rate that the bound launches use
+        self._rate = self.ws.nodes.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
             self._follow(rows)
         self.trees: list[Tree] = []
@@ -181,14 +183,14 @@ class Booster:
         """Build the kernels again, which resets their arrays, and go back to the start."""
         self.steps = self._steps()
         if not self.ws.arena.has_memory:
-            self.ws.allocate()
+            allocate(self.ws)
         if self.tally is not None:
             self.tally.forget_trees()
         self._begin()
 
     def _follow(self, rows: EvaluationSet) -> None:
         self._recorded = []
-        for batch, launches in zip(self.ws.batches, self._batches, strict=True):
+        for batch, launches in zip(self.ws.nodes.batches, self._batches, strict=True):
             launches.extend(self.steps.boosting.follow(rows, batch))
 
     def watch(
@@ -202,9 +204,9 @@ class Booster:
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
             Margins before the first tree; None is the margin that all training rows start from.
         """
-        device, n_rows = self.ws.device, values.shape[0]
+        device, n_rows = self.ws.arena.device, values.shape[0]
         start = self.base_margin if start is None else start
-        margins = device.empty(self.ws.margin_shape(n_rows), np.float32, "evaluated margins")
+        margins = device.empty(self.ws.rows.margin_shape(n_rows), np.float32, "evaluated margins")
         there: DeviceArray | SparseRows | RowsInBatches
         if isinstance(values, SparseMatrix):
             there = SparseRows.of(device, values)
@@ -226,18 +228,18 @@ class Booster:
     def watch_training_rows(self) -> None:
         """Watch the margins of the training rows, which takes no extra work."""
         ws = self.ws
-        margins = ws["margins"] if ws.turns is None else PagedMargins(ws)
+        margins = ws.arena["margins"] if ws.rows.turns is None else PagedMargins(ws)
         self.evaluation.append(EvaluationSet(None, self.base_margin, margins))
 
     def watch_gathered_rows(self, n_rows: int) -> None:
         """Watch the margins of all members' training rows, which ``gather`` brings here."""
-        margins = self.ws.device.empty(self.ws.margin_shape(n_rows), np.float32)
+        margins = self.ws.arena.device.empty(self.ws.rows.margin_shape(n_rows), np.float32)
         self._gathered = margins
         self.evaluation.append(EvaluationSet(None, self.base_margin, margins, gathered=True))
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
-        parts = self.ws.team.exchange(Margins, self.ws.rows("margins"))
+        parts = self.ws.rows.team.exchange(Margins, self.ws.rows.get("margins"))
         if self._gathered is not None:
             self._gathered.set(np.concatenate(parts, axis=-1))
 
@@ -250,7 +252,7 @@ class Booster:
         watcher : callable or None
             Called after every round with its number and the margins of every watched set.
         """
-        pace = Pace(self.ws.device)
+        pace = Pace(self.ws.arena.device)
         for number in range(n_rounds):
             self.step(pace)
             if watcher is not None:
@@ -299,17 +301,17 @@ class Booster:
 
         The fit cannot go on.
         """
-        if self.ws.visits is not None:
-            self.ws.visits.close()
+        if self.ws.rows.visits is not None:
+            self.ws.rows.visits.close()
             if self._placement.share.codes is None:
-                self.ws.visits.stored.close()
+                self.ws.rows.visits.stored.close()
 
     def _one_round(self, pace: Pace) -> None:
         rate = self.rates[self._rounds]
         if rate != self._rate:
             self.steps.finish.set_rate(rate)
             self._rate = rate
-        number = self.ws.first_round + self._rounds
+        number = self.ws.nodes.first_round + self._rounds
         self.steps.boosting.begin_round(number, rate)
         if self.steps.source is not None:
             self.steps.source.before_round(number)
@@ -333,9 +335,9 @@ class Booster:
         pace.round_enqueued()
         if self._combining is not None and is_scored(number + 1):
             self._collect()
-            last_tree = self.ws.batches[-1].size - 1
-            self._combining.score(self.trees, number + 1, last_tree * self.ws.n_rows)
-        if self._waiting + len(self._batches) > self.ws.forest_block:
+            last_tree = self.ws.nodes.batches[-1].size - 1
+            self._combining.score(self.trees, number + 1, last_tree * self.ws.rows.n_rows)
+        if self._waiting + len(self._batches) > self.ws.nodes.forest_block:
             self._collect()
 
     def _enqueued(self) -> list[list[Action]]:
@@ -346,7 +348,7 @@ class Booster:
         if not self._rounds:
             return self._batches
         if not self._recorded:
-            pages_stay, device = self.ws.turns is None, self.ws.device
+            pages_stay, device = self.ws.rows.turns is None, self.ws.arena.device
             own = [device.together(a) if pages_stay else list(a) for a in self._batches]
             self._recorded = own
         return self._recorded
@@ -356,16 +358,17 @@ class Booster:
         ws, source = self.ws, self.steps.source
         if isinstance(source, CheckedSource):
             source.check()
-        if ws.has_high or self._checked == self._rounds:
+        if ws.rows.has_high or self._checked == self._rounds:
             return False
-        if not ws["needs_high"].get()[0]:
+        if not ws.arena["needs_high"].get()[0]:
             self._checked = self._rounds
             return False
         done = self._rounds
         self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays
-        ws.make_room_for_high_words(self._placement.turn_again)
+        del self.steps  # the arrays that only its launches know are free then
+        make_room_for_high_words(ws, self._placement.turn_again)
         self._begin_anew()
-        pace = Pace(ws.device)
+        pace = Pace(ws.arena.device)
         for _ in range(done):
             self._one_round(pace)
         self._check_high_words()  # the pages of all rows may need high words, too
@@ -377,17 +380,19 @@ class Booster:
         if self._waiting:
             self._check_high_words()
         if self._waiting:
-            at = (self._first_waiting + np.arange(self._waiting)) % ws.forest_block
-            nodes = kept_nodes(ws["forest_nodes"].get()[at])
-            levels = ws["forest_levels"].get()[at]
+            at = (self._first_waiting + np.arange(self._waiting)) % ws.nodes.forest_block
+            nodes = kept_nodes(ws.arena["forest_nodes"].get()[at])
+            levels = ws.arena["forest_levels"].get()[at]
             if self.tally is not None:
                 for tree, its_levels in enumerate(levels):
                     self.tally.add_tree({name: nodes[name][tree] for name in nodes}, its_levels)
-            first = len(self.trees) // ws.round_trees
+            first = len(self.trees) // ws.nodes.round_trees
             rates = self.rates[first : first + self._waiting // len(self._batches)]
-            leaf_rates = np.repeat([ws.leaf_rate(rate) for rate in rates], ws.round_trees)
-            sets = ws["forest_sets"].get()[at] if ws.has_categories else None
-            found = decode_trees(nodes, levels, ws.layout, leaf_rates, sets)
+            leaf_rates = np.repeat(
+                [ws.nodes.leaf_rate(rate) for rate in rates], ws.nodes.round_trees
+            )
+            sets = ws.arena["forest_sets"].get()[at] if ws.features.has_categories else None
+            found = decode_trees(nodes, levels, ws.features.layout, leaf_rates, sets)
             self.trees += found if self._combining is None else self._combining.collected(found)
-        self._first_waiting = (self._first_waiting + self._waiting) % ws.forest_block
+        self._first_waiting = (self._first_waiting + self._waiting) % ws.nodes.forest_block
         self._waiting = 0

@@ -19,8 +19,8 @@ from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.label_mean import starting_score
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.evaluation.watched import Start, start_of
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth import ordered_leaves
 from pyopencl_gbdt.logger import tell, tell_detail
 from pyopencl_gbdt.metrics import Metric
@@ -209,7 +209,7 @@ class Fit:
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}
             for _, name in task.evals
         }
-        watched, labels = self.boosting.evaluation, self.boosting.ws.arrays.get("labels")
+        watched, labels = self.boosting.evaluation, self.boosting.ws.arena.arrays.get("labels")
         own = task.objective, task.metrics, task.evals, watched, labels
         self._evaluation = Evaluation(device, *own, task.params.work_group_size)
         if self._recorder is not None:
@@ -227,19 +227,19 @@ class Fit:
             return
         made.combining.watch(made.given_evals[number], there)
 
-    def _start_at_mean(self, ws: Workspace) -> Start:
+    def _start_at_mean(self, ws: FitParts) -> Start:
         """Compute the base score from the labels on the device; return the margin."""
         objective, data = self.task.objective, self.task.data
         score = starting_score(ws, objective, data)
         self.start = StartingPoint(score, objective.to_margin(score))
-        return self.start.margins(data, ws.device)
+        return self.start.margins(data, ws.arena.device)
 
     def _first_margins(self) -> Start | LateStart:
         """Return the margins of the training rows; late ones if rounds have features of theirs."""
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
             return self.start.margins(self.task.data, self.device)
-        return lambda ws: made.resumed_margins(before, ws.device, int(ws.walks_leaves))
+        return lambda ws: made.resumed_margins(before, ws.arena.device, int(ws.rows.walks_leaves))
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""
@@ -298,7 +298,7 @@ class Fit:
         own = {} if made is None else made.attributes()
         earlier = start.trees if made is None else made.earlier(start.trees)
         trees = [*earlier, *self.boosting.finished_trees()]
-        trees = trees if n_rounds is None else trees[: n_rounds * ws.round_trees]
+        trees = trees if n_rounds is None else trees[: n_rounds * ws.nodes.round_trees]
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(
@@ -309,8 +309,8 @@ class Fit:
             base_score=start.base_score,
             feature_names=task.columns.feature_names,
             attributes={**(attributes or {}), **own},
-            n_outputs=ws.n_outputs,
-            n_parallel=ws.n_parallel,
+            n_outputs=ws.nodes.n_outputs,
+            n_parallel=ws.nodes.n_parallel,
             objective_parameters=task.objective.parameters,
             categories=task.columns.categories,
             statistics=statistics,

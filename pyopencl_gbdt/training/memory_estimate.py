@@ -15,8 +15,9 @@ from pyopencl_gbdt.device.team import Team
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.levels import cut_features
@@ -244,7 +245,7 @@ def _host_bytes(fit: Booster, params: Parameters, facts: DataFacts) -> int:
         return batches_bytes(*batches, weighted=facts.weighted)
     if facts.counts is not None:
         max_bin = params.max_bin if params.search == "hist" else None
-        return facts.counts.host_bytes(max_bin, tiled=fit.ws.tiled is not None)
+        return facts.counts.host_bytes(max_bin, tiled=fit.ws.features.tiled is not None)
     return 0
 
 
@@ -264,12 +265,13 @@ def batches_bytes(
     return HOST_BYTES + vectors + max(vectors, batches, scaling)
 
 
-def _kept_bytes(ws: Workspace) -> int:
+def _kept_bytes(ws: FitParts) -> int:
     """Return what the host keeps of pages that take turns; 0 where all rows lie on the device."""
-    if ws.turns is None:
+    rows = ws.rows
+    if not isinstance(rows, RowsInTurn):
         return 0
-    kept = ws.slot_bytes(ws.n_rows)
-    if ws.params.cache_folders:  # two pages are read ahead, or to the slots themselves
-        ahead = 0 if ws.turns.in_place else 2
-        kept[CODES] = ahead * ws.slot_bytes(ws.turns.most_rows)[CODES]
+    kept = rows.slot_bytes(rows.n_rows)
+    if ws.nodes.params.cache_folders:  # two pages are read ahead, or to the slots themselves
+        ahead = 0 if rows.turns.in_place else 2
+        kept[CODES] = ahead * rows.slot_bytes(rows.turns.most_rows)[CODES]
     return sum(kept.values())

@@ -19,13 +19,14 @@ from pyopencl_gbdt.fit.drawn_rows import (
     DrawnRows,
     copied_share,
     gathers_rows,
-    make_room,
     passes_of_codes,
 )
+from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.on_paper import on_paper
+from pyopencl_gbdt.fit.parts import FitParts, RowFacts, assemble, check, choose_trees, fits
+from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
-from pyopencl_gbdt.fit.workspace import Workspace
 from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.objectives import Objective
@@ -89,14 +90,14 @@ class Placement:
         self.chosen = self.policy or policy_of(self.params)
         self.limits = limits_of(self.params, self.data)
 
-    def _on_paper(self, ws: Workspace) -> Workspace:
-        """Build the fit's steps on paper; return the workspace that knows their arrays."""
-        built = on_paper(ws)
+    def _on_paper(self, parts: FitParts) -> FitParts:
+        """Build the fit's steps on paper; return the parts that know their arrays."""
+        built = on_paper(parts)
         Steps(built, self.chosen, self.objective, self.data)
         return built
 
-    def place(self) -> tuple[Workspace, QuantizedData | None]:
-        """Return the fit's workspace with its pages, and the codes if all stay on the device.
+    def place(self) -> tuple[FitParts, QuantizedData | None]:
+        """Return the fit's parts with its pages, and the codes if all stay on the device.
 
         Raises
         ------
@@ -114,9 +115,9 @@ class Placement:
         may_stream = not resident and self.params.page == "auto" and asked and tiles is None
         if self._may_not_fit():
             columns = None if tiles is not None else expected_columns(self.data, self.params.search)
-            least = self._workspace(even_layout(self.data.n_features), (), columns, tiles)
+            least = self._parts(even_layout(self.data.n_features), (), columns, tiles)
             if not may_stream:
-                self._on_paper(least).check()
+                check(self._on_paper(least))
             elif not self._fits_all(least):
                 return self._in_turn(), None
         codes: QuantizedData | None = None
@@ -130,14 +131,14 @@ class Placement:
             del codes
             return self._in_turn(), None
         assert codes is not None
-        ws = self._workspace(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
+        parts = self._parts(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
         if not may_stream and self._may_not_fit():
-            self._on_paper(ws).check()
-        elif may_stream and not self._fits_all(ws):
-            del codes, ws
+            check(self._on_paper(parts))
+        elif may_stream and not self._fits_all(parts):
+            del codes, parts
             self.data.forget()
             return self._in_turn(), None
-        return ws, codes
+        return parts, codes
 
     def _may_not_fit(self) -> bool:
         """Tell whether a tree may be too large for the device, so that it is built on paper first.
@@ -151,14 +152,14 @@ class Placement:
         many = n_values > _FEW_VALUES or n_values * bins * _PLENTY > there
         return many or self.share.team.size > 1
 
-    def _fits_all(self, ws: Workspace) -> bool:
+    def _fits_all(self, parts: FitParts) -> bool:
         """Tell whether a fit fits the devices of all members: either all of them stream, or none.
 
         Members that stream grow all trees of a round at a time.
         """
         if not self._may_not_fit():
             return True
-        return all(self.share.team.exchange(FitsDevice, ws.fits(self._on_paper)))
+        return all(self.share.team.exchange(FitsDevice, fits(parts, self._on_paper)))
 
     def _tiles(self) -> TileSizes | None:
         """Return the sizes of tiled codes, if the data suit them."""
@@ -177,24 +178,24 @@ class Placement:
         sizes = self.params.search, self.params.max_bin, self.n_pages, tiles
         return paged(self.data, self.device, *sizes, exact=self.params.max_bin_exact)
 
-    def _workspace(
+    def _parts(
         self,
         layout: Layout,
         pages: Sequence[AnyPage],
         columns: ColumnSizes | None,
         tiles: TileSizes | None,
         turns: Turns | None = None,
-    ) -> Workspace:
-        """Return a workspace; several leaves split in a step where that is faster, and fits."""
+    ) -> FitParts:
+        """Return a fit's parts; several leaves split in a step where that is faster, and fits."""
         several = self.policy is None and columns is None and turns is None
         if self.policy is None:  # where pages take turns, each step of the policy is a pass
             caps = self.device.caps if several else None
             self.chosen = agreed(policy_of(self.params, caps), self.share.team)
-        ws = self._sized(layout, pages, columns, tiles, turns)
-        if several and self.chosen.picks > 1 and not self._fits_all(ws):
+        parts = self._sized(layout, pages, columns, tiles, turns)
+        if several and self.chosen.picks > 1 and not self._fits_all(parts):
             self.chosen = agreed(policy_of(self.params), self.share.team)
-            ws = self._sized(layout, pages, columns, tiles, turns)
-        return ws
+            parts = self._sized(layout, pages, columns, tiles, turns)
+        return parts
 
     def _sized(
         self,
@@ -203,20 +204,26 @@ class Placement:
         columns: ColumnSizes | None,
         tiles: TileSizes | None,
         turns: Turns | None,
-    ) -> Workspace:
-        weights = self.weighted, self.weight_bits, self.weight_shift
-        sizes = layout, pages, self.data.n_rows
-        ws = Workspace(self.device, self.params, self.chosen, *sizes, *weights)
-        ws.describe(self.objective, self.data.n_targets, self.limits)
-        ws.columns, ws.tiled, ws.turns = columns, tiles, turns
-        ws.first_round, ws.beside = self.first_round, self.beside
-        ws.n_ordered, ws.n_orders = self.orders
-        ws.join(self.share)
-        ws.choose_trees(self._on_paper)
-        return ws
+    ) -> FitParts:
+        params, objective, data = self.params, self.objective, self.data
+        n_ordered, n_orders = self.orders
+        facts = RowFacts(
+            data.n_rows, self.weighted, self.weight_bits, self.weight_shift,
+            max(objective.n_outputs, data.n_targets), data.n_targets, objective.given,
+            objective.renews, n_orders,
+        )  # fmt: skip
+        features = FitFeatures(
+            layout, columns, tiles, n_ordered, self.limits, params.samples_columns
+        )
+        parts = assemble(
+            self.device, params, self.chosen, features, facts, pages, turns=turns,
+            share=self.share, first_round=self.first_round, beside=self.beside,
+        )  # fmt: skip
+        choose_trees(parts, self._on_paper)
+        return parts
 
-    def _in_turn(self) -> Workspace:
-        """Return a workspace whose pages take turns; make the pages if there are none yet."""
+    def _in_turn(self) -> FitParts:
+        """Return a fit's parts whose pages take turns; make the pages if there are none yet."""
         data, device = self.data, self.device
         data.forget()  # codes of an earlier fit
         stored = self.share.codes if isinstance(self.share.codes, StoredPages) else None
@@ -224,40 +231,43 @@ class Placement:
         if layout is None:
             self._turned(even_layout(data.n_features))  # raises before columns are cut
             layout = cut_layout(data, device, self.params)
-        ws = self._turned(layout, None if stored is None else stored.bounds)
-        assert ws.turns is not None
-        made = stored or stored_pages(data, device, self.params, layout, ws.turns)
+        parts = self._turned(layout, None if stored is None else stored.bounds)
+        rows = parts.rows
+        assert isinstance(rows, RowsInTurn)
+        made = stored or stored_pages(data, device, self.params, layout, rows.turns)
         data.end_reading()
-        ws.take_turns(made)
-        if ws.drawn is not None:
-            make_room(ws.drawn)
-        return ws
+        rows.take_turns(made)
+        if rows.drawn is not None:
+            rows.drawn.make_room()
+        return parts
 
-    def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> Workspace:
-        """Return a workspace for pages that take turns, with no pages yet."""
-        ws = self._workspace(layout, (), None, None, Turns([(0, self.data.n_rows)], 1))
-        choose_turns(ws, self._on_paper, bounds, self.n_pages, self.n_slots)
-        self._on_paper(ws).check()
-        if gathers_rows(ws):
-            self._gather(ws, bounds)
-        return ws
+    def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> FitParts:
+        """Return a fit's parts for pages that take turns, with no pages yet."""
+        parts = self._parts(layout, (), None, None, Turns([(0, self.data.n_rows)], 1))
+        choose_turns(parts, self._on_paper, bounds, self.n_pages, self.n_slots)
+        check(self._on_paper(parts))
+        if gathers_rows(parts.rows):
+            self._gather(parts, bounds)
+        return parts
 
-    def _gather(self, ws: Workspace, bounds: Sequence[tuple[int, int]] | None) -> None:
+    def _gather(self, parts: FitParts, bounds: Sequence[tuple[int, int]] | None) -> None:
         """Grow trees on gathered rows, if they fit the device and fewer pages are copied then."""
-        assert ws.turns is not None
-        turns, copied = ws.turns, passes_of_codes(ws) * copied_share(ws.turns)
-        ws.gathers, ws.drawn = True, DrawnRows.of(ws)
+        rows, nodes = parts.rows, parts.nodes
+        assert isinstance(rows, RowsInTurn)
+        turns = rows.turns
+        copied = passes_of_codes(nodes, gathers=False) * copied_share(turns)
+        rows.gather(DrawnRows.of(rows))
         try:
-            choose_turns(ws, self._on_paper, bounds, self.n_pages, self.n_slots)
-            self._on_paper(ws).check()
-            if passes_of_codes(ws) * copied_share(ws.turns) < copied:
+            choose_turns(parts, self._on_paper, bounds, self.n_pages, self.n_slots)
+            check(self._on_paper(parts))
+            if passes_of_codes(nodes, gathers=True) * copied_share(rows.turns) < copied:
                 return
         except MemoryPlanError:
             pass
-        ws.gather_no_rows()
-        ws.turns = turns
+        rows.gather(None)
+        rows.turns = turns
 
-    def turn_again(self, ws: Workspace) -> None:
+    def turn_again(self, parts: FitParts) -> None:
         """Choose again how many of the same pages lie on the device at a time."""
-        assert ws.turns is not None
-        choose_turns(ws, self._on_paper, ws.turns.bounds)
+        assert isinstance(parts.rows, RowsInTurn)
+        choose_turns(parts, self._on_paper, parts.rows.turns.bounds)

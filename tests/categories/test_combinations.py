@@ -206,7 +206,7 @@ def test_batches_of_trees_do_not_change_which_pairs_are_scored(monkeypatch):
     data = Dataset(X, y + (X[:, 0] > 2), categorical_features=[0, 2, 3])
     params = {**PARAMS, "objective": "multi:softprob", "num_class": 3}
     whole = train(params, data, 6)
-    monkeypatch.setattr("pyopencl_gbdt.fit.workspace.Workspace._trees_fit", lambda *_: False)
+    monkeypatch.setattr("pyopencl_gbdt.fit.parts.trees_fit", lambda *_: False)
     found = train(params, rows_of(X, data.label), 6)
     assert whole.ensemble.attributes["scored_pairs"] != "{}"
     assert to_json(found.ensemble) == to_json(whole.ensemble)

@@ -17,7 +17,7 @@ from pyopencl_gbdt.device import cache, choose, fallback, find, open_device, run
 from pyopencl_gbdt.device import opencl as opencl_module
 from pyopencl_gbdt.device.variants import choosing, fallbacks
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
-from pyopencl_gbdt.fit.variants import fit_kernels
+from pyopencl_gbdt.fit.ways import fit_kernels
 from pyopencl_gbdt.model import to_xgboost_json
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import Platform

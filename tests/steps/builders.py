@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
-from pyopencl_gbdt.fit.workspace import Workspace
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.parts import RowFacts, allocate, assemble
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import Layout, Page, SortedColumns
 from pyopencl_gbdt.pages.tiles import TileSizes
+from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.primitives.tiled_codes import upload_tiles
@@ -107,46 +108,36 @@ def make_workspace(
     With ``tree_method="exact"`` the page has the entries of the codes in place of them.
     With the first feature of every tile, ``begins``, codes are tiled.
     """
-    checked = Parameters.from_dict(params)
+    checked = Parameters.from_dict({"num_parallel_tree": parallel, **params})
+    columns = tiled = None
     if checked.search == "exact":
         page, columns = make_columns(device, layout, codes)
     elif begins is not None:
-        codes_there = make_tiles(device, layout, codes, begins)
-        page, columns = Page(codes_there, 0, codes.shape[0]), None
+        tiles = make_tiles(device, layout, codes, begins)
+        page, tiled = Page(tiles, 0, codes.shape[0]), TileSizes(tiles.cells.size)
     else:
-        page, columns = Page(make_page(device, codes), 0, codes.shape[0]), None
-    ws = Workspace(
-        device=device,
-        params=checked,
-        policy=policy_of(checked),
-        layout=layout,
-        page_list=[page],
-        columns=columns,
-        tiled=None if begins is None else TileSizes(codes_there.cells.size),
-        n_rows=codes.shape[0],
-        weighted=weights[0] is not None,
-        weight_bits=weights[1],
-        weight_shift=weights[2],
-        n_outputs=outputs,
-        n_parallel=parallel,
-        n_targets=targets,
-        n_trees=outputs * parallel - first,
-        monotone=monotone,
+        page = Page(make_page(device, codes), 0, codes.shape[0])
+    limits = Constraints(monotone=monotone)
+    features = FitFeatures(layout, columns, tiled, limits=limits, sampled=checked.samples_columns)
+    facts = RowFacts(
+        codes.shape[0], weights[0] is not None, *weights[1:], n_outputs=outputs, n_targets=targets
     )
-    ws.has_high = True
+    ws = assemble(device, checked, policy_of(checked), features, facts, [page])
+    ws.nodes.n_trees = outputs * parallel - first
+    ws.rows.has_high = True
     ask_for_arrays(ws)
-    ws.allocate()
+    allocate(ws)
     if weights[0] is not None:
-        ws["weights"].set(weights[0])
+        ws.arena["weights"].set(weights[0])
     return ws
 
 
 def ask_for_arrays(ws):
     """Let the steps of a fit ask for their arrays, without kernels."""
-    built = copy(ws)
-    built.device = PaperDevice.like(ws.device)
-    rows = Dataset(np.zeros((ws.n_rows, 1), np.float32), np.zeros(ws.n_rows, np.float32))
-    Steps(built, ws.policy, get_objective("reg:squarederror"), rows)
+    ways = replace(ws.ways, device=PaperDevice.like(ws.arena.device))
+    built = ws._replace(ways=ways, rows=replace(ws.rows, ways=ways))
+    rows = Dataset(np.zeros((ws.rows.n_rows, 1), np.float32), np.zeros(ws.rows.n_rows, np.float32))
+    Steps(built, ws.nodes.policy, get_objective("reg:squarederror"), rows)
 
 
 def spoil(array, rng):
@@ -158,17 +149,17 @@ def spoil(array, rng):
 
 def set_scale(ws, *scales):
     """Set the scale of every tree, or one for all."""
-    scales = scales * ws.n_trees if len(scales) == 1 else scales
-    ws["scale"].set(np.array([astuple(scale) for scale in scales], ws["scale"].dtype))
+    scales = scales * ws.nodes.n_trees if len(scales) == 1 else scales
+    ws.arena["scale"].set(np.array([astuple(scale) for scale in scales], ws.arena["scale"].dtype))
 
 
 def set_quanta(ws, quanta, *, wide, rng):
     """Set quanta of all trees; high words of those that are not wide must not be read: junk."""
     low, high = words(quanta)
-    ws["quanta"].set(low)
-    wide = np.repeat(np.broadcast_to(wide, ws.n_trees), ws.n_rows)
+    ws.arena["quanta"].set(low)
+    wide = np.repeat(np.broadcast_to(wide, ws.nodes.n_trees), ws.rows.n_rows)
     assert not high[~wide].any()
-    ws["high"].set(np.where(wide[:, None], high, spoil(ws["high"], rng)))
+    ws.arena["high"].set(np.where(wide[:, None], high, spoil(ws.arena["high"], rng)))
 
 
 def level_nodes(counts, chunk, from_rows=None):
@@ -201,11 +192,11 @@ def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None, listed
     """
     first = 2**depth - 1 if first is None else first
     nodes["depth"], nodes["in_order"] = depth, depth == 0 and not listed
-    levels = np.zeros(ws["levels"].size, ws["levels"].dtype)
+    levels = np.zeros(ws.arena["levels"].size, ws.arena["levels"].dtype)
     levels[depth] = (first, len(nodes), row_tasks, hist_tasks)
     levels["first"][depth + 1 :] = first + len(nodes)
-    ws["levels"].set(levels)
-    ws["nodes"].set(nodes, first)
+    ws.arena["levels"].set(levels)
+    ws.arena["nodes"].set(nodes, first)
     return first
 
 

@@ -11,7 +11,8 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import choose, open_device
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import make_room_for_high_words
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -100,13 +101,13 @@ def cut_root(proposal, wg, quanta, max_bin):
     objective = get_objective(params.objective, params)
     fit = Booster(open_device(TEST_DEVICE), params, objective, data, 0.0)
     ws, search, batch = fit.ws, fit.steps.grower.search, Batch(0, len(quanta))
-    ws.make_room_for_high_words()
+    make_room_for_high_words(ws, None)
     low, high = words(quanta.reshape(-1, 2))
-    ws["quanta"].set(low)
-    ws["high"].set(high)
-    scale = ws["scale"].get()
+    ws.arena["quanta"].set(low)
+    ws.arena["high"].set(high)
+    scale = ws.arena["scale"].get()
     scale["wide"] = 1
-    ws["scale"].set(scale)
+    ws.arena["scale"].set(scale)
     grower = fit.steps.grower
     for action in [*grower.level.begin(batch), *grower.partition.begin(batch)]:
         action()
@@ -124,7 +125,7 @@ def test_cuts_of_sums_of_60_bits_equal_the_twins(rng, wg, proposal, max_bin):
     quanta[1, rng.random(N) < 0.5] = 0  # rows that are left out
     quanta[0, 3:7, 1] = 2**58  # nearly all of the sum, which stays below 2^61
     ws = cut_root(proposal, wg, quanta, max_bin)
-    page, layout = ws.pages[0].columns, ws.layout
+    page, layout = ws.rows.pages[0].columns, ws.features.layout
     places, rows = page.places.get(), page.rows.get()
     for tree in range(2):
         sums = np.zeros(layout.n_codes, np.int64)
@@ -135,13 +136,13 @@ def test_cuts_of_sums_of_60_bits_equal_the_twins(rng, wg, proposal, max_bin):
             wanted[own] = offset + bin_ends(sums[own], max_bin)
         if proposal == "global":
             of_values = np.unique(places)  # codes of missing values have no entries
-            assert_same_bits(ws["bin_ends"].get()[tree][of_values], wanted[of_values])
+            assert_same_bits(ws.arena["bin_ends"].get()[tree][of_values], wanted[of_values])
             continue
         # the last entry of the last value of a bin ends it; values without Hessians end none
         few = np.repeat(layout.feature_bins <= max_bin, np.diff(layout.feature_offset))
         ends = (wanted == np.arange(layout.n_codes)) & (few | (sums > 0))
         last_entry = np.append(places[1:] != places[:-1], True)
-        found = ws["ends_bin"].get()[tree * page.n_entries :][: page.n_entries]
+        found = ws.arena["ends_bin"].get()[tree * page.n_entries :][: page.n_entries]
         assert_same_bits(found, (ends[places] & last_entry).astype(np.uint8))
 
 

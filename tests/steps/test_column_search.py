@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt.device.variants import choose
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows, most_nodes
 from pyopencl_gbdt.numerics.portable_math import to_quanta
@@ -63,21 +63,23 @@ def searched(device, rng, layout, counts, kind="random", *, depth=4, trees=None,
         node["sum_g"], node["sum_h"] = quanta[mine].sum(axis=0)
     set_quanta(ws, own.reshape(-1, 2), wide=wide, rng=rng)
     set_level(ws, depth, nodes)
-    ws["row_nodes"].set(row_nodes)
+    ws.arena["row_nodes"].set(row_nodes)
     search = ColumnSearch(ws)
     for name in ("chosen", "column_found", "border_sums", "border_places"):
-        spoil(ws[name], rng)
+        spoil(ws.arena[name], rng)
     if depth:
-        ws.device.clear(ws["closed_columns"])
+        ws.arena.device.clear(ws.arena["closed_columns"])
     else:
-        spoil(ws["closed_columns"], rng)
+        spoil(ws.arena["closed_columns"], rng)
     actions = search.search(depth, Batch(0, n_trees))
     if allowed is not None:  # in place of those that are drawn
         actions = actions[1:]
         bits = np.packbits(allowed, axis=1, bitorder="little")
-        masks = np.zeros(ws["allowed"].shape, np.uint32).reshape(-1, -(-layout.n_features // 32))
+        masks = np.zeros(ws.arena["allowed"].shape, np.uint32).reshape(
+            -1, -(-layout.n_features // 32)
+        )
         masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
-        ws["allowed"].set(masks.reshape(ws["allowed"].shape))
+        ws.arena["allowed"].set(masks.reshape(ws.arena["allowed"].shape))
     run(actions)
     return ws, codes, rows, quanta
 
@@ -91,10 +93,10 @@ def check(device, rng, layout, counts, kind="random", *, trees=None, allowed=Non
     sums = [quanta[mine].sum(axis=0) for mine in rows]
     own = ("depth", "codes", "colsample_bynode")
     rules = {k: v for k, v in params.items() if k not in own}
-    chosen = ws["chosen"].get()[: len(rows)]
-    assert not ws["node_sums"].get()[..., :2].any()  # the next column's walk adds to them
-    assert not ws["node_spots"].get()[:, : 4 * most_nodes(ws) : 4].any()
-    assert not ws["node_rough"].get().any()
+    chosen = ws.arena["chosen"].get()[: len(rows)]
+    assert not ws.arena["node_sums"].get()[..., :2].any()  # the next column's walk adds to them
+    assert not ws.arena["node_spots"].get()[:, : 4 * most_nodes(ws) : 4].any()
+    assert not ws.arena["node_rough"].get().any()
     return compare(rules, layout, hists, sums, chosen, trees, None, allowed)
 
 
@@ -129,7 +131,7 @@ def test_equal_columns_take_the_lowest(device, rng):
     layout = make_layout([12] * 8, [True] * 8)
     codes = np.repeat(random_codes(rng, make_layout([12], [True]), 400), 8, axis=1)
     ws, *_ = searched(device, rng, layout, [250, 150], codes=codes)
-    assert ws["chosen"].get()["feature"][:2].tolist() == [0, 0]
+    assert ws.arena["chosen"].get()["feature"][:2].tolist() == [0, 0]
 
 
 def test_columns_that_cannot_split_are_closed(device, rng):
@@ -144,7 +146,7 @@ def test_columns_that_cannot_split_are_closed(device, rng):
         there = codes[mine] < SPARSE.feature_bins
         sums = (quanta[mine, 1:] * there).sum(axis=0)
         open_columns |= (sums > 0) & (sums >= least) & (quanta[mine, 1].sum() >= 2 * least)
-    assert_same_bits(ws["closed_columns"].get()[0], (~open_columns).astype(np.uint8))
+    assert_same_bits(ws.arena["closed_columns"].get()[0], (~open_columns).astype(np.uint8))
     assert open_columns.any()
     assert not open_columns.all()
 
@@ -162,10 +164,10 @@ def test_rows_go_where_their_place_does(device, rng):
     first = set_level(ws, 2, nodes)
     row_nodes = first + rng.integers(0, 3, (2, 200)) + np.array([[0], [3]])
     row_nodes[:, :20] = 1  # a leaf of before
-    ws["row_nodes"].set(row_nodes.astype(np.uint32))
+    ws.arena["row_nodes"].set(row_nodes.astype(np.uint32))
     leaf = np.zeros(1, nodes.dtype)
     leaf["left"] = NO_NODE
-    ws["nodes"].set(leaf, 1)
+    ws.arena["nodes"].set(leaf, 1)
     search = ColumnSearch(ws)
     run(PartitionOfRows(ws, search).move(2, Batch(0, 2)))
     expected = row_nodes.copy()
@@ -176,4 +178,4 @@ def test_rows_go_where_their_place_does(device, rng):
             missing = code == SPARSE.feature_bins[node["feature"]]
             left = node["default_left"] if missing else code <= node["bin"]
             expected[tree, row] = node["left"] + (not left)
-    assert_same_bits(ws["row_nodes"].get(), expected.astype(np.uint32))
+    assert_same_bits(ws.arena["row_nodes"].get(), expected.astype(np.uint32))

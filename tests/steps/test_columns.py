@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
@@ -86,11 +86,13 @@ class Trees:
 
     def _place(self, device, rng):
         """Set the arrays that say where nodes and entries are."""
-        ws, n, behind = self.ws, self.ws.columns.n_entries, self.first + len(self.nodes)
-        ws.arrays["nodes"] = device.zeros(behind + 2 * len(self.nodes), ws["nodes"].dtype)
+        ws, n, behind = self.ws, self.ws.features.columns.n_entries, self.first + len(self.nodes)
+        ws.arena.arrays["nodes"] = device.zeros(
+            behind + 2 * len(self.nodes), ws.arena["nodes"].dtype
+        )
         for name in ("entry_begin", "entry_end"):
-            ws.arrays[name] = device.empty(behind + 2 * len(self.nodes), np.uint32)
-        self.lists = {name: spoil(ws[name], rng) for name in TURNS}
+            ws.arena.arrays[name] = device.empty(behind + 2 * len(self.nodes), np.uint32)
+        self.lists = {name: spoil(ws.arena[name], rng) for name in TURNS}
         self.source, self.target = ("odd", "even") if self.depth % 2 else ("even", "odd")
         self.entries, self.begin, at = [], [], 0
         for node, mine in zip(self.nodes, self.rows, strict=True):
@@ -105,31 +107,31 @@ class Trees:
             self.begin.append(at)
             at += own[0].size
         for name, values in self.lists.items():
-            ws[name].set(values)
+            ws.arena[name].set(values)
         self.end = [a + own[0].size for a, own in zip(self.begin, self.entries, strict=True)]
 
     def check(self, rng, step=None, splits=None):
         """Move; compare everything that changes with the twin."""
         ws, depth, first = self.ws, self.depth, self.first
-        picked, step = ws.policy.picks_leaves, depth if step is None else step
+        picked, step = ws.nodes.policy.picks_leaves, depth if step is None else step
         splits = rng.random(len(self.nodes)) < 0.8 if splits is None else np.array(splits)
         behind = first + len(self.nodes)
         self.nodes["left"] = np.where(splits, behind + 2 * (np.cumsum(splits) - 1), NO_NODE)
         leaves = np.zeros(self.n_trees if depth else 0, self.nodes.dtype)
         leaves["left"] = NO_NODE
-        ws["nodes"].set(leaves)
+        ws.arena["nodes"].set(leaves)
         set_level(ws, depth, self.nodes, first=first)
-        levels = np.zeros(ws["levels"].size, ws["levels"].dtype)
+        levels = np.zeros(ws.arena["levels"].size, ws.arena["levels"].dtype)
         levels[step] = (first, len(self.nodes), 0, 0)
         levels[step + 1] = (behind, 2 * int(splits.sum()), 0, 0)
-        ws["levels"].set(levels)
+        ws.arena["levels"].set(levels)
         if picked:
             picks = np.full(self.n_trees, NO_NODE)
             picks[self.nodes["tree"][splits]] = first + np.flatnonzero(splits)
-            ws["picked"].set(picks)
+            ws.arena["picked"].set(picks)
         for name, values in (("entry_begin", self.begin), ("entry_end", self.end)):
-            ws[name].set(np.uint32(values), first)
-        ws["row_nodes"].set(self.row_nodes)
+            ws.arena[name].set(np.uint32(values), first)
+        ws.arena["row_nodes"].set(self.row_nodes)
         run(partition_of(ws).move(step, Batch(0, self.n_trees)))
         self.compare(np.flatnonzero(splits), behind, step)
 
@@ -139,7 +141,8 @@ class Trees:
         for name in ("rows", "places", "quanta"):
             moved[f"{self.target}_{name}"] = self.lists[f"{self.target}_{name}"].copy()
         pieces = [0]
-        begins, ends, nodes = (ws[name].get() for name in ("entry_begin", "entry_end", "nodes"))
+        names = ("entry_begin", "entry_end", "nodes")
+        begins, ends, nodes = (ws.arena[name].get() for name in names)
         for number, index in enumerate(splits):
             node, rows, entries = self.nodes[index], self.rows[index], self.entries[index]
             own = tuple(int(place) for place in offset[node["feature"] :][:2])
@@ -155,10 +158,10 @@ class Trees:
                 assert (begins[found], ends[found]) == (to.start, to.stop), f"node {found}"
                 assert nodes["count"][found] == side[0].size
                 pieces.append(pieces[-1] - -side[0].size // SEARCH_CHUNK)
-        assert_same_bits(ws["row_nodes"].get(), row_nodes, "nodes of rows")
+        assert_same_bits(ws.arena["row_nodes"].get(), row_nodes, "nodes of rows")
         for name, values in moved.items():
-            assert_same_bits(ws[name].get(), values, name)
-        listed = ws["piece_begin"].get()[: len(pieces)]
+            assert_same_bits(ws.arena[name].get(), values, name)
+        listed = ws.arena["piece_begin"].get()[: len(pieces)]
         assert_same_bits(listed, np.uint32(pieces), "pieces of the children")
 
 
@@ -197,10 +200,10 @@ def test_all_missing(device, rng, wg):
 def test_begin_gives_roots_all_entries(device, rng, wg):
     ws = Trees(device, rng, wg, MIXED, [300], depth=0, trees=3).ws
     run(partition_of(ws).begin(Batch(0, 3)))
-    n, tasks = ws.columns.n_entries, -(-ws.columns.n_entries // SEARCH_CHUNK)
-    assert ws["entry_begin"].get()[:3].tolist() == [0, n, 2 * n]
-    assert ws["entry_end"].get()[:3].tolist() == [n, 2 * n, 3 * n]
-    assert ws["piece_begin"].get()[:4].tolist() == [0, tasks, 2 * tasks, 3 * tasks]
+    n, tasks = ws.features.columns.n_entries, -(-ws.features.columns.n_entries // SEARCH_CHUNK)
+    assert ws.arena["entry_begin"].get()[:3].tolist() == [0, n, 2 * n]
+    assert ws.arena["entry_end"].get()[:3].tolist() == [n, 2 * n, 3 * n]
+    assert ws.arena["piece_begin"].get()[:4].tolist() == [0, tasks, 2 * tasks, 3 * tasks]
 
 
 def test_leaves_are_added_by_the_rows_nodes(device, rng, wg):
@@ -208,16 +211,16 @@ def test_leaves_are_added_by_the_rows_nodes(device, rng, wg):
     codes = random_codes(rng, MIXED, 500)
     ws = make_workspace(device, MIXED, codes, outputs=2, parallel=3, work_group_size=wg,
                         tree_method="exact", max_depth=2)  # fmt: skip
-    nodes = np.zeros(ws["nodes"].size, ws["nodes"].dtype)
+    nodes = np.zeros(ws.arena["nodes"].size, ws.arena["nodes"].dtype)
     nodes["value"] = rng.normal(size=nodes.size)
-    row_nodes = rng.integers(0, nodes.size, ws["row_nodes"].shape).astype(np.uint32)
+    row_nodes = rng.integers(0, nodes.size, ws.arena["row_nodes"].shape).astype(np.uint32)
     margins = rng.normal(size=(2, 500)).astype(np.float32)
     for name, values in (("nodes", nodes), ("row_nodes", row_nodes), ("margins", margins)):
-        ws[name].set(values)
+        ws.arena[name].set(values)
     run(UpdateMarginsByNode(ws, partition_of(ws)).add(Batch(0, 6)))
     for tree in range(6):
         margins[tree // 3] += nodes["value"][row_nodes[tree]]
-    assert_same_bits(ws["margins"].get(), margins, "margins")
+    assert_same_bits(ws.arena["margins"].get(), margins, "margins")
 
 
 def test_law_a_stable_permutation(rng):

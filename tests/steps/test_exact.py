@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import choose
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth import recipe
+from pyopencl_gbdt.growth.entries import EntrySizes
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
@@ -53,9 +54,9 @@ def node_rows(counts):
 
 def set_entries(ws, layout, codes, nodes, rows, quanta, first):
     """List every node's entries, those of a tree behind the tree before, and the pieces."""
-    n = ws.columns.n_entries
-    begin, end = np.zeros((2, ws["entry_begin"].size), np.uint32)
-    lists = {name: spoil(ws[name], np.random.default_rng(0)) for name in TURNS}
+    n = ws.features.columns.n_entries
+    begin, end = np.zeros((2, ws.arena["entry_begin"].size), np.uint32)
+    lists = {name: spoil(ws.arena[name], np.random.default_rng(0)) for name in TURNS}
     side, at = "odd" if nodes["depth"][0] % 2 else "even", 0
     for index, (node, mine) in enumerate(zip(nodes, rows, strict=True)):
         own = entries_of(layout, codes, mine)
@@ -67,23 +68,23 @@ def set_entries(ws, layout, codes, nodes, rows, quanta, first):
             lists[f"{side}_quanta"][to] = words(quanta[node["tree"]])[0][own[0]]
         at = to.stop
     for name, values in {**lists, "entry_begin": begin, "entry_end": end}.items():
-        ws[name].set(values)
-    ws.device.clear(ws["node_rough"])
+        ws.arena[name].set(values)
+    ws.arena.device.clear(ws.arena["node_rough"])
     sizes = (end - begin)[first : first + len(nodes)].astype(np.int64)
-    pieces = np.zeros(ws["piece_begin"].size, np.uint32)
+    pieces = np.zeros(ws.arena["piece_begin"].size, np.uint32)
     pieces[: len(nodes) + 1] = np.concatenate([[0], np.cumsum(-(-sizes // CHUNK))])
-    ws["piece_begin"].set(pieces)
+    ws.arena["piece_begin"].set(pieces)
 
 
 def set_data_order(ws, nodes, rows, quanta, first):
     """Say which rows are in which node, and the quanta of all entries, as roots have them."""
-    row_nodes = np.zeros(ws["row_nodes"].shape, np.uint32)  # others are in a leaf of before
+    row_nodes = np.zeros(ws.arena["row_nodes"].shape, np.uint32)  # others are in a leaf of before
     for index, (node, mine) in enumerate(zip(nodes, rows, strict=True)):
         row_nodes[node["tree"], mine] = first + index
-    ws["row_nodes"].set(row_nodes)
+    ws.arena["row_nodes"].set(row_nodes)
     low = words(quanta.reshape(-1, 2))[0].reshape(quanta.shape)
-    every = low[:, ws.pages[0].columns.rows.get()]
-    ws[ws.quanta_of_roots].set(every.reshape(-1, 2))
+    every = low[:, ws.rows.pages[0].columns.rows.get()]
+    ws.arena[EntrySizes.of(ws).quanta_of_roots].set(every.reshape(-1, 2))
 
 
 def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, trees=None,
@@ -107,24 +108,26 @@ def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, tr
         own[node["tree"], mine] = quanta[mine]
         node["sum_g"], node["sum_h"] = quanta[mine].sum(axis=0)
     set_quanta(ws, own.reshape(-1, 2), wide=wide, rng=rng)
-    depth = min(depth, ws.n_levels - 1)
+    depth = min(depth, ws.nodes.n_levels - 1)
     first = set_level(ws, depth, nodes)
     search = ExactSearch(ws)
     actions = search.search(depth, Batch(0, n_trees))
     if allowed is not None:  # in place of those that are drawn
         actions = actions[1:]
         bits = np.packbits(allowed, axis=1, bitorder="little")
-        masks = np.zeros(ws["allowed"].shape, np.uint32).reshape(-1, -(-layout.n_features // 32))
+        masks = np.zeros(ws.arena["allowed"].shape, np.uint32).reshape(
+            -1, -(-layout.n_features // 32)
+        )
         masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
-        ws["allowed"].set(masks.reshape(ws["allowed"].shape))
+        ws.arena["allowed"].set(masks.reshape(ws.arena["allowed"].shape))
     if search.interleaved is None or not search.interleaved.covers(depth):
         set_entries(ws, layout, codes, nodes, rows, own, first)
     else:
         set_data_order(ws, nodes, rows, own, first)
         actions = [*search.interleaved.find(depth, Batch(0, n_trees)), *actions]
-    spoil(ws["chosen"], rng)
+    spoil(ws.arena["chosen"], rng)
     run(actions)
-    chosen = ws["chosen"].get()[: len(nodes)]
+    chosen = ws.arena["chosen"].get()[: len(nodes)]
     hists = [histogram(codes, quanta, mine, layout) for mine in rows]
     sums = [quanta[mine].sum(axis=0) for mine in rows]
     rules = {k: v for k, v in params.items() if k not in ("work_group_size", "colsample_bynode")}

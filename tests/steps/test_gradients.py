@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.numerics.weights import normalise
@@ -40,18 +40,18 @@ def check(device, rng, wg, loss, margin, label, weight, params=None, *, parallel
         weights=normalised, work_group_size=wg, outputs=len(margins), parallel=parallel,
         targets=len(labels),
     )  # fmt: skip
-    batch = batch or Batch(0, ws.round_trees)
-    before = {name: spoil(ws[name], rng) for name in ("quanta", "sums", "pool", "high")}
-    ws["margins"].set(margin)
-    ws["labels"].set(label)
+    batch = batch or Batch(0, ws.nodes.round_trees)
+    before = {name: spoil(ws.arena[name], rng) for name in ("quanta", "sums", "pool", "high")}
+    ws.arena["margins"].set(margin)
+    ws.arena["labels"].set(label)
     launches = Gradients(ws, objective).launches(batch)
     launches[0]()
-    exponents = ws["exponents"].get().astype(np.int64)
+    exponents = ws.arena["exponents"].get().astype(np.int64)
     for launch in launches[1:]:
         launch()
-    found = {name: ws[name].get() for name in before}
-    scales = ws["scale"].get()
-    bounds = n * np.arange(ws.row_groups + 1) // ws.row_groups
+    found = {name: ws.arena[name].get() for name in before}
+    scales = ws.arena["scale"].get()
+    bounds = n * np.arange(ws.rows.row_groups + 1) // ws.rows.row_groups
     for tree in range(batch.size):
         output = (batch.first + tree) // parallel
         with np.errstate(over="ignore", under="ignore"):
@@ -69,15 +69,15 @@ def check(device, rng, wg, loss, margin, label, weight, params=None, *, parallel
         high_words = high if scale.wide else before["high"][rows]
         assert_same_bits(found["high"][rows], high_words, "high words")
         assert scale.wide or not high.any()
-        assert not found["pool"][tree].any() or not ws.cells_to_clear
+        assert not found["pool"][tree].any() or not ws.rows.cells_to_clear
         sums = [quanta[a:b].sum(axis=0) for a, b in pairwise(bounds)]
-        groups = slice(tree * ws.row_groups, (tree + 1) * ws.row_groups)
+        groups = slice(tree * ws.rows.row_groups, (tree + 1) * ws.rows.row_groups)
         assert_same_bits(found["sums"][groups], np.array(sums), "sums")
         assert np.abs(quanta.astype(np.float64)).sum(axis=0).max() < 2.0**61
         if weight is not None:
             assert not quanta[weight == 0].any()
             assert (quanta[weight > 0, 1] >= 1).all()
-    for name, part in (("quanta", n), ("high", n), ("sums", ws.row_groups), ("pool", 1)):
+    for name, part in (("quanta", n), ("high", n), ("sums", ws.rows.row_groups), ("pool", 1)):
         others = slice(part * batch.size, None)
         assert_same_bits(found[name][others], before[name][others], f"{name} of other trees")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import runnable
-from pyopencl_gbdt.growth.histogram import Histogram
+from pyopencl_gbdt.growth.histogram import Histogram, histogram_groups
 from pyopencl_gbdt.primitives.histogram_kernel import block_ranges, code_ranges
 from pyopencl_gbdt.primitives.histogram_plan import BY_RANGES
 from tests.compare import assert_same_bits
@@ -49,8 +49,8 @@ def quanta_of(rng, n, kind):
 
 def without_fullest(ws, hist):
     """Leave out what the variant leaves out."""
-    if ws.variant(KERNEL).name not in ("cpu", "own_banks"):
-        hist[fullest_cells(ws.layout)] = 0
+    if ws.ways.variant(KERNEL).name not in ("cpu", "own_banks"):
+        hist[fullest_cells(ws.features.layout)] = 0
     return hist
 
 
@@ -77,10 +77,10 @@ def check(
     trees = len(kinds)
     codes = random_codes(rng, layout, n) if codes is None else codes
     ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
-    depth = ws.n_levels - 1 if depth is None else depth  # 0 where there is one row
+    depth = ws.nodes.n_levels - 1 if depth is None else depth  # 0 where there is one row
     quanta = np.concatenate([quanta_of(rng, n, k) for k in kinds])
     rows = np.tile(np.arange(n, dtype=np.uint32), (trees, 1))
-    if ws.params.samples_rows and not listed:
+    if ws.nodes.params.samples_rows and not listed:
         quanta[rng.random(len(quanta)) < 0.5] = 0  # not drawn, yet in the lists
     if depth or listed:  # else the root has all rows, in order, unlisted
         rows = rng.permuted(rows, axis=1)
@@ -90,17 +90,17 @@ def check(
     tree_of = np.repeat(np.arange(trees), len(counts))
     counts = np.concatenate([counts, *(rng.permutation(counts) for _ in kinds[1:])])
     nodes, task_begin = level_nodes(counts, CHUNK, from_rows)
-    nodes["slot"] = rng.permutation(ws.search_capacity)[: len(counts)]
+    nodes["slot"] = rng.permutation(ws.nodes.search_capacity)[: len(counts)]
     nodes["tree"] = tree_of
     set_level(ws, depth, nodes, hist_tasks=task_begin[-1], listed=listed)
-    ws["hist_task_begin"].set(task_begin)
-    ws["odd_rows" if depth % 2 else "even_rows"].set(rows)
-    spoil(ws["partial"], rng)
-    expected = spoil(ws["pool"], rng)
+    ws.arena["hist_task_begin"].set(task_begin)
+    ws.arena["odd_rows" if depth % 2 else "even_rows"].set(rows)
+    spoil(ws.arena["partial"], rng)
+    expected = spoil(ws.arena["pool"], rng)
     built = nodes["slot"][np.diff(task_begin.astype(np.int64)) > 1]
-    if ws.cells_to_clear:  # done by the kernels before, but for nodes of one task
+    if ws.rows.cells_to_clear:  # done by the kernels before, but for nodes of one task
         expected[built] = 0
-        ws["pool"].set(expected)
+        ws.arena["pool"].set(expected)
     step = Histogram(ws)
     for launch in step.level(depth):
         launch()
@@ -109,7 +109,7 @@ def check(
             mine = rows[node["begin"] : node["begin"] + node["count"]]
             own = quanta[node["tree"] * n : (node["tree"] + 1) * n]
             expected[node["slot"]] = without_fullest(ws, twin(codes, own, mine, layout))
-    assert_same_bits(ws["pool"].get(), expected, f"pool of {len(counts)} nodes, {kind}")
+    assert_same_bits(ws.arena["pool"].get(), expected, f"pool of {len(counts)} nodes, {kind}")
     return ws, nodes
 
 
@@ -200,21 +200,21 @@ def test_codes_of_two_bytes(device, variant, force, rng):
         wg = sizes(variant)[0]
         params = {"histogram": variant.name, "work_group_size": wg}
         ws, _ = check(device, rng, WIDE, [1000, 37, 400], kind, **params)
-        assert ws.pages[0].codes.codes.dtype == np.uint16
+        assert ws.rows.pages[0].codes.codes.dtype == np.uint16
 
 
 def test_law_parent_is_left_plus_right(device, variant, setup, rng):
     wg = sizes(variant)[-1]
     counts = [300, 5, 800, 64]
     ws, nodes = check(device, rng, SMALL, counts, "wide", work_group_size=wg, **setup)
-    children = ws["pool"].get()[nodes["slot"]].sum(axis=0)
+    children = ws.arena["pool"].get()[nodes["slot"]].sum(axis=0)
     parent, task_begin = level_nodes([sum(counts)], CHUNK)
     set_level(ws, 0, parent, hist_tasks=task_begin[-1])
-    ws["hist_task_begin"].set(task_begin)
-    ws.device.clear(ws["pool"])
+    ws.arena["hist_task_begin"].set(task_begin)
+    ws.arena.device.clear(ws.arena["pool"])
     for launch in Histogram(ws).level(0):
         launch()
-    assert_same_bits(ws["pool"].get()[0], children)
+    assert_same_bits(ws.arena["pool"].get()[0], children)
 
 
 def test_as_in_the_table(device, variant, rng):
@@ -229,12 +229,12 @@ def test_as_in_the_table(device, variant, rng):
         set_scale(ws, Scale(0, 0, wide=False))
         nodes, task_begin = level_nodes([n], variant.params["chunk"])
         set_level(ws, 0, nodes, hist_tasks=task_begin[-1])
-        ws["hist_task_begin"].set(task_begin)
-        ws.device.clear(ws["pool"])
+        ws.arena["hist_task_begin"].set(task_begin)
+        ws.arena.device.clear(ws.arena["pool"])
         for launch in Histogram(ws).level(0):
             launch()
         want = without_fullest(ws, twin(codes, quanta, rows, layout))
-        assert_same_bits(ws["pool"].get()[0], want)
+        assert_same_bits(ws.arena["pool"].get()[0], want)
 
 
 def test_a_feature_beyond_local_memory_is_built_in_ranges(device):
@@ -242,9 +242,9 @@ def test_a_feature_beyond_local_memory_is_built_in_ranges(device):
     wished = next(v.name for v in runnable(KERNEL, device.caps) if v.name.startswith("local"))
     layout = make_layout([6000], [False])
     ws = make_workspace(device, layout, np.zeros((50, 1), np.uint16), histogram=wished)
-    assert ws.variant(KERNEL).name == "bin_range_passes"
-    groups = ws.histogram_groups
-    assert ws["partial"].shape == (groups, 2, 6000, 2)
+    assert ws.ways.variant(KERNEL).name == "bin_range_passes"
+    groups = histogram_groups(ws)
+    assert ws.arena["partial"].shape == (groups, 2, 6000, 2)
 
 
 def test_ranges_cover_all_codes_once():

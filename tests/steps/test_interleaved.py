@@ -7,8 +7,9 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE, QUANTA
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth import recipe
+from pyopencl_gbdt.growth.entries import EntrySizes
 from pyopencl_gbdt.growth.exact import ExactSearch
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
@@ -78,7 +79,7 @@ class Level:
             drawn = rng.choice(n + 1, self.row_nodes.shape[1], p=share)
             own = self.first + self.begins[tree] + drawn
             self.row_nodes[tree] = np.where(drawn == n, tree, own)
-        self.ws["row_nodes"].set(self.row_nodes)
+        self.ws.arena["row_nodes"].set(self.row_nodes)
 
     def each(self, chunk=CHUNK):
         """Every tree with the index of its first node, and its pieces by the twin."""
@@ -90,22 +91,28 @@ class Level:
 
 def check_lists(level, rng):
     """List the pieces of a level's nodes; compare with the twin."""
-    ws, n = level.ws, level.ws.columns.n_entries
+    ws, n = level.ws, level.ws.features.columns.n_entries
     for name in ("entry_ranks", "spans", "first_places", "piece_at", "piece_begin", "node_rough"):
-        spoil(ws[name], rng)
+        spoil(ws.arena[name], rng)
     depth = int(level.nodes["depth"][0])
     run(level.interleaved.find(depth, Batch(0, level.n_trees)))
-    found = {name: ws[name].get() for name in ("entry_ranks", "spans", "first_places", "piece_at")}
+    found = {
+        name: ws.arena[name].get() for name in ("entry_ranks", "spans", "first_places", "piece_at")
+    }
     every = len(level.nodes)
     assert_same_bits(
-        ws["piece_begin"].get()[: every + 1], np.uint32(np.arange(every + 1) * ws.n_stretches), ""
+        ws.arena["piece_begin"].get()[: every + 1],
+        np.uint32(np.arange(every + 1) * EntrySizes.of(ws).n_stretches),
+        "",
     )
-    assert not ws["node_rough"].get()[:every].any()
-    counts = ws["nodes"].get()["count"][level.first :]
+    assert not ws.arena["node_rough"].get()[:every].any()
+    counts = ws.arena["nodes"].get()["count"][level.first :]
     for tree, low, n_nodes, wanted in level.each():
         if n_nodes == 0:
             continue
-        mine = slice(low * ws.n_stretches, (low + n_nodes) * ws.n_stretches)
+        mine = slice(
+            low * EntrySizes.of(ws).n_stretches, (low + n_nodes) * EntrySizes.of(ws).n_stretches
+        )
         assert_same_bits(found["entry_ranks"][tree * n : (tree + 1) * n], wanted.ranks, "ranks")
         spans = (wanted.begin | wanted.end << 16).ravel()
         assert_same_bits(found["spans"][mine], spans.astype(np.uint32), "spans")
@@ -143,12 +150,14 @@ def test_entries_move_to_their_nodes(device, rng, wg, force):
         level.set(depth)
         level.draw(rng)
         ws, side = level.ws, "odd" if depth % 2 else "even"
-        quanta = rng.integers(-99, 99, ws[ws.quanta_of_roots].shape).astype(QUANTA)
-        ws[ws.quanta_of_roots].set(quanta)
-        assert ws.quanta_of_roots != f"{side}_quanta"
+        quanta = rng.integers(-99, 99, ws.arena[EntrySizes.of(ws).quanta_of_roots].shape).astype(
+            QUANTA
+        )
+        ws.arena[EntrySizes.of(ws).quanta_of_roots].set(quanta)
+        assert EntrySizes.of(ws).quanta_of_roots != f"{side}_quanta"
         run(level.interleaved.sort(depth, Batch(0, 3)))
-        begin, end = ws["entry_begin"].get(), ws["entry_end"].get()
-        moved, at = [ws[f"{side}_{name}"].get() for name in ("rows", "places", "quanta")], 0
+        begin, end = ws.arena["entry_begin"].get(), ws.arena["entry_end"].get()
+        moved, at = [ws.arena[f"{side}_{name}"].get() for name in ("rows", "places", "quanta")], 0
         for tree, low, n_nodes, _ in level.each():
             own = (level.row_nodes[tree], level.first + low, n_nodes)
             for index, mine in enumerate(entries_by_node(level.rows, *own)):
@@ -182,9 +191,9 @@ def test_rows_follow_their_splits(device, rng, wg):
         lefts = goes_left(mine, entries, where, node["bin"], bool(node["default_left"]))
         wanted[tree, mine] = np.where(lefts, node["left"], node["left"] + 1)
         started[tree, mine] = node["left"] + (0 if node["default_left"] else 1)
-    level.ws["row_nodes"].set(started)
+    level.ws.arena["row_nodes"].set(started)
     run([level.interleaved.follow(2)])
-    assert_same_bits(level.ws["row_nodes"].get(), wanted, "nodes of rows")
+    assert_same_bits(level.ws.arena["row_nodes"].get(), wanted, "nodes of rows")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NO_NODE, NO_SCORE, NODE
-from pyopencl_gbdt.fit import variants as fit_variants
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.growth import split as split_step
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.primitives.checks import run
@@ -71,9 +71,9 @@ def workspace(device, rng, wg, n_rows, **params):
         device, LAYOUT, np.zeros((n_rows, 3), np.uint8), max_depth=DEPTH + 1, work_group_size=wg,
         **params,
     )  # fmt: skip
-    set_scale(ws, *SCALES[: ws.n_trees])
+    set_scale(ws, *SCALES[: ws.nodes.n_trees])
     for name in ("nodes", "row_task_begin", "hist_task_begin", "chosen", "child_rows"):
-        spoil(ws[name], rng)
+        spoil(ws.arena[name], rng)
     return ws
 
 
@@ -116,25 +116,25 @@ def expected_decisions(nodes, chosen, params):
 @pytest.mark.parametrize("few", [False, True])
 def test_decide(device, rng, wg, few, monkeypatch):
     """Splits that ``split`` compared, or few enough to be compared here."""
-    monkeypatch.setattr(fit_variants, "FEW_CANDIDATES", 10**6 if few else 0)
+    monkeypatch.setattr(split_step, "FEW_CANDIDATES", 10**6 if few else 0)
     for n_nodes, trees in ((1, 1), (wg, 1), (wg + 1, 3), (300, 3)):
         for rules in RULES:
             ws = workspace(device, rng, wg, 130_000, outputs=trees, **rules)
             depth = DEPTH
             nodes = level(rng, n_nodes, trees)
-            chosen = candidates(rng, nodes, ws.params)
+            chosen = candidates(rng, nodes, ws.nodes.params)
             first = set_level(ws, depth, nodes)
             if few:
                 every = spread(rng, chosen)
-                room = max(ws["candidates"].shape[0], n_nodes)
-                ws.arrays["candidates"] = device.zeros((room, every.shape[1]), CANDIDATE)
-                ws["candidates"].set(every)
+                room = max(ws.arena["candidates"].shape[0], n_nodes)
+                ws.arena.arrays["candidates"] = device.zeros((room, every.shape[1]), CANDIDATE)
+                ws.arena["candidates"].set(every)
             else:
-                ws["chosen"].set(chosen)
-            run(Level(ws).choose(depth, Batch(0, trees), ws.candidates_of(depth)))
-            finished = expected_decisions(nodes, chosen, ws.params)
+                ws.arena["chosen"].set(chosen)
+            run(Level(ws).choose(depth, Batch(0, trees), split_step.candidates_of(ws, depth)))
+            finished = expected_decisions(nodes, chosen, ws.nodes.params)
             splits = np.array([node.left == 0 for node in finished])
-            found = ws["nodes"].get()
+            found = ws.arena["nodes"].get()
             mine = found[first : first + n_nodes]
             left = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
             assert_same_bits(mine["left"], left.astype(np.uint32), "left")
@@ -149,8 +149,8 @@ def test_decide(device, rng, wg, few, monkeypatch):
                 assert_same_bits(mine[name], np.where(splits, value, 0).astype(np.uint32), name)
             tasks = np.where(splits, -(-nodes["count"].astype(np.int64) // row_chunk(ws)), 0)
             begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
-            assert_same_bits(ws["row_task_begin"].get()[: n_nodes + 1], begin, "row tasks")
-            levels = ws["levels"].get()
+            assert_same_bits(ws.arena["row_task_begin"].get()[: n_nodes + 1], begin, "row tasks")
+            levels = ws.arena["levels"].get()
             assert levels["row_tasks"][depth] == begin[-1]
             below = levels[depth + 1]
             assert (below["first"], below["count"]) == (first + n_nodes, 2 * splits.sum())
@@ -168,11 +168,11 @@ def test_decide(device, rng, wg, few, monkeypatch):
                 )
                 assert (children["depth"] == depth + 1).all()
                 assert not children["count"].any()
-            assert not ws["child_rows"].get()[: 2 * splits.sum()].any()
+            assert not ws.arena["child_rows"].get()[: 2 * splits.sum()].any()
 
 
 def row_chunk(ws):
-    return ws.variant("partition").params["chunk"]
+    return ws.ways.variant("partition").params["chunk"]
 
 
 def test_place(device, rng, wg):
@@ -187,23 +187,27 @@ def test_place(device, rng, wg):
         nodes["left"] = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
         set_level(ws, DEPTH, nodes, first=first)
         n_left = rng.integers(1, nodes["count"])
-        levels = ws["levels"].get()
+        levels = ws.arena["levels"].get()
         levels["count"][DEPTH + 1] = 2 * splits.sum()
-        ws["levels"].set(levels)
-        room = max(first + 3 * n_nodes, ws["nodes"].size)  # ids here are beyond the fit's nodes
-        before = ws["nodes"].get()
-        ws.arrays["nodes"] = device.zeros(int(room), NODE)
-        content = ws["nodes"].get()
+        ws.arena["levels"].set(levels)
+        # ids here are beyond the fit's nodes
+        room = max(first + 3 * n_nodes, ws.arena["nodes"].size)
+        before = ws.arena["nodes"].get()
+        ws.arena.arrays["nodes"] = device.zeros(int(room), NODE)
+        content = ws.arena["nodes"].get()
         content[: before.size] = before
         content["count"][nodes["left"][splits]] = n_left[splits]
         content["count"][nodes["left"][splits] + 1] = (nodes["count"] - n_left)[splits]
-        ws["nodes"].set(content)
-        room = max(2 * n_nodes + 1, ws["hist_task_begin"].size)
-        ws.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
-        ws.arrays["child_rows"] = device.upload(content["count"][first + n_nodes :][: 2 * n_nodes])
+        ws.arena["nodes"].set(content)
+        room = max(2 * n_nodes + 1, ws.arena["hist_task_begin"].size)
+        ws.arena.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
+        ws.arena.arrays["child_rows"] = device.upload(
+            content["count"][first + n_nodes :][: 2 * n_nodes]
+        )
         run(Level(ws).place(DEPTH, Batch(0, trees)))
-        found, hist_tasks, slot = ws["nodes"].get(), [], (first + n_nodes - trees) // 2 + trees
-        hist_chunk = ws.variant("histogram").params["chunk"]
+        found, hist_tasks = ws.arena["nodes"].get(), []
+        slot = (first + n_nodes - trees) // 2 + trees
+        hist_chunk = ws.ways.variant("histogram").params["chunk"]
         for node, lefts in zip(nodes[splits], n_left[splits], strict=True):
             left, right = found[node["left"]], found[node["left"] + 1]
             counts = (int(lefts), int(node["count"] - lefts))
@@ -215,47 +219,47 @@ def test_place(device, rng, wg):
             work = -(-min(counts) // hist_chunk)
             hist_tasks += [work, 0] if small is left else [0, work]
         want = np.concatenate([[0], np.cumsum(hist_tasks)]).astype(np.uint32)
-        assert_same_bits(ws["hist_task_begin"].get()[: want.size], want, "histogram tasks")
-        assert ws["levels"].get()["hist_tasks"][DEPTH + 1] == want[-1]
+        assert_same_bits(ws.arena["hist_task_begin"].get()[: want.size], want, "histogram tasks")
+        assert ws.arena["levels"].get()["hist_tasks"][DEPTH + 1] == want[-1]
 
 
 @pytest.mark.parametrize("batch", [Batch(0, 1), Batch(0, 3), Batch(1, 2)], ids=str)
 def test_begin(device, rng, wg, batch):
     ws = workspace(device, rng, wg, 3000, outputs=batch.first + batch.size)
-    sums = rng.integers(-(2**50), 2**50, (ws.n_trees, ws.row_groups, 2))
-    ws["sums"].set(sums.reshape(-1, 2))
+    sums = rng.integers(-(2**50), 2**50, (ws.nodes.n_trees, ws.rows.row_groups, 2))
+    ws.arena["sums"].set(sums.reshape(-1, 2))
     run(Level(ws).begin(batch))
-    chunk = ws.variant("histogram").params["chunk"]
+    chunk = ws.ways.variant("histogram").params["chunk"]
     tasks = -(-3000 // chunk)
-    for tree, root in enumerate(ws["nodes"].get()[: batch.size]):
+    for tree, root in enumerate(ws.arena["nodes"].get()[: batch.size]):
         assert (root["sum_g"], root["sum_h"]) == tuple(sums[tree].sum(axis=0))
         assert (root["begin"], root["count"]) == (tree * 3000, 3000)
         assert (root["tree"], root["parent"], root["depth"]) == (tree, NO_NODE, 0)
         assert (root["slot"], root["sibling_slot"]) == (tree, -1)
         assert root["in_order"] == 1
-    top = ws["levels"].get()[0]
+    top = ws.arena["levels"].get()[0]
     assert (top["first"], top["count"], top["hist_tasks"]) == (0, batch.size, batch.size * tasks)
     begin = np.arange(batch.size + 1, dtype=np.uint32) * tasks
-    assert_same_bits(ws["hist_task_begin"].get()[: begin.size], begin)
+    assert_same_bits(ws.arena["hist_task_begin"].get()[: begin.size], begin)
 
 
 def test_begin_with_rows_that_were_drawn(device, rng, wg):
     """A tree none of whose rows was drawn has a task too, which clears its histogram."""
     ws = workspace(device, rng, wg, 3000, parallel=4, subsample=0.5)
-    assert ws.lists_drawn
-    spoil(ws["sums"], rng)
+    assert ws.rows.lists_drawn
+    spoil(ws.arena["sums"], rng)
     drawn = [2000, 0, 1, 3000]
     step = Level(ws)
-    ws["drawn"].set(drawn)
+    ws.arena["drawn"].set(drawn)
     run(step.begin(Batch(0, 4)))
-    roots = ws["nodes"].get()[:4]
+    roots = ws.arena["nodes"].get()[:4]
     assert roots["count"].tolist() == drawn
     assert roots["begin"].tolist() == [0, 3000, 6000, 9000]
     assert not roots["in_order"].any()
-    chunk = ws.variant("histogram").params["chunk"]
+    chunk = ws.ways.variant("histogram").params["chunk"]
     begin = np.cumsum([0] + [max(1, -(-n // chunk)) for n in drawn]).astype(np.uint32)
-    assert_same_bits(ws["hist_task_begin"].get()[:5], begin)
-    assert ws["levels"].get()["hist_tasks"][0] == begin[-1]
+    assert_same_bits(ws.arena["hist_task_begin"].get()[:5], begin)
+    assert ws.arena["levels"].get()["hist_tasks"][0] == begin[-1]
 
 
 @pytest.mark.parametrize("trees", [1, 3])
@@ -271,71 +275,78 @@ def test_finish(device, rng, wg, trees):
         nodes["default_left"] = ~leaf & (rng.random(n_nodes) < 0.5)
         nodes["value"] = rng.normal(size=n_nodes)
         nodes["count"] = rng.integers(1, 9000, n_nodes)
-        nodes["depth"] = np.sort(rng.integers(0, ws.n_levels + 1, n_nodes))
-        is_last = nodes["depth"] == ws.n_levels
+        nodes["depth"] = np.sort(rng.integers(0, ws.nodes.n_levels + 1, n_nodes))
+        is_last = nodes["depth"] == ws.nodes.n_levels
         behind = int(n_nodes - is_last.sum())
         leaf |= is_last
         nodes["left"][is_last] = rng.integers(0, 600)  # junk until the tree is finished
-        set_level(ws, ws.n_levels, nodes[behind:], first=behind)
-        content = ws["nodes"].get()
+        set_level(ws, ws.nodes.n_levels, nodes[behind:], first=behind)
+        content = ws.arena["nodes"].get()
         content[:n_nodes] = nodes
-        ws["nodes"].set(content)
-        spoil(ws["exponents"], rng)
-        spoil(ws["drawn"], rng)
-        ws["leaf_header"].set([7, 7, n_nodes % ws.forest_block, 41])
+        ws.arena["nodes"].set(content)
+        spoil(ws.arena["exponents"], rng)
+        spoil(ws.arena["drawn"], rng)
+        ws.arena["leaf_header"].set([7, 7, n_nodes % ws.nodes.forest_block, 41])
         run(step.tree(Batch(0, trees)))
-        found = ws["nodes"].get()
+        found = ws.arena["nodes"].get()
         for node, want in zip(
-            found[behind:n_nodes], expected_decisions(nodes[behind:], None, ws.params), strict=True
+            found[behind:n_nodes],
+            expected_decisions(nodes[behind:], None, ws.nodes.params),
+            strict=True,
         ):
             assert node["left"] == NO_NODE
             for name in ("weight", "value", "hessian"):
                 assert_same_bits(node[name], getattr(want, name), name)
         nodes[behind:] = found[behind:n_nodes]
         assert_same_bits(found[:behind], content[:behind], "the other nodes")
-        below = ws.n_levels - nodes["depth"].astype(np.int64)
+        below = ws.nodes.n_levels - nodes["depth"].astype(np.int64)
         keeps = (below == 1) | (leaf & (below > 1))
         tasks = (
-            -(-nodes["count"].astype(np.int64) // ws.variant("update_margins").params["chunk"])
+            -(-nodes["count"].astype(np.int64) // ws.ways.variant("update_margins").params["chunk"])
             * keeps
         )
         begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
-        assert_same_bits(ws["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
-        header = [n_nodes, begin[-1], (n_nodes % ws.forest_block + 1) % ws.forest_block, 42]
-        assert_same_bits(ws["leaf_header"].get(), np.uint32(header), "header")
-        walk = ws["walk"].get()[:n_nodes]
+        assert_same_bits(ws.arena["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
+        header = [
+            n_nodes,
+            begin[-1],
+            (n_nodes % ws.nodes.forest_block + 1) % ws.nodes.forest_block,
+            42,
+        ]
+        assert_same_bits(ws.arena["leaf_header"].get(), np.uint32(header), "header")
+        walk = ws.arena["walk"].get()[:n_nodes]
         place = LAYOUT.feature_offset[nodes["feature"]] + nodes["bin"]
         from_root = nodes["left"] - nodes["tree"]
         assert_same_bits(walk["left"], np.where(leaf, 0, from_root).astype(np.uint32))
         assert_same_bits(walk["feature"], nodes["feature"])
         assert_same_bits(walk["default_left"], nodes["default_left"])
         assert_same_bits(walk["number"], np.where(leaf, nodes["value"], LAYOUT.thresholds[place]))
-        steps = ws["steps"].get()[:n_nodes]
+        steps = ws.arena["steps"].get()[:n_nodes]
         n_bins = LAYOUT.feature_bins[nodes["feature"]]
         also_left = np.where(nodes["default_left"], n_bins, nodes["bin"])
         assert_same_bits(steps["left"], walk["left"])
         assert_same_bits(
             steps["place"],
-            ws.pages[0].codes.order.places()[nodes["feature"]].astype(np.uint32),
+            ws.rows.pages[0].codes.order.places()[nodes["feature"]].astype(np.uint32),
         )
         assert_same_bits(steps["lefts"], (nodes["bin"] | also_left << 16).astype(np.uint32))
         assert_same_bits(steps["value"], nodes["value"])
-        assert not ws["exponents"].get().any()
-        assert not ws["drawn"].get().any()
+        assert not ws.arena["exponents"].get().any()
+        assert not ws.arena["drawn"].get().any()
 
 
 def test_keep(device, rng, wg):
     ws = workspace(device, rng, wg, 3000, n_estimators=5)
     step = Finalize(ws)
     for name in ("forest_nodes", "forest_levels", "levels"):
-        spoil(ws[name], rng)
-    want = {name: ws[name].get() for name in ("forest_nodes", "forest_levels")}
-    for place, n_nodes in ((0, 1), (3, ws.max_nodes), (1, 300)):
-        nodes = spoil(ws["nodes"], rng)[:n_nodes]
+        spoil(ws.arena[name], rng)
+    want = {name: ws.arena[name].get() for name in ("forest_nodes", "forest_levels")}
+    for place, n_nodes in ((0, 1), (3, ws.nodes.max_nodes), (1, 300)):
+        nodes = spoil(ws.arena["nodes"], rng)[:n_nodes]
         for word, name in enumerate(KEPT):
             want["forest_nodes"][place, word, :n_nodes] = nodes[name].view(np.uint32)
-        want["forest_levels"][place] = spoil(ws["levels"], rng)
-        ws["leaf_header"].set([n_nodes, 0, place, 0])
+        want["forest_levels"][place] = spoil(ws.arena["levels"], rng)
+        ws.arena["leaf_header"].set([n_nodes, 0, place, 0])
         step.keep()()
         for name, content in want.items():
-            assert_same_bits(ws[name].get(), content, name)
+            assert_same_bits(ws.arena[name].get(), content, name)

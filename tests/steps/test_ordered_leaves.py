@@ -10,7 +10,7 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import variants
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.numerics.weights import normalise
@@ -43,24 +43,24 @@ def prepare(device, rng, wg, n, weights, **params):
         device, LAYOUT, codes, max_depth=4, work_group_size=wg, weights=weights, **params
     )
     nodes, rows, counts = random_trees(rng, ws, codes, LAYOUT, "bushy")
-    nodes = nodes[: ws.max_nodes]
+    nodes = nodes[: ws.nodes.max_nodes]
     nodes["sum_h"] = 2**22
     bounded = rng.random(nodes.size) < 0.3
     nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
     set_scale(ws, SCALE)
-    ws["nodes"].set(np.resize(nodes, ws.max_nodes))
-    levels = ws["levels"].get()
+    ws.arena["nodes"].set(np.resize(nodes, ws.nodes.max_nodes))
+    levels = ws.arena["levels"].get()
     levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
-    ws["levels"].set(levels)
-    lists = {name: spoil(ws[name], rng) for name in ("even_rows", "odd_rows")}
+    ws.arena["levels"].set(levels)
+    lists = {name: spoil(ws.arena[name], rng) for name in ("even_rows", "odd_rows")}
     for node, mine in zip(nodes, rows, strict=True):
         if node["depth"]:
             place = slice(node["begin"], node["begin"] + node["count"])
             lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = mine
     for name, content in lists.items():
-        ws[name].set(content)
+        ws.arena[name].set(content)
     run(Finalize(ws).tree(Batch(0, 1)))
-    return ws, ws["nodes"].get(), rows
+    return ws, ws.arena["nodes"].get(), rows
 
 
 def check(device, rng, wg, n, name, *, weighted, sampled):
@@ -75,21 +75,21 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
     label = rng.integers(0, 2, n).astype(np.float32)
     objective, data = get_objective(name), Dataset(np.zeros((n, 1), np.float32), label, weight)
     OrderedLeaves(ws, objective, data)
-    for array in ws.arrays:
+    for array in ws.arena.arrays:
         if array.startswith("ordered_"):
-            spoil(ws[array], rng)
+            spoil(ws.arena[array], rng)
     step = OrderedLeaves(ws, objective, data)  # sets what the first tree expects
     start = rng.normal(size=(1, n)).astype(np.float32)
-    twin = Twin(ws.params, objective, data, scaled, powers, start)
+    twin = Twin(ws.nodes.params, objective, data, scaled, powers, start)
     drawn = rng.choice(np.array([0, 1, 2.5], np.float32), n) if sampled else None
     if drawn is not None:
-        ws["factors"].set(drawn)
+        ws.arena["factors"].set(drawn)
     step.start(start, {})
     leaves = [
         SimpleNamespace(id=i, rows=rows[i], lower=before["lower"][i], upper=before["upper"][i])
         for i in np.flatnonzero(before["left"][: len(rows)] == NO_NODE)
     ]
-    walk, steps = ws["walk"].get(), ws["steps"].get()
+    walk, steps = ws.arena["walk"].get(), ws.arena["steps"].get()
     for number in range(2):
         twin.begin_round(number)
         twin.finish(0, leaves, SCALE, drawn)
@@ -98,11 +98,11 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
             before["value"][leaf.id] = walk["number"][leaf.id] = leaf.value
             steps["value"][leaf.id] = leaf.value
         assert_same_bits(step.state()["ordered margins"], twin.margins.ravel(), "margins")
-        assert_same_bits(ws["nodes"].get()[: len(rows)], before[: len(rows)], "nodes")
-        assert_same_bits(ws["walk"].get()[: len(rows)], walk[: len(rows)], "walk")
-        assert_same_bits(ws["steps"].get()[: len(rows)], steps[: len(rows)], "steps")
-    assert not ws["ordered_sums"].get().any()
-    assert not ws["ordered_exponents"].get().any()
+        assert_same_bits(ws.arena["nodes"].get()[: len(rows)], before[: len(rows)], "nodes")
+        assert_same_bits(ws.arena["walk"].get()[: len(rows)], walk[: len(rows)], "walk")
+        assert_same_bits(ws.arena["steps"].get()[: len(rows)], steps[: len(rows)], "steps")
+    assert not ws.arena["ordered_sums"].get().any()
+    assert not ws.arena["ordered_exponents"].get().any()
 
 
 @pytest.mark.parametrize("sampled", [False, True])

@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.partition import PartitionByCodes
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
@@ -35,7 +35,7 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
     ws = make_workspace(
         device, layout, codes, max_depth=DEPTH + 1, work_group_size=wg, outputs=trees
     )
-    depth = ws.n_levels - 1 if trees == 1 or len(counts) > 1 else 0
+    depth = ws.nodes.n_levels - 1 if trees == 1 or len(counts) > 1 else 0
     tree_of = np.repeat(np.arange(trees), len(counts))
     counts = np.concatenate([counts, *(rng.permutation(counts) for _ in range(trees - 1))])
     splits = rng.random(len(counts)) < 0.8
@@ -52,25 +52,25 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
     n_splits = int(splits.sum())
     nodes["left"] = np.where(splits, behind + 2 * (np.cumsum(splits) - 1), NO_NODE)
     # each split makes two nodes of one, so the tree above may hold fewer nodes than planned
-    ws.arrays["nodes"] = device.zeros(first + 3 * len(counts), ws["nodes"].dtype)
+    ws.arena.arrays["nodes"] = device.zeros(first + 3 * len(counts), ws.arena["nodes"].dtype)
     fresh = (behind - trees) // 2 + trees
-    ws.arrays["pool"] = device.empty((fresh + n_splits + 1, layout.n_codes, 2), np.int64)
-    pool = spoil(ws["pool"], rng)
-    ws.arrays["child_rows"] = device.zeros(2 * n_splits, np.uint32)
+    ws.arena.arrays["pool"] = device.empty((fresh + n_splits + 1, layout.n_codes, 2), np.int64)
+    pool = spoil(ws.arena["pool"], rng)
+    ws.arena.arrays["child_rows"] = device.zeros(2 * n_splits, np.uint32)
     set_level(ws, depth, nodes, row_tasks=task_begin[-1], first=first)
-    levels = ws["levels"].get()
+    levels = ws.arena["levels"].get()
     levels["count"][depth + 1] = 2 * n_splits
-    ws["levels"].set(levels)
-    ws["row_task_begin"].set(task_begin)
+    ws.arena["levels"].set(levels)
+    ws.arena["row_task_begin"].set(task_begin)
     before, after = ("odd_rows", "even_rows") if depth % 2 else ("even_rows", "odd_rows")
     rows = np.tile(np.arange(n, dtype=np.uint32), (trees, 1))
     rows = (rng.permuted(rows, axis=1) if depth else rows).ravel()
     if depth:  # the root has all rows, in order, unlisted
-        ws[before].set(rows)
-    rows_before = ws[before].get()
-    expected = spoil(ws[after], rng)
+        ws.arena[before].set(rows)
+    rows_before = ws.arena[before].get()
+    expected = spoil(ws.arena[after], rng)
     run(PartitionByCodes(ws).move(depth, Batch(0, trees)))
-    after_nodes, moved = ws["nodes"].get(), ws[after].get()
+    after_nodes, moved = ws.arena["nodes"].get(), ws.arena[after].get()
     for node in nodes[splits]:
         begin, end = node["begin"], node["begin"] + node["count"]
         mine, feature = rows[begin:end], node["feature"]
@@ -89,13 +89,13 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
             moved[middle:end].sort()
         expected[begin:end] = np.concatenate(sides)
     assert_same_bits(moved, expected, f"rows of {len(counts)} nodes")
-    assert_same_bits(ws[before].get(), rows_before, "rows before")
+    assert_same_bits(ws.arena[before].get(), rows_before, "rows before")
     children = after_nodes["count"][behind : behind + 2 * n_splits]
-    assert_same_bits(ws["child_rows"].get(), children, "rows of the children")
-    if ws.cells_to_clear:  # what one task of the histogram builds, it clears
-        several = nodes["count"][splits] // 2 > ws.variant("histogram").params["chunk"]
+    assert_same_bits(ws.arena["child_rows"].get(), children, "rows of the children")
+    if ws.rows.cells_to_clear:  # what one task of the histogram builds, it clears
+        several = nodes["count"][splits] // 2 > ws.ways.variant("histogram").params["chunk"]
         pool[fresh : fresh + n_splits][several] = 0
-    assert_same_bits(ws["pool"].get(), pool, "pool")
+    assert_same_bits(ws.arena["pool"].get(), pool, "pool")
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.renew_leaves import COUNTS, RenewLeaves
 from pyopencl_gbdt.numerics.portable_math import as_margin
@@ -63,18 +63,18 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     ws = make_workspace(device, layout, codes, max_depth=depth, work_group_size=wg)
     nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
     for name in ("nodes", "walk", "steps", "leaf_task_begin"):
-        array = ws[name]  # children of an empty node count as nodes
-        ws.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+        array = ws.arena[name]  # children of an empty node count as nodes
+        ws.arena.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
     set_scale(ws, Scale(22, 22, wide=False))
-    ws["nodes"].set(nodes)
-    levels = ws["levels"].get()
+    ws.arena["nodes"].set(nodes)
+    levels = ws.arena["levels"].get()
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
-    ws["levels"].set(levels)
+    ws.arena["levels"].set(levels)
     run(Finalize(ws).tree(BATCH))
-    return ws, ws["nodes"].get(), rows
+    return ws, ws.arena["nodes"].get(), rows
 
 
 def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
@@ -83,17 +83,17 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
     label, weight = labels_of(labels, rng, n), weights_of(weights, rng, n)
     data = Dataset(np.zeros((n, 1), np.float32), label, weight)
     step = RenewLeaves(ws, objective, data)
-    ws.arrays["renew_counts"] = device.zeros((len(before), COUNTS), np.uint32)
+    ws.arena.arrays["renew_counts"] = device.zeros((len(before), COUNTS), np.uint32)
     for name in ("renew_prefix", "renew_rank", "renew_fraction"):
-        array = ws[name]
-        ws.arrays[name] = device.empty((len(before), *array.shape[1:]), array.dtype)
-        spoil(ws[name], rng)
+        array = ws.arena[name]
+        ws.arena.arrays[name] = device.empty((len(before), *array.shape[1:]), array.dtype)
+        spoil(ws.arena[name], rng)
     for name in ("renew_leaf", "renew_key"):
-        spoil(ws[name], rng)
-    ws["labels"].set(label)
-    walk, steps = ws["walk"].get(), ws["steps"].get()
+        spoil(ws.arena[name], rng)
+    ws.arena["labels"].set(label)
+    walk, steps = ws.arena["walk"].get(), ws.arena["steps"].get()
     for margins in (np.zeros(n, np.float32), rng.normal(size=n).astype(np.float32)):
-        ws["margins"].set(margins)
+        ws.arena["margins"].set(margins)
         for launch in step.launches(BATCH):
             launch()
         values = before["value"].copy()
@@ -102,7 +102,7 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
             found = quantile(residual[rows[i]], None if own is None else own[rows[i]], alpha)
             if found is not None:
                 values[i] = as_margin(np.array([found * np.float32(0.3)]))[0]
-        after = ws["nodes"].get()
+        after = ws.arena["nodes"].get()
         assert_same_bits(after["value"], values, "values")
         before["value"] = values  # a node whose rows do not count keeps it
         leaf = before["left"][: len(rows)] == NO_NODE
@@ -112,9 +112,9 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
         walk["number"][: len(rows)][changed] = values[: len(rows)][changed]
         steps["value"][: len(rows)][changed] = values[: len(rows)][changed]
         assert_same_bits(after, before, "nodes")
-        assert_same_bits(ws["walk"].get(), walk, "walk")
-        assert_same_bits(ws["steps"].get(), steps, "steps")
-    assert not ws["renew_counts"].get().any()
+        assert_same_bits(ws.arena["walk"].get(), walk, "walk")
+        assert_same_bits(ws.arena["steps"].get(), steps, "steps")
+    assert not ws.arena["renew_counts"].get().any()
 
 
 @pytest.mark.parametrize("weights", [None, "whole", "spread"])

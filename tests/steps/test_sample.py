@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -42,13 +42,13 @@ def draw(device, rng, n_rows, trees, wg, params, labels=normal):
         device, LAYOUT, random_codes(rng, LAYOUT, n_rows), parallel=trees,
         work_group_size=wg, max_depth=2, **params,
     )  # fmt: skip
-    assert ws.lists_drawn == (trees > 1 or ws.variant("update_margins").name == "walk")
-    ws["margins"].set(np.zeros(n_rows, np.float32))
-    ws["labels"].set(labels(rng, n_rows))
+    assert ws.rows.lists_drawn == (trees > 1 or ws.ways.variant("update_margins").name == "walk")
+    ws.arena["margins"].set(np.zeros(n_rows, np.float32))
+    ws.arena["labels"].set(labels(rng, n_rows))
     for launch in Sample(ws, get_objective("reg:squarederror")).launches(Batch(0, trees)):
         launch()
-    lists = ws["even_rows"].get().reshape(trees, n_rows)
-    return ws["factors"].get(), lists, ws["drawn"].get()
+    lists = ws.arena["even_rows"].get().reshape(trees, n_rows)
+    return ws.arena["factors"].get(), lists, ws.arena["drawn"].get()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import NO_SCORE
-from pyopencl_gbdt.fit import variants as fit_variants
 from pyopencl_gbdt.growth import split
+from pyopencl_gbdt.growth import split as split_step
 from tests.compare import assert_same_bits
 from tests.reference.gain import least_hessian, make_rule, weight_in_units
 from tests.reference.gradients import Scale
@@ -51,7 +51,7 @@ SCALES = (SCALE, Scale(20, 25, wide=False, weight_shift=2), Scale(22, 24, wide=T
 @pytest.fixture(autouse=True)
 def best_is_asked(monkeypatch):
     """Few candidates would be left to ``grow``, whose tests compare them."""
-    monkeypatch.setattr(fit_variants, "FEW_CANDIDATES", 0)
+    monkeypatch.setattr(split_step, "FEW_CANDIDATES", 0)
 
 
 def random_quanta(rng, n, kind):
@@ -88,14 +88,14 @@ def run(device, layout, codes, nodes, pool, **params):
     trees = int(nodes["tree"].max()) + 1
     ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
     set_scale(ws, *SCALES[:trees])
-    depth = ws.n_levels - 1
+    depth = ws.nodes.n_levels - 1
     set_level(ws, depth, nodes)
-    before = np.zeros(ws["pool"].shape, np.int64)
+    before = np.zeros(ws.arena["pool"].shape, np.int64)
     before[: len(pool)] = pool
-    ws["pool"].set(before)
-    for launch in split.Split(ws).level(depth, range(ws.layout.n_features)):
+    ws.arena["pool"].set(before)
+    for launch in split.Split(ws).level(depth, range(ws.features.layout.n_features)):
         launch()
-    return ws["chosen"].get()[: len(nodes)], ws["pool"].get()[: len(pool)]
+    return ws.arena["chosen"].get()[: len(nodes)], ws.arena["pool"].get()[: len(pool)]
 
 
 def compare(ws_params, layout, hists, sums, chosen, trees=None, bounds=None, allowed=None):

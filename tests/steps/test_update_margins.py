@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import NO_NODE, NODE
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.update_margins import UpdateMargins
 from pyopencl_gbdt.primitives.checks import run
@@ -26,13 +26,13 @@ WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 def random_trees(rng, ws, codes, layout, shape):
     """Return nodes breadth first, their rows, and the number of nodes of each level."""
     nodes, rows = [], []
-    for tree in range(ws.n_trees):
+    for tree in range(ws.nodes.n_trees):
         nodes.append(np.zeros((), NODE))
         nodes[tree]["begin"], nodes[tree]["count"] = tree * len(codes), len(codes)
         nodes[tree]["tree"], nodes[tree]["in_order"] = tree, 1
         rows.append(np.arange(len(codes), dtype=np.uint32))
     counts, begin = [], 0
-    for depth in range(ws.n_levels + 1):
+    for depth in range(ws.nodes.n_levels + 1):
         level = range(begin, len(nodes))
         counts.append(len(level))
         begin = len(nodes)
@@ -41,7 +41,7 @@ def random_trees(rng, ws, codes, layout, shape):
             node["depth"], node["left"], node["value"] = depth, NO_NODE, rng.normal()
             node["lower"], node["upper"] = -LARGEST, LARGEST
             splits = {"full": True, "bushy": rng.random() < 0.8, "stump": False}[shape]
-            if depth == ws.n_levels or not splits:
+            if depth == ws.nodes.n_levels or not splits:
                 continue
             feature = rng.integers(0, layout.n_features)
             node["left"], node["feature"] = len(nodes), feature
@@ -70,33 +70,33 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
     nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
     # children of an empty node count as nodes, so there may be more of them than planned
     for name in ("nodes", "walk", "steps", "leaf_task_begin"):
-        array = ws[name]
-        ws.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+        array = ws.arena[name]
+        ws.arena.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
     set_scale(ws, Scale(22, 22, wide=False))
-    spoil(ws["nodes"], rng)
-    content = ws["nodes"].get()
+    spoil(ws.arena["nodes"], rng)
+    content = ws.arena["nodes"].get()
     content[: nodes.size] = nodes
-    ws["nodes"].set(content)
-    levels = ws["levels"].get()
+    ws.arena["nodes"].set(content)
+    levels = ws.arena["levels"].get()
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
-    ws["levels"].set(levels)
-    lists = {name: spoil(ws[name], rng) for name in ("even_rows", "odd_rows")}
+    ws.arena["levels"].set(levels)
+    lists = {name: spoil(ws.arena[name], rng) for name in ("even_rows", "odd_rows")}
     for node, mine in zip(nodes, rows, strict=True):
         place = slice(node["begin"], node["begin"] + node["count"])
-        below = ws.n_levels - node["depth"]
+        below = ws.nodes.n_levels - node["depth"]
         if node["depth"] and below and (node["left"] == NO_NODE or below == 1):
             lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = rng.permutation(mine)
     for name, content in lists.items():
-        ws[name].set(content)
+        ws.arena[name].set(content)
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
-    ws["margins"].set(margins.reshape(ws["margins"].shape))
-    batch = Batch(first, ws.n_trees)
+    ws.arena["margins"].set(margins.reshape(ws.arena["margins"].shape))
+    batch = Batch(first, ws.nodes.n_trees)
     run(Finalize(ws).tree(batch))  # it also gives the last level's leaves their values
     run(UpdateMargins(ws).add(batch))
-    finished = ws["nodes"].get()[: nodes.size]
+    finished = ws.arena["nodes"].get()[: nodes.size]
     is_leaf = finished["left"] == NO_NODE
     assert len(np.unique(finished["value"][is_leaf])) == is_leaf.sum()
     for tree in range(batch.size):
@@ -104,7 +104,7 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
         output = (first + tree) // parallel
         leaves = [(rows[i], finished["value"][i]) for i in own]
         margins[output] = add_leaves(margins[output], leaves)
-    assert_same_bits(ws["margins"].get().reshape(outputs, n), margins, "margins")
+    assert_same_bits(ws.arena["margins"].get().reshape(outputs, n), margins, "margins")
 
 
 @pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import NO_NODE
-from pyopencl_gbdt.fit.shape import Batch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
 from pyopencl_gbdt.numerics.portable_math import finite
@@ -44,24 +44,24 @@ def prepare(device, rng, wg, n, *, wide, outputs, parallel):
     )  # fmt: skip
     nodes, _, counts = random_trees(rng, ws, random_codes(rng, LAYOUT, n), LAYOUT, "bushy")
     for name in ("nodes", "walk", "steps", "leaf_task_begin"):
-        array = ws[name]  # children of an empty node count as nodes
-        ws.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+        array = ws.arena[name]  # children of an empty node count as nodes
+        ws.arena.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
     nodes["sum_h"] = 2**22
     bounded = rng.random(nodes.size) < 0.3
     nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
-    scales = [Scale(20 + tree, 22, wide=wide) for tree in range(ws.n_trees)]
+    scales = [Scale(20 + tree, 22, wide=wide) for tree in range(ws.nodes.n_trees)]
     set_scale(ws, *scales)
-    ws["nodes"].set(nodes)
-    levels = ws["levels"].get()
+    ws.arena["nodes"].set(nodes)
+    levels = ws.arena["levels"].get()
     levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
-    ws["levels"].set(levels)
-    quanta = rng.integers(-(2**24), 2**24, (ws.n_trees * n, 2))
-    quanta[:, 1] = np.abs(quanta[:, 1]) * (rng.random(ws.n_trees * n) < 0.9)
+    ws.arena["levels"].set(levels)
+    quanta = rng.integers(-(2**24), 2**24, (ws.nodes.n_trees * n, 2))
+    quanta[:, 1] = np.abs(quanta[:, 1]) * (rng.random(ws.nodes.n_trees * n) < 0.9)
     quanta[quanta[:, 1] == 0] = 0  # rows that were not drawn
     quanta *= 2**20 if wide else 1
     set_quanta(ws, quanta, wide=wide, rng=rng)
-    run(Finalize(ws).tree(Batch(0, ws.n_trees)))
-    return ws, nodes.size, quanta.reshape(ws.n_trees, n, 2), scales
+    run(Finalize(ws).tree(Batch(0, ws.nodes.n_trees)))
+    return ws, nodes.size, quanta.reshape(ws.nodes.n_trees, n, 2), scales
 
 
 def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
@@ -69,33 +69,33 @@ def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
         device, rng, wg, n, wide=wide, outputs=outputs, parallel=parallel
     )
     step = WalkedLeaves(ws)
-    spoil(ws["walked_leaf"], rng)
-    ws.arrays["walked_sums"] = device.zeros((max(ws.max_nodes, n_nodes), 4), np.uint32)
-    nodes, walk, steps = (ws[name].get() for name in ("nodes", "walk", "steps"))
-    codes = ws.codes.by_feature.get().T
+    spoil(ws.arena["walked_leaf"], rng)
+    ws.arena.arrays["walked_sums"] = device.zeros((max(ws.nodes.max_nodes, n_nodes), 4), np.uint32)
+    nodes, walk, steps = (ws.arena[name].get() for name in ("nodes", "walk", "steps"))
+    codes = ws.rows.codes.by_feature.get().T
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
-    ws["margins"].set(margins.reshape(ws["margins"].shape))
-    batch, rate = Batch(0, ws.n_trees), ws.leaf_rate(0.3)
+    ws.arena["margins"].set(margins.reshape(ws.arena["margins"].shape))
+    batch, rate = Batch(0, ws.nodes.n_trees), ws.nodes.leaf_rate(0.3)
     for _ in range(2):  # sums are cleared
         run([*step.launches(batch), *step.add(batch)])
-    for tree in range(ws.n_trees):
+    for tree in range(ws.nodes.n_trees):
         own = nodes[:n_nodes]
         leaves = np.flatnonzero((own["tree"] == tree) & (own["left"] == NO_NODE))
         there = leaves_of(own, codes, LAYOUT.feature_bins, tree)
         bounds = [(own["lower"][i], own["upper"][i]) for i in leaves]
-        weights = walked_weights(leaves, there, quanta[tree], bounds, scales[tree], ws.params)
+        weights = walked_weights(leaves, there, quanta[tree], bounds, scales[tree], ws.nodes.params)
         values = finite(weights * rate)
         nodes["weight"][leaves], nodes["value"][leaves] = weights, values
         walk["number"][leaves], steps["value"][leaves] = values, values
-        assert_same_bits(ws["walked_leaf"].get()[tree], there.astype(np.uint32), "leaves")
+        assert_same_bits(ws.arena["walked_leaf"].get()[tree], there.astype(np.uint32), "leaves")
     for name, wanted in (("nodes", nodes), ("walk", walk), ("steps", steps)):
-        assert_same_bits(ws[name].get(), wanted, name)
-    leaf_of = ws["walked_leaf"].get()
+        assert_same_bits(ws.arena[name].get(), wanted, name)
+    leaf_of = ws.arena["walked_leaf"].get()
     for _ in range(2):
-        for tree in range(ws.n_trees):
+        for tree in range(ws.nodes.n_trees):
             margins[tree // parallel] += nodes["value"][leaf_of[tree]]
-    assert_same_bits(ws["margins"].get().reshape(outputs, n), margins, "margins")
-    assert not ws["walked_sums"].get().any()
+    assert_same_bits(ws.arena["margins"].get().reshape(outputs, n), margins, "margins")
+    assert not ws.arena["walked_sums"].get().any()
 
 
 @pytest.mark.parametrize("wide", [False, True])

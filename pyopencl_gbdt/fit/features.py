@@ -1,0 +1,53 @@
+"""The features of a fit: where their codes or columns lie, and which splits they may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.pages.tiles import TileSizes
+from pyopencl_gbdt.parameters.constraints import Constraints
+
+
+@dataclass(frozen=True)
+class FitFeatures:
+    """The features of a fit.
+
+    Attributes
+    ----------
+    layout : Layout
+    columns : ColumnSizes or None
+        Sizes of sorted columns, if splits are searched along them; None is by histograms.
+    tiled : TileSizes or None
+        Sizes of tiled codes; None is dense codes.
+    n_ordered : int
+        Features whose codes change from round to round, see ``pages.orders``.
+    limits : Constraints
+    sampled : bool
+        Whether trees, levels or nodes draw some of the features.
+    """
+
+    layout: Layout
+    columns: ColumnSizes | None = None
+    tiled: TileSizes | None = None
+    n_ordered: int = 0
+    limits: Constraints = field(default_factory=Constraints)
+    sampled: bool = False
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether some features are split by sets of levels."""
+        return self.layout.categorical is not None
+
+    @property
+    def set_words(self) -> int:
+        """Words of a set of codes: the number of levels, and a bit for each code; 0: no sets."""
+        if self.layout.categorical is None:
+            return 0
+        return 2 + int(self.layout.feature_bins[self.layout.categorical].max()) // 32
+
+    @property
+    def masks_columns(self) -> bool:
+        """Whether nodes may split on some of the features alone."""
+        return self.sampled or bool(self.limits.interactions)

@@ -1,0 +1,166 @@
+"""The trees of a round, and the most nodes that they can have; known before a tree is grown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pyopencl_gbdt.device import Capabilities
+from pyopencl_gbdt.dtypes import KEPT
+from pyopencl_gbdt.fit.policy import PolicySizes
+from pyopencl_gbdt.parameters.parameters import Parameters
+
+#: Trees wait on the device in a block of at most this many bytes before the host reads them.
+FOREST_BYTES = 16 * 1024 * 1024
+
+
+def forest_bytes(caps: Capabilities, *, in_turn: bool) -> int:
+    """Return the most bytes of trees that wait on a device; less where pages take turns."""
+    room = min(FOREST_BYTES, caps.max_alloc_bytes // 4)
+    return min(room, caps.global_bytes // 64) if in_turn else room
+
+
+class Batch(NamedTuple):
+    """Trees of a round that are grown at a time: the number of the first, and how many."""
+
+    first: int
+    size: int
+
+
+@dataclass
+class Nodes:
+    """The trees of a round, their levels and nodes.
+
+    Attributes
+    ----------
+    params : Parameters
+    policy : PolicySizes
+        Which nodes split next; the sizes of levels follow from it.
+    all_rows : int
+        Rows of all members of a team.
+    n_outputs, n_parallel : int
+        Margins of a row, and trees that are added to each of them in a round.
+    n_trees : int
+        Trees that are grown at a time; see ``fit.choose_trees``.
+    first_round : int
+        Rounds before the first one.
+    set_words : int
+        Words of the set of codes of a split, see ``Features.set_words``.
+    renews : bool
+        Whether leaf values are quantiles of residuals.
+    enqueues_sums : bool
+        Whether sums over a team are enqueued, so that the host need not know a level's nodes.
+    forest_bytes : int
+        Most bytes of the trees that wait on the device.
+    agreed_block : int
+        ``forest_block`` as the team has agreed on it; 0 before.
+    """
+
+    params: Parameters
+    policy: PolicySizes
+    all_rows: int
+    n_outputs: int = 1
+    n_parallel: int = 1
+    n_trees: int = 1
+    first_round: int = 0
+    set_words: int = 0
+    renews: bool = False
+    enqueues_sums: bool = False
+    forest_bytes: int = FOREST_BYTES
+    agreed_block: int = 0
+
+    @property
+    def round_trees(self) -> int:
+        """Trees of a round."""
+        return self.n_outputs * self.n_parallel
+
+    @property
+    def batches(self) -> list[Batch]:
+        """A round's trees as they are grown: those of some outputs, or some of one output."""
+        if self.n_trees >= self.n_parallel:
+            step, ends = self.n_trees // self.n_parallel * self.n_parallel, [self.round_trees]
+        else:
+            step, ends = (
+                self.n_trees,
+                [*range(self.n_parallel, self.round_trees + 1, self.n_parallel)],
+            )
+        firsts: list[Batch] = []
+        for begin, end in zip([0, *ends], ends, strict=False):
+            firsts += [Batch(i, min(step, end - i)) for i in range(begin, end, step)]
+        return firsts
+
+    @property
+    def forest_block(self) -> int:
+        """Batches of trees that wait on the device before the host reads them."""
+        if self.agreed_block:
+            return self.agreed_block
+        sets = self.most_sets * self.set_words * 4
+        most = self.forest_bytes // (self.max_nodes * len(KEPT) * 4 + sets)
+        batches = len(self.batches)  # those of a round are read together
+        return max(batches, min(most, self.params.n_estimators * batches))
+
+    def leaf_rate(self, learning_rate: float) -> np.float32:
+        """Return the factor on leaf values; 0 if devices would disagree on it."""
+        factor: np.float32 = np.float32(learning_rate) / np.float32(self.n_parallel)
+        return np.float32(0) if factor < 2.0**-125 else factor
+
+    # -- of a tree ---------------------------------------------------------------------------
+    @property
+    def most_leaves(self) -> int:
+        """Leaves that a tree can have; a table has some without rows."""
+        if self.policy.fills_levels:
+            return 1 << self.params.max_depth
+        return self.params.most_leaves(self.all_rows)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels, or steps of the policy, whose nodes can split."""
+        return self.policy.n_steps(self.most_leaves)
+
+    @property
+    def longest(self) -> int:
+        """Most nodes on the way to a leaf."""
+        most = self.params.max_depth or self.most_leaves
+        return (most if self.policy.fills_levels else min(most, self.all_rows)) + 1
+
+    # -- of the trees that are grown at a time --------------------------------------------------
+    def level_capacity(self, depth: int) -> int:
+        """Return the most nodes that a level, or a step of the policy, can have."""
+        return self.n_trees * self.policy.capacity(depth, self.most_leaves)
+
+    @property
+    def most_level_nodes(self) -> int:
+        """Most nodes of a level, the last one included."""
+        return max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
+
+    @property
+    def search_capacity(self) -> int:
+        """Most nodes of a level whose splits are searched."""
+        return max(self.level_capacity(depth) for depth in range(self.n_levels))
+
+    @property
+    def slots(self) -> int:
+        """Histograms that are kept."""
+        return self.n_trees * self.policy.slots(self.most_leaves)
+
+    @property
+    def max_nodes(self) -> int:
+        """Most nodes of the trees that are grown at a time."""
+        return self.n_trees * (2 * self.policy.made(self.most_leaves) - 1)
+
+    @property
+    def most_sets(self) -> int:
+        """Most sets of codes of these trees: one for each pair of children."""
+        return self.max_nodes // 2 + 1
+
+    def fixed_slot(self, level: int) -> int:
+        """Return the first histogram that is kept of a level's nodes built from rows.
+
+        It does not depend on the splits where a team enqueues its sums, so that the host need not
+        know them. 0: the splits of earlier levels tell.
+        """
+        most = self.n_trees << (self.n_levels - 1)
+        fixed = self.enqueues_sums and not self.policy.picks_leaves and self.slots >= most
+        return self.n_trees << (level - 1) if fixed and level else 0

@@ -1,0 +1,204 @@
+"""What every step of a fit is built from, and how its arrays get their memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.team_messages import ForestBlock, TreesAtATime
+from pyopencl_gbdt.dtypes import QUANTA
+from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Nodes, forest_bytes
+from pyopencl_gbdt.fit.policy import PolicySizes
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
+from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.fit.turns import Turns
+from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.pages.page import AnyPage, histogram_rows
+from pyopencl_gbdt.parameters.parameters import Parameters
+
+_ADVICE = (
+    "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use fewer rows or features"
+)
+
+
+class FitParts(NamedTuple):
+    """What every step of a fit is built from.
+
+    The constructors of the steps ask the arena for their arrays, and ``allocate`` brings these to
+    the device. On paper, the same constructors tell what the fit takes.
+    """
+
+    arena: Arena
+    rows: FitRows
+    nodes: Nodes
+    features: FitFeatures
+    ways: Ways
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """What is known of the rows of a fit, and of its loss; see ``FitRows`` and ``Nodes``."""
+
+    n_rows: int
+    weighted: bool = False
+    weight_bits: int = 0
+    weight_shift: int = 0
+    n_outputs: int = 1
+    n_targets: int = 1
+    given: bool = False
+    renews: bool = False
+    n_orders: int = 1
+
+
+def assemble(
+    device: Device,
+    params: Parameters,
+    policy: PolicySizes,
+    features: FitFeatures,
+    facts: RowFacts,
+    pages: Sequence[AnyPage] = (),
+    *,
+    turns: Turns | None = None,
+    share: Share | None = None,
+    first_round: int = 0,
+    beside: MemoryPlan | None = None,
+) -> FitParts:
+    """Return the parts of a fit that grows a tree at a time; see ``choose_trees`` for more.
+
+    With ``turns``, pages take turns on the device. All members of a team call it together.
+    """
+    share, arena = share or Share(), Arena(device, beside)
+    nodes = Nodes(
+        params, policy, share.all_rows or facts.n_rows, n_outputs=facts.n_outputs,
+        n_parallel=params.num_parallel_tree, first_round=first_round,
+        set_words=features.set_words, renews=facts.renews, enqueues_sums=share.team.enqueues,
+        forest_bytes=forest_bytes(device.caps, in_turn=turns is not None),
+    )  # fmt: skip
+    ways = Ways(device, nodes, features)
+    kind = FitRows if turns is None else partial(RowsInTurn, turns=turns)
+    rows = kind(
+        arena, nodes, features, ways, facts.n_rows, pages, facts.weighted, facts.weight_bits,
+        facts.weight_shift, facts.n_targets, facts.given, facts.n_orders, share,
+    )  # fmt: skip
+    rows.join()
+    return FitParts(arena, rows, nodes, features, ways)
+
+
+#: Builds the steps of a fit on paper; returns the parts that these have asked for their arrays.
+OnPaper = Callable[[FitParts], FitParts]
+
+
+def choose_trees(parts: FitParts, on_paper: OnPaper) -> None:
+    """Grow all trees of a round at a time, or as many as memory allows.
+
+    Parameters
+    ----------
+    parts : FitParts
+    on_paper : callable
+        Builds the fit's steps on paper, for ``n_trees``.
+    """
+    nodes, team = parts.nodes, parts.rows.team
+    nodes.n_trees = nodes.round_trees
+    while nodes.n_trees > 1 and not trees_fit(parts, on_paper):
+        outputs = nodes.n_trees // nodes.n_parallel
+        nodes.n_trees = (
+            (outputs + 1) // 2 * nodes.n_parallel if outputs > 1 else (nodes.n_trees + 1) // 2
+        )
+    nodes.n_trees = team.least(TreesAtATime, nodes.n_trees)
+    nodes.agreed_block = team.least(ForestBlock, nodes.forest_block)
+
+
+def trees_fit(parts: FitParts, on_paper: OnPaper) -> bool:
+    """Tell whether ``n_trees`` can be grown at a time; tests replace it."""
+    n_trees, rows, columns = parts.nodes.n_trees, parts.rows, parts.features.columns
+    if isinstance(rows, RowsInTurn):
+        return n_trees <= MOST_Y  # pages are made to fit
+    # rows and entries of all trees have numbers of 32 bits, with room for a step behind
+    each = rows.n_rows if columns is None else max(rows.n_rows, columns.n_entries)
+    counts = n_trees * each <= 2**32 - 2**16 and n_trees <= MOST_Y
+    return counts and _histograms_are_short(parts) and fits(parts, on_paper)
+
+
+def _histograms_are_short(parts: FitParts) -> bool:
+    """Tell whether the largest page's histogram of all trees takes no longer than it may."""
+    caps, features = parts.arena.device.caps, parts.features
+    if not caps.copy_speed or features.columns is not None or features.tiled is not None:
+        return True
+    n_rows = parts.nodes.n_trees * max(n_rows for _, n_rows in parts.rows.page_rows)
+    return n_rows <= histogram_rows(caps, parts.rows.block_order.row_bytes)
+
+
+def fits(parts: FitParts, on_paper: OnPaper) -> bool:
+    """Return whether the fit's steps fit the device, with codes that are there or to come."""
+    try:
+        check(on_paper(parts))
+    except MemoryPlanError:
+        return False
+    return True
+
+
+def check(parts: FitParts) -> None:
+    """Refuse what cannot fit; allocate nothing.
+
+    Raises
+    ------
+    MemoryPlanError
+    """
+    if isinstance(parts.rows, RowsInTurn):
+        parts.rows.ask_for_slots()
+    also = "; or leave out an evaluation set, or metrics" if parts.arena.beside.arrays else ""
+    if parts.nodes.params.is_ordered:
+        also += "; or lower permutation_count, or leave out boosting_type='ordered'"
+    parts.arena.check(_ADVICE + also)
+
+
+def allocate(parts: FitParts) -> None:
+    """Bring the arrays that the steps have asked for to the device, with their contents.
+
+    Raises
+    ------
+    MemoryPlanError
+        Before anything is allocated.
+    """
+    check(parts)
+    parts.rows.allocate()
+
+
+def make_room_for_high_words(parts: FitParts, turn: Callable[[FitParts], None]) -> None:
+    """Make room for them; the steps have to be built anew, so let go of the former ones before.
+
+    Where trees grow on gathered rows, they then grow on the pages, without high words. Where
+    pages take turns, fewer lie on the device at a time.
+
+    Parameters
+    ----------
+    parts : FitParts
+    turn : callable
+        Chooses again how many pages lie on the device at a time.
+
+    Raises
+    ------
+    MemoryPlanError
+    """
+    arena, rows = parts.arena, parts.rows
+    rows.has_high = rows.drawn is None
+    if not isinstance(rows, RowsInTurn):
+        arena.forget("high")
+        arena.array("high", (parts.nodes.n_trees * rows.n_rows, 2), QUANTA)
+        return
+    assert rows.visits is not None
+    stored = rows.visits.stored
+    rows.visits.use([])
+    rows.forget_pages()
+    rows.gather(None)
+    turn(parts)
+    rows.take_turns(stored)

@@ -1,0 +1,87 @@
+"""Which variant of every kernel a fit uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyopencl_gbdt.device import Device, Program, Variant, build_variant
+from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Nodes
+from pyopencl_gbdt.primitives.histogram_plan import choose_histogram
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM
+
+
+def fit_kernels() -> list[str]:
+    """Return the kernels of the variant table that run in the rounds of every fit."""
+    every = ((name, kernel) for name, kernel in KERNELS.items() if kernel.phase == "rounds")
+    return [name for name, kernel in every if not kernel.fitted_with]
+
+
+@dataclass
+class Ways:
+    """The variants of a fit's kernels, by device, data and parameters.
+
+    Attributes
+    ----------
+    device : Device
+        Builds the kernels.
+    nodes : Nodes
+    features : FitFeatures
+    gathers : bool
+        Whether trees grow on drawn rows that were gathered, see ``fit.drawn_rows``.
+    """
+
+    device: Device
+    nodes: Nodes
+    features: FitFeatures
+    gathers: bool = False
+    _chosen: dict[str, Variant] = field(default_factory=dict)
+    """What ``variant`` has returned; a fit asks a hundred times."""
+
+    def variant(self, kernel: str) -> Variant:
+        """Return the variant that this fit uses for a kernel.
+
+        It stays until ``choose_anew``, unless the driver fails to build it.
+        """
+        found = self._chosen.get(kernel)
+        refused = choosing.REFUSED
+        if found is None or (refused and choosing.refusal(found, self.device.caps) in refused):
+            found = self._chosen[kernel] = self._choose(kernel)
+        return found
+
+    def choose_anew(self) -> None:
+        """Forget the variants so far: they depend on what has changed since."""
+        self._chosen.clear()
+
+    def _choose(self, kernel: str) -> Variant:
+        caps, name = self.device.caps, self.nodes.params.histogram
+        many = self.nodes.n_parallel > 1 or self.nodes.policy.picks > 1
+        if kernel == "update_margins" and (many or self.gathers):
+            # by rows, two trees would meet at a margin, leaves that are made too many have rows,
+            # and rows that were not drawn are in no list
+            return choose(kernel, caps, "walk")
+        if kernel != "histogram":
+            return choose(kernel, caps)
+        if self.features.tiled is not None:
+            known = {variant.name for variant in KERNELS[TILED_HISTOGRAM].variants}
+            return choose(TILED_HISTOGRAM, caps, name if name in known else "auto")
+        return choose_histogram(caps, self.features.layout.most_codes, name)
+
+    def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
+        """Build a kernel's variant, or the next one where the driver fails to.
+
+        Call it before asking for arrays that depend on the variant.
+
+        Raises
+        ------
+        KernelBuildError
+            If no variant builds, or the one that does not was asked for by name.
+        """
+        return build_variant(self.device, kernel, partial(self.variant, kernel), make)[1]
+
+    def wg_size(self, variant: Variant) -> int:
+        """Return the work-group size to build a variant for."""
+        return self.nodes.params.work_group_size or variant.params["wg_size"]
