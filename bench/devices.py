@@ -32,7 +32,7 @@ from bench.devices_rows import coded_rows, made_rows
 from bench.host import report_head
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import Device, open_device, selection
-from pyopencl_gbdt.device.nccl import may_join
+from pyopencl_gbdt.device.team.nccl import may_join
 from pyopencl_gbdt.device.timing import Stopwatch, middle
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -14,11 +14,11 @@ from bench.external_rows import Rows, resident_codes
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.limited_device import limit_memory
-from pyopencl_gbdt.device.nccl import communicators
 from pyopencl_gbdt.device.run_ahead import Pace
-from pyopencl_gbdt.device.team import Alone, Team
-from pyopencl_gbdt.device.team_messages import DeviceIdle
-from pyopencl_gbdt.device.team_threads import threads
+from pyopencl_gbdt.device.team.member import Alone, Team
+from pyopencl_gbdt.device.team.messages import DeviceIdle
+from pyopencl_gbdt.device.team.nccl import communicators
+from pyopencl_gbdt.device.team.threads import threads
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree

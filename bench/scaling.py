@@ -32,10 +32,10 @@ from bench.scaling_model import (
     to_all,
 )
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device import socket_team as sockets
-from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.rendezvous import Rendezvous
-from pyopencl_gbdt.device.team_messages import BestSplits, DeviceIdle, SumPart
+from pyopencl_gbdt.device.team import sockets
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.messages import BestSplits, DeviceIdle, SumPart
+from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from pyopencl_gbdt.device.mpi_team import MpiTeam, mpi
-from pyopencl_gbdt.device.team_messages import DeviceIdle, SumPart
+from pyopencl_gbdt.device.team.messages import DeviceIdle, SumPart
+from pyopencl_gbdt.device.team.mpi import MpiTeam, mpi
 from pyopencl_gbdt.device.timing import repeated
 
 WAYS = ("all features", "all features, packed", "own features", "own features, packed")

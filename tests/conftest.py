@@ -22,7 +22,8 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from pyopencl_gbdt.device import Device, DeviceArray, builds, find, open_device, opencl
+from pyopencl_gbdt.device import Device, DeviceArray, builds, find, open_device
+from pyopencl_gbdt.device.opencl import device as opencl
 from pyopencl_gbdt.device.paper import Allocation
 from pyopencl_gbdt.growth import recipe
 from tests.quick_builds import builds_quickly

@@ -18,7 +18,8 @@ import numpy as np
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
-from pyopencl_gbdt.device import mpi_team, sliced_sums
+from pyopencl_gbdt.device.team import mpi as mpi_team
+from pyopencl_gbdt.device.team import sliced_sums
 from pyopencl_gbdt.fit import own_features
 from pyopencl_gbdt.model import to_json
 

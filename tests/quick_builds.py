@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from pyopencl_gbdt.device.opencl import OpenCLDevice
-from pyopencl_gbdt.device.opencl_source import POCL
+from pyopencl_gbdt.device.opencl.device import OpenCLDevice
+from pyopencl_gbdt.device.opencl.source import POCL
 
 
 @contextmanager

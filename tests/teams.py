@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.rendezvous import Rendezvous
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters

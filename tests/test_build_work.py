@@ -10,9 +10,9 @@ import pyopencl as cl
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device.opencl import OpenCLDevice
-from pyopencl_gbdt.device.opencl_program import OpenCLProgram
-from pyopencl_gbdt.device.opencl_source import POCL
+from pyopencl_gbdt.device.opencl.device import OpenCLDevice
+from pyopencl_gbdt.device.opencl.program import OpenCLProgram
+from pyopencl_gbdt.device.opencl.source import POCL
 from pyopencl_gbdt.device.render import header
 from tests.conftest import TEST_DEVICE
 
@@ -112,11 +112,11 @@ def test_brief_kernels_are_not_optimised_where_a_group_has_one_item(on_pocl, dev
         seen.append(text)
         return usual(context, text)
 
-    monkeypatch.setattr("pyopencl_gbdt.device.opencl_source.cl.Program", program)
+    monkeypatch.setattr("pyopencl_gbdt.device.opencl.source.cl.Program", program)
     for wg_size in (1, 16):
         source = f"BRIEF\nKERNEL({wg_size}) brief_{wg_size}(GLOBAL u32* x) {{ x[0] = 1; }}\n"
         monkeypatch.setattr(
-            "pyopencl_gbdt.device.opencl.render",
+            "pyopencl_gbdt.device.opencl.device.render",
             lambda *_, text=source, **__: header("dialect_opencl.h") + text,
         )
         device.build("any", wg_size=wg_size)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, train
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.device import rendezvous
+from pyopencl_gbdt.device.team import rendezvous
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.model import to_json
 
@@ -170,7 +170,7 @@ def test_workers_that_take_different_branches(on_dask, client):
 
 
 def _say(message):
-    from pyopencl_gbdt.device import team_messages
+    from pyopencl_gbdt.device.team import messages as team_messages
     from pyopencl_gbdt.training import member
 
     member.TreesDigest = getattr(team_messages, message)

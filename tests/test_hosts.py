@@ -16,10 +16,10 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
-from pyopencl_gbdt.device.channel import _HEAD, VALUE
-from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.rendezvous import Rendezvous
-from pyopencl_gbdt.device.team_messages import HostName, RowCount, SumPart, TrainedModel
+from pyopencl_gbdt.device.team.channel import _HEAD, VALUE
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.messages import HostName, RowCount, SumPart, TrainedModel
+from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import (
     DataError,
     DeviceError,

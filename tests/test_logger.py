@@ -12,7 +12,7 @@ import pyopencl_gbdt
 from pyopencl_gbdt import Dataset, GBDTRegressor, train
 from pyopencl_gbdt.callbacks import ProgressBar, progress
 from pyopencl_gbdt.device import builds
-from pyopencl_gbdt.device.opencl_source import POCL
+from pyopencl_gbdt.device.opencl.source import POCL
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.logger import NOTES, ROUNDS, register_logger, tell
 from tests.conftest import TEST_DEVICE

@@ -124,8 +124,8 @@ def test_weights_of_all_files(job, tmp_path):
 BRANCHES = """
 import numpy as np
 from mpi4py import MPI
-from pyopencl_gbdt.device.mpi_team import MpiTeam
-from pyopencl_gbdt.device.team_messages import HostName, RowCount, SumPart
+from pyopencl_gbdt.device.team.mpi import MpiTeam
+from pyopencl_gbdt.device.team.messages import HostName, RowCount, SumPart
 team = MpiTeam(MPI.COMM_WORLD)
 team.exchange(RowCount, 1)
 try:

@@ -15,7 +15,8 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.data.arrays.check_sparse import check_sparse
-from pyopencl_gbdt.device import discovery, forked, open_device
+from pyopencl_gbdt.device import discovery, open_device
+from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.errors import DataError, DeviceError, NoDeviceError
 from pyopencl_gbdt.prediction import host_walk, on_host
 from pyopencl_gbdt.prediction.margins import predict_margins

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import find, sliced_sums
-from pyopencl_gbdt.device.sliced_sums import packed, unpacked
+from pyopencl_gbdt.device import find
+from pyopencl_gbdt.device.team import sliced_sums
+from pyopencl_gbdt.device.team.sliced_sums import packed, unpacked
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit import own_features
 from pyopencl_gbdt.growth import best_of_team

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.team_threads import threads
+from pyopencl_gbdt.device.team.threads import threads
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.pages.quantize import Quantizer
 

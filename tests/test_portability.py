@@ -123,10 +123,10 @@ def test_wrong_arguments_are_seen():
 
 
 def test_options_are_those_that_the_library_builds_with():
-    from pyopencl_gbdt.device import opencl
+    from pyopencl_gbdt.device.opencl import device as opencl
 
     assert list(targets.OPENCL_OPTIONS) == opencl._OPTIONS
-    cuda = pytest.importorskip("cupy") and pytest.importorskip("pyopencl_gbdt.device.cuda")
+    cuda = pytest.importorskip("cupy") and pytest.importorskip("pyopencl_gbdt.device.cuda.device")
     assert targets.CUDA_OPTIONS == cuda._OPTIONS
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.team_threads import threads
+from pyopencl_gbdt.device.team.threads import threads
 from pyopencl_gbdt.errors import DataError, DeviceError, ParameterError
 from pyopencl_gbdt.fit import drawn_rows, turns
 from pyopencl_gbdt.fit.share import Share

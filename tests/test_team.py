@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, KernelObjective, devices, train
-from pyopencl_gbdt.device import base, open_device, selection, team_sums, team_threads
-from pyopencl_gbdt.device.nccl import communicators, release
-from pyopencl_gbdt.device.team_messages import TreesAtATime
-from pyopencl_gbdt.device.team_sums import EarlyCopy, TeamReduce
-from pyopencl_gbdt.device.team_threads import threads
+from pyopencl_gbdt.device import base, open_device, selection
+from pyopencl_gbdt.device.team import sums as team_sums
+from pyopencl_gbdt.device.team import threads as team_threads
+from pyopencl_gbdt.device.team.messages import TreesAtATime
+from pyopencl_gbdt.device.team.nccl import communicators, release
+from pyopencl_gbdt.device.team.sums import EarlyCopy, TeamReduce
+from pyopencl_gbdt.device.team.threads import threads
 from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.messages import pip_install

@@ -10,7 +10,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, selection
-from pyopencl_gbdt.device.rendezvous import Rendezvous
+from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import division, hosts

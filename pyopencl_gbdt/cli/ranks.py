@@ -56,7 +56,7 @@ class RankJob:
     @contextlib.contextmanager
     def ended_by_errors(self) -> Iterator[None]:
         """End all ranks if the block fails in this one, or one gives no sign of life; say why."""
-        from pyopencl_gbdt.device.mpi_team import end_job, watch
+        from pyopencl_gbdt.device.team.mpi import end_job, watch
 
         watching = None if self.size == 1 else watch(self.communicator)
         try:
@@ -80,7 +80,7 @@ def job() -> RankJob:
     sizes = [os.environ.get(name, "") for name in _SIZES]
     if not any(size.isdecimal() and int(size) > 1 for size in sizes):
         return RankJob()
-    from pyopencl_gbdt.device.mpi_team import mpi
+    from pyopencl_gbdt.device.team.mpi import mpi
 
     return RankJob(mpi().COMM_WORLD)
 
@@ -135,7 +135,7 @@ def _like_all(mine: RankJob, table: TableData) -> TableData:
     """Return a rank's rows with the columns and levels that the rows of all ranks have."""
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.device.foreign import DeviceMatrix
-    from pyopencl_gbdt.device.mpi_team import joined_team
+    from pyopencl_gbdt.device.team.mpi import joined_team
     from pyopencl_gbdt.training.common_columns import common_data
 
     team = joined_team(mine.communicator)

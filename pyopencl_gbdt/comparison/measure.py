@@ -17,8 +17,8 @@ from pyopencl_gbdt.comparison.shapes import Shape
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
-from pyopencl_gbdt.device.fallback import with_fallbacks
-from pyopencl_gbdt.device.measured_facts import int64_cost
+from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
+from pyopencl_gbdt.device.drivers.measured_facts import int64_cost
 from pyopencl_gbdt.device.timing import Stopwatch, clock, middle, repeated
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import GBDTError

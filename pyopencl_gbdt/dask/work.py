@@ -12,9 +12,9 @@ import distributed
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.rendezvous import Address, Rendezvous
 from pyopencl_gbdt.device.selection import find_several, names_several
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.rendezvous import Address, Rendezvous
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.division import row_bounds

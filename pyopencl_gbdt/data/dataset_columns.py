@@ -17,8 +17,8 @@ from pyopencl_gbdt.data.features import Features, Values, level_codes, recoded, 
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
-from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.device.team_messages import BatchDone, BatchOfRows, BatchPass, LevelCounts
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import BatchDone, BatchOfRows, BatchPass, LevelCounts
 from pyopencl_gbdt.errors import DataError
 
 

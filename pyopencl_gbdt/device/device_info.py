@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pyopencl_gbdt.device import measured_facts
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.drivers import measured_facts
 from pyopencl_gbdt.device.variants import TABLE, choose, kernels, summary, tuning
 
 
@@ -25,7 +25,7 @@ class DeviceInfo:
     handle : object
         The driver's object that opens it; internal.
     notes : tuple of str
-        Known faults of its driver, from ``device/faults.py``.
+        Known faults of its driver, from ``device/drivers/faults.py``.
     """
 
     device_id: str

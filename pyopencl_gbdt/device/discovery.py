@@ -8,18 +8,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pyopencl_gbdt.device import (
-    driver_folders,
-    faults,
-    first_use,
-    forked,
-    limited_device,
-    makers,
-    measured_facts,
-)
+from pyopencl_gbdt.device import limited_device
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.device_info import DeviceInfo
+from pyopencl_gbdt.device.drivers import faults, first_use, forked, makers, measured_facts
+from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.errors import DeviceError, NoDeviceError
 from pyopencl_gbdt.messages import pip_install
 
@@ -99,7 +93,8 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
     try:
         import pyopencl as cl
 
-        from pyopencl_gbdt.device import opencl_facts, pocl_target
+        from pyopencl_gbdt.device.opencl import facts as opencl_facts
+        from pyopencl_gbdt.device.opencl import pocl_target
     except ImportError as error:
         if error.name == "pyopencl":
             return [], ["OpenCL: pyopencl is not installed; pip install pyopencl"]
@@ -138,7 +133,7 @@ def _cuda() -> tuple[list[DeviceInfo], list[str]]:
     if importlib.util.find_spec("cupy") is None:
         return [], [f"CUDA: CuPy is not installed; {pip_install('cuda12')}"]
     try:
-        from pyopencl_gbdt.device import cuda
+        from pyopencl_gbdt.device.cuda import device as cuda
 
         listed = cuda.list_capabilities()
     except Exception as error:  # CuPy can be imported without a driver and raises here
@@ -313,9 +308,9 @@ def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device
     assert found is not None
     caps = _opened.setdefault(found, found)
     if caps.api == "cuda":
-        from pyopencl_gbdt.device.cuda import CudaDevice
+        from pyopencl_gbdt.device.cuda.device import CudaDevice
 
         return CudaDevice(caps, profile=profile)
-    from pyopencl_gbdt.device.opencl import OpenCLDevice
+    from pyopencl_gbdt.device.opencl.device import OpenCLDevice
 
     return OpenCLDevice(info.handle, caps, profile=profile)

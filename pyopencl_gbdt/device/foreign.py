@@ -160,7 +160,7 @@ def _cuda_matrix(array: Any, missing: float) -> DeviceMatrix | None:
 def _opencl_array(values: Any, missing: float) -> DeviceMatrix | None:
     import pyopencl
 
-    from pyopencl_gbdt.device.opencl import is_shared
+    from pyopencl_gbdt.device.opencl.device import is_shared
 
     buffer = values.base_data
     if not isinstance(buffer, pyopencl.Buffer) or not is_shared(buffer.context):

@@ -19,8 +19,8 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.program import Groups, Launch, Program
 from pyopencl_gbdt.device.render import Param
-from pyopencl_gbdt.device.team import Member
-from pyopencl_gbdt.device.team_messages import Stamp
+from pyopencl_gbdt.device.team.member import Member
+from pyopencl_gbdt.device.team.messages import Stamp
 
 _MOST_BYTES = 1 << 62
 #: Takes the arguments of a kernel by name, and sets what the host will read: ``array.handle``.

@@ -31,7 +31,8 @@ def examine(machine: Machine, listing: Listing) -> list[Finding]:
     list of Finding
         Errors first, then warnings and notes.
     """
-    from pyopencl_gbdt.device import cache, driver_folders
+    from pyopencl_gbdt.device import cache
+    from pyopencl_gbdt.device.drivers import folders as driver_folders
     from pyopencl_gbdt.doctor import checks, surroundings
 
     found = [f for check in checks.CHECKS for f in check(machine, listing)]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyopencl_gbdt.device import Capabilities, makers
+from pyopencl_gbdt.device import Capabilities
+from pyopencl_gbdt.device.drivers import makers
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, Variant, choose, fact_store, measured_facts, runnable
+from pyopencl_gbdt.device import Device, Variant, choose, runnable
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.measured_facts import LOOKBACK
+from pyopencl_gbdt.device.drivers import fact_store, measured_facts
+from pyopencl_gbdt.device.drivers.measured_facts import LOOKBACK
 from pyopencl_gbdt.device.variants import kernels
 from pyopencl_gbdt.device.variants.table import TABLE
 from pyopencl_gbdt.doctor import samples

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyopencl_gbdt.device import Capabilities, faults
+from pyopencl_gbdt.device import Capabilities
+from pyopencl_gbdt.device.drivers import faults
 from pyopencl_gbdt.doctor.findings import INSTALL, Finding, everywhere
 from pyopencl_gbdt.doctor.listing import Listing
 from pyopencl_gbdt.doctor.machine import Machine

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyopencl_gbdt.device import driver_folders, fact_store, measured_facts
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.drivers import fact_store, measured_facts
+from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.doctor.listing import Listed, Listing
 from pyopencl_gbdt.doctor.machine import killed_by
 

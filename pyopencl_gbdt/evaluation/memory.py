@@ -8,7 +8,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew

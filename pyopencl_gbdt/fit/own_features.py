@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.pages.page import Layout
 
 #: Members keep sums of their own features alone from the first level on whose new histograms have

@@ -8,10 +8,9 @@ from functools import partial
 from typing import NamedTuple
 
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.device.arena import Arena, MemoryPlan
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.device.team_messages import ForestBlock, TreesAtATime
+from pyopencl_gbdt.device.team.messages import ForestBlock, TreesAtATime
 from pyopencl_gbdt.dtypes import QUANTA
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.features import FitFeatures

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena, Contents
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.device.team_messages import RowGroups
-from pyopencl_gbdt.device.team_sums import Window
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import RowGroups
+from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.dtypes import VALUE, code_dtype
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes

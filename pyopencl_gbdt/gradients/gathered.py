@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.team_messages import AllGradients, Margins, RowValues
+from pyopencl_gbdt.device.team.messages import AllGradients, Margins, RowValues
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.custom import FunctionObjective

@@ -10,7 +10,7 @@ import numpy as np
 from pyopencl_gbdt.device import DeviceArray, Program
 from pyopencl_gbdt.device.launch_size import Parts
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team_messages import QueryLabels
+from pyopencl_gbdt.device.team.messages import QueryLabels
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.objectives.query_tables import QueryTables, joined, query_facts, query_tables
 

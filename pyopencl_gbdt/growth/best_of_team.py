@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.device.team import Member
-from pyopencl_gbdt.device.team_messages import BestSplits
-from pyopencl_gbdt.device.team_sums import EarlyCopy
+from pyopencl_gbdt.device.team.member import Member
+from pyopencl_gbdt.device.team.messages import BestSplits
+from pyopencl_gbdt.device.team.sums import EarlyCopy
 
 
 def best_of(every: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team_sums import EarlyCopy
+from pyopencl_gbdt.device.team.sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES

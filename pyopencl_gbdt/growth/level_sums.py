@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team import Member
-from pyopencl_gbdt.device.team_sums import EarlyCopy, Window
+from pyopencl_gbdt.device.team.member import Member
+from pyopencl_gbdt.device.team.sums import EarlyCopy, Window
 from pyopencl_gbdt.fit.own_features import feature_ends, keeps_own
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.best_of_team import BestOfTeam

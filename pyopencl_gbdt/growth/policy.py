@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pyopencl_gbdt.device import Capabilities, Launch, choose
-from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.device.team_messages import LeavesAtATime
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import LeavesAtATime
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates, PolicySizes

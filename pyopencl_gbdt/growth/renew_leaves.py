@@ -11,7 +11,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team_messages import LargestLeafShare
+from pyopencl_gbdt.device.team.messages import LargestLeafShare
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, RowPart
 from pyopencl_gbdt.fit.pagewise import CODES

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.budget import available_memory
-from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.device.team_messages import (
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import (
     ColumnsAtATime,
     ColumnTotals,
     DistinctCounts,

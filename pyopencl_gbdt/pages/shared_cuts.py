@@ -10,8 +10,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.device.team_messages import ColumnCuts
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import ColumnCuts
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.cuts import Cuts

@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.features import Values
 from pyopencl_gbdt.device import Device, DeviceArray, open_device
-from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.run_ahead import settled

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.features import Values
-from pyopencl_gbdt.device import Device, forked, open_device
+from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.discovery import ENVIRONMENT
+from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.selection import any_will_do
 from pyopencl_gbdt.errors import NoDeviceError

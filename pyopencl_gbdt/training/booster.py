@@ -20,10 +20,10 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.run_ahead import Pace
-from pyopencl_gbdt.device.team_messages import Margins, VariantRefused, WeightBits, WeightExponents
+from pyopencl_gbdt.device.team.messages import Margins, VariantRefused, WeightBits, WeightExponents
 from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, PagedMargins, Start

@@ -11,8 +11,8 @@ import numpy as np
 from pyopencl_gbdt.data.batches.passes import as_texts, union
 from pyopencl_gbdt.data.categories.levels import Categories, Levels
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.device.team_messages import (
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import (
     ColumnCount,
     ColumnLevels,
     EvaluationRows,

@@ -19,7 +19,7 @@ from pyopencl_gbdt.callbacks import (
 )
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.parameters.names import given_instead

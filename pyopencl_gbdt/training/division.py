@@ -16,8 +16,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.bandwidth import host_times
-from pyopencl_gbdt.device.nccl import may_join
 from pyopencl_gbdt.device.selection import Chosen
+from pyopencl_gbdt.device.team.nccl import may_join
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
 from pyopencl_gbdt.training.fitting import Task

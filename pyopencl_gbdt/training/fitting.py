@@ -14,7 +14,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.run_ahead import Pace
-from pyopencl_gbdt.device.team_messages import FitLabels
+from pyopencl_gbdt.device.team.messages import FitLabels
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.label_mean import starting_score
 from pyopencl_gbdt.evaluation.memory import plan_evaluation

@@ -16,7 +16,7 @@ from dataclasses import fields
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.team_messages import DeviceIdle, Request, TreesDigest
+from pyopencl_gbdt.device.team.messages import DeviceIdle, Request, TreesDigest
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree

@@ -11,7 +11,7 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.paper import Allocation, PaperDevice
-from pyopencl_gbdt.device.team import Team
+from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.fit.pagewise import CODES

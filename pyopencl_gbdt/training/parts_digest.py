@@ -11,8 +11,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.digests import digest, digest_of_levels
-from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.device.team_messages import RowDigests, RowsAndQueries
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import RowDigests, RowsAndQueries
 
 U64 = npt.NDArray[np.uint64]
 #: Rows that are digested at a time.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.memory import MemoryPlan
-from pyopencl_gbdt.device.team_messages import FitsDevice, IsQuantized
+from pyopencl_gbdt.device.arena import MemoryPlan
+from pyopencl_gbdt.device.team.messages import FitsDevice, IsQuantized
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.fit.drawn_rows import (

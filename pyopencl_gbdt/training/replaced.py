@@ -15,7 +15,7 @@ from pyopencl_gbdt.categories.wide_rows import WideRows
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree

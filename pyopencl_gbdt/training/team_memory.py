@@ -11,7 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.paper import PaperTeam
-from pyopencl_gbdt.device.team_sums import PIECE_BYTES
+from pyopencl_gbdt.device.team.sums import PIECE_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth.policy import policy_of
 from pyopencl_gbdt.messages import show

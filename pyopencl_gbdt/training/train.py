@@ -19,8 +19,8 @@ from pyopencl_gbdt.callbacks import (
 )
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.fallback import with_fallbacks
-from pyopencl_gbdt.device.mpi_team import joined_team
+from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
+from pyopencl_gbdt.device.team.mpi import joined_team
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.team import Team
-from pyopencl_gbdt.device.team_messages import (
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import (
     ClassWeights,
     ExactLabelSums,
     Failure,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyopencl_gbdt.device import fallback, open_device
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.drivers import fallback
 from pyopencl_gbdt.device.variants import choosing
 from tests.device import fits
 

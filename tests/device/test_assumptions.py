@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from pyopencl_gbdt.device import TABLE, choose, opencl_facts
-from pyopencl_gbdt.device import faults as known_faults
+from pyopencl_gbdt.device import TABLE, choose
+from pyopencl_gbdt.device.drivers import faults as known_faults
+from pyopencl_gbdt.device.opencl import facts as opencl_facts
 from pyopencl_gbdt.device.render import render, source_folder, template_files, template_text
 from pyopencl_gbdt.device.variants import kernels
 from tests.device.fakes import Platform, opencl_device

@@ -89,7 +89,7 @@ def test_a_real_kernel_says_its_limit(device, monkeypatch):
         return Program(wg_size)
 
     monkeypatch.setattr(opened, "_compile", compiled)
-    monkeypatch.setattr("pyopencl_gbdt.device.opencl._programs", {})
+    monkeypatch.setattr("pyopencl_gbdt.device.opencl.device._programs", {})
     program = opened.build("predict", wg_size=64, items=1, rows=0, categories=False)
     assert sizes == [64, 32]
     assert program.wg_size == 32

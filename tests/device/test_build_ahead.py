@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from pyopencl_gbdt.device import build_ahead, build_helper
-from pyopencl_gbdt.device.opencl_source import NO_HEADER, POCL, with_single_copies
+from pyopencl_gbdt.device import helpers
+from pyopencl_gbdt.device.opencl import build_ahead
+from pyopencl_gbdt.device.opencl.source import NO_HEADER, POCL, with_single_copies
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.device.signature import argument_types
 
@@ -22,7 +23,7 @@ KERNEL(1) fill(const u32 n, const f32 value, GLOBAL f32* RESTRICT out) {
 
 def test_it_begins_with_the_first_kernel_and_turns_to_the_last(monkeypatch):
     programs = [["one", [], [["a", []], ["b", []]]], ["two", [], [["c", []], ["d", []]]]]
-    orders = build_helper.BuildOrders()
+    orders = helpers.BuildOrders()
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(map(json.dumps, programs))))
     orders.read()
     orders.ended = False
@@ -37,7 +38,7 @@ def test_it_leaves_a_compiled_kernel_in_the_folder(device, monkeypatch, tmp_path
     """The arrays are null: the kernel must not run."""
     if device.caps.platform != POCL:
         pytest.skip("other drivers build whole programs at once")
-    monkeypatch.setattr("pyopencl_gbdt.device.driver_folders.pocl_folder", lambda: tmp_path)
+    monkeypatch.setattr("pyopencl_gbdt.device.drivers.folders.pocl_folder", lambda: tmp_path)
     fast = header("dialect_opencl_builtins.h") + header("dialect_opencl_fast_build.h")
     text = fast + with_single_copies(header("dialect_opencl.h") + SOURCE)
     helper = build_ahead.BuildHelper(int(device.caps.device_id.rsplit(":", 1)[1]))

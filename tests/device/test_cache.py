@@ -129,7 +129,7 @@ def opened(device, folder, monkeypatch):
     """The device of the tests with an empty cache on disk and none in memory."""
     if device.caps.api != "opencl":
         pytest.skip("counts how often pyopencl builds; CUDA stores through the same functions")
-    from pyopencl_gbdt.device import opencl
+    from pyopencl_gbdt.device.opencl import device as opencl
 
     fresh = open_device(device.caps.device_id)
     monkeypatch.setattr(opencl, "_programs", {})
@@ -228,7 +228,8 @@ def test_two_processes_build_at_once(opened, folder):
     code = """
 import sys
 import numpy as np
-from pyopencl_gbdt.device import open_device, opencl
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.opencl import device as opencl
 from tests.device.test_cache import build_and_run
 opencl._KEEP_THEIR_OWN = ()
 assert build_and_run(open_device(sys.argv[1]))

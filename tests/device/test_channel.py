@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from pyopencl_gbdt.device.channel import (
+from pyopencl_gbdt.device.team.channel import (
     FAILURE,
     HEAD_BYTES,
     NUMBERS,
@@ -16,8 +16,8 @@ from pyopencl_gbdt.device.channel import (
     OtherKindError,
     SaidError,
 )
-from pyopencl_gbdt.device.handshake import Keys
-from pyopencl_gbdt.device.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Keys
+from pyopencl_gbdt.device.team.limits import Limits
 
 LIMITS = Limits(silence=2.0, patience=2.0)
 KEYS = Keys(b"there", b"back"), Keys(b"back", b"there")

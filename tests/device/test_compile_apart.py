@@ -9,16 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import (
-    build_ahead,
-    build_variant_program,
-    compile_apart,
-    first_use,
-    helper_process,
-    open_device,
-    opencl,
-)
-from pyopencl_gbdt.device.fallback import with_fallbacks
+from pyopencl_gbdt.device import build_variant_program, helper_process, open_device
+from pyopencl_gbdt.device.drivers import first_use
+from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
+from pyopencl_gbdt.device.opencl import build_ahead, compile_apart
+from pyopencl_gbdt.device.opencl import device as opencl
 from pyopencl_gbdt.device.render import render
 from pyopencl_gbdt.device.signature import signatures
 from pyopencl_gbdt.device.variants import REFUSED

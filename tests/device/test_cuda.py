@@ -8,7 +8,7 @@ from pyopencl_gbdt.device.render import render
 from tests.device import nvrtc
 from tests.device.plausible import few, templates
 
-#: As ``device/cuda.py`` builds; its import needs CuPy.
+#: As ``device/cuda/device.py`` builds; its import needs CuPy.
 OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
 
 
@@ -36,6 +36,6 @@ def test_what_is_no_cuda_does_not_compile(compiler):
 
 def test_the_options_are_those_of_the_library():
     pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportError)
-    from pyopencl_gbdt.device import cuda
+    from pyopencl_gbdt.device.cuda import device as cuda
 
     assert cuda._OPTIONS == OPTIONS

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pyopencl_gbdt.device.cuda_graphs import recorded
-from pyopencl_gbdt.device.nccl import NcclSum
+from pyopencl_gbdt.device.cuda.graphs import recorded
 from pyopencl_gbdt.device.program import Launch
+from pyopencl_gbdt.device.team.nccl import NcclSum
 
 
 class Stream:

@@ -438,7 +438,7 @@ def cupy(monkeypatch):
     fake.__spec__ = importlib.machinery.ModuleSpec("cupy", None)
     fake.__version__ = "0.0"
     fake.cuda = SimpleNamespace()
-    with imported_anew("pyopencl_gbdt.device.cuda"):
+    with imported_anew("pyopencl_gbdt.device.cuda.device"):
         monkeypatch.setitem(sys.modules, "cupy", fake)
         yield fake
 
@@ -479,7 +479,7 @@ def test_a_pyopencl_that_does_not_import_is_a_note(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     monkeypatch.setattr(discovery, "_cuda", lambda: ([CUDA_0], []))
     monkeypatch.setattr(discovery.driver_folders, "_notes", {})
-    with imported_anew("pyopencl_gbdt.device.opencl_facts"):
+    with imported_anew("pyopencl_gbdt.device.opencl.facts"):
         assert find("cuda") is CUDA_0
         with pytest.raises(DeviceError, match="OpenCL: "):
             find("opencl")

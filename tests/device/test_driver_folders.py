@@ -11,7 +11,8 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from pyopencl_gbdt.device import devices, driver_folders, private_paths
+from pyopencl_gbdt.device import devices, private_paths
+from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.doctor.machine import installed_packages
 from tests.device import strangers
 
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="other rules for folders
 
 #: Builds and runs a kernel on PoCL, and says where it is kept.
 BUILD = """
-from pyopencl_gbdt.device import driver_folders, open_device
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.drivers import folders as driver_folders
 from tests.device.test_cache import build_and_run
 assert build_and_run(open_device("portable computing language"))
 print("RUN", driver_folders.pocl_folder())

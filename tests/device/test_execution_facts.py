@@ -10,8 +10,9 @@ import pyopencl as cl
 import pytest
 
 from pyopencl_gbdt.comparison.tuning_ways import TuningData
-from pyopencl_gbdt.device import limited_device, opencl_facts
+from pyopencl_gbdt.device import limited_device
 from pyopencl_gbdt.device.capabilities import CARD, HOST_CORES
+from pyopencl_gbdt.device.opencl import facts as opencl_facts
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.primitives.histogram import CodeHistogram

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyopencl_gbdt.device import faults
+from pyopencl_gbdt.device.drivers import faults
 from tests.device.fakes import make_caps
 
 RUSTICL = {"platform": "rusticl", "name": "AMD Radeon"}

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pyopencl_gbdt.device.handshake import (
+from pyopencl_gbdt.device.team.handshake import (
     ANSWER_BYTES,
     HELLO_BYTES,
     PROOF_BYTES,

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyopencl_gbdt.device import intel, private_paths
+from pyopencl_gbdt.device import private_paths
+from pyopencl_gbdt.device.drivers import intel
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -169,7 +170,8 @@ def test_the_loader_reads_the_folder_once(tmp_path):
     code = """
 import os, pathlib, sys
 import pyopencl as cl
-from pyopencl_gbdt.device import discovery, intel
+from pyopencl_gbdt.device import discovery
+from pyopencl_gbdt.device.drivers import intel
 places = pathlib.Path(cl.__file__).parent / ".libs"
 library = next(iter(places.glob("libpocl*.so*")), None)
 if library is None:

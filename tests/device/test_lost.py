@@ -13,8 +13,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.device import cache, choose, fallback, find, open_device, runnable
-from pyopencl_gbdt.device import opencl as opencl_module
+from pyopencl_gbdt.device import cache, choose, find, open_device, runnable
+from pyopencl_gbdt.device.drivers import fallback
+from pyopencl_gbdt.device.opencl import device as opencl_module
 from pyopencl_gbdt.device.variants import choosing, fallbacks
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, KernelFallbackWarning
 from pyopencl_gbdt.fit.ways import fit_kernels

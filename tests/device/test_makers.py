@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyopencl_gbdt.device import makers
+from pyopencl_gbdt.device.drivers import makers
 from tests.device.fakes import make_caps
 
 

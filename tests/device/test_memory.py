@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.memory import MemoryPlan
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters

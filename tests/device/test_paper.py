@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.paper import Allocation, PaperDevice, PaperTeam
-from pyopencl_gbdt.device.team_messages import HostName, RowCount, SumPart
+from pyopencl_gbdt.device.team.messages import HostName, RowCount, SumPart
 from pyopencl_gbdt.errors import MemoryPlanError
 from tests.compare import assert_same_bits
 from tests.device.fakes import make_caps

@@ -10,7 +10,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import choose
-from pyopencl_gbdt.device import opencl as opencl_module
+from pyopencl_gbdt.device.opencl import device as opencl_module
 from pyopencl_gbdt.device.variants import fallbacks
 from pyopencl_gbdt.errors import (
     DeviceError,

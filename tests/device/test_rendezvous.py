@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import pytest
 
-from pyopencl_gbdt.device import arrivals
-from pyopencl_gbdt.device.handshake import HELLO_BYTES, PROOF_BYTES, Listening
-from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.rendezvous import Rendezvous
-from pyopencl_gbdt.device.team_messages import RowCount
+from pyopencl_gbdt.device.team import arrivals
+from pyopencl_gbdt.device.team.handshake import HELLO_BYTES, PROOF_BYTES, Listening
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.messages import RowCount
+from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import ParameterError, TeamError
 from tests.teams import members
 
@@ -59,7 +59,7 @@ def test_a_stranger_between_two_members_is_known_to_neither(rank, said, monkeypa
 
     What rank 2 says there he passes on to rank 0 and back. In the end he sends code.
     """
-    monkeypatch.setattr("pyopencl_gbdt.device.rendezvous._LOOK", 0.1)
+    monkeypatch.setattr("pyopencl_gbdt.device.team.rendezvous._LOOK", 0.1)
     doors = [Rendezvous("127.0.0.1", b"secret") for _ in range(3)]
     addresses = [door.address for door in doors]
     doors[1].close()
@@ -166,7 +166,7 @@ def test_a_key_is_bytes(key):
 
 def test_members_with_other_keys(monkeypatch):
     """Both end soon, and the one that connects says why."""
-    monkeypatch.setattr("pyopencl_gbdt.device.rendezvous._LOOK", 0.1)
+    monkeypatch.setattr("pyopencl_gbdt.device.team.rendezvous._LOOK", 0.1)
     doors = [Rendezvous("127.0.0.1", key) for key in (b"secret", b"other")]
     addresses, errors = [door.address for door in doors], {}
 

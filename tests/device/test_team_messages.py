@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device.team_messages import HostName, Margins, RowCount, SumPart, is_by_all
-from pyopencl_gbdt.device.team_threads import threads
+from pyopencl_gbdt.device.team.messages import HostName, Margins, RowCount, SumPart, is_by_all
+from pyopencl_gbdt.device.team.threads import threads
 from pyopencl_gbdt.errors import TeamError
 from tests.teams import members
 

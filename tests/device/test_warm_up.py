@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from pyopencl_gbdt.device import open_device, warm_up
-from pyopencl_gbdt.device.opencl_source import POCL
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.opencl import warm_up
+from pyopencl_gbdt.device.opencl.source import POCL
 
 
 @pytest.fixture
@@ -12,7 +13,7 @@ def folder(tmp_path, device, monkeypatch):
     if device.caps.platform != POCL:
         pytest.skip("only PoCL's compiler loads slowly")
     monkeypatch.setattr(warm_up, "_loaded", 0)
-    monkeypatch.setattr("pyopencl_gbdt.device.driver_folders.pocl_folder", lambda: tmp_path)
+    monkeypatch.setattr("pyopencl_gbdt.device.drivers.folders.pocl_folder", lambda: tmp_path)
     return tmp_path
 
 
@@ -32,7 +33,7 @@ def test_programs_on_disk_need_no_compiler(folder, device):
 
 def test_a_folder_that_is_absent_holds_no_programs(folder, device, monkeypatch):
     monkeypatch.setattr(
-        "pyopencl_gbdt.device.driver_folders.pocl_folder", lambda: folder / "absent"
+        "pyopencl_gbdt.device.drivers.folders.pocl_folder", lambda: folder / "absent"
     )
     thread = warm_up.warm_up(device.context)
     assert thread is not None

@@ -6,7 +6,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from pyopencl_gbdt.device import discovery, fact_store, faults, measured_facts, open_device
+from pyopencl_gbdt.device import discovery, open_device
+from pyopencl_gbdt.device.drivers import fact_store, faults, measured_facts
 from pyopencl_gbdt.doctor import selftest, watch
 from pyopencl_gbdt.doctor.listing import Listed
 from pyopencl_gbdt.errors import DeviceError

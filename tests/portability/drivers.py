@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pyopencl_gbdt.device.first_use import INSIDE
+from pyopencl_gbdt.device.drivers.first_use import INSIDE
 from tests.portability.chroot import Chroot, ChrootError, why_not
 from tests.portability.runtimes import Outcome, Setting, judge
 

@@ -223,7 +223,7 @@ def program_complaints(device: Device, pretend: str) -> list[str]:
     """Return kernels that take more local memory, or other words, than the device has."""
     import pyopencl as cl
 
-    from pyopencl_gbdt.device import opencl
+    from pyopencl_gbdt.device.opencl import device as opencl
 
     complaints = []
     for (_, _, source), program in opencl._programs.items():

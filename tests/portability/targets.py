@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pyopencl_gbdt.device import Capabilities, makers
+from pyopencl_gbdt.device import Capabilities
+from pyopencl_gbdt.device.drivers import makers
 
 GIB = 1 << 30
-#: What ``device/opencl.py`` and ``device/cuda.py`` build with; a test compares them.
+#: What ``device/opencl/device.py`` and ``device/cuda/device.py`` build with; a test compares them.
 OPENCL_OPTIONS = ("-cl-std=CL1.2",)
 CUDA_OPTIONS = ("-fmad=false", "-ftz=false", "--std=c++14")
 

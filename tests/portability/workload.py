@@ -10,14 +10,8 @@ from unittest.mock import patch
 import numpy as np
 
 from pyopencl_gbdt import primitives
-from pyopencl_gbdt.device import (
-    TABLE,
-    Capabilities,
-    DeviceArray,
-    Variant,
-    measured_facts,
-    runnable,
-)
+from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runnable
+from pyopencl_gbdt.device.drivers import measured_facts
 from pyopencl_gbdt.explain.proximity import count_same
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree

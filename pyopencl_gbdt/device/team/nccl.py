@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device.base import Device, DeviceArray
-from pyopencl_gbdt.device.team_sums import Window, rows_of
+from pyopencl_gbdt.device.team.sums import Window, rows_of
 from pyopencl_gbdt.errors import TeamError
 
 #: ``off`` sends all sums through the host's memory.

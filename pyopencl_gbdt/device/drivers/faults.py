@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pyopencl_gbdt.device import makers
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.drivers import makers
 from pyopencl_gbdt.messages import pip_install
 
 MEASURED = "measured for this library; see docs/portability.md"
@@ -340,7 +340,7 @@ TABLE: tuple[Fault, ...] = (
     Fault(
         "Intel's CPU runtime from pip",
         "its .icd file names a path that is not there, so loaders do not find it",
-        "device/intel.py shows it to them",
+        "device/drivers/intel.py shows it to them",
         MEASURED,
         lambda caps: caps.kind == "cpu" and caps.platform.startswith("Intel(R) OpenCL"),
     ),

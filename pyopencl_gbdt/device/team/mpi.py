@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.sliced_sums import SlicedSums
-from pyopencl_gbdt.device.team import Integers, Member
-from pyopencl_gbdt.device.team_messages import NOTHING, NUMBERS, Message, Stamp, other_step
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.member import Integers, Member
+from pyopencl_gbdt.device.team.messages import NOTHING, NUMBERS, Message, Stamp, other_step
+from pyopencl_gbdt.device.team.sliced_sums import SlicedSums
 from pyopencl_gbdt.errors import ParameterError, TeamError
 from pyopencl_gbdt.messages import pip_install
 

@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pyopencl_gbdt.device import cache, intel, private_paths
+from pyopencl_gbdt.device import cache, private_paths
+from pyopencl_gbdt.device.drivers import intel
 from pyopencl_gbdt.errors import KernelFallbackWarning
 
 T = TypeVar("T")

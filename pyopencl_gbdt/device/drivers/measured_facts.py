@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyopencl_gbdt.device import fact_store
 from pyopencl_gbdt.device.bandwidth import copy_bandwidth
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.drivers import fact_store
 from pyopencl_gbdt.device.program import Program
 
 #: The answer of a fact whose kernel crashes the driver, or does not end.

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.team import Integers, Member
-from pyopencl_gbdt.device.team_messages import LinkIsSlow, LinkTimed
+from pyopencl_gbdt.device.team.member import Integers, Member
+from pyopencl_gbdt.device.team.messages import LinkIsSlow, LinkTimed
 
 #: Integers of the upper plane by the width of a message.
 _UPPER: dict[int, type[np.signedinteger[Any]]] = {5: np.int8, 6: np.int16}

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.device.nccl import NcclSum, abort, release
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team import Member
-from pyopencl_gbdt.device.team_messages import Stamp, SumDone, SumPart, is_by_all
-from pyopencl_gbdt.device.team_sums import Window
+from pyopencl_gbdt.device.team.member import Member
+from pyopencl_gbdt.device.team.messages import Stamp, SumDone, SumPart, is_by_all
+from pyopencl_gbdt.device.team.nccl import NcclSum, abort, release
+from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.errors import TeamError
 
 #: Arrays of at most so many bytes are added up as a whole by each member: one wait less.

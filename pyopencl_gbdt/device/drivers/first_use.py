@@ -12,10 +12,11 @@ import json
 import os
 import subprocess
 
-from pyopencl_gbdt.device import fact_store, helper_process, measured_facts
+from pyopencl_gbdt.device import helper_process
 from pyopencl_gbdt.device.builds import LONG_SECONDS
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.measured_facts import FAILED, MeasuredFact
+from pyopencl_gbdt.device.drivers import fact_store, measured_facts
+from pyopencl_gbdt.device.drivers.measured_facts import FAILED, MeasuredFact
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.logger import tell
 
@@ -23,7 +24,7 @@ from pyopencl_gbdt.logger import tell
 INSIDE = "PYOPENCL_GBDT_MEASURES"
 #: Seconds for all facts of a device: some drivers compile a kernel for ten.
 SECONDS = 120.0
-_CODE = "from pyopencl_gbdt.device.fact_helper import measure; measure(sys.argv[2], sys.argv[3:])"
+_CODE = "from pyopencl_gbdt.device.helpers import measure; measure(sys.argv[2], sys.argv[3:])"
 
 
 def examine(caps: Capabilities) -> bool:

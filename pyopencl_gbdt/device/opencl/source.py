@@ -7,7 +7,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device import build_ahead
+from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.device.signature import argument_types, signatures
 

@@ -14,20 +14,23 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from pyopencl_gbdt.device import build_ahead, cache, compile_apart, driver_folders, forked
+from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.base import FEW_BYTES, Array, Device, DeviceArray, Wait
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.drivers import folders as driver_folders
+from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
-from pyopencl_gbdt.device.opencl_facts import message
-from pyopencl_gbdt.device.opencl_program import LaterProgram, OpenCLProgram
-from pyopencl_gbdt.device.opencl_source import POCL, build_source
-from pyopencl_gbdt.device.opencl_transfers import OpenCLTransfers
+from pyopencl_gbdt.device.opencl import build_ahead, compile_apart
+from pyopencl_gbdt.device.opencl.facts import message
+from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram
+from pyopencl_gbdt.device.opencl.source import POCL, build_source
+from pyopencl_gbdt.device.opencl.transfers import OpenCLTransfers
+from pyopencl_gbdt.device.opencl.warm_up import warm_up
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.device.variants.table import KERNELS
-from pyopencl_gbdt.device.warm_up import warm_up
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
 #: Oclgrind's optimiser emits an intrinsic that its interpreter does not know.

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team_messages import Message, OwnParts, Stamp, SumPart, Value, check_step
-from pyopencl_gbdt.device.team_sums import Buffers, ReduceOwn, TeamReduce, Window
+from pyopencl_gbdt.device.team.messages import Message, OwnParts, Stamp, SumPart, Value, check_step
+from pyopencl_gbdt.device.team.sums import Buffers, ReduceOwn, TeamReduce, Window
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
@@ -57,7 +57,7 @@ class Team(Protocol):
         Parameters
         ----------
         message : type
-            One of ``device/team_messages.py``, the same in all members.
+            One of ``device/team/messages.py``, the same in all members.
         value : object
 
         Raises

@@ -14,7 +14,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from pyopencl_gbdt.device import cache, forked
+from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.base import (
     FEW_BYTES,
     Array,
@@ -24,8 +24,9 @@ from pyopencl_gbdt.device.base import (
     array_bytes,
 )
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.cuda_graphs import recorded
-from pyopencl_gbdt.device.cuda_transfers import CudaTransfers
+from pyopencl_gbdt.device.cuda.graphs import recorded
+from pyopencl_gbdt.device.cuda.transfers import CudaTransfers
+from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Action, Groups, Launch, Program, numbered
 from pyopencl_gbdt.device.render import Param, render

@@ -19,11 +19,13 @@ import subprocess
 import threading
 from concurrent.futures import Future
 
-from pyopencl_gbdt.device import build_ahead, cache, first_use, helper_process
+from pyopencl_gbdt.device import cache, helper_process
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cores import usable_cores
-from pyopencl_gbdt.device.limits import seconds
+from pyopencl_gbdt.device.drivers import first_use
+from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.signature import argument_types
+from pyopencl_gbdt.device.team.limits import seconds
 from pyopencl_gbdt.logger import tell
 
 #: Environment variable: seconds after which a program's compilation is given up.
@@ -31,7 +33,7 @@ ENVIRONMENT = "PYOPENCL_GBDT_BUILD_SECONDS"
 _MOST_SECONDS = 120.0
 #: A compilation that takes longer is told of while it lasts.
 _LONG_SECONDS = 10.0
-_CODE = "from pyopencl_gbdt.device.compile_helper import serve; serve(sys.argv[2])"
+_CODE = "from pyopencl_gbdt.device.helpers import compile_programs; compile_programs(sys.argv[2])"
 _KERNEL = re.compile(r"(\bKERNEL\(\s*\d+\s*\)\s*\w+\s*\([^()]*\)\s*\{)")
 #: Processes that compile side by side at most; each holds a context of the device.
 _MOST_HELPERS = 4

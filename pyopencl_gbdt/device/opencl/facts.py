@@ -8,8 +8,8 @@ from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device import makers
 from pyopencl_gbdt.device.capabilities import CARD, HOST_CORES, Capabilities, Kind
+from pyopencl_gbdt.device.drivers import makers
 
 
 def message(error: Exception) -> str:

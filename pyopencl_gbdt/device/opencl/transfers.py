@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from pyopencl_gbdt.device import forked
+from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.profiler import DOWNLOAD, UPLOAD
 from pyopencl_gbdt.device.transfers import Array, Device, DeviceArray, Mark, Transfers
 

@@ -20,14 +20,18 @@ import subprocess
 import threading
 from typing import Any
 
-from pyopencl_gbdt.device import driver_folders, helper_process
+from pyopencl_gbdt.device import helper_process
+from pyopencl_gbdt.device.cores import usable_cores
+from pyopencl_gbdt.device.drivers import folders as driver_folders
 
 ENVIRONMENT = "PYOPENCL_GBDT_BUILD_AHEAD"
-#: Says that the fit launches kernels, see ``build_helper``.
+#: Says that the fit launches kernels, see ``BuildOrders``.
 TURN = "turn"
 #: Says that nothing more comes; a forked process may keep the pipe open.
 END = "end"
-_CODE = "from pyopencl_gbdt.device.build_helper import serve; serve(int(sys.argv[2]))"
+_CODE = (
+    "from pyopencl_gbdt.device.helpers import compile_kernels; compile_kernels(int(sys.argv[2]))"
+)
 #: Seconds that a process waits at its end for the helper to finish the kernel that it compiles.
 _PATIENCE = 10
 #: The helper of this process, if it has one.
@@ -118,9 +122,7 @@ def start(number: int) -> None:
     global _helper  # noqa: PLW0603 - a fact of the process
     if current() is not None or os.name != "posix" or not helper_process.possible():
         return
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    if is_off() or cores < 2:
+    if is_off() or usable_cores() < 2:
         return
     with contextlib.suppress(OSError):  # no process is left
         _helper = BuildHelper(number)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from pyopencl_gbdt.device.nccl import NcclSum
 from pyopencl_gbdt.device.program import Action, Launch
+from pyopencl_gbdt.device.team.nccl import NcclSum
 
 
 class _Replay:

@@ -14,11 +14,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from pyopencl_gbdt.device.arrivals import Arrivals
-from pyopencl_gbdt.device.channel import Channel
-from pyopencl_gbdt.device.handshake import Listening, StrangerError, connect
-from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.socket_team import SocketTeam
+from pyopencl_gbdt.device.team.arrivals import Arrivals
+from pyopencl_gbdt.device.team.channel import Channel
+from pyopencl_gbdt.device.team.handshake import Listening, StrangerError, connect
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.sockets import SocketTeam
 from pyopencl_gbdt.errors import ParameterError, TeamError
 
 #: Host name and port.

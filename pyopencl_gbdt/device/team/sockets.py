@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyopencl_gbdt.device.channel import (
+from pyopencl_gbdt.device.team.channel import (
     HEAD_BYTES,
     NUMBERS,
     VALUE,
@@ -21,11 +21,11 @@ from pyopencl_gbdt.device.channel import (
     OtherKindError,
     SaidError,
 )
-from pyopencl_gbdt.device.limits import Limits
-from pyopencl_gbdt.device.sliced_sums import SlicedSums
-from pyopencl_gbdt.device.team import Alone, Integers, Team
-from pyopencl_gbdt.device.team_messages import NOTHING, Message, Stamp, other_step
-from pyopencl_gbdt.device.team_messages import NUMBERS as SUMS
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.member import Alone, Integers, Team
+from pyopencl_gbdt.device.team.messages import NOTHING, Message, Stamp, other_step
+from pyopencl_gbdt.device.team.messages import NUMBERS as SUMS
+from pyopencl_gbdt.device.team.sliced_sums import SlicedSums
 from pyopencl_gbdt.errors import TeamError
 
 #: Arrays of at least so many bytes are added up slice by slice: each member adds up one slice and

@@ -14,8 +14,9 @@ from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device import build_ahead, driver_folders
-from pyopencl_gbdt.device.opencl_source import NO_HEADER
+from pyopencl_gbdt.device.drivers import folders as driver_folders
+from pyopencl_gbdt.device.opencl import build_ahead
+from pyopencl_gbdt.device.opencl.source import NO_HEADER
 
 _SOURCE = "__kernel void warm_up(__global int* x) { x[0] = 1; }"
 #: The process that loaded the compiler last, or found that it need not; 0 if none did.

@@ -7,9 +7,11 @@ from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device import build_ahead, driver_folders, forked
 from pyopencl_gbdt.device.base import DeviceArray, array_bytes
-from pyopencl_gbdt.device.opencl_facts import message
+from pyopencl_gbdt.device.drivers import folders as driver_folders
+from pyopencl_gbdt.device.drivers import forked
+from pyopencl_gbdt.device.opencl import build_ahead
+from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.program import Groups, Launch, Program
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError, MemoryPlanError
 

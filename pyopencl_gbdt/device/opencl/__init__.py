@@ -1,0 +1,1 @@
+"""Devices through OpenCL: facts, programs, source, copies, and PoCL's own needs."""

@@ -1,0 +1,1 @@
+"""Several devices or processes that train one model: messages, sums, connections."""
