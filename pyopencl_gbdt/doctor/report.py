@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt._version import __version__
+from pyopencl_gbdt.device import Capabilities, faults
 from pyopencl_gbdt.doctor.findings import Finding
 from pyopencl_gbdt.doctor.listing import Listing
 from pyopencl_gbdt.doctor.machine import Machine
@@ -109,8 +110,9 @@ def as_json(
     -------
     dict
         ``format_version``; ``versions``; ``cards``, the makers of cards on the bus; ``variables``;
-        ``devices``, with all capabilities and variants; ``notes``; ``findings``; ``self_test``,
-        by device, with the result of every comparison and the facts that were measured.
+        ``devices``, with all capabilities and variants; ``answered_faults``, by device, those of
+        its driver that kernels or limits avoid; ``notes``; ``findings``; ``self_test``, by device,
+        with the result of every comparison and the facts that were measured.
     """
     variables = {k: v for k, v in sorted(machine.environment.items()) if _VARIABLES.match(k)}
     report = {
@@ -123,6 +125,10 @@ def as_json(
         "listing_failure": listing.failure,
         "notes": listing.notes,
         "devices": [asdict(device) for device in listing.devices],
+        "answered_faults": {
+            device.device_id: faults.answered(Capabilities(**device.capabilities))
+            for device in listing.usable
+        },
         "findings": [asdict(finding) for finding in findings],
         "self_test": self_tests(runs),
     }
@@ -161,8 +167,11 @@ def as_text(report: Mapping[str, Any], runs: Sequence[SelfTest], scrubber: Scrub
             lines.append(
                 f"  {caps['kind']}, driver {caps['driver']}, {caps['compute_units']} units, "
                 f"work-groups {caps['max_work_group']}, {caps['local_bytes']} B local, "
-                f"{caps['global_bytes'] >> 20} MiB, int64 atomics {caps['int64_atomics']}"
+                f"{caps['global_bytes'] >> 20} MiB, int64 atomics {caps['int64_atomics']}, "
+                f"fp64 {caps['fp64']}"
             )
+        known = report["answered_faults"].get(device["device_id"], [])
+        lines += [f"  known, and answered: {text}" for text in known]
     lines += [f"note: {note}" for note in report["notes"]]
     lines += [f"{f['severity']} {f['code']}: {f['text']}" for f in report["findings"]]
     for run in runs:

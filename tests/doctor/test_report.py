@@ -12,7 +12,7 @@ import pytest
 from pyopencl_gbdt.doctor import report
 from pyopencl_gbdt.doctor.findings import Finding, everywhere
 from pyopencl_gbdt.doctor.watch import SelfTest
-from tests.doctor.machines import CPU, GPU, OS_RELEASE, Builder, listing_of
+from tests.doctor.machines import CPU, GPU, OS_RELEASE, Builder, listed, listing_of
 
 SCRUBBER = report.Scrubber("/home/jane", "jane", "wolf.example.org")
 
@@ -87,6 +87,44 @@ def test_the_block(parts):
     assert "error icd-empty: ~/a.icd is empty" in lines
     assert "self-test opencl:0:0 FAILED: 1 of 2 comparisons give equal bits, 1 s" in lines
     assert lines[lines.index("  radix_sort: a") + 2 :] == ["    c", report.END]  # three lines
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (
+            {"name": "gfx1100", "platform": "AMD Accelerated Parallel Processing", "vendor": "AMD"},
+            ["two compute units as one", "read before a barrier", "waves of 32 or 64", "mem_fence"],
+        ),
+        (
+            {"name": "zink Vulkan 1.4(NVIDIA H200)", "platform": "rusticl", "vendor": "Unknown"},
+            ["says 1 compute unit", "below 2^-126 are flushed"],
+        ),
+        (
+            {"name": "Intel(R) Arc(TM) A770", "platform": "Intel(R) OpenCL Graphics"},
+            ["added four times", "4 GiB at most", "fifty times as long to compile"],
+        ),
+        ({"name": "Apple M2", "platform": "Apple"}, ["64-bit atomics do not build"]),
+        ({"name": "QUALCOMM Adreno(TM)", "platform": "QUALCOMM Snapdragon(TM)"}, ["SIGSEGV"]),
+    ],
+)
+def test_it_tells_what_is_known_of_a_driver_and_answered(tmp_path, facts, words):
+    """Of every GPU's driver that the tests do not run on, also what may be true of any."""
+    machine = Builder(tmp_path).machine()
+    told = report.as_json(machine, listing_of(listed(**facts)), [], [], SCRUBBER)
+    lines = report.as_text(told, [], SCRUBBER).splitlines()
+    known = [line for line in lines if line.startswith("  known, and answered: ")]
+    for text in (
+        *words,
+        "minutes for a large kernel",
+        "more memory than",
+        "longer than 0.5 to 2 s",
+    ):
+        assert sum(text in line for line in known) == 1, text
+    tested = report.as_json(
+        machine, listing_of(listed(**facts, tested_driver=True)), [], [], SCRUBBER
+    )
+    assert tested["answered_faults"] == {"opencl:0:0": []}
 
 
 def test_this_machines_names_do_not_leave_it(monkeypatch):

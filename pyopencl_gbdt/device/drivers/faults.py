@@ -309,6 +309,13 @@ TABLE: tuple[Fault, ...] = (
         lambda caps: not caps.tested_driver,
     ),
     Fault(
+        "Drivers of GPUs that show a picture",
+        "they reset what runs for longer than 0.5 to 2 s, while the picture stands still",
+        "no kernel runs longer than 0.2 s, by the speed that was measured",
+        f"{_GITHUB}/intel/compute-runtime/issues/497",
+        _untested_gpu,
+    ),
+    Fault(
         "Drivers of GPUs with which the tests were not run",
         "they may state more memory than they allocate, as displays and other programs hold some",
         f"{SHARE:.1%} of it are used; device_memory= sets a lower limit",
@@ -387,6 +394,16 @@ def _applied(caps: Capabilities, wgp_mode: str) -> tuple[Capabilities, str, tupl
         if fault.limit is not None:
             caps = fault.limit(caps)
     return caps, problem, tuple(notes)
+
+
+def answered(caps: Capabilities) -> list[str]:
+    """Return the faults of a device's driver that the library answers by itself, as text.
+
+    Drivers that the tests run on have none to tell of.
+    """
+    if caps.tested_driver:
+        return []
+    return [f.text for f in TABLE if f.matches(caps) and not (f.refuse or f.warn)]
 
 
 def why_no_device(platform: str) -> list[str]:
