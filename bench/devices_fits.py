@@ -99,10 +99,10 @@ def of_codes(
         if fit is None:
             fit = _boosting(devices[0], checked, rows, Share(codes=pages))
         pace = Pace(devices[0])
-        way = "one" if fit.ws.turns is None else "one, streamed"
+        way = "one" if fit.ws.rows.turns is None else "one, streamed"
         yield Rounds(partial(_rounds, fit, pace, Alone()), fit.finished_trees, way)
-        if fit.ws.visits is not None:
-            fit.ws.visits.close()
+        if fit.ws.rows.visits is not None:
+            fit.ws.rows.visits.close()
         return
     team = threads(size)
     team[0].meeting.communicators = communicators(devices)
@@ -142,9 +142,9 @@ def _member_rounds(n_rounds: int, fit: Booster, pace: Pace, member: Any) -> None
 def _rounds(fit: Booster, pace: Pace, team: Team, n_rounds: int) -> None:
     for _ in range(n_rounds):
         fit.step(pace)
-    if fit.ws.visits is not None:
-        fit.ws.visits.transfers.finish()
-    fit.ws.device.finish()
+    if fit.ws.rows.visits is not None:
+        fit.ws.rows.visits.transfers.finish()
+    fit.ws.arena.device.finish()
     team.exchange(DeviceIdle, None)
 
 

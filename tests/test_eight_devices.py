@@ -54,7 +54,7 @@ def counted(monkeypatch):
     original = Booster.step
 
     def step(self, pace):
-        device, rank = self.ws.device, self.ws.team.rank
+        device, rank = self.ws.arena.device, self.ws.rows.team.rank
         before = device.n_launches
         original(self, pace)
         COUNTS[rank] = COUNTS.get(rank, 0) + device.n_launches - before

@@ -17,7 +17,7 @@ from pyopencl_gbdt.fit import parts as fit_parts
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import RowFacts, assemble, choose_trees
 from pyopencl_gbdt.growth.decode import decode_trees
-from pyopencl_gbdt.growth.policy import policy_of
+from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
 from pyopencl_gbdt.metrics.regression import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.pages.page import even_layout
@@ -230,7 +230,7 @@ def test_bad_input():
 def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
     params = Parameters.from_dict({"objective": "multi:softprob", "num_class": 2**16})
     layout = even_layout(1, 2)
-    policy = policy_of(params)
+    policy = tree_sizes(policy_of(params), params, 2)
     facts = RowFacts(2, n_outputs=2**16, given=True)
     ws = assemble(open_device(TEST_DEVICE), params, policy, FitFeatures(layout), facts)
     ws.rows.own_arrays()

@@ -12,7 +12,7 @@ from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, STEP, WALK
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates
+from pyopencl_gbdt.fit.policy import Candidates, TreeSizes
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
 from pyopencl_gbdt.profiling import traffic, tree_traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES, Rule, register
@@ -52,6 +52,10 @@ def tree():
     return nodes, levels
 
 
+#: What a policy tells besides sizes.
+FLAGS = (
+    "picks", "picks_leaves", "limits_leaves", "splits_alone", "fills_levels", "moves_last_rows",
+)  # fmt: skip
 #: Kernels that the fit does not launch.
 LEFT_OUT = (
     "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
@@ -83,8 +87,10 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
         n_codes=CODES, n_features=FEATURES, categorical=None,
         feature_bins=np.array([3, 4], np.uint32),
     )  # fmt: skip
+    flags = {f: getattr(policy, f) for f in FLAGS}
+    sizes = TreeSizes(8, DEPTH, DEPTH, (1, 2, 4, 8), 8, 4, **flags)
     nodes = SimpleNamespace(
-        params=SimpleNamespace(**given), policy=policy, most_leaves=8, n_levels=DEPTH, n_trees=1,
+        params=SimpleNamespace(**given), policy=sizes, n_levels=DEPTH, n_trees=1,
         n_parallel=1, batches=(0,),
     )  # fmt: skip
     rows = SimpleNamespace(

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.dtypes import KEPT
-from pyopencl_gbdt.fit.policy import PolicySizes
+from pyopencl_gbdt.fit.policy import TreeSizes
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
@@ -36,8 +36,8 @@ class Nodes:
     Attributes
     ----------
     params : Parameters
-    policy : PolicySizes
-        Which nodes split next; the sizes of levels follow from it.
+    policy : TreeSizes
+        Sizes of a tree that follow from which nodes split next.
     all_rows : int
         Rows of all members of a team.
     n_outputs, n_parallel : int
@@ -59,7 +59,7 @@ class Nodes:
     """
 
     params: Parameters
-    policy: PolicySizes
+    policy: TreeSizes
     all_rows: int
     n_outputs: int = 1
     n_parallel: int = 1
@@ -108,47 +108,40 @@ class Nodes:
 
     # -- of a tree ---------------------------------------------------------------------------
     @property
-    def most_leaves(self) -> int:
-        """Leaves that a tree can have; a table has some without rows."""
-        if self.policy.fills_levels:
-            return 1 << self.params.max_depth
-        return self.params.most_leaves(self.all_rows)
-
-    @property
     def n_levels(self) -> int:
         """Levels, or steps of the policy, whose nodes can split."""
-        return self.policy.n_steps(self.most_leaves)
+        return self.policy.n_steps
 
     @property
     def longest(self) -> int:
         """Most nodes on the way to a leaf."""
-        most = self.params.max_depth or self.most_leaves
+        most = self.params.max_depth or self.policy.most_leaves
         return (most if self.policy.fills_levels else min(most, self.all_rows)) + 1
 
     # -- of the trees that are grown at a time --------------------------------------------------
     def level_capacity(self, depth: int) -> int:
         """Return the most nodes that a level, or a step of the policy, can have."""
-        return self.n_trees * self.policy.capacity(depth, self.most_leaves)
+        return self.n_trees * self.policy.capacity(depth)
 
     @property
     def most_level_nodes(self) -> int:
         """Most nodes of a level, the last one included."""
-        return max(self.level_capacity(depth) for depth in range(self.n_levels + 1))
+        return self.n_trees * max(self.policy.capacities[: self.n_levels + 1])
 
     @property
     def search_capacity(self) -> int:
         """Most nodes of a level whose splits are searched."""
-        return max(self.level_capacity(depth) for depth in range(self.n_levels))
+        return self.n_trees * max(self.policy.capacities[: self.n_levels])
 
     @property
     def slots(self) -> int:
         """Histograms that are kept."""
-        return self.n_trees * self.policy.slots(self.most_leaves)
+        return self.n_trees * self.policy.slots
 
     @property
     def max_nodes(self) -> int:
         """Most nodes of the trees that are grown at a time."""
-        return self.n_trees * (2 * self.policy.made(self.most_leaves) - 1)
+        return self.n_trees * (2 * self.policy.made - 1)
 
     @property
     def most_sets(self) -> int:

@@ -15,7 +15,7 @@ from pyopencl_gbdt.dtypes import QUANTA
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes, forest_bytes
-from pyopencl_gbdt.fit.policy import PolicySizes
+from pyopencl_gbdt.fit.policy import TreeSizes
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
@@ -61,7 +61,7 @@ class RowFacts:
 def assemble(
     device: Device,
     params: Parameters,
-    policy: PolicySizes,
+    sizes: TreeSizes,
     features: FitFeatures,
     facts: RowFacts,
     pages: Sequence[AnyPage] = (),
@@ -77,7 +77,7 @@ def assemble(
     """
     share, arena = share or Share(), Arena(device, beside)
     nodes = Nodes(
-        params, policy, share.all_rows or facts.n_rows, n_outputs=facts.n_outputs,
+        params, sizes, share.all_rows or facts.n_rows, n_outputs=facts.n_outputs,
         n_parallel=params.num_parallel_tree, first_round=first_round,
         set_words=features.set_words, renews=facts.renews, enqueues_sums=share.team.enqueues,
         forest_bytes=forest_bytes(device.caps, in_turn=turns is not None),

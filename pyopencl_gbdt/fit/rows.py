@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +31,6 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 
 #: The lists of rows: of nodes at even depths, and at odd ones.
 LISTS = ("even_rows", "odd_rows")
-#: Returns the shape of an array of rows for so many rows.
-ShapeOf = Callable[[int], int | tuple[int, ...]]
 #: Returns the first values of an array of rows.
 Values = Callable[[], npt.ArrayLike]
 #: With fewer rows for each leaf that a tree can have, leaf values come from another order of the
@@ -43,9 +40,21 @@ Values = Callable[[], npt.ArrayLike]
 FEW_ROWS_OF_A_LEAF = 128
 
 
-def _for_each(count: int, n_rows: int) -> tuple[int, ...]:
+class PerRow(NamedTuple):
+    """The shape of an array of rows: ``(*before, each * n_rows, *after)``."""
+
+    before: tuple[int, ...] = ()
+    each: int = 1
+    after: tuple[int, ...] = ()
+
+    def of(self, n_rows: int) -> tuple[int, ...]:
+        """Return the shape for so many rows."""
+        return (*self.before, self.each * n_rows, *self.after)
+
+
+def _numbers(count: int) -> PerRow:
     """Return the shape of so many numbers of every row."""
-    return (n_rows,) if count == 1 else (count, n_rows)
+    return PerRow(() if count == 1 else (count,))
 
 
 @dataclass
@@ -75,7 +84,7 @@ class FitRows:
         Work-groups of passes over rows, agreed on by the team; 0 where there is none.
     has_high : bool
         Whether there is room for quanta of more than 32 bits.
-    row_arrays : dict of str to (callable, dtype)
+    row_arrays : dict of str to (PerRow, dtype)
         The arrays that have elements for every row: the shape for so many rows, and the dtype.
     first_values : dict of str to callable
         What arrays of rows will hold at first.
@@ -96,7 +105,7 @@ class FitRows:
     share: Share = field(default_factory=Share)
     team_groups: int = 0
     has_high: bool = False
-    row_arrays: dict[str, tuple[ShapeOf, np.dtype[Any]]] = field(default_factory=dict)
+    row_arrays: dict[str, tuple[PerRow, np.dtype[Any]]] = field(default_factory=dict)
     first_values: dict[str, Values] = field(default_factory=dict)
 
     @property
@@ -188,29 +197,28 @@ class FitRows:
 
     # -- arrays ------------------------------------------------------------------------------
     def array_of_rows(
-        self, name: str, shape_of: ShapeOf, dtype: npt.DTypeLike, values: Values | None = None
+        self, name: str, shape: PerRow, dtype: npt.DTypeLike, values: Values | None = None
     ) -> None:
         """Ask for an array of rows; where pages take turns, every slot has one for its page's rows.
 
         Parameters
         ----------
         name : str
-        shape_of : callable
-            Returns the shape for so many rows; it does not hold the rows.
+        shape : PerRow
         dtype : numpy dtype
         values : callable or None
             Returns what the array of all rows holds at first.
         """
-        self.row_arrays[name] = shape_of, np.dtype(dtype)
-        self._ask(name, shape_of, dtype)
+        self.row_arrays[name] = shape, np.dtype(dtype)
+        self._ask(name, shape, dtype)
         if values is not None and self.arena.device.holds_memory:
             self.first_values[name] = values
             if self.arena.has_memory:
                 self.fill()
 
-    def _ask(self, name: str, shape_of: ShapeOf, dtype: npt.DTypeLike) -> None:
+    def _ask(self, name: str, shape: PerRow, dtype: npt.DTypeLike) -> None:
         """Ask for the array of all rows."""
-        self.arena.array(name, shape_of(self.n_rows), dtype)
+        self.arena.array(name, shape.of(self.n_rows), dtype)
 
     def array_of_pages(
         self,
@@ -225,7 +233,7 @@ class FitRows:
 
     def margin_shape(self, n_rows: int) -> tuple[int, ...]:
         """Return the shape of the margins of so many rows."""
-        return _for_each(self.nodes.n_outputs, n_rows)
+        return _numbers(self.nodes.n_outputs).of(n_rows)
 
     def own_arrays(self) -> None:
         """Ask for what belongs to no step: what is known of every row, and tables of bins."""
@@ -235,10 +243,10 @@ class FitRows:
         if self.weighted:
             numbers["weights"] = 1
         for name, count in numbers.items():
-            self.array_of_rows(name, partial(_for_each, count), VALUE)
+            self.array_of_rows(name, _numbers(count), VALUE)
         outputs = self.nodes.n_outputs
         for name in ("given_g", "given_h") if self.given else ():
-            self.array_of_rows(name, lambda n: (outputs, n), VALUE)
+            self.array_of_rows(name, PerRow((outputs,)), VALUE)
         self._tables()
 
     def _tables(self) -> None:
@@ -370,7 +378,7 @@ class FitRows:
             return False
         if nodes.renews or nodes.policy.fills_levels:
             return False
-        return self.n_rows < FEW_ROWS_OF_A_LEAF * nodes.most_leaves
+        return self.n_rows < FEW_ROWS_OF_A_LEAF * nodes.policy.most_leaves
 
     # -- histograms and lists of rows ----------------------------------------------------------
     @property

@@ -16,7 +16,7 @@ from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.drawn_rows import DrawnRows
 from pyopencl_gbdt.fit.page import FitPage, RowPart, in_slot
 from pyopencl_gbdt.fit.pagewise import CODES, PageWise
-from pyopencl_gbdt.fit.rows import FitRows, ShapeOf
+from pyopencl_gbdt.fit.rows import FitRows, PerRow
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.visits import Behind, Enlist, RunPass, Visits
 from pyopencl_gbdt.fit.visits_in_place import VisitsInPlace
@@ -137,7 +137,7 @@ class RowsInTurn(FitRows):
         return self.drawn is None and super().lists_drawn
 
     # -- arrays ------------------------------------------------------------------------------
-    def _ask(self, name: str, shape_of: ShapeOf, dtype: npt.DTypeLike) -> None:
+    def _ask(self, name: str, shape: PerRow, dtype: npt.DTypeLike) -> None:
         """Ask for nothing: ``ask_for_slots`` asks for the arrays of every slot."""
 
     def allocate(self) -> None:
@@ -149,18 +149,18 @@ class RowsInTurn(FitRows):
     def set(self, name: str, values: npt.ArrayLike) -> None:
         """Set an array of rows from host values that broadcast to its shape; waits."""
         assert self.visits is not None
-        shape_of, dtype = self.row_arrays[name]
-        whole = np.broadcast_to(np.asarray(values, dtype), shape_of(self.n_rows))
+        shape, dtype = self.row_arrays[name]
+        whole = np.broadcast_to(np.asarray(values, dtype), shape.of(self.n_rows))
         bounds = self.turns.bounds
         self.visits.write(name, lambda i: whole[..., bounds[i][0] : sum(bounds[i])])
 
     def get(self, name: str) -> npt.NDArray[Any]:
         """Return an array of rows, which are its last axis; waits for the device."""
         assert self.visits is not None
-        shape_of, dtype = self.row_arrays[name]
+        shape, dtype = self.row_arrays[name]
         found = self.visits.read(name)
         parts = zip(found, self.turns.bounds, strict=True)
-        return np.concatenate([x.view(dtype).reshape(shape_of(n)) for x, (_, n) in parts], axis=-1)
+        return np.concatenate([x.view(dtype).reshape(shape.of(n)) for x, (_, n) in parts], axis=-1)
 
     def forget_steps(self) -> None:
         """Let go of what the steps have asked for; others may be built then."""
@@ -183,8 +183,8 @@ class RowsInTurn(FitRows):
     def slot_bytes(self, n_rows: int) -> dict[str, int]:
         """Return the bytes of each array of a slot for so many rows, ``CODES`` among them."""
         sizes = {CODES: self.code_bytes_of(n_rows)}
-        for name, (shape_of, dtype) in self.row_arrays.items():
-            sizes[name] = int(np.prod(shape_of(n_rows), dtype=np.int64)) * dtype.itemsize
+        for name, (shape, dtype) in self.row_arrays.items():
+            sizes[name] = int(np.prod(shape.of(n_rows), dtype=np.int64)) * dtype.itemsize
         return sizes
 
     def take_turns(self, stored: StoredPages) -> None:
@@ -215,9 +215,9 @@ class RowsInTurn(FitRows):
         """Ask for the arrays of rows of every slot, and for new codes."""
         turns = self.turns
         rows = {} if turns.in_place else self.row_arrays
-        for name, (shape_of, dtype) in rows.items():
+        for name, (shape, dtype) in rows.items():
             for slot in range(turns.n_slots):
-                self.arena.array(in_slot(name, slot), shape_of(turns.most_rows), dtype)
+                self.arena.array(in_slot(name, slot), shape.of(turns.most_rows), dtype)
         if self.codes_to_come and not turns.codes_stay:
             n_bytes = self.code_bytes_of(turns.most_rows)
             for slot in range(turns.n_slots):
@@ -228,9 +228,9 @@ class RowsInTurn(FitRows):
         assert self.visits is not None
         names, bounds, arrays = self.row_arrays.keys(), self.turns.bounds, self.arena.arrays
         if isinstance(self.visits, VisitsInPlace):
-            for name, (shape_of, dtype) in self.row_arrays.items():
+            for name, (shape, dtype) in self.row_arrays.items():
                 for index, (_, n_rows) in enumerate(bounds):
-                    array = self.visits.rows_of(index, name, shape_of(n_rows), dtype)
+                    array = self.visits.rows_of(index, name, shape.of(n_rows), dtype)
                     arrays[in_slot(name, index)] = array
             return
         for slot in range(self.turns.n_slots):

@@ -11,6 +11,7 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import PerRow
 from pyopencl_gbdt.objectives.aft import Aft
 
 F32 = npt.NDArray[np.float32]
@@ -36,7 +37,7 @@ class AftGradients:
             gradient_between=objective.kernel_between,
         )
         for name, bounds in (("aft_lower", lower), ("aft_upper", upper)):
-            ws.rows.array_of_rows(name, lambda n: n, np.float32, partial(np.asarray, bounds))
+            ws.rows.array_of_rows(name, PerRow(), np.float32, partial(np.asarray, bounds))
 
     def before_round(self, number: int) -> None:
         """Do nothing: the host has no work in a round."""

@@ -16,7 +16,7 @@ from pyopencl_gbdt.dtypes import QUANTA, ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.rows import FitRows, PerRow
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 
@@ -38,7 +38,7 @@ class GatherDrawn:
             "gradients",
             lambda variant: ways.device.build("gather_drawn", wg_size=ways.wg_size(variant)),
         )
-        drawn.array_of_rows("quanta", lambda n: (n, 2), QUANTA)
+        drawn.array_of_rows("quanta", PerRow(after=(2,)), QUANTA)
         # codes and row ids are valid, whatever the first tree leaves out
         arena.device.clear(_packed(drawn).codes)
         arena.array("even_rows", drawn.n_rows, ROW, zeros)

@@ -11,6 +11,7 @@ from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import PerRow
 from pyopencl_gbdt.objectives import Objective
 
 
@@ -33,9 +34,9 @@ class Gradients:
         trees = ws.nodes.n_trees
         arena.array("exponents", (trees, 512), np.uint32, zeros)  # every tree leaves them so
         arena.array("scale", trees, SCALE)
-        rows.array_of_rows("quanta", lambda n: (trees * n, 2), QUANTA)
+        rows.array_of_rows("quanta", PerRow(each=trees, after=(2,)), QUANTA)
         if rows.has_high:
-            rows.array_of_rows("high", lambda n: (trees * n, 2), QUANTA)
+            rows.array_of_rows("high", PerRow(each=trees, after=(2,)), QUANTA)
         else:
             arena.array("high", (1, 2), QUANTA)
         arena.array("needs_high", 1, np.uint32, zeros)

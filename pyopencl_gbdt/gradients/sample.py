@@ -10,6 +10,7 @@ from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import PerRow
 from pyopencl_gbdt.objectives import Objective
 
 #: Number of classes of importance in which rows are counted.
@@ -39,7 +40,7 @@ class Sample:
             ),
         )
         trees, classes = ws.nodes.n_trees, 1 if self.method == "uniform" else CLASSES
-        rows.array_of_rows("factors", lambda n: (trees, n), VALUE)
+        rows.array_of_rows("factors", PerRow((trees,)), VALUE)
         ws.arena.array("classes", (trees, classes), np.uint32)
 
     def launches(self, batch: Batch) -> list[Action]:

@@ -16,7 +16,7 @@ def open_leaves(ws: FitParts) -> None:
     """Ask for the list of open leaves of every tree, and the best split of every node."""
     rows, nodes = ws.rows, ws.nodes
     rows.array_of_pages("kept", nodes.max_nodes, CANDIDATE)
-    rows.array_of_pages("open", (nodes.n_trees, nodes.most_leaves), np.uint32)
+    rows.array_of_pages("open", (nodes.n_trees, nodes.policy.most_leaves), np.uint32)
     rows.array_of_pages("picked", nodes.n_trees * nodes.policy.picks, np.uint32)
 
 
@@ -41,7 +41,7 @@ class Pick:
             ),
         )
         open_leaves(ws)
-        ws.rows.array_of_pages("open_gain", nodes.n_trees * nodes.most_leaves, np.float32)
+        ws.rows.array_of_pages("open_gain", nodes.n_trees * nodes.policy.most_leaves, np.float32)
         ws.rows.array_of_pages("open_at", nodes.n_trees, np.uint32)
 
     def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
@@ -64,7 +64,7 @@ class Pick:
         arena = ws.arena
         return self.program.bind(
             "pick", batch.size, step=step, n_each=found.per_node,
-            most_leaves=ws.nodes.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
+            most_leaves=ws.nodes.policy.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             chosen=arena[found.array],
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
@@ -75,7 +75,8 @@ class Pick:
         """Return the launch that splits the leaves that are picked."""
         ws, p = self.ws, self.ws.nodes.params
         return self.program.bind(
-            "decide_picked", 1, step=step, n_trees=batch.size, most_leaves=ws.nodes.most_leaves,
+            "decide_picked", 1, step=step, n_trees=batch.size,
+            most_leaves=ws.nodes.policy.most_leaves,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             has_monotone=ws.features.limits.monotone is not None,
             **page.arguments("levels", "nodes", "kept", "open_gain", "open_at", "picked",

@@ -40,7 +40,7 @@ class PickSeveral:
             ),
         )
         open_leaves(ws)
-        trees, made = nodes.n_trees, nodes.policy.made(nodes.most_leaves)
+        trees, made = nodes.n_trees, nodes.policy.made
         for name in ("known_gain", "known_rank"):
             rows.array_of_pages(name, nodes.max_nodes, np.float32)
         rows.array_of_pages("made", nodes.max_nodes, np.uint32)
@@ -60,7 +60,7 @@ class PickSeveral:
         arena, nodes = ws.arena, ws.nodes
         return self.program.bind(
             "pick_leaves", batch.size, step=step, n_each=found.per_node,
-            most_leaves=nodes.most_leaves, most_made=nodes.policy.made(nodes.most_leaves),
+            most_leaves=nodes.policy.most_leaves, most_made=nodes.policy.made,
             max_depth=p.max_depth or 2**31, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             chosen=arena[found.array], gains=page["known_gain"], ranks=page["known_rank"],

@@ -57,7 +57,7 @@ class Grower:
         ws = self.ws
         nodes = ws.nodes
         actions: list[Action] = [*self.level.begin(batch), *self.partition.begin(batch)]
-        first = nodes.policy.first_steps(nodes.most_leaves)
+        first = nodes.policy.first_steps
         for step in range(first):
             actions += self.step(step, batch)
         if first < nodes.n_levels:

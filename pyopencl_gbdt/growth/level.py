@@ -87,7 +87,8 @@ class Level:
         rows = ws.rows
         return self.program.bind(
             "begin_tree", batch.size, n_rows=page.part.n_rows, n_groups=rows.row_groups,
-            most_leaves=ws.nodes.most_leaves, lists_drawn=rows.lists_drawn, sums=ws.arena["sums"],
+            most_leaves=ws.nodes.policy.most_leaves, lists_drawn=rows.lists_drawn,
+            sums=ws.arena["sums"],
             **page.rows,
             **page.arguments("drawn", "splits_left", "levels", "nodes", "hist_task_begin"),
         )  # fmt: skip

@@ -11,7 +11,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import LISTS
+from pyopencl_gbdt.fit.rows import LISTS, PerRow
 from pyopencl_gbdt.growth.category_sets import CategorySets, moved_sets
 from pyopencl_gbdt.growth.search import SplitSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
@@ -24,7 +24,7 @@ def row_lists(ws: FitParts) -> None:
     """Ask for the two lists of row ids."""
     trees = ws.nodes.n_trees
     for name in LISTS:
-        ws.rows.array_of_rows(name, lambda n: trees * n, ROW)
+        ws.rows.array_of_rows(name, PerRow(each=trees), ROW)
 
 
 class Partition(Protocol):

@@ -18,12 +18,15 @@ from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import LeavesAtATime
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates, PolicySizes
+from pyopencl_gbdt.fit.policy import Candidates, TreeSizes
 from pyopencl_gbdt.growth.best_first import Pick
 from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL, PickSeveral
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
+
+#: The step from which on the most nodes of a step stay the same.
+LAST_SIZE = 64
 
 
 class Choose(Protocol):
@@ -39,11 +42,56 @@ class Choose(Protocol):
         """Tell whether some tree has leaves that split; waits for the device."""
 
 
-class Policy(PolicySizes, Protocol):
-    """Sizes of a tree's steps, and the launches that choose which nodes split."""
+class Policy(Protocol):
+    """Sizes of a tree's steps, and the launches that choose which nodes split.
+
+    Every size is that of one tree with at most ``most_leaves`` leaves; attributes and methods are
+    as in ``TreeSizes``.
+    """
+
+    @property
+    def picks(self) -> int: ...
+
+    @property
+    def picks_leaves(self) -> bool: ...
+
+    @property
+    def limits_leaves(self) -> bool: ...
+
+    @property
+    def splits_alone(self) -> bool: ...
+
+    @property
+    def fills_levels(self) -> bool: ...
+
+    @property
+    def moves_last_rows(self) -> bool: ...
+
+    def n_steps(self, most_leaves: int) -> int: ...
+
+    def capacity(self, step: int, most_leaves: int) -> int:
+        """Return the most new nodes of a step; from step ``LAST_SIZE`` on it stays the same."""
+
+    def first_steps(self, most_leaves: int) -> int: ...
+
+    def made(self, most_leaves: int) -> int: ...
+
+    def slots(self, most_leaves: int) -> int: ...
 
     def build(self, ws: FitParts, grow: Level) -> Choose:
         """Build the policy's kernels, after those for whose chunks they make tasks."""
+
+
+def tree_sizes(policy: Policy, params: Parameters, all_rows: int) -> TreeSizes:
+    """Return the sizes of a tree that grows on so many rows."""
+    leaves = 1 << params.max_depth if policy.fills_levels else params.most_leaves(all_rows)
+    n_steps = policy.n_steps(leaves)
+    capacities = (policy.capacity(step, leaves) for step in range(min(n_steps, LAST_SIZE) + 1))
+    return TreeSizes(
+        leaves, n_steps, policy.first_steps(leaves), tuple(capacities), policy.made(leaves),
+        policy.slots(leaves), policy.picks, policy.picks_leaves, policy.limits_leaves,
+        policy.splits_alone, policy.fills_levels, policy.moves_last_rows,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, RowPart
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import PerRow
 from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.numerics.weights import whole
@@ -65,13 +66,13 @@ class RenewLeaves:
         )
         arena = ws.arena
         if self.weighted:
-            ws.rows.array_of_rows("renew_weights", lambda n: (targets, n), np.int64, self._weights)
+            ws.rows.array_of_rows("renew_weights", PerRow((targets,)), np.int64, self._weights)
         else:
             arena.array("renew_weights", 0, np.int64)
         alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(ws.nodes.n_outputs)]
         arena.array("renew_alpha", (ws.nodes.n_outputs, 2), np.uint32, alphas)
         for name in ("renew_leaf", "renew_key"):
-            ws.rows.array_of_rows(name, lambda n: (trees, n), np.uint32)
+            ws.rows.array_of_rows(name, PerRow((trees,)), np.uint32)
         arena.array("renew_counts", (nodes, COUNTS), np.uint32, zeros)  # every tree leaves them so
         arena.array("renew_prefix", (nodes, 2), np.uint32)
         arena.array("renew_rank", (nodes, 2), np.int64)

@@ -39,7 +39,7 @@ class Steps:
 
     def __init__(self, ws: FitParts, policy: Policy, objective: Objective, data: Dataset) -> None:
         rows = ws.rows
-        self.ws = ws
+        self.ws, self.policy = ws, policy
         drawn = rows.drawn
         rows.own_arrays()
         if drawn is not None:
@@ -72,7 +72,7 @@ class Steps:
         made = {
             "pages": ws.rows.visits, "source": self.source, "sample": self.sample,
             "gather": self.gather, "gradients": self.gradients, "grower": self.grower,
-            "policy": ws.nodes.policy,
+            "policy": self.policy,
         }  # fmt: skip
         found: dict[str, type] = {p: type(one) for p, one in made.items() if one is not None}
         chosen = {

@@ -189,7 +189,7 @@ def _pick_leaves(ws: FitParts, tree: TreeCounts) -> int:
         new[~few].sum()
     )
     open_leaves = (
-        2 * _ROW_ID * ws.nodes.most_leaves * int((new > 0).sum())
+        2 * _ROW_ID * ws.nodes.policy.most_leaves * int((new > 0).sum())
     )  # read, written in each step
     known = 3 * _FLOAT * int(new.sum())  # gain, rank, and the order in which nodes are made
     return (

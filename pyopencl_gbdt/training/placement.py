@@ -24,10 +24,11 @@ from pyopencl_gbdt.fit.drawn_rows import (
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.on_paper import on_paper
 from pyopencl_gbdt.fit.parts import FitParts, RowFacts, assemble, check, choose_trees, fits
+from pyopencl_gbdt.fit.policy import TreeSizes
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
-from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of
+from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of, tree_sizes
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
@@ -161,13 +162,18 @@ class Placement:
             return True
         return all(self.share.team.exchange(FitsDevice, fits(parts, self._on_paper)))
 
+    @property
+    def _tree(self) -> TreeSizes:
+        """The sizes of a tree."""
+        return tree_sizes(self.chosen, self.params, self.share.all_rows or self.data.n_rows)
+
     def _tiles(self) -> TileSizes | None:
         """Return the sizes of tiled codes, if the data suit them."""
         params, data = self.params, self.data
         share = self.share
         if share.codes is not None or share.layout is not None or self.statistics:  # dense codes
             return None
-        slots = self.chosen.slots(params.most_leaves(self.share.all_rows or data.n_rows))
+        slots = self._tree.slots
         sizes = params.search, params.page_kind, params.max_bin, slots
         return expected_tiles(data, self.device, *sizes)
 
@@ -216,7 +222,7 @@ class Placement:
             layout, columns, tiles, n_ordered, self.limits, params.samples_columns
         )
         parts = assemble(
-            self.device, params, self.chosen, features, facts, pages, turns=turns,
+            self.device, params, self._tree, features, facts, pages, turns=turns,
             share=self.share, first_round=self.first_round, beside=self.beside,
         )  # fmt: skip
         choose_trees(parts, self._on_paper)

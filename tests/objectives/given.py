@@ -7,7 +7,7 @@ import numpy as np
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import RowFacts, allocate, assemble
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.growth.policy import policy_of
+from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
 from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.steps.builders import make_layout, make_page
@@ -18,7 +18,8 @@ def device_gradients(device, objective, margins, data, wg_size=0):
     params = Parameters.from_dict({"work_group_size": wg_size})
     page = Page(make_page(device, np.zeros((data.n_rows, 1), np.uint8)), 0, data.n_rows)
     features, facts = FitFeatures(make_layout([2], [False])), RowFacts(data.n_rows, given=True)
-    ws = assemble(device, params, policy_of(params), features, facts, [page])
+    sizes = tree_sizes(policy_of(params), params, data.n_rows)
+    ws = assemble(device, params, sizes, features, facts, [page])
     ws.rows.own_arrays()
     source = source_of(objective, ws, data)
     allocate(ws)

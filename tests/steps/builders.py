@@ -12,7 +12,7 @@ from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import RowFacts, allocate, assemble
-from pyopencl_gbdt.growth.policy import policy_of
+from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
@@ -122,7 +122,8 @@ def make_workspace(
     facts = RowFacts(
         codes.shape[0], weights[0] is not None, *weights[1:], n_outputs=outputs, n_targets=targets
     )
-    ws = assemble(device, checked, policy_of(checked), features, facts, [page])
+    sizes = tree_sizes(policy_of(checked), checked, codes.shape[0])
+    ws = assemble(device, checked, sizes, features, facts, [page])
     ws.nodes.n_trees = outputs * parallel - first
     ws.rows.has_high = True
     ask_for_arrays(ws)
@@ -137,7 +138,7 @@ def ask_for_arrays(ws):
     ways = replace(ws.ways, device=PaperDevice.like(ws.arena.device))
     built = ws._replace(ways=ways, rows=replace(ws.rows, ways=ways))
     rows = Dataset(np.zeros((ws.rows.n_rows, 1), np.float32), np.zeros(ws.rows.n_rows, np.float32))
-    Steps(built, ws.nodes.policy, get_objective("reg:squarederror"), rows)
+    Steps(built, policy_of(ws.nodes.params), get_objective("reg:squarederror"), rows)
 
 
 def spoil(array, rng):
