@@ -19,6 +19,7 @@ import hmac
 import select
 import socket
 import struct
+import sys
 import threading
 import time
 from collections import deque
@@ -100,6 +101,8 @@ class Channel:
         self._body: bytearray | None = None
         self._came: deque[tuple[bytes, bytearray]] = deque()
         self.is_gone, self.is_whole = False, True
+        self._n_read = 0
+        self._came_before, self._came_at = (-1, 0), 0.0  # bytes that are read and unread, and when
 
     # -- messages --------------------------------------------------------------------------
     def send(
@@ -173,6 +176,25 @@ class Channel:
         finally:
             self._sending.release()
 
+    def has_ended(self, limits: Limits) -> bool:
+        """Tell whether the other member closed its end, or gives no sign of life; reads nothing.
+
+        For a thread that looks while nobody receives. Linux only, as NCCL is.
+        """
+        import fcntl
+        import termios
+
+        poll, now = select.poll(), time.monotonic()
+        poll.register(self._socket, select.POLLRDHUP)
+        if poll.poll(0):
+            return True
+        unread = bytearray(4)
+        fcntl.ioctl(self._socket, termios.FIONREAD, unread)
+        came = self._n_read, int.from_bytes(unread, sys.byteorder)
+        if came != self._came_before:
+            self._came_before, self._came_at = came, now
+        return now - self._came_at > limits.silence
+
     def close(self, why: str | None, limits: Limits) -> None:
         """Close the connection; say why first, if there is a reason and the other member listens.
 
@@ -230,6 +252,7 @@ class Channel:
                 if not n_bytes:
                     raise LostError("ended")
                 came, self._filled = True, self._filled + n_bytes
+                self._n_read += n_bytes
                 clock.heard()
             if self._body is not None:
                 clock.moved()

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.base import DeviceArray
+from pyopencl_gbdt.device.base import Device, DeviceArray
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.messages import Message, OwnParts, Stamp, SumPart, Value, check_step
+from pyopencl_gbdt.device.team.nccl import NcclSum
 from pyopencl_gbdt.device.team.sums import Buffers, ReduceOwn, TeamReduce, Window
 
 #: An array of integers.
@@ -102,6 +104,9 @@ class Team(Protocol):
             Where each member's elements of a row begin, and the length of a row.
         """
 
+    def joined_cards(self, device: Device) -> AbstractContextManager[None]:
+        """Let NCCL add up on the cards of the members' processes within the block, if it can."""
+
     def least(self, message: type[Message[int]], number: int) -> int:
         """Return the smallest of all members' numbers; waits for all members."""
 
@@ -135,6 +140,10 @@ class Alone:
         """Return no actions."""
         return []
 
+    def joined_cards(self, device: Device) -> AbstractContextManager[None]:
+        """Join nothing."""
+        return nullcontext()
+
     def least(self, message: type[Message[int]], number: int) -> int:
         """Return the number."""
         return number
@@ -148,14 +157,23 @@ class Member(ABC):
     """A member of a team of several. A subclass says how values travel."""
 
     @property
+    def communicator(self) -> Any:
+        """NCCL's, where it adds up on the members' cards; else None."""
+        return None
+
+    @property
     def enqueues(self) -> bool:
-        """Whether sums are enqueued as kernels are."""
-        return False
+        """Whether sums are enqueued as kernels are: NCCL's."""
+        return self.communicator is not None
 
     @property
     def keeps_own(self) -> bool:
         """Whether sums travel between processes."""
         return False
+
+    def joined_cards(self, device: Device) -> AbstractContextManager[None]:
+        """Join nothing; see ``Team``."""
+        return nullcontext()
 
     @cached_property
     def buffers(self) -> Buffers:
@@ -220,8 +238,10 @@ class Member(ABC):
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
     ) -> list[Action]:
-        """Return the sum over the members, one action."""
+        """Return the sum over the members, one action: by NCCL where it joins their cards."""
         as_dtype = array.dtype if dtype is None else np.dtype(dtype)
+        if self.communicator is not None:
+            return [NcclSum(self.communicator, array, window, as_dtype)]
         return [TeamReduce(self, array, window, as_dtype)]
 
     def sum_own(

@@ -73,6 +73,18 @@ class DeviceKey(Message[object]):
     """What tells a device of this process from others."""
 
 
+class CardOfMember(Message["tuple[str, str] | None"]):
+    """The host and the bus address of the member's card; None where NCCL cannot join it."""
+
+
+class NcclName(Message[Any]):
+    """By what the members' cards find each other, from member 0."""
+
+
+class CardsJoined(Message[bool]):
+    """Whether NCCL joined the member's card with the others."""
+
+
 # -- labels and weights ---------------------------------------------------------------------------
 class RowValues(Message[npt.NDArray[Any]]):
     """One of the arrays of labels, weights, margins and sizes of queries."""

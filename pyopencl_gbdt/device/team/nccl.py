@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from pyopencl_gbdt.device.base import Device, DeviceArray
+from pyopencl_gbdt.device.team.messages import CardOfMember, CardsJoined, Message, NcclName, Value
 from pyopencl_gbdt.device.team.sums import Window, rows_of
 from pyopencl_gbdt.errors import TeamError
 
@@ -23,6 +25,21 @@ from pyopencl_gbdt.errors import TeamError
 ENVIRONMENT = "PYOPENCL_GBDT_NCCL"
 #: One team at a time has communicators: sums of two could wait for each other on the cards.
 _in_use = threading.Lock()
+#: Seconds in which the processes of a host join their cards; else sums go through its memory.
+_JOIN_SECONDS = 60.0
+
+
+class Processes(Protocol):
+    """A member of a team of processes, as far as its cards are joined."""
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def exchange(self, message: type[Message[Value]], value: Value) -> list[Value]:
+        """Return the values of all members."""
 
 
 def may_join(devices: Sequence[Device]) -> bool:
@@ -54,6 +71,81 @@ def communicators(devices: Sequence[Device]) -> list[Any]:
     if not found:
         _in_use.release()
     return found
+
+
+def joined(team: Processes, device: Device) -> Any:
+    """Return a process's communicator with the cards of the others; None if NCCL cannot join them.
+
+    It joins different cards of one host, a process each. All members call this; whoever gets a
+    communicator calls ``leave`` in the end.
+
+    Parameters
+    ----------
+    team : Processes
+    device : Device
+    """
+    owns = may_join([device]) and team.size > 1 and _in_use.acquire(blocking=False)
+    made: Any = None
+    try:
+        places = team.exchange(CardOfMember, _card_of(device) if owns else None)
+        hosts = {place[0] for place in places if place is not None}
+        if None in places or len(hosts) > 1 or len(set(places)) < team.size:
+            return None
+        name = team.exchange(NcclName, _new_name() if team.rank == 0 else None)[0]
+        if name is None:
+            return None
+        found = _joined_in_time(device, team.size, name, team.rank)
+        if all(team.exchange(CardsJoined, found is not None)):
+            made = found
+        else:
+            abort([] if found is None else [found])
+        return made
+    finally:
+        if owns and made is None:
+            _in_use.release()
+
+
+def leave(communicator: Any, *, failed: bool) -> None:
+    """Give up a communicator of ``joined``; if a member failed, end its sums.
+
+    Else it ends with the last graph that has its sums: ``destroy`` would wait for these.
+    """
+    if communicator is not None:
+        if failed:
+            abort([communicator])
+        _in_use.release()
+
+
+def _card_of(device: Any) -> tuple[str, str] | None:
+    """Return the host and the place of a card on its bus; None where it cannot be told."""
+    with contextlib.suppress(Exception):
+        return socket.gethostname(), str(device.cuda.pci_bus_id)
+    return None
+
+
+def _new_name() -> Any:
+    """Return the name of a new team of cards; None without NCCL."""
+    with contextlib.suppress(Exception):
+        from cupy.cuda import nccl
+
+        return nccl.get_unique_id()
+    return None
+
+
+def _joined_in_time(device: Any, size: int, name: Any, rank: int) -> Any:
+    """Return a communicator; None if NCCL raises, or another process does not come in time."""
+    found: list[Any] = []
+
+    def join() -> None:
+        with contextlib.suppress(Exception), device.cuda:
+            from cupy.cuda import nccl
+
+            found.append(nccl.NcclCommunicator(size, name, rank))
+
+    thread = threading.Thread(target=join, daemon=True, name="joining cards")
+    thread.start()
+    thread.join(_JOIN_SECONDS)
+    return found[0] if found else None
 
 
 def release(found: Sequence[Any]) -> None:

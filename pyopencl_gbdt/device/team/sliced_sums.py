@@ -10,14 +10,17 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.team.member import Integers, Member
 from pyopencl_gbdt.device.team.messages import LinkIsSlow, LinkTimed
+from pyopencl_gbdt.device.team.nccl import joined, leave
 
 #: Integers of the upper plane by the width of a message.
 _UPPER: dict[int, type[np.signedinteger[Any]]] = {5: np.int8, 6: np.int16}
@@ -105,6 +108,26 @@ class SlicedSums(Member):
     """
 
     narrows: bool | None = None
+    _communicator: Any = None
+
+    @property
+    def communicator(self) -> Any:
+        """NCCL's, within ``joined_cards``; else None."""
+        return self._communicator
+
+    @contextmanager
+    def joined_cards(self, device: Device) -> Iterator[None]:
+        """Let NCCL add up on the cards of the members' processes within the block, if it can."""
+        self._communicator = found = joined(self, device)
+        try:
+            yield
+        except BaseException:
+            leave(found, failed=True)
+            raise
+        else:
+            leave(found, failed=False)
+        finally:
+            self._communicator = None
 
     @abstractmethod
     def _with_every(self, message: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:
@@ -119,7 +142,7 @@ class SlicedSums(Member):
     @property
     def keeps_own(self) -> bool:
         """Whether sums travel between processes: not where one member has all rows."""
-        return self.size > 1
+        return self.size > 1 and self._communicator is None
 
     def add_up_slices(self, part: Integers) -> Integers:
         """Return the sum of all members' arrays, for arrays of more than a few bytes."""

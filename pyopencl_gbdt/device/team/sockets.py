@@ -9,9 +9,11 @@ import math
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.team.channel import (
     HEAD_BYTES,
     NUMBERS,
@@ -25,8 +27,9 @@ from pyopencl_gbdt.device.team.limits import Limits
 from pyopencl_gbdt.device.team.member import Alone, Integers, Team
 from pyopencl_gbdt.device.team.messages import NOTHING, Message, Stamp, other_step
 from pyopencl_gbdt.device.team.messages import NUMBERS as SUMS
+from pyopencl_gbdt.device.team.nccl import abort
 from pyopencl_gbdt.device.team.sliced_sums import SlicedSums
-from pyopencl_gbdt.errors import TeamError
+from pyopencl_gbdt.errors import DeviceError, TeamError
 
 #: Arrays of at least so many bytes are added up slice by slice: each member adds up one slice and
 #: sends it to the others, 2 (n - 1) / n times the array instead of n - 1 times. Two messages
@@ -46,6 +49,7 @@ class SocketTeam(SlicedSums):
     """
 
     _stamp = NOTHING  # of the last message
+    _lost: int | None = None  # the member without which sums on the cards were ended
 
     def __init__(self, rank: int, channels: Mapping[int, Channel], limits: Limits) -> None:
         self._rank, self._limits = rank, limits
@@ -138,6 +142,34 @@ class SocketTeam(SlicedSums):
             if channel.is_gone:
                 own = self._called[self._rank]
                 raise TeamError(f"rank {called} ended, so rank {own} ended too")
+
+    @contextmanager
+    def joined_cards(self, device: Device) -> Iterator[None]:
+        """Join the cards; while they add up, nobody reads messages, so a thread looks for ends."""
+        over = threading.Event()
+        with super().joined_cards(device):
+            guard = threading.Thread(target=self._guard, args=(over,), daemon=True, name="guard")
+            if self.communicator is not None:
+                guard.start()
+            try:
+                yield
+            except DeviceError as error:
+                if self._lost is None or isinstance(error, TeamError):
+                    raise
+                raise self._ended_by(self._lost, LostError("ended")) from error
+            finally:
+                over.set()
+                if self.communicator is not None:
+                    guard.join()
+
+    def _guard(self, over: threading.Event) -> None:
+        """End sums on the cards when a member is gone: this one would wait for it for ever."""
+        while not over.wait(self._limits.beat):
+            for other, channel in self._channels.items():
+                if channel.has_ended(self._limits):
+                    self._lost = other
+                    abort([self.communicator])
+                    return
 
     def _beat(self) -> None:
         while not self._ended.wait(self._limits.beat):

@@ -15,12 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.member import Member
 from pyopencl_gbdt.device.team.messages import Stamp, SumDone, SumPart, is_by_all
-from pyopencl_gbdt.device.team.nccl import NcclSum, abort, release
-from pyopencl_gbdt.device.team.sums import Window
+from pyopencl_gbdt.device.team.nccl import abort, release
 from pyopencl_gbdt.errors import TeamError
 
 #: Arrays of at most so many bytes are added up as a whole by each member: one wait less.
@@ -118,9 +115,10 @@ class Threads(Member):
         return self.meeting.size
 
     @property
-    def enqueues(self) -> bool:
-        """Whether NCCL adds up on the cards."""
-        return bool(self.meeting.communicators)
+    def communicator(self) -> Any:
+        """NCCL's, where it adds up on the cards; else None."""
+        found = self.meeting.communicators
+        return found[self.rank] if found else None
 
     def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
         """Return the stamps and values of all members, in the order of ranks.
@@ -151,15 +149,6 @@ class Threads(Member):
         first, end = (part.size * k // self.size for k in (self.rank, self.rank + 1))
         self.meeting.run(_add, [[own[a:b] for own in every] for a, b in _ranges(first, end)])
         self.exchange(SumDone, None)  # all shares are there
-
-    def sum(
-        self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
-    ) -> list[Action]:
-        """Return the sum over the members, one action: by NCCL where it joins their cards."""
-        if not self.meeting.communicators:
-            return super().sum(array, window, dtype)
-        as_dtype = array.dtype if dtype is None else np.dtype(dtype)
-        return [NcclSum(self.meeting.communicators[self.rank], array, window, as_dtype)]
 
     @contextlib.contextmanager
     def leaving(self) -> Iterator[None]:

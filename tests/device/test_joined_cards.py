@@ -1,0 +1,159 @@
+"""Cards of several processes, joined by NCCL: who is joined, and what happens if one is gone.
+
+NCCL and the cards are made up; the processes are threads that talk over sockets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+import types
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device.team import member, nccl, sliced_sums
+from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.messages import DeviceIdle
+from pyopencl_gbdt.device.team.sums import TeamReduce
+from pyopencl_gbdt.errors import DeviceError, TeamError
+from pyopencl_gbdt.model import to_json
+
+from ..conftest import TEST_DEVICE
+from ..teams import LIMITS, members
+
+
+class Communicator:
+    """What NCCL makes; it notes what becomes of it."""
+
+    def __init__(self, size, name, rank):
+        self.given, self.ends = (size, name, rank), []
+        MADE.append(self)
+
+    def abort(self):
+        self.ends.append("abort")
+
+
+MADE: list[Communicator] = []
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """NCCL as CuPy has it, for two members of this process."""
+    MADE.clear()
+    made = types.SimpleNamespace(NcclCommunicator=Communicator, get_unique_id=lambda: (1, 2))
+    cuda = types.SimpleNamespace(nccl=made)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    monkeypatch.setattr(nccl, "_in_use", threading.Semaphore(2))
+    monkeypatch.delenv(nccl.ENVIRONMENT, raising=False)
+    return made
+
+
+class Card(contextlib.nullcontext):
+    def __init__(self, place):
+        super().__init__()
+        self.pci_bus_id = place
+
+
+def device_at(place, api="cuda"):
+    caps = types.SimpleNamespace(api=api, device_id="cuda:0")
+    return types.SimpleNamespace(caps=caps, cuda=Card(place))
+
+
+def test_different_cards_are_joined(library):
+    def work(team, rank):
+        with team.joined_cards(device_at(f"bus {rank}")):
+            return team.communicator.given, team.enqueues, team.keeps_own
+
+    assert members(2, work) == [((2, (1, 2), rank), True, False) for rank in range(2)]
+    assert [one.ends for one in MADE] == [[], []]
+
+
+@pytest.mark.parametrize("places", [("a", "a"), ("a", "no card")])
+def test_cards_that_are_not_joined(library, places):
+    """One card for both, and a device that is no card: sums go over the sockets."""
+
+    def work(team, rank):
+        api = "cuda" if places[rank] == "a" else "opencl"
+        with team.joined_cards(device_at(places[rank], api)):
+            return team.enqueues, team.keeps_own
+
+    assert members(2, work) == [(False, True)] * 2
+    assert nccl._in_use._value == 2
+
+
+def test_a_card_that_does_not_join(library, monkeypatch):
+    """Then none is joined, and what the other has is given up."""
+
+    def failing(size, name, rank):
+        if rank:
+            raise RuntimeError("unhandled system error")
+        return Communicator(size, name, rank)
+
+    library.NcclCommunicator = failing
+
+    def work(team, rank):
+        with team.joined_cards(device_at(f"bus {rank}")):
+            return team.enqueues
+
+    assert members(2, work) == [False, False]
+    assert [one.ends for one in MADE] == [["abort"]]
+
+
+@pytest.mark.parametrize("how", ["ended", "silent"])
+def test_a_member_that_is_gone_ends_the_sums(library, how):
+    """The other waits for its card alone; the error names the rank."""
+    over = threading.Event()
+
+    def work(team, rank):
+        with team.joined_cards(device_at(f"bus {rank}")):
+            if rank == 1:
+                if how == "ended":
+                    raise RuntimeError("killed")
+                team._ended.set()  # no more signs of life, and the connection stays
+                over.wait(20)
+                return None
+            began, (own,) = time.monotonic(), [one for one in MADE if one.given[2] == 0]
+            while not own.ends and time.monotonic() < began + 15:
+                time.sleep(0.01)
+            assert time.monotonic() - began < 10
+            over.set()
+            if how == "silent":
+                raise DeviceError("cuda:0 failed: an illegal memory access")  # sums were ended
+            team.exchange(DeviceIdle, None)
+
+    def and_leave(team, rank):
+        try:
+            work(team, rank)
+        except BaseException as error:
+            team.leave(error)
+            raise
+        team.leave(None)
+
+    limits = Limits(silence=2.0, patience=20.0)
+    error, _ = members(2, and_leave, limits)
+    assert isinstance(error, TeamError)
+    assert str(error).startswith("rank 1")
+
+
+def test_models_of_enqueued_sums(monkeypatch):
+    """A team of processes whose sums are enqueued grows the trees of one device."""
+    monkeypatch.setattr(sliced_sums, "joined", lambda team, device: team)
+    monkeypatch.setattr(sliced_sums, "leave", lambda found, failed: None)
+    monkeypatch.setattr(member, "NcclSum", TeamReduce)  # which takes the member first, too
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(500, 4)).astype(np.float32)
+    label = values[:, 0] * values[:, 1] + rng.normal(size=500)
+    params = {"device": TEST_DEVICE, "max_depth": 4, "verbosity": 0}
+    alone = to_json(train(params, Dataset(values, label), 3).ensemble)
+
+    def work(team, rank):
+        own = slice(250 * rank, 250 * (rank + 1))
+        data = Dataset(values[own], label[own])
+        return to_json(train(params, data, 3, communicator=team).ensemble)
+
+    assert members(2, work, LIMITS) == [alone, alone]
