@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 
 import numpy as np
@@ -19,9 +20,12 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.estimators.constructor import _FOUND, _NOT_GIVEN, _TAKES, PARAMETERS
+from pyopencl_gbdt.estimators.constructor import OWN as _OWN
 from pyopencl_gbdt.parameters.table import TABLE
 
 from .conftest import TEST_DEVICE
+from .stubs import STUB, stub
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((300, 6)).astype(np.float32)
@@ -67,6 +71,16 @@ def test_none_is_forgotten(estimator):
         "importance_type", "missing", "n_jobs", "warm_start",
     }  # fmt: skip
     assert set(signature) <= known
+
+
+def test_the_stub_is_of_the_table():
+    """Editors and type checkers read it: run ``python -m tests.stubs``."""
+    assert STUB.read_text(encoding="utf-8") == stub()
+    arguments = ast.parse(stub()).body[-1].body[-1].args.kwonlyargs
+    assert [argument.arg for argument in arguments] == list(PARAMETERS)
+    assert {name for names in (_NOT_GIVEN, _FOUND, _OWN, _TAKES) for name in names} <= {
+        *PARAMETERS, "num_class",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("given", GROWTH, ids=str)

@@ -23,13 +23,16 @@ from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimators.batches import rows_in_batches
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
-from pyopencl_gbdt.estimators.fitted import FittedModel
+from pyopencl_gbdt.estimators.fitted import (
+    FittedModel,
+    XGBoostMethods,
+    joined_history,
+    missing_rounds,
+)
 from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
-from pyopencl_gbdt.estimators.warm_start import joined_history, missing_rounds
-from pyopencl_gbdt.estimators.xgboost_methods import XGBoostMethods
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble, write_model

@@ -1,18 +1,23 @@
-"""What tools ask of a fitted estimator: leaf ids, its start, and scores after each round."""
+"""What tools ask of a fitted estimator, and what a fit with ``warm_start`` takes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.misplaced import explains_arguments
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
+from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
+from pyopencl_gbdt.objectives.custom import custom_objective
+from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.prediction.description import card
-from pyopencl_gbdt.prediction.model import Model
+from pyopencl_gbdt.prediction.model import History, Model
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -94,3 +99,99 @@ class FittedModel:
         metric = list(metrics)[-1]
         found = np.array(metrics[metric])
         return found if more_is_better(metric) else -found
+
+
+#: Of the estimator and its data, not of training.
+_OF_THE_ESTIMATOR = ("n_estimators", "categorical_features", "feature_weights")
+
+
+class XGBoostMethods:
+    """The part of an estimator that has XGBoost's methods; the other parts have the parameters."""
+
+    random_state: Any
+    n_estimators: int
+
+    def _fitted(self) -> Model:
+        raise NotImplementedError
+
+    def _named_parameters(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def get_booster(self) -> Model:
+        """Return the fitted model, ``model_``: its trees, dumps, slices and attributes.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        return self._fitted()
+
+    def get_num_boosting_rounds(self) -> int:
+        """Return the number of rounds that ``fit`` trains at most."""
+        return int(self._named_parameters().get("n_estimators", self.n_estimators))
+
+    def get_xgb_params(self) -> dict[str, Any]:
+        """Return the parameters for ``train``, by this library's names.
+
+        ``train(estimator.get_xgb_params(), data, n_rounds)`` trains what ``fit`` does. Those that
+        are None are left out, and so is a loss of your own. A fitted
+        classifier adds the number of classes.
+        """
+        params = self._named_parameters() | {"random_state": self.random_state}
+        own = callable(params["objective"]) or custom_objective(params["objective"]) is not None
+        if hasattr(self, "model_") and not own:
+            ensemble = self._fitted().ensemble
+            params["objective"] = ensemble.objective
+            if ensemble.objective in MULTICLASS:
+                params["num_class"] = ensemble.n_outputs
+        hidden = [*_OF_THE_ESTIMATOR, *(["objective"] if own else [])]
+        hidden += [name for name, value in params.items() if value is None]
+        return {name: value for name, value in params.items() if name not in hidden}
+
+    @property
+    def coef_(self) -> NoReturn:
+        """Not there, as in XGBoost: trees have no coefficients."""
+        raise AttributeError(
+            f"{type(self).__name__} has no coef_: its model is of trees, which have no "
+            "coefficients; read feature_importances_"
+        )
+
+
+def missing_rounds(n_estimators: object, former: Ensemble) -> int:
+    """Return how many rounds the former model lacks of ``n_estimators``.
+
+    Raises
+    ------
+    ParameterError
+        If the former model has more than ``n_estimators`` rounds.
+    """
+    row = next(row for row in TABLE if row.name == "n_estimators")
+    wanted = row.convert(n_estimators)
+    assert isinstance(wanted, int)
+    if wanted < former.n_rounds:
+        raise ParameterError(
+            f"n_estimators={wanted}: expected {former.n_rounds} or more, the rounds of the former "
+            f"fit, as warm_start=True adds to them; raise n_estimators, or give warm_start=False"
+        )
+    return wanted - former.n_rounds
+
+
+def joined_history(former: History, n_rounds: int, added: History) -> History:
+    """Return the metrics of all rounds, if both fits have the same sets and metrics.
+
+    Parameters
+    ----------
+    former, added : dict
+        ``history[evaluation set][metric]``, one value per round.
+    n_rounds : int
+        Number of rounds of the former model; ``EarlyStopping(save_best=True)`` dropped later ones.
+    """
+    names = {(name, metric) for name, metrics in added.items() for metric in metrics}
+    known = {(name, metric) for name, metrics in former.items() for metric in metrics}
+    if names != known or any(len(former[name][metric]) < n_rounds for name, metric in names):
+        return added
+    return {
+        name: {metric: former[name][metric][:n_rounds] + values for metric, values in own.items()}
+        for name, own in added.items()
+    }

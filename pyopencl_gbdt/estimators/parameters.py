@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.data.categories.chosen import AUTO, FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.constructor import Constructed
 from pyopencl_gbdt.estimators.signatures import alike
-from pyopencl_gbdt.estimators.spellings import AliasedParameters
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.objectives.custom import Custom, custom_objective
+from pyopencl_gbdt.objectives.custom import custom_objective
 from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
 from pyopencl_gbdt.parameters.foreign import meant
 from pyopencl_gbdt.parameters.table import TABLE
-from pyopencl_gbdt.training.eval_metrics import Metrics
 
 #: A random generator is asked for a seed below this, as in XGBoost.
 _MOST_SEEDS = 2**31 - 1
 
 
-class Parametrised(AliasedParameters):
+class Parametrised(Constructed):
     """The parameters that regressor and classifier share.
 
     Parameters
@@ -172,156 +169,6 @@ class Parametrised(AliasedParameters):
 
     _objective = ""
     _link = "identity"
-
-    def __init__(  # noqa: PLR0915, a statement for each parameter
-        self,
-        *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.3,
-        num_parallel_tree: int = 1,
-        max_depth: int = 6,
-        max_leaves: int = 0,
-        grow_policy: str = "depthwise",
-        boosting_type: str = "plain",
-        tree_method: str = "auto",
-        max_bin: int = 256,
-        proposal: str | None = None,
-        max_bin_exact: bool = True,
-        reg_lambda: float = 1.0,
-        reg_alpha: float = 0.0,
-        gamma: float = 0.0,
-        min_child_weight: float = 1.0,
-        max_delta_step: float | None = None,
-        subsample: float = 1.0,
-        sampling_method: str = "uniform",
-        top_rate: float = 0.2,
-        other_rate: float = 0.1,
-        colsample_bytree: float = 1.0,
-        colsample_bylevel: float = 1.0,
-        colsample_bynode: float = 1.0,
-        feature_weights: Any = None,
-        categorical_features: Any = FROM_DTYPE,
-        cat_method: str | None = None,
-        permutation_count: int | None = None,
-        max_ctr_complexity: int | None = None,
-        has_time: bool | None = None,
-        target_border_count: int | None = None,
-        ctr_priors: float | Sequence[float] | None = None,
-        ctr_prior_weight: int | None = None,
-        monotone_constraints: Any = None,
-        interaction_constraints: Any = None,
-        max_cat_to_onehot: int = 4,
-        max_cat_threshold: int = 64,
-        cat_smooth: float = 0.0,
-        cat_l2: float = 0.0,
-        min_data_per_group: int = 1,
-        objective: str | Callable[..., Any] | Custom | None = None,
-        base_score: float | Sequence[float] | None = None,
-        scale_pos_weight: float | None = None,
-        huber_slope: float | None = None,
-        tweedie_variance_power: float | None = None,
-        huber_alpha: float | None = None,
-        fair_c: float | None = None,
-        aft_loss_distribution: str | None = None,
-        aft_loss_distribution_scale: float | None = None,
-        quantile_alpha: float | Sequence[float] | None = None,
-        lambdarank_pair_method: str | None = None,
-        lambdarank_num_pair_per_sample: int | None = None,
-        lambdarank_normalization: bool | None = None,
-        lambdarank_score_normalization: bool | None = None,
-        lambdarank_unbiased: bool | None = None,
-        lambdarank_bias_norm: float | None = None,
-        ndcg_exp_gain: bool | None = None,
-        eval_metric: Metrics = None,
-        early_stopping_rounds: int | None = None,
-        callbacks: Sequence[TrainingCallback] | None = None,
-        warm_start: bool = False,
-        importance_type: str | None = "gain",
-        device: str | Sequence[str] | Mapping[str, float] = "auto",
-        histogram: str = "auto",
-        page: str = "auto",
-        device_memory: int | str | None = None,
-        cache_dir: Any = None,
-        work_group_size: int = 0,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        missing: float = np.nan,
-        n_jobs: int | None = None,
-        verbosity: int = 1,
-        **others: Any,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_parallel_tree = num_parallel_tree
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.grow_policy = grow_policy
-        self.boosting_type = boosting_type
-        self.tree_method = tree_method
-        self.max_bin = max_bin
-        self.proposal = proposal
-        self.max_bin_exact = max_bin_exact
-        self.reg_lambda = reg_lambda
-        self.reg_alpha = reg_alpha
-        self.gamma = gamma
-        self.min_child_weight = min_child_weight
-        self.max_delta_step = max_delta_step
-        self.subsample = subsample
-        self.sampling_method = sampling_method
-        self.top_rate = top_rate
-        self.other_rate = other_rate
-        self.colsample_bytree = colsample_bytree
-        self.colsample_bylevel = colsample_bylevel
-        self.colsample_bynode = colsample_bynode
-        self.feature_weights = feature_weights
-        self.categorical_features = categorical_features
-        self.cat_method = cat_method
-        self.permutation_count = permutation_count
-        self.max_ctr_complexity = max_ctr_complexity
-        self.has_time = has_time
-        self.target_border_count = target_border_count
-        self.ctr_priors = ctr_priors
-        self.ctr_prior_weight = ctr_prior_weight
-        self.monotone_constraints = monotone_constraints
-        self.interaction_constraints = interaction_constraints
-        self.max_cat_to_onehot = max_cat_to_onehot
-        self.max_cat_threshold = max_cat_threshold
-        self.cat_smooth = cat_smooth
-        self.cat_l2 = cat_l2
-        self.min_data_per_group = min_data_per_group
-        self.objective = objective
-        self.base_score = base_score
-        self.scale_pos_weight = scale_pos_weight
-        self.huber_slope = huber_slope
-        self.tweedie_variance_power = tweedie_variance_power
-        self.huber_alpha = huber_alpha
-        self.fair_c = fair_c
-        self.aft_loss_distribution = aft_loss_distribution
-        self.aft_loss_distribution_scale = aft_loss_distribution_scale
-        self.quantile_alpha = quantile_alpha
-        self.lambdarank_pair_method = lambdarank_pair_method
-        self.lambdarank_num_pair_per_sample = lambdarank_num_pair_per_sample
-        self.lambdarank_normalization = lambdarank_normalization
-        self.lambdarank_score_normalization = lambdarank_score_normalization
-        self.lambdarank_unbiased = lambdarank_unbiased
-        self.lambdarank_bias_norm = lambdarank_bias_norm
-        self.ndcg_exp_gain = ndcg_exp_gain
-        self.eval_metric = eval_metric
-        self.early_stopping_rounds = early_stopping_rounds
-        self.callbacks = callbacks
-        self.warm_start = warm_start
-        self.importance_type = importance_type
-        self.device = device
-        self.histogram = histogram
-        self.page = page
-        self.device_memory = device_memory
-        self.cache_dir = cache_dir
-        self.work_group_size = work_group_size
-        self.random_state = random_state
-        self.missing = missing
-        self.n_jobs = n_jobs
-        self.verbosity = verbosity
-        for name, value in others.items():
-            self._take_other(name, value)
 
     def _named_parameters(self) -> dict[str, Any]:
         """Return the given parameters of the table, without the seed."""

@@ -1,0 +1,165 @@
+"""Written by ``python -m tests.stubs`` from the table of parameters; do not edit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.estimators.spellings import AliasedParameters
+from pyopencl_gbdt.objectives.custom import Custom
+from pyopencl_gbdt.training.eval_metrics import Metrics
+
+OWN: dict[str, tuple[str, Any]]
+PARAMETERS: dict[str, Parameter]
+
+class Constructed(AliasedParameters):
+    n_estimators: int
+    learning_rate: float
+    num_parallel_tree: int
+    max_depth: int
+    max_leaves: int
+    grow_policy: str
+    boosting_type: str
+    tree_method: str
+    max_bin: int
+    proposal: str | None
+    max_bin_exact: bool
+    reg_lambda: float
+    reg_alpha: float
+    gamma: float
+    min_child_weight: float
+    max_delta_step: float | None
+    subsample: float
+    sampling_method: str
+    top_rate: float
+    other_rate: float
+    colsample_bytree: float
+    colsample_bylevel: float
+    colsample_bynode: float
+    feature_weights: Any
+    categorical_features: Any
+    cat_method: str | None
+    permutation_count: int | None
+    max_ctr_complexity: int | None
+    has_time: bool | None
+    target_border_count: int | None
+    ctr_priors: float | Sequence[float] | None
+    ctr_prior_weight: int | None
+    monotone_constraints: Any
+    interaction_constraints: Any
+    max_cat_to_onehot: int
+    max_cat_threshold: int
+    cat_smooth: float
+    cat_l2: float
+    min_data_per_group: int
+    objective: str | Callable[..., Any] | Custom | None
+    base_score: float | Sequence[float] | None
+    scale_pos_weight: float | None
+    huber_slope: float | None
+    tweedie_variance_power: float | None
+    huber_alpha: float | None
+    fair_c: float | None
+    aft_loss_distribution: str | None
+    aft_loss_distribution_scale: float | None
+    quantile_alpha: float | Sequence[float] | None
+    lambdarank_pair_method: str | None
+    lambdarank_num_pair_per_sample: int | None
+    lambdarank_normalization: bool | None
+    lambdarank_score_normalization: bool | None
+    lambdarank_unbiased: bool | None
+    lambdarank_bias_norm: float | None
+    ndcg_exp_gain: bool | None
+    eval_metric: Metrics
+    early_stopping_rounds: int | None
+    callbacks: Sequence[TrainingCallback] | None
+    warm_start: bool
+    importance_type: str | None
+    device: str | Sequence[str] | Mapping[str, float]
+    histogram: str
+    page: str
+    device_memory: int | str | None
+    cache_dir: Any
+    work_group_size: int
+    random_state: int | np.random.RandomState | np.random.Generator | None
+    missing: float
+    n_jobs: int | None
+    verbosity: int
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = ...,
+        learning_rate: float = ...,
+        num_parallel_tree: int = ...,
+        max_depth: int = ...,
+        max_leaves: int = ...,
+        grow_policy: str = ...,
+        boosting_type: str = ...,
+        tree_method: str = ...,
+        max_bin: int = ...,
+        proposal: str | None = ...,
+        max_bin_exact: bool = ...,
+        reg_lambda: float = ...,
+        reg_alpha: float = ...,
+        gamma: float = ...,
+        min_child_weight: float = ...,
+        max_delta_step: float | None = ...,
+        subsample: float = ...,
+        sampling_method: str = ...,
+        top_rate: float = ...,
+        other_rate: float = ...,
+        colsample_bytree: float = ...,
+        colsample_bylevel: float = ...,
+        colsample_bynode: float = ...,
+        feature_weights: Any = ...,
+        categorical_features: Any = ...,
+        cat_method: str | None = ...,
+        permutation_count: int | None = ...,
+        max_ctr_complexity: int | None = ...,
+        has_time: bool | None = ...,
+        target_border_count: int | None = ...,
+        ctr_priors: float | Sequence[float] | None = ...,
+        ctr_prior_weight: int | None = ...,
+        monotone_constraints: Any = ...,
+        interaction_constraints: Any = ...,
+        max_cat_to_onehot: int = ...,
+        max_cat_threshold: int = ...,
+        cat_smooth: float = ...,
+        cat_l2: float = ...,
+        min_data_per_group: int = ...,
+        objective: str | Callable[..., Any] | Custom | None = ...,
+        base_score: float | Sequence[float] | None = ...,
+        scale_pos_weight: float | None = ...,
+        huber_slope: float | None = ...,
+        tweedie_variance_power: float | None = ...,
+        huber_alpha: float | None = ...,
+        fair_c: float | None = ...,
+        aft_loss_distribution: str | None = ...,
+        aft_loss_distribution_scale: float | None = ...,
+        quantile_alpha: float | Sequence[float] | None = ...,
+        lambdarank_pair_method: str | None = ...,
+        lambdarank_num_pair_per_sample: int | None = ...,
+        lambdarank_normalization: bool | None = ...,
+        lambdarank_score_normalization: bool | None = ...,
+        lambdarank_unbiased: bool | None = ...,
+        lambdarank_bias_norm: float | None = ...,
+        ndcg_exp_gain: bool | None = ...,
+        eval_metric: Metrics = ...,
+        early_stopping_rounds: int | None = ...,
+        callbacks: Sequence[TrainingCallback] | None = ...,
+        warm_start: bool = ...,
+        importance_type: str | None = ...,
+        device: str | Sequence[str] | Mapping[str, float] = ...,
+        histogram: str = ...,
+        page: str = ...,
+        device_memory: int | str | None = ...,
+        cache_dir: Any = ...,
+        work_group_size: int = ...,
+        random_state: int | np.random.RandomState | np.random.Generator | None = ...,
+        missing: float = ...,
+        n_jobs: int | None = ...,
+        verbosity: int = ...,
+        **others: Any,
+    ) -> None: ...
