@@ -131,6 +131,13 @@ def test_a_doctor_is_judged(printed, code, state):
     assert found.state == state
 
 
+def test_a_driver_that_the_library_refuses_is_skipped(monkeypatch):
+    said = "DeviceError: its driver crashes (signal 11) at loads that no work-item asks for, which"
+    monkeypatch.setattr(Chroot, "run", lambda *a: ended(said, 1))
+    found = drivers.TRIALS[0].run(Chroot(Path("nowhere"), "sid"))
+    assert (found.state, found.failures) == ("skipped", [])
+
+
 @pytest.mark.parametrize(("code", "state"), [(0, "ok"), (1, "FAILED")])
 def test_tests_are_judged(code, state):
     found = outcome()
