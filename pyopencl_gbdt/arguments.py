@@ -92,6 +92,30 @@ def check_switches(**given: Any) -> None:
             raise ParameterError(f"{name}={show(value)}: expected True or False; give one of them")
 
 
+def whole_number(value: Any) -> int | None:
+    """Return a whole number as ``int``; None for anything else, also for True and False."""
+    try:
+        return None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def check_whole(
+    name: str, value: Any, least: int, most: int | None = None, *, move: str = "give one"
+) -> int:
+    """Return a whole number ``least .. most``; ``move`` is what an error says to do next.
+
+    Raises
+    ------
+    ParameterError
+    """
+    number = whole_number(value)
+    if number is None or number < least or (most is not None and number > most):
+        allowed = f"{least} or more" if most is None else f"{least}..{most}"
+        raise ParameterError(f"{name}={show(value)}: expected a whole number, {allowed}; {move}")
+    return number
+
+
 def check_file(name: str, source: Any) -> None:
     """Raise an error if ``source`` is neither the path of a file nor its content as bytes.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.dependence import partial_dependence
@@ -18,7 +19,7 @@ from pyopencl_gbdt.explain.rows import Rows
 from pyopencl_gbdt.explain.scores import LabelledRows, labelled_rows
 from pyopencl_gbdt.explain.segments import Segment, worst_segments
 from pyopencl_gbdt.explain.value_text import value_text
-from pyopencl_gbdt.messages import plural, show
+from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model.explain import used_importances
 
 #: Values of a curve at most, and rows that its mean is of.
@@ -109,8 +110,7 @@ def analyze(
         If a number is out of range.
     """
     for name, number in (("n_features", n_features), ("n_segments", n_segments)):
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
-            raise ParameterError(f"{name}={show(number)}: expected an integer >= 0; raise {name}")
+        check_whole(name, number, 0, move=f"raise {name}")
     labelled = labelled_rows(model, X, y, weight=weight, qid=qid, missing=missing, device=device)
     return analysis_of(labelled, n_features, n_segments)
 

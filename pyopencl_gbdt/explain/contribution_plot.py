@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.results import Explanation
 from pyopencl_gbdt.explain.value_text import value_text
@@ -78,14 +78,14 @@ def plot_contributions(
         )
     if kind not in KINDS:
         raise ParameterError(f"kind={show(kind)}: expected {' or '.join(KINDS)}; choose one")
-    most = _whole("max_num_features", max_num_features, 1, None)
+    most = check_whole("max_num_features", max_num_features, 1, None)
     values, base, name = _of_output(explanation, output)
     n_rows, n_features = values.shape
     shown = min(most, n_features)
     room = CHARACTER * max(len(shorten(one, _LONGEST)) for one in explanation.feature_names)
     size = 6.0 + min(room, 3.0), 1.6 + 0.36 * (shown + (kind == "waterfall"))
     if kind == "waterfall":
-        chosen = _whole("row", row, 0, n_rows - 1)
+        chosen = check_whole("row", row, 0, n_rows - 1)
     axes = new_axes(*size, pyplot=True, layout="constrained") if ax is None else ax
     if kind == "waterfall":
         _waterfall(axes, explanation, values[chosen], float(base[chosen]), chosen, shown)
@@ -109,21 +109,10 @@ def _of_output(explanation: Explanation, output: int | None) -> tuple[F64, F64, 
             f"output=None: expected 0..{n_outputs - 1}, as the model has {n_outputs} outputs; "
             "choose one"
         )
-    number = 0 if output is None else _whole("output", output, 0, n_outputs - 1)
+    number = 0 if output is None else check_whole("output", output, 0, n_outputs - 1)
     if values.ndim == 2:
         return values, base, ""
     return values[:, number], base[:, number], f", output {number}"
-
-
-def _whole(name: str, given: Any, low: int, high: int | None) -> int:
-    try:
-        number = low - 1 if isinstance(given, bool) else operator.index(given)
-    except TypeError:
-        number = low - 1
-    if number < low or (high is not None and number > high):
-        allowed = f"{low} or more" if high is None else f"{low}..{high}"
-        raise ParameterError(f"{name}={show(given)}: expected {allowed}; choose another {name}")
-    return number
 
 
 def _waterfall(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.dependence import partial_dependence
 from pyopencl_gbdt.explain.results import PartialDependence
 from pyopencl_gbdt.explain.value_text import value_text
-from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.pictures import COLORS, FAINT, frame, new_axes, shorten
 
 if TYPE_CHECKING:
@@ -111,11 +111,8 @@ def _outputs(found: PartialDependence, output: int | None) -> list[int]:
             'kind="individual": expected means of two features; compute them with kind="average"'
         )
     n_outputs = _n_outputs(found)
-    whole = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
-    if output is not None and not (whole and 0 <= output < n_outputs):
-        raise ParameterError(f"output={show(output)}: expected 0..{n_outputs - 1}; choose one")
     if output is not None:
-        return [int(output)]
+        return [check_whole("output", output, 0, n_outputs - 1, move="choose one")]
     if n_outputs > 1 and (len(found.grid) == 2 or found.individual is not None):
         raise ParameterError(
             f"output=None: expected 0..{n_outputs - 1}, as one picture cannot show {n_outputs} "

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.rows import Rows, column_of, named_levels
@@ -46,12 +47,8 @@ def check_range(grid_resolution: Any, percentiles: Any) -> tuple[int, tuple[floa
         If ``grid_resolution`` is no whole number of at least 2, or ``percentiles`` is not two
         shares that ascend.
     """
-    whole = isinstance(grid_resolution, (int, np.integer)) and not isinstance(grid_resolution, bool)
-    if not whole or grid_resolution < 2:
-        raise ParameterError(
-            f"grid_resolution={show(grid_resolution)}: expected a whole number, 2 or more; raise "
-            "it, or give the values in grid="
-        )
+    move = "raise it, or give the values in grid="
+    resolution = check_whole("grid_resolution", grid_resolution, 2, move=move)
     try:
         low, high = (float(share) for share in percentiles)
     except (TypeError, ValueError):
@@ -61,7 +58,7 @@ def check_range(grid_resolution: Any, percentiles: Any) -> tuple[int, tuple[floa
             f"percentiles={show(percentiles)}: expected two shares, 0 <= low < high <= 1; give "
             "(0, 1) for the whole range"
         )
-    return int(grid_resolution), (low, high)
+    return resolution, (low, high)
 
 
 def given_grids(grid: Any, columns: Sequence[int], names: Sequence[str]) -> dict[int, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from mako.template import Template
 
 from pyopencl_gbdt._version import __version__
+from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.render import source_folder
 from pyopencl_gbdt.errors import ParameterError
@@ -26,7 +27,6 @@ from pyopencl_gbdt.explain.drawings import Curve, chart, tree_drawing
 from pyopencl_gbdt.explain.results import PartialDependence
 from pyopencl_gbdt.explain.scores import LabelledRows
 from pyopencl_gbdt.explain.value_text import value_text
-from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_ITERATION
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers
@@ -201,8 +201,4 @@ def html(report: ExplanationPage) -> str:
 
 def _check_rows(chosen: Sequence[Any], n_rows: int) -> None:
     for row in chosen:
-        if isinstance(row, bool) or not isinstance(row, (int, np.integer)) or not 0 <= row < n_rows:
-            raise ParameterError(
-                f"rows={show(row)}: expected numbers of rows, 0..{n_rows - 1}; choose rows of the "
-                "data"
-            )
+        check_whole("rows", row, 0, n_rows - 1, move="choose rows of the data")

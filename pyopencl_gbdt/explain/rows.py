@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import whole_number
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.sources import has_batches
 from pyopencl_gbdt.data.budget import check_free
@@ -189,9 +190,9 @@ def column_of(name: str, given: Any, names: Sequence[str]) -> int:
     """
     if isinstance(given, str) and given in names:
         return names.index(given)
-    whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-    if whole and 0 <= given < len(names):
-        return int(given)
+    number = whole_number(given)
+    if number is not None and 0 <= number < len(names):
+        return number
     near = difflib.get_close_matches(str(given), names, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "give one of these"
     raise ParameterError(

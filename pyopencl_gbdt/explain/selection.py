@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
@@ -117,8 +118,8 @@ def select_features(
     refits = _refits(model, Labelled(X, y, weight, group), held_back, categorical_features)
     names = refits.names
     may_go = _candidates(features, names)
-    n_left = _whole("num_features_to_select", num_features_to_select, 1, len(may_go))
-    n_steps = _whole("steps", steps, 1, max(1, len(may_go) - n_left))
+    n_left = check_whole("num_features_to_select", num_features_to_select, 1, len(may_go))
+    n_steps = check_whole("steps", steps, 1, max(1, len(may_go) - n_left))
     left, eliminated = list(range(len(names))), []
     counts, losses = [], []
     for step in range(n_steps + 1):
@@ -223,12 +224,3 @@ def _candidates(features: Any, names: Sequence[str]) -> list[int]:
         return list(range(len(names)))
     listed = [features] if isinstance(features, (str, int)) else list(features)
     return sorted({column_of("features", one, names) for one in listed})
-
-
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:
-        raise ParameterError(
-            f"{name}={show(value)}: expected a whole number, {least}..{most}; correct it"
-        )
-    return int(value)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.arguments import check_whole, whole_number
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.feature_map import FeatureMap
@@ -108,7 +107,7 @@ def split_value_histogram(
             )
         values += [float(nine_digits(one)) for one in tree.threshold[own]]
     n_distinct = max(np.unique(values).size, 1)
-    most = n_distinct if bins is None else _at_least_one(bins)
+    most = n_distinct if bins is None else check_whole("bins", bins, 1, move="raise bins")
     counts, edges = np.histogram(values, bins=min(n_distinct, most))
     return edges.astype(np.float64), counts.astype(np.int64)
 
@@ -126,26 +125,13 @@ def feature_number(ensemble: Ensemble, feature: str | int) -> int:
         found = next((one for one in known if ensemble.feature_name(one) == feature), None)
         if found is not None:
             return found
-    elif not isinstance(feature, bool):
-        with contextlib.suppress(TypeError):
-            number = operator.index(feature)
-            if number in known:
-                return number
+    elif (number := whole_number(feature)) is not None and number in known:
+        return number
     some = ", ".join(repr(ensemble.feature_name(one)) for one in known[:5])
     raise DataError(
         f"feature={show(feature)}: expected a name such as {some}, or 0..{len(known) - 1}; choose "
         "a feature of the model"
     )
-
-
-def _at_least_one(bins: Any) -> int:
-    try:
-        number = 0 if isinstance(bins, bool) else operator.index(bins)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise ParameterError(f"bins={show(bins)}: expected an integer >= 1, or None; raise bins")
-    return number
 
 
 def histogram_table(

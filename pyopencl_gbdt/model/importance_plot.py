@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model.explain import check_importance_kind, used_importances
@@ -92,11 +93,8 @@ def plot_importance(
         If matplotlib is missing.
     """
     check_limits(xlim=xlim, ylim=ylim)
-    whole = isinstance(max_num_features, int) and not isinstance(max_num_features, bool)
-    if max_num_features is not None and not (whole and max_num_features >= 1):
-        raise ParameterError(
-            f"max_num_features={max_num_features!r}: expected an integer >= 1; leave it out for all"
-        )
+    if max_num_features is not None:
+        check_whole("max_num_features", max_num_features, 1, move="leave it out for all")
     asked = importance_type or getattr(model, "importance_type", None)
     kind = check_importance_kind(asked, "importance_type")
     scores = dict(model) if isinstance(model, Mapping) else importance_scores(model, kind)

@@ -11,9 +11,7 @@ import os
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from pyopencl_gbdt.arguments import check_path
+from pyopencl_gbdt.arguments import check_path, check_whole
 from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
@@ -66,12 +64,7 @@ def ensemble_of(model: Any) -> Ensemble:
 
 def check_tree_number(ensemble: Ensemble, tree: Any, name: str = "tree") -> None:
     """Raise ``ParameterError`` unless ``tree`` is the index of a tree."""
-    if isinstance(tree, bool) or not isinstance(tree, (int, np.integer)):
-        raise ParameterError(f"{name}={tree!r}: expected an integer; give a whole number")
-    if not 0 <= tree < len(ensemble.trees):
-        raise ParameterError(
-            f"{name}={tree}: expected 0..{len(ensemble.trees) - 1}; choose a tree that exists"
-        )
+    check_whole(name, tree, 0, len(ensemble.trees) - 1, move="choose a tree that exists")
 
 
 def new_axes(width: float, height: float, *, pyplot: bool, layout: str | None = None) -> Axes:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.model.pictures import (
     CHARACTER,
     FAINT,
@@ -74,10 +73,7 @@ def plot_tree(
     """
     ensemble = ensemble_of(model)
     check_tree_number(ensemble, tree)
-    if isinstance(max_depth, bool) or not isinstance(max_depth, numbers.Integral):
-        raise ParameterError(f"max_depth={max_depth!r}: expected an integer; give a whole number")
-    if max_depth < 0:
-        raise ParameterError(f"max_depth={max_depth}: expected 0 or more; raise max_depth")
+    check_whole("max_depth", max_depth, 0, move="raise max_depth")
     layout = lay_out(ensemble, tree, max_depth, LONGEST_LABEL)
     widths = [CHARACTER * n_characters + 0.2 for n_characters in layout.level_widths]
     width = max(2 * MARGIN + sum(widths) + GAP * (len(widths) - 1), NARROWEST)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from pyopencl_gbdt.arguments import whole_number
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.errors import RoundIndexError
@@ -252,24 +252,25 @@ class Inspected:
 def _rounds(asked: Any, n_rounds: int) -> range:
     """Return the rounds that an index or a slice names."""
     if isinstance(asked, slice):
-        text = ":".join("" if part is None else str(part) for part in _parts(asked))
-        ends = [end for end in (asked.start, asked.stop) if end is not None]
-        inside = all(-n_rounds <= end <= n_rounds for end in ends)
-        found = range(n_rounds)[asked] if inside else range(0)
+        text = ":".join("" if part is None else show(part) for part in _parts(asked))
+        defaults = zip((asked.start, asked.stop, asked.step), (0, n_rounds, 1), strict=True)
+        ends = [default if part is None else whole_number(part) for part, default in defaults]
+        begin, end, step = (-n_rounds - 1 if part is None else part for part in ends)
+        inside = min(begin, end) >= -n_rounds and max(begin, end) <= n_rounds and step > 0
+        found = range(n_rounds)[begin:end:step] if inside else range(0)
     elif asked is Ellipsis:
         return range(n_rounds)
     else:
         text, known = show(asked), range(-n_rounds, n_rounds)
-        try:
-            number = operator.index(asked)
-        except TypeError:
+        number = whole_number(asked)
+        if number is None:
             raise TypeError(
                 f"model[{text}]: expected the number of a round or a slice; give one such as "
                 "model[2:5]"
-            ) from None
+            )
         first = number % n_rounds if number in known else 0
         found = range(first, first + 1) if number in known else range(0)
-    if not found or found.step < 1:
+    if not found:
         raise RoundIndexError(
             f"model[{text}]: expected one or more of the rounds 0..{n_rounds - 1}, in ascending "
             "order; choose rounds that the model has"

@@ -123,7 +123,7 @@ def test_wrong_input():
     with pytest.raises(DataError, match="as in training"):
         model.analyze(rows[rows.columns[::-1]], target_of("numbers"))
     for name in ("n_features", "n_segments"):
-        with pytest.raises(ParameterError, match=f"{name}=-1: expected an integer >= 0"):
+        with pytest.raises(ParameterError, match=f"{name}=-1: expected a whole number, 0 or more"):
             model.analyze(data, **{name: -1})
     with pytest.raises(ParameterError, match="model=str: expected a Model or a fitted estimator"):
         analyze("m.json", rows, target_of("numbers"))

@@ -129,9 +129,9 @@ def test_outputs_have_to_be_chosen(classes):
     ("options", "words"),
     [
         ({"kind": "bar"}, "kind='bar': expected beeswarm or waterfall"),
-        ({"kind": "waterfall", "row": 220}, r"row=220: expected 0\.\.219"),
-        ({"max_num_features": 0}, "max_num_features=0: expected 1 or more"),
-        ({"output": 1}, r"output=1: expected 0\.\.0"),
+        ({"kind": "waterfall", "row": 220}, r"row=220: expected a whole number, 0\.\.219"),
+        ({"max_num_features": 0}, "max_num_features=0: expected a whole number, 1 or more"),
+        ({"output": 1}, r"output=1: expected a whole number, 0\.\.0"),
     ],
 )
 def test_wrong_contributions(sets, options, words):
@@ -194,7 +194,7 @@ def test_wrong_dependence(sets):
         plot_partial_dependence(found, rows)
     with pytest.raises(ParameterError, match="features=None: expected rows and features"):
         plot_partial_dependence(model, rows)
-    with pytest.raises(ParameterError, match=r"output=1: expected 0\.\.0"):
+    with pytest.raises(ParameterError, match=r"output=1: expected a whole number, 0\.\.0"):
         plot_partial_dependence(found, output=1)
     pair = {"features": ("age", "floor"), "kind": "individual", "grid_resolution": 2}
     with pytest.raises(ParameterError, match='kind="individual": expected means of two features'):

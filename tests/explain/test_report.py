@@ -85,7 +85,7 @@ def test_pages_of_other_kinds(kind):
     page = check_page(text, MOST_BYTES)
     assert [(one.row, one.why) for one in report.explained] == [(3, "asked for"), (5, "asked for")]
     assert ("output 2" in page.text) == (kind == "classes of forests")
-    with pytest.raises(ParameterError, match=r"rows=220: expected numbers of rows, 0\.\.219"):
+    with pytest.raises(ParameterError, match=r"rows=220: expected a whole number, 0\.\.219"):
         page_of(report.model, data, (220,))
 
 
@@ -182,7 +182,7 @@ def test_the_command(files, tmp_path, capsys):
     [
         (["--rows", "7"], "--rows 7: expected --html FILE beside it"),
         (["--html", "r.html", "--rows", "a"], "--rows 'a': expected numbers of rows"),
-        (["--html", "r.html", "--rows", "999"], "expected numbers of rows, 0..219"),
+        (["--html", "r.html", "--rows", "999"], "expected a whole number, 0..219"),
         (["--html", "no/r.html"], "the folder"),
         (["--label-column", "town"], "town"),
     ],

@@ -142,7 +142,7 @@ def test_pictures_of_estimators():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"max_num_features": 0}, "max_num_features=0: expected an integer >= 1"),
+        ({"max_num_features": 0}, "max_num_features=0: expected a whole number, 1 or more"),
         ({"max_num_features": 1.5}, r"max_num_features=1\.5"),
         ({"xlim": 5}, "xlim=5: expected two numbers"),
         ({"ylim": (1, 2, 3)}, r"ylim=\(1, 2, 3\): expected two numbers"),

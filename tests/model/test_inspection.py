@@ -153,7 +153,7 @@ def test_graphs_without_graphviz(numeric, by_level):
     assert '0 -> 2 [label="yes, missing" color="green"]' in asked
     assert '0 -> 1 [label="no" color="red"]' in asked
     assert '\\"Ulm, \\\\\\"new\\\\\\"\\"' in asked  # quotes cannot end the label
-    with pytest.raises(ParameterError, match=r"tree_idx=4: expected 0\.\.3"):
+    with pytest.raises(ParameterError, match=r"tree_idx=4: expected a whole number, 0\.\.3"):
         model.to_graphviz(4)
     with pytest.raises(ParameterError, match="leaf_node_params='oval': expected a dict"):
         model.to_graphviz(0, leaf_node_params="oval")
@@ -188,7 +188,8 @@ def test_slices_keep_whole_rounds_and_levels(by_level):
 @pytest.mark.parametrize(
     ("asked", "text"),
     [(4, "4"), (-5, "-5"), (slice(2, 9), "2:9"), (slice(2, 2), "2:2"), (slice(3, 1), "3:1"),
-     (slice(None, None, -1), "::-1")],
+     (slice(None, None, -1), "::-1"), (slice(None, None, 0), "::0"), (slice("a", None), "'a':"),
+     (slice(0, 1.5), "0:1.5"), (slice(0, 2, "b"), "0:2:'b'"), (slice(True, None), "True:")],
 )  # fmt: skip
 def test_rounds_that_are_not_there(numeric, asked, text):
     with pytest.raises(RoundIndexError) as caught:
@@ -267,5 +268,5 @@ def test_a_feature_that_is_not_there(numeric):
         with pytest.raises(DataError, match=r"expected a name such as 'f0', .*, or 0\.\.3; choose"):
             numeric[1].get_split_value_histogram(feature)
     for bins in (0, 2.5, True):
-        with pytest.raises(ParameterError, match="expected an integer >= 1, or None; raise bins"):
+        with pytest.raises(ParameterError, match="expected a whole number, 1 or more; raise bins"):
             numeric[1].get_split_value_histogram("f0", bins=bins)

@@ -155,7 +155,7 @@ def test_pictures_for_files_do_not_touch_pyplot(tmp_path, monkeypatch) -> None:
 
 def test_parameters_out_of_range() -> None:
     ensemble = make_ensemble([1])
-    with pytest.raises(ParameterError, match=r"tree=1: expected 0..0"):
+    with pytest.raises(ParameterError, match=r"tree=1: expected a whole number, 0..0"):
         plot_tree(ensemble, 1)
     with pytest.raises(ParameterError, match="max_depth=-1"):
         plot_tree(ensemble, max_depth=-1)
