@@ -6,8 +6,8 @@ Trees are grown by this library on random rows, level by level or symmetric. ``c
 threads as there are cores. Speeds are millions of rows times trees a second, of the median time.
 
 ``--parts`` splits the time of one piece of rows instead: what the host prepares and uploads of the
-trees, the upload of the rows, the kernels, the download, and what the host adds up and converts.
-The device is idle between two parts.
+trees, the upload of the rows, the kernels of trees, of sums and of float64, the download, and what
+the host adds to the largest contributions. The device is idle between two parts.
 
 ``--json`` writes ``format`` (1), ``host``, ``shape`` (rows, columns, trees, depth) and ``seconds``
 by what was measured.
@@ -31,9 +31,9 @@ from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.timing import Stopwatch, middle, repeated
 from pyopencl_gbdt.prediction.contributions.columns import told_places
 from pyopencl_gbdt.prediction.contributions.device_walk import plan_sums
-from pyopencl_gbdt.prediction.contributions.explain_rows import finish
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
+from pyopencl_gbdt.prediction.contributions.quantum import Starts
 
 FORMAT = 1
 
@@ -130,12 +130,14 @@ def _parts_of(
     sums = device.empty((n_rows, 1, told.size), np.int64)
     way.tell(quanta, device.upload(told.reshape(-1).astype(np.uint32)), 0, sums)
     lap("sums by row")
+    starts = Starts.of(factors.bits, np.zeros(1, np.int64), np.zeros((1, 1), np.float32))
+    totals = way.finish(sums, starts)
+    lap("float64")
     floats = np.empty((n_rows, 1, *told.shape))
     device.read_into(sums, floats.reshape(-1).view(np.uint8))
     lap("download")
-    base, quanta_of_rows = np.zeros_like(margins), floats.view(np.int64)
-    finish(factors.bits, np.zeros(1, np.int64), quanta_of_rows, margins, base, floats)
-    lap("finish")
+    starts.add_rest(floats, totals.get(), margins)
+    lap("rest")
     every.append(found)
 
 

@@ -8,10 +8,11 @@
 ##   pattern   bit of the first split, then of the second, ..: the highest bit is the first one
 ##   table     |the tree's first feature: of all patterns|its second feature: ..|
 ##
-##   lay_rows  as in `contributions`
+##   lay_rows, told_sums, finish_rows  as in `contributions`
 ##
 ## params: wg_size; rows, rows of a work-item; categories, splits may be by sets of codes
 <%namespace name="laid" file="laid_rows.cl.mako"/>
+<%namespace name="finished" file="finished_rows.cl.mako"/>
 <%page args="wg_size, rows, categories"/>
 <%
     block = wg_size * rows
@@ -19,6 +20,7 @@
     sets = ", sets" if categories else ""
 %>
 ${laid.kernels(wg_size, rows, categories)}
+${finished.kernels(wg_size, False)}
 /* shapes[tree] = (first split, number of splits, first of its features, number of its features);
    splits[i] = (0, feature, default_left, border): walk_t; features: of each tree, by their places */
 KERNEL(${wg_size}) contribution_tables(

@@ -14,12 +14,14 @@
 ##   lay_rows       values of a block of rows, one column after the other; see `laid_rows`
 ##   contributions  a work-item has `rows` rows; work-groups in y share the trees, each with quanta of its own
 ##   told_sums      each row's sums, added up over the work-groups in y; see `laid_rows`
+##   finish_rows    their float64, and finish_lines those of interactions; see `finished_rows`
 ##   follow_paths   quanta += changes of the mean along each row's own path
 ##
 ## params: wg_size; rows, rows of a work-item; points, of the quadrature; levels, the loops that are nested, one for each
 ##         level of a tree, so that all is in registers, with rows == 1; 0: a stack in memory, for any depth;
 ##         interactions, pairs of features, too, in the places before the features; categories, splits may be by sets
 <%namespace name="laid" file="laid_rows.cl.mako"/>
+<%namespace name="finished" file="finished_rows.cl.mako"/>
 <%namespace name="nested" file="nested_paths.cl.mako"/>
 <%namespace name="stacked" file="stacked_paths.cl.mako"/>
 <%page args="wg_size, rows, points, levels, interactions, categories"/>
@@ -43,6 +45,7 @@ FN i64 round_to_i64(const f32 x) {
 }
 
 ${laid.kernels(wg_size, rows, categories)}
+${finished.kernels(wg_size, interactions)}
 <% sets = ", sets" if categories else "" %>
 % if not interactions:
 

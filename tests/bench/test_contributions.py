@@ -9,7 +9,7 @@ import pytest
 from bench import contributions
 from tests.conftest import TEST_DEVICE
 
-PARTS = ["margins", "trees", "rows", "kernels", "sums by row", "download", "finish"]
+PARTS = ["margins", "trees", "rows", "kernels", "sums by row", "float64", "download", "rest"]
 WORDS = "--rows 300 --pair-rows 20 --columns 3 --trees 2 --depth 3 --peer-rows 0 --repeats 2"
 
 

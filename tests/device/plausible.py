@@ -41,7 +41,7 @@ LIBRARIES = frozenset(
         "partition_ballots",
         "run_sums",
         "value_codes",
-        *("nested_paths", "stacked_paths", "point_sums", "laid_rows"),
+        *("nested_paths", "stacked_paths", "point_sums", "laid_rows", "finished_rows"),
     }
 )
 

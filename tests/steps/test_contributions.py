@@ -10,8 +10,11 @@ import pytest
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.device import launch_size
 from pyopencl_gbdt.prediction.contributions import device_rows, sums
+from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk
+from pyopencl_gbdt.prediction.contributions.explain_rows import finish
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
+from pyopencl_gbdt.prediction.contributions.quantum import Starts
 from pyopencl_gbdt.prediction.on_host import trees_of
 from tests import explained
 from tests.compare import assert_same_bits
@@ -103,3 +106,33 @@ def test_tiny_and_large_values(device, variant, force, rng):
         trees.append(replace(tree, sum_hessian=np.float32(cover), value=np.float32(value)))
     for kind in (Kind.FEATURES, Kind.PAIRS):
         check(device, replace(model, trees=trees), values, kind)
+
+
+@pytest.mark.parametrize("kind", [Kind.FEATURES, Kind.PAIRS])
+@pytest.mark.parametrize("alike", [True, False])
+def test_float64(device, variant, force, rng, kind, alike):
+    """Sums of all sizes, ties of the largest, rows of zeros, and quanta that are larger."""
+    force(variant)
+    model = explained.ensemble(rng)
+    way = DeviceWalk(device, path_factors(model), kind)
+    shape = (300, 2, 6, 6) if kind is Kind.PAIRS else (300, 2, 6)
+    quanta = rng.integers(-(2**40), 2**40, shape) >> rng.integers(0, 45, shape)
+    quanta[::7] = 0
+    quanta[1::7] = np.sign(quanta[1::7]) * 12
+    if kind is Kind.FEATURES:
+        quanta[2::7] <<= 12  # beyond 53 bits
+    if kind is Kind.PAIRS:
+        quanta += quanta.swapaxes(2, 3)
+        quanta[..., -1, :] = quanta[..., -1] = 0
+    size = rng.integers(-12, 12, (2, 1 if alike else 300))
+    base = np.float32(rng.normal(size=size.shape) * 2.0**size)
+    bits, of_trees = 45, rng.integers(-(2**40), 2**40, 2)
+    margins = np.float32(rng.normal(size=(2, 300)) * 2.0 ** rng.integers(-60, 5, (2, 300)))
+    wanted, sums_of_rows = np.empty(shape), quanta.reshape(300, 2, -1).copy()
+    finish(bits, of_trees, quanta, margins, np.broadcast_to(base, margins.shape), wanted)
+    starts = Starts.of(bits, of_trees, base)
+    there = device.upload(sums_of_rows)
+    totals = way.finish(there, starts).get()
+    got = there.get().view(np.float64).reshape(shape)
+    starts.add_rest(got, totals, margins)
+    assert_same_bits(got, wanted, f"{kind}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyopencl_gbdt.device.launch_size import bytes_a_launch
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
+from pyopencl_gbdt.prediction.contributions.quantum import Starts
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -37,19 +39,32 @@ class DeviceRows(ABC):
         It has the kernels of `laid_rows`.
     block : int
         Rows of a work-group.
-    n_places : int
-        Sums of each row.
+    pairs : bool, default False
+        Whether it adds up pairs of features, too.
     """
 
     def __init__(
-        self, device: Device, factors: PathFactors, program: Program, block: int, n_places: int
+        self,
+        device: Device,
+        factors: PathFactors,
+        program: Program,
+        block: int,
+        pairs: bool = False,
     ) -> None:
         self.device, self._factors, self._program = device, factors, program
-        self._block, self._n_places = block, n_places
+        self._block, self._pairs, self._n_places = block, pairs, factors.n_places(pairs)
         trees = factors.trees
         self._sets = {} if trees.sets is None else {"sets": device.borrow(trees.sets)}
 
-    def sums(self, values: Rows, rows: slice, trees: I64, told: I64, found: I64) -> None:
+    def sums(
+        self,
+        values: Rows,
+        rows: slice,
+        trees: I64,
+        told: I64,
+        found: I64,
+        starts: Starts | None = None,
+    ) -> I64 | None:
         """Write the sums of some rows.
 
         Parameters
@@ -61,17 +76,55 @@ class DeviceRows(ABC):
         told : int64 array, shape (n,)
             The place of each sum that is told; ``NO_PLACE`` is 0.
         found : int64 array, shape (n_rows, n_outputs, n), C order, written
+        starts : Starts or None
+            What the rows start from: ``found`` gets the bits of float64, but for the rest of
+            ``Starts.add_rest``. None: ``found`` gets quanta.
+
+        Returns
+        -------
+        int64 array, shape (n_rows, n_outputs, 3), or None
+            As ``Starts.add_rest`` takes them.
         """
         if not (found.size and trees.size):
             found[...] = 0
-            return
+            return None
         with settled(self.device):
             laid = self.lay(values, rows)
             sums = self.device.empty(found.shape, np.int64)
             places = self.device.upload(told.astype(np.uint32))
             for output, own in enumerate(trees):
                 self.tell(self.added(laid, (int(own[0]), int(own[-1]) + 1)), places, output, sums)
+            totals = None if starts is None else self.finish(sums, starts).get()
             self.device.read_into(sums, found.reshape(-1).view(np.uint8))
+        return totals
+
+    def finish(self, sums: DeviceArray, starts: Starts) -> DeviceArray:
+        """Write the bits of float64 over quanta; return totals as ``Starts.add_rest`` takes them.
+
+        Parameters
+        ----------
+        sums : DeviceArray of int64, shape (n_rows, n_outputs, n), written
+            Of columns, or of pairs of columns.
+        starts : Starts
+        """
+        n_rows, n_outputs, n_told = sums.shape
+        n, pairs = n_rows * n_outputs, self._pairs
+        width = math.isqrt(n_told) if pairs else n_told
+        totals = self.device.empty((n_rows, n_outputs, 3), np.int64)
+        shared: dict[str, Any] = {
+            "width": width, "bits": starts.bits, "n_starts": starts.base.size, "found": sums,
+            "shifts": self.device.upload(starts.shift.astype(np.uint32)),
+        }  # fmt: skip
+        size = self._program.wg_size
+        self._program.launch(
+            "finish_rows", min(_GROUPS, -(-n // size)), n=n, n_told=n_told,
+            step=width + 1 if pairs else 1, starts=self.device.upload(starts.base), totals=totals,
+            **shared,
+        )  # fmt: skip
+        if pairs:
+            groups = min(_GROUPS, -(-n * width // size))
+            self._program.launch("finish_lines", groups, n_lines=n * width, **shared)
+        return totals
 
     @abstractmethod
     def added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:

@@ -55,7 +55,7 @@ class DeviceWalk(DeviceRows):
 
     def __init__(self, device: Device, factors: PathFactors, kind: Kind) -> None:
         program, block, self._nested = build(device, factors, kind)
-        super().__init__(device, factors, program, block, factors.n_places(kind is Kind.PAIRS))
+        super().__init__(device, factors, program, block, kind is Kind.PAIRS)
         self._kind = kind
         self._trees = {
             "nodes": device.borrow(_nodes(factors, bool(self._nested))),
@@ -128,7 +128,7 @@ class PatternWalk(DeviceRows):
 
         variant, program = build_variant(device, "contribution_tables", "auto", made)
         block = variant.params["rows"] * program.wg_size
-        super().__init__(device, factors, program, block, factors.used.size)
+        super().__init__(device, factors, program, block)
         self._tables = {
             name: device.upload(array)
             for name, array in (

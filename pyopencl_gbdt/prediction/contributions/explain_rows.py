@@ -22,7 +22,7 @@ from pyopencl_gbdt.prediction.contributions.columns import (
 from pyopencl_gbdt.prediction.contributions.games import Games
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers, path_factors
-from pyopencl_gbdt.prediction.contributions.quantum import to_floats, to_matrices
+from pyopencl_gbdt.prediction.contributions.quantum import Starts, to_floats, to_matrices
 from pyopencl_gbdt.prediction.contributions.sums import PIECE_BYTES, Sums, on_host, sums_of
 from pyopencl_gbdt.prediction.margins import tried
 from pyopencl_gbdt.prediction.on_host import trees_of
@@ -92,26 +92,41 @@ def explain_rows(
     base = np.broadcast_to(base.reshape(margins.shape[0], -1), margins.shape)
     of_trees = games.base(trees)
 
+    used = path_factors(ensemble).used
+    told, game = told_places(ensemble, used, kind is Kind.PAIRS), games.only
+
     def work() -> F64:
         found, sums = np.empty(shape), sums_of(ensemble, values, device, trees)
-        row_bytes = 8 * math.prod(shape[1:])
-        for rows in sums.pieces(row_bytes):
-            quanta = _quanta(ensemble, games, sums, kind, rows, found[rows].view(np.int64))
-            finish(games.bits, of_trees, quanta, margins[:, rows], base[:, rows], found[rows])
+        for rows in sums.pieces(8 * math.prod(shape[1:])):
+            own, totals = found[rows], None
+            if told is not None and game is not None:
+                one = base[:, :1] if start is None else base[:, rows]
+                starts = Starts.of(games.bits, of_trees, one)
+                totals = sums.finished(game, kind, rows, told, starts, own)
+                if totals is not None:
+                    starts.add_rest(own, totals, margins[:, rows])
+            if totals is None:
+                quanta = _quanta(ensemble, games, sums, kind, rows, told, own.view(np.int64))
+                finish(games.bits, of_trees, quanta, margins[:, rows], base[:, rows], own)
         return found
 
     return tried(work)
 
 
 def _quanta(
-    ensemble: Ensemble, games: Games, sums: Sums, kind: Kind, rows: slice, found: I64
+    ensemble: Ensemble,
+    games: Games,
+    sums: Sums,
+    kind: Kind,
+    rows: slice,
+    told: I64 | None,
+    found: I64,
 ) -> I64:
     """Return what ``finish`` takes of some rows; it may lie in ``found``, which has its shape."""
-    used, pairs = path_factors(ensemble).used, kind is Kind.PAIRS
-    told = told_places(ensemble, used, pairs)
     if told is None:
-        shared_out = pairs_to_columns if pairs else to_columns
-        return shared_out(ensemble, used, games.mean(partial(sums.of, kind=kind, rows=rows)))
+        shared_out = pairs_to_columns if kind is Kind.PAIRS else to_columns
+        mean = games.mean(partial(sums.of, kind=kind, rows=rows))
+        return shared_out(ensemble, path_factors(ensemble).used, mean)
     flat = found.reshape(*found.shape[:2], told.size)
     mean = games.mean(partial(sums.of, kind=kind, rows=rows, told=told.reshape(-1), found=flat))
     return mean.reshape(found.shape)

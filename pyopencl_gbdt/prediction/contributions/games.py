@@ -50,6 +50,11 @@ class Games:
         for right in self._right:
             yield self._factors.for_row(right, self._spare)
 
+    @property
+    def only(self) -> PathFactors | None:
+        """The game, if there is one."""
+        return self._factors if self._right is None else None
+
     def mean(self, sums: Callable[[PathFactors], I64]) -> I64:
         """Return the mean over games of sums in quanta, rounded to the nearest, ties to even."""
         if self._right is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,58 @@ def quantum_bits(base: Iterable[float], largest: F64, depth: I64) -> int:
 def bit_length(x: float) -> int:
     """Return the least e with ``|x| < 2^e``; 0 for 0."""
     return math.frexp(x)[1]
+
+
+@dataclass(frozen=True)
+class Starts:
+    """What rows start from, in quanta that they have in common or each for itself.
+
+    Attributes
+    ----------
+    bits : int
+        k: the quantum is 2^-k, unless it is larger.
+    base : int64 array, shape (n_rows, n_outputs), or (1, n_outputs) if all rows start alike
+        Quanta of the base.
+    shift : int64 array, shape of ``base``
+        By how many bits a row's quantum is larger.
+    """
+
+    bits: int
+    base: I64
+    shift: I64
+
+    @classmethod
+    def of(cls, bits: int, of_trees: I64, base: F32) -> Starts:
+        """Return the starts of rows; parameters are those of ``to_floats``.
+
+        ``of_trees`` are the means of the trees of each output, in quanta.
+        """
+        start = base.T.astype(np.float64)
+        shift = _shift(start, bits)
+        trees = _rounded(np.broadcast_to(of_trees, shift.shape), shift)
+        return cls(bits, trees + np.rint(np.ldexp(start, bits - shift)).astype(np.int64), shift)
+
+    def add_rest(self, found: F64, totals: I64, margins: F32) -> None:
+        """Add what the sums of rows differ from their margins to the largest contributions.
+
+        Parameters
+        ----------
+        found : float64 array, written
+            Shape (n_rows, n_outputs, n_features + 1), or with a dimension more for interactions.
+        totals : int64 array, shape (n_rows, n_outputs, 3)
+            Sum of each row and its largest contribution in quanta, and the column of the latter.
+        margins : float32 array, shape (n_outputs, n_rows)
+        """
+        total, largest, column = totals.reshape(-1, 3).T
+        quantum: F64 = np.ldexp(1.0, self.shift - self.bits)
+        quantum = np.broadcast_to(quantum, totals.shape[:2]).reshape(-1)
+        rest = margins.T.reshape(-1) - total * quantum
+        width = found.shape[-1]
+        step = width + 1 if found.ndim > 3 else 1
+        place = np.arange(column.size) * math.prod(found.shape[2:]) + column * step
+        flat = found.reshape(-1)
+        told = largest * quantum
+        flat[place] = (told + rest) - (told - flat[place])  # the latter: the rest of the line
 
 
 def to_floats(quanta: I64, bits: int, margins: F32, base: F32) -> F64:

@@ -21,11 +21,13 @@ from pyopencl_gbdt.prediction.contributions.device_walk import plan_sums
 from pyopencl_gbdt.prediction.contributions.host_levels import HostLevels
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
+from pyopencl_gbdt.prediction.contributions.quantum import Starts
 from pyopencl_gbdt.prediction.margins import given_to
 from pyopencl_gbdt.prediction.on_host import is_there
 from pyopencl_gbdt.prediction.packing import packed
 
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 #: Bytes of the results of a piece of rows.
 PIECE_BYTES = 64 * 1024 * 1024
@@ -71,6 +73,27 @@ class Sums(ABC):
         self._write(game, kind, rows, told, found)
         return found
 
+    def finished(
+        self, game: PathFactors, kind: Kind, rows: slice, told: I64, starts: Starts, found: F64
+    ) -> I64 | None:
+        """Write what columns or pairs add to rows; return None where only ``of`` can tell.
+
+        Parameters
+        ----------
+        game, kind, rows
+            As for ``of``.
+        told : int64 array, shape (n_features + 1,), or (n_features + 1, n_features + 1)
+        starts : Starts
+        found : float64 array, shape (n_rows, n_outputs) and that of ``told``, C order, written
+            Lacks what ``Starts.add_rest`` adds.
+
+        Returns
+        -------
+        int64 array, shape (n_rows, n_outputs, 3), or None
+            As ``Starts.add_rest`` takes them.
+        """
+        return None
+
     @abstractmethod
     def _write(self, game: PathFactors, kind: Kind, rows: slice, told: I64, found: I64) -> None: ...
 
@@ -112,18 +135,28 @@ class DeviceSums(Sums):
             raise not_whole(given)
         super().__init__(trees)
         self._device, self._values = device, given
-        self._last: dict[Kind, tuple[PathFactors, DeviceRows]] = {}
+        self._last: tuple[PathFactors, DeviceRows] | None = None
 
     def pieces(self, row_bytes: int) -> Iterator[slice]:
         on_host = isinstance(self._values, np.ndarray | SparseMatrix)
         return _pieces(self._values.shape[0], row_bytes, 1 if on_host else ALIGNED_ROWS)
 
+    def finished(
+        self, game: PathFactors, kind: Kind, rows: slice, told: I64, starts: Starts, found: F64
+    ) -> I64 | None:
+        quanta = found.reshape(*found.shape[:2], told.size).view(np.int64)
+        flat = told.reshape(-1)
+        return self._way(game, kind).sums(self._values, rows, self._trees, flat, quanta, starts)
+
     def _write(self, game: PathFactors, kind: Kind, rows: slice, told: I64, found: I64) -> None:
-        last = self._last.get(kind)
-        if last is None or last[0] is not game:
+        self._way(game, kind).sums(self._values, rows, self._trees, told, found)
+
+    def _way(self, game: PathFactors, kind: Kind) -> DeviceRows:
+        """Return what adds up this game's trees; it is kept for the next rows."""
+        if self._last is None or self._last[0] is not game:
             n_rows = self._values.shape[0]
-            last = self._last[kind] = game, plan_sums(self._device, game, kind, n_rows)
-        last[1].sums(self._values, rows, self._trees, told, found)
+            self._last = game, plan_sums(self._device, game, kind, n_rows)
+        return self._last[1]
 
 
 def sums_of(ensemble: Ensemble, values: Values, device: str | Device, trees: I64) -> Sums:

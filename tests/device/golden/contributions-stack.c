@@ -9,6 +9,7 @@
 
 
 
+
 #define GONE 2u
 #define NOT_BEFORE 0xFFFFFFu /* no node above has the same feature */
 
@@ -58,6 +59,66 @@ KERNEL(1) told_sums(
    level of the last node above with the same feature. */
 FN u32 goes_right(const f32 value, GLOBAL const u32x4* at) {
     return 1 - value_goes_left(value, as_f32(at->w), at->z & 1);
+}
+
+/* q / 2^shift, rounded to the nearest, ties to even. */
+FN i64 shifted_quanta(const i64 q, const u32 shift) {
+    if (!shift) return q;
+    const u32 few = shift < 62 ? shift : 62;
+    const i64 down = q >> few;
+    const i64 rest = q - (i64)((u64)down << few);
+    const i64 middle = (i64)1 << (few - 1);
+    return down + (rest > middle || (rest == middle && (down & 1)));
+}
+
+/* The bits of q * 2^-bits as float64, rounded to the nearest, ties to even. */
+FN i64 double_bits(const i64 q, const i32 bits) {
+    const u64 a = q < 0 ? 0 - (u64)q : (u64)q;
+    if (!a) return 0;
+    u32 top = 0; /* place of the highest bit */
+    if (a >> top >> 32) top += 32;
+    if (a >> top >> 16) top += 16;
+    if (a >> top >> 8) top += 8;
+    if (a >> top >> 4) top += 4;
+    if (a >> top >> 2) top += 2;
+    if (a >> top >> 1) top += 1;
+    u64 digits = a << (top < 52 ? 52 - top : 0);
+    if (top > 52) {
+        const u32 few = top - 52;
+        const u64 rest = a & (((u64)1 << few) - 1);
+        const u64 middle = (u64)1 << (few - 1);
+        digits = a >> few;
+        digits += rest > middle || (rest == middle && (digits & 1));
+    }
+    const u64 exponent = (u64)(u32)(1022 + (i32)top - bits); /* the highest digit adds 1 */
+    return (i64)((q < 0 ? (u64)1 << 63 : (u64)0) + (exponent << 52) + digits);
+}
+
+/* Row i has n_told numbers; of columns, those at multiples of `step`. starts[i % n_starts]: quanta of the base.
+   totals[i] = (sum of the columns and the base, the largest contribution, its column); the base if all are 0. */
+KERNEL(1) finish_rows(
+        const u64 n, const u32 width, const u32 n_told, const u32 step, const i32 bits, const u32 n_starts,
+        GLOBAL const i64* RESTRICT starts, GLOBAL const u32* RESTRICT shifts, GLOBAL i64* RESTRICT found,
+        GLOBAL i64* RESTRICT totals) {
+    for (u64 i = GLOBAL_ID; i < n; i += (u64)N_GROUPS * 1) {
+        GLOBAL i64* own = found + i * n_told;
+        const u32 shift = shifts[i % n_starts];
+        const i64 base = starts[i % n_starts];
+        i64 sum = base, largest = base;
+        u64 most = 0;
+        u32 column = width - 1;
+        for (u32 j = 0; j < width; j++) {
+            const i64 q = j < width - 1 ? shifted_quanta(own[j * step], shift) : base;
+            own[j * step] = double_bits(q, bits - (i32)shift);
+            if (j == width - 1) break;
+            sum += q;
+            const u64 a = q < 0 ? 0 - (u64)q : (u64)q;
+            if (a > most) most = a, largest = q, column = j;
+        }
+        totals[3 * i] = sum;
+        totals[3 * i + 1] = largest;
+        totals[3 * i + 2] = column;
+    }
 }
 
 
