@@ -25,6 +25,8 @@ U32 = npt.NDArray[np.uint32]
 _LARGEST = float(np.finfo(np.float32).max)
 #: A key above those of all numbers.
 NO_KEY = np.uint32(0xFFFFFFFF)
+#: In place of a first step: the values are codes already; ``quantize.cl.mako`` has the same.
+_ARE_CODES = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -156,16 +158,21 @@ def search_tables(layout: Layout) -> U32:
     It holds the number of bins of every feature, then the first step of every feature's search,
     then the index of every feature's first key, then the keys. A feature's keys are those of its
     thresholds without the last one, which is above all values. A search halves its step until it
-    is 1, so a feature has ``2 * first_step - 1`` keys; unused ones are above all values.
+    is 1, so a feature has ``2 * first_step - 1`` keys; unused ones are above all values. Codes of
+    categories are not searched, and have no keys.
     """
     n_features = layout.n_features
     bins = layout.feature_bins.astype(np.int64)
     inner = np.maximum(bins - 1, 0)
+    if layout.categorical is not None:
+        inner[layout.categorical] = 0
     step = np.array([1 << int(n).bit_length() >> 1 for n in inner], np.int64)
     length = np.maximum(2 * step - 1, 0)
     begin = np.zeros(n_features, np.int64)
     np.cumsum(length[:-1], out=begin[1:])
     begin += 3 * n_features
+    if layout.categorical is not None:
+        step[layout.categorical] = _ARE_CODES
     tables = np.full(3 * n_features + int(length.sum()), NO_KEY, np.uint32)
     tables[: 3 * n_features] = np.concatenate([bins, step, begin])
     place = np.arange(int(inner.sum())) - np.repeat(np.cumsum(inner) - inner, inner)

@@ -58,8 +58,8 @@ def layout_of(cuts: Cuts, data: Dataset, add_up: Callable[[I64], I64] = _own) ->
     cuts = cuts.widened(most_levels(data))
     for column, levels in data.categories.items():
         n, rows = levels.n_levels, add_up(data.level_counts(column))
-        codes = np.arange(n, dtype=np.float32)
-        cuts.put(column, codes, np.minimum(codes + 1, n - 1), int(rows.argmax()))
+        nothing = np.zeros(n, np.float32)  # no value lies between two levels
+        cuts.put(column, nothing, nothing, int(rows.argmax()))
         cuts.missing[column] = rows[n] > 0  # a level that the model does not know is missing
     ends = np.append(CUTS, np.float32(1))
     for column in range(data.n_features - data.n_shares, data.n_features):

@@ -92,7 +92,7 @@ class StatisticSizes:
         counted; the sum was measured. If the device has no room for them, also the values of all
         features, and statistics in every order.
         """
-        beside = 21 + 2.5 * self.n_targets if self.combines else 18 + self.n_targets
+        beside = 20 + 2.5 * self.n_targets if self.combines else 18 + self.n_targets
         values = 0 if self.lie_on(device) else self._values_bytes
         return values + int(self.n_rows * beside)
 

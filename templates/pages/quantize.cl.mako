@@ -7,7 +7,7 @@
 ##   gather    integer weights in the order of the sorted row ids
 ##   cuts      the values on both sides of every cut of a sorted column, for bins of equal frequency
 ##   encode    code = number of thresholds <= value; a missing value has the code after the feature's
-##             bins; rows are padded to 16 bytes
+##             bins; a categorical feature's values are its codes; rows are padded to 16 bytes
 ##   transpose codes by row -> codes by feature; groups of one work-item write both in `encode`
 ##
 ##   sorted    1 1 1 | 2 2 | 3 5 | 7 nan      a cut is after the first value at which a bin has an equal
@@ -129,6 +129,9 @@ KERNEL(${wg_size}) cuts(
 /* Codes in 16 bytes of a row. */
 #define BLOCK ${16 if code == "u8" else 8}
 
+/* In place of a first step: the feature's values are codes. */
+#define ARE_CODES 0xFFFFFFFFu
+
 /* `skipped` values' rows lie in other pages; tables: each feature's bins, first step, first key; then keys */
 % if wg_size == 1:
 KERNEL(1) encode(
@@ -156,15 +159,18 @@ KERNEL(1) encode(
             const u32 row = begin + (i < count ? i : count - 1);
             value[i] = values[(u64)(skipped + row) * n_features + feature];
         }
+        const u32 first_step = tables[n_features + feature];
         for (u32 i = 0; i < ${items}; i++) {
             key[i] = ordered(value[i]);
             bin[i] = 0;
         }
-        for (u32 step = tables[n_features + feature]; step > 0; step /= 2)
+        for (u32 step = first_step == ARE_CODES ? 0 : first_step; step > 0; step /= 2)
             for (u32 i = 0; i < ${items}; i++) {
                 const u32 border = keys[bin[i] + step - 1];
                 bin[i] += border <= key[i] ? step : 0;
             }
+        if (first_step == ARE_CODES)
+            for (u32 i = 0; i < ${items}; i++) bin[i] = is_missing(value[i]) ? 0 : (u32)value[i];
         for (u32 i = 0; i < ${items}; i++) bin[i] = is_missing(value[i]) ? bins : bin[i];
         for (u32 i = 0; i < count; i++) out[i * row_stride] = (${code})bin[i];
         for (u32 i = 0; i < count; i++)
@@ -186,10 +192,12 @@ KERNEL(${wg_size}) encode(
         if (place % BLOCK < block_features && feature < n_features) {
             const f32 value = values[(skipped + row) * n_features + feature];
             GLOBAL const u32* keys = tables + tables[2 * n_features + feature];
-            const u32 key = ordered(value);
-            for (u32 step = tables[n_features + feature]; step > 0; step /= 2)
-                bin += keys[bin + step - 1] <= key ? step : 0;
+            const u32 key = ordered(value), first_step = tables[n_features + feature];
             if (is_missing(value)) bin = tables[feature];
+            else if (first_step == ARE_CODES) bin = (u32)value;
+            else
+                for (u32 step = first_step; step > 0; step /= 2)
+                    bin += keys[bin + step - 1] <= key ? step : 0;
         }
         codes[(first_row + row) * row_stride + block_at(place / BLOCK, block_stride, paired, BLOCK) + place % BLOCK] =
             (${code})bin;

@@ -133,13 +133,15 @@ def make_layout(columns: list[ColumnCuts]) -> Layout:
 
 
 def level_cuts(column: F32, n_levels: int) -> ColumnCuts:
-    """Return the cuts of a categorical column, which holds codes: each level is a bin."""
-    codes = np.arange(n_levels, dtype=np.float32)
-    return ColumnCuts(codes, np.append(codes[1:], codes[-1:]), bool(np.isnan(column).any()))
+    """Return the bins of a categorical column, one for each level; no value lies between them."""
+    nothing = np.zeros(n_levels, np.float32)
+    return ColumnCuts(nothing, nothing, bool(np.isnan(column).any()))
 
 
 def encode(values: F32, layout: Layout) -> npt.NDArray[np.uint32]:
     """Return each value's code: the number of thresholds, without the last, that it reaches.
+
+    A categorical column holds codes already.
 
     Parameters
     ----------
@@ -156,5 +158,7 @@ def encode(values: F32, layout: Layout) -> npt.NDArray[np.uint32]:
         begin = int(layout.feature_offset[feature])
         inner = layout.thresholds[begin : begin + max(n_bins - 1, 0)]
         reached = np.searchsorted(inner, column, side="right")
+        if layout.categorical is not None and layout.categorical[feature]:
+            reached = np.nan_to_num(column).astype(np.int64)
         codes[:, feature] = np.where(np.isnan(column), n_bins, reached)
     return codes

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics.portable_math import ordered as twin_ordered
+from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.pages import cuts as cut_points
 from pyopencl_gbdt.pages.quantize import Quantizer
 from tests.compare import assert_same_bits
@@ -132,12 +134,6 @@ def test_one_weight_outweighs_all(device, variant, force, rng):
     check(device, columns(rng, 1000), weight, 16)
 
 
-def test_law_ordered_keys_are_the_twins(rng):
-    values = np.concatenate([columns(rng, 500).ravel(), np.float32([0.0, -0.0, np.inf, -np.inf])])
-    values = values[~np.isnan(values)]
-    assert_same_bits(cut_points.ordered(values), twin_ordered(values))
-
-
 @pytest.mark.parametrize("max_bin", MAX_BINS)
 def test_law_a_search_finds_the_code(rng, max_bin):
     """As the kernels search: steps that are halved, from a place that only grows."""
@@ -147,12 +143,28 @@ def test_law_a_search_finds_the_code(rng, max_bin):
     n_features = values.shape[1]
     bins, steps, begin = tables[: 3 * n_features].reshape(3, n_features)
     for feature, column in enumerate(values.T):
-        keys, code = cut_points.ordered(column), np.zeros(column.size, np.int64)
+        keys, code = ordered(column), np.zeros(column.size, np.int64)
         step = int(steps[feature])
         while step:
             code += np.where(tables[begin[feature] + code + step - 1] <= keys, step, 0)
             step //= 2
         assert np.array_equal(np.where(np.isnan(column), bins[feature], code), codes[:, feature])
+
+
+@pytest.mark.parametrize("n_levels", [1, 200, 3000])
+def test_codes_of_levels_are_not_searched(device, variant, force, rng, n_levels):
+    force(variant)
+    codes = rng.integers(-1, n_levels, 2000)
+    values = np.where(codes < 0, np.nan, codes).astype(np.float32)
+    values = np.column_stack([values, rng.random(2000), values]).astype(np.float32)
+    cuts = [twin.level_cuts(values[:, 0], n_levels), *twin.cuts(values[:, 1:2], None, 64)]
+    layout = twin.make_layout([*cuts, cuts[0]])
+    layout = replace(layout, categorical=np.array([True, False, True]))
+    page = Quantizer(device, values, None, 64, most_levels=n_levels).encode(layout)[0].codes
+    found, wanted = page.by_feature.get().astype(np.uint32), twin.encode(values, layout)
+    assert_same_bits(found, np.ascontiguousarray(wanted.T))
+    assert (wanted[:, 0] == np.where(codes < 0, n_levels, codes)).all()
+    assert cut_points.search_tables(layout).size < 200  # levels have no keys
 
 
 def test_255_bins_and_missing_fit_a_byte(device, variant, force, rng):
