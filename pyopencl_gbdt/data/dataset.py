@@ -14,9 +14,9 @@ from pyopencl_gbdt.data.batches.batched_dataset import BatchedDataset
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE, categorical_argument
 from pyopencl_gbdt.data.digests import (
     digest,
-    digest_of_batches,
     digest_of_entries,
     digest_of_levels,
+    digest_of_rows,
 )
 from pyopencl_gbdt.data.features import Features, check_features, taken
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
@@ -304,10 +304,7 @@ class Dataset(BatchedDataset):
         }
         if self.label_lower_bound is not None:
             parts |= {LOWER: self.label_lower_bound, UPPER: self.label_upper_bound}
-        if self.batches is not None:
-            own = digest_of_batches(self.batches)
-        else:
-            own = digest(self.values) if self.sparse is None else digest_of_entries(self.sparse)
+        own = digest_of_rows(self.rows) if self.sparse is None else digest_of_entries(self.sparse)
         found = {"values": own}
         found |= {name: "" if part is None else digest(part) for name, part in parts.items()}
         if self.categories:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
-from pyopencl_gbdt.data.batches.rows import I64, BatchedRows, not_whole
+from pyopencl_gbdt.data.batches.rows import I64, BatchedRows, Rows, WholeRows, not_whole
 from pyopencl_gbdt.data.categories.levels import NO_LEVEL, Categories
 from pyopencl_gbdt.data.features import Features, Values, level_codes, recoded, taken
 from pyopencl_gbdt.data.names import check_feature_names
@@ -269,6 +269,11 @@ class DatasetColumns:
     def batches(self) -> BatchedRows | None:
         """The rows if they come in batches."""
         return self._features if isinstance(self._features, BatchedRows) else None
+
+    @property
+    def rows(self) -> Rows:
+        """The rows on the host: those of batches, or one batch of all; ``DataError`` if sparse."""
+        return WholeRows(self.values) if self.batches is None else self.batches
 
     def handed_to(self: _Own, team: Team) -> _Own:
         """Return these rows as a member of a team in one process reads them: batches by one."""

@@ -11,14 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
-from pyopencl_gbdt.data.batches.rows import BatchedRows
+from pyopencl_gbdt.data.batches.rows import Rows
 from pyopencl_gbdt.data.categories.levels import Categories
 
 
 def digest(values: npt.NDArray[Any], dtype: str = "<f4") -> str:
     """Return the digest of an array; ``dtype`` says in which byte order and type it is read."""
+    return hashlib.sha256(_bytes_of(values, dtype)).hexdigest()
+
+
+def _bytes_of(values: npt.NDArray[Any], dtype: str) -> memoryview:
     little = np.ascontiguousarray(values, dtype)
-    return hashlib.sha256(little.data.cast("B") if little.size else b"").hexdigest()
+    return little.data.cast("B") if little.size else memoryview(b"")
 
 
 def digest_of_entries(values: SparseMatrix) -> str:
@@ -27,11 +31,11 @@ def digest_of_entries(values: SparseMatrix) -> str:
     return " ".join(["sparse", *(digest(*part) for part in parts)])
 
 
-def digest_of_batches(rows: BatchedRows) -> str:
-    """Return the digest of rows in batches: that of the same rows as one array."""
+def digest_of_rows(rows: Rows) -> str:
+    """Return the digest of rows, in whatever batches they come: that of one array."""
     sha = hashlib.sha256()
     for _, values in rows.pieces():
-        sha.update(np.ascontiguousarray(values, "<f4").data.cast("B"))
+        sha.update(_bytes_of(values, "<f4"))
     return sha.hexdigest()
 
 

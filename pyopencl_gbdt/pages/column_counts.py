@@ -76,23 +76,18 @@ class OwnColumns:
 
     Parameters
     ----------
-    values : float32 array, shape (n_rows, n_columns)
+    columns : float32 array, shape (n_columns, n_rows)
         Of the rows that count; NaN is missing.
     weight : int64 array, shape (n_rows,), or None
         Integer weights above 0.
-
-    Attributes
-    ----------
-    present : list of int
-        Rows with a value, for each column.
     """
 
-    def __init__(self, values: F32, weight: I64 | None) -> None:
+    def __init__(self, columns: F32, weight: I64 | None) -> None:
         self.weighted = weight is not None
         self.keys: list[U32] = []
         self._running: list[I64] = []  # weight of the rows before each one, and of all
-        self.zeros = np.zeros((values.shape[1], 2), np.uint32)
-        for number, of_all in enumerate(values.T):
+        self.zeros = np.zeros((len(columns), 2), np.uint32)
+        for number, of_all in enumerate(columns):
             there = ~np.isnan(of_all)
             column = of_all[there]
             self.zeros[number] = _zeros(column)
@@ -104,10 +99,6 @@ class OwnColumns:
                 keys = keys[order]
                 self._running.append(np.append(0, np.cumsum(weight[there][order])))
             self.keys.append(keys)
-
-    @property
-    def present(self) -> list[int]:
-        return [keys.size for keys in self.keys]
 
     def distinct(self) -> I64:
         """Return the number of distinct values of every column."""

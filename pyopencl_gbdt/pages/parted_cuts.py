@@ -20,7 +20,7 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batches.rows import BatchedRows
+from pyopencl_gbdt.data.batches.rows import BatchedRows, Rows, as_rows
 from pyopencl_gbdt.data.budget import available_memory
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import (
@@ -60,7 +60,7 @@ _MOST_RANGES = 1 << 14
 
 
 def parted_cuts(
-    team: Team, values: F32 | BatchedRows, weight: F32 | None, max_bin: int, cut: U32 | None = None
+    team: Team, values: F32 | Rows, weight: F32 | None, max_bin: int, cut: U32 | None = None
 ) -> Cuts:
     """Return the cut points of the rows of all members.
 
@@ -68,7 +68,7 @@ def parted_cuts(
     ----------
     team : Team
         Every member calls this with its own rows; one may have none.
-    values : float32 array or BatchedRows, shape (n_rows, n_features), C order
+    values : float32 array or Rows, shape (n_rows, n_features), C order
         NaN is missing. Batches are read once for missing values, and once for each block of columns
         whose keys lie in memory together.
     weight : float32 array, shape (n_rows,), or None
@@ -88,13 +88,12 @@ def parted_cuts(
     -----
     Waits for the team. ``docs/quantile-summaries.md`` states bytes and number of exchanges.
     """
-    n_features = values.shape[1]
-    cut = np.arange(n_features, dtype=np.uint32) if cut is None else cut
-    n_rows, n_counted, whole = _whole_weights(team, weight, values.shape[0])
-    cuts = Cuts.none(_missing(team, values, cut), max_bin)
-    in_batches = isinstance(values, BatchedRows)
-    for features in _blocks(cut, values.shape[0], team, in_batches=in_batches):
-        own = OwnColumns(_counted(values, weight, features), whole)
+    rows, in_batches = as_rows(values), isinstance(values, BatchedRows)
+    cut = np.arange(rows.shape[1], dtype=np.uint32) if cut is None else cut
+    n_rows, n_counted, whole = _whole_weights(team, weight, len(rows))
+    cuts = Cuts.none(_missing(team, rows, cut), max_bin)
+    for features in _blocks(cut, len(rows), team, in_batches=in_batches):
+        own = OwnColumns(_counted(rows, weight, features), whole)
         known = _known(team, own, max_bin, n_counted)
         found = team.exchange(
             FollowingValues, [own.following(c, k.without_successor()) for c, k in enumerate(known)]
@@ -120,30 +119,23 @@ def _whole_weights(team: Team, weight: F32 | None, n_own: int) -> tuple[int, int
     return n_rows, n_counted, np.maximum(quanta, 1)
 
 
-def _missing(team: Team, values: F32 | BatchedRows, cut: U32) -> npt.NDArray[np.bool_]:
+def _missing(team: Team, rows: Rows, cut: U32) -> npt.NDArray[np.bool_]:
     """Return which of the features to cut have missing values, also in rows of weight 0."""
-    found = np.zeros(values.shape[1], np.int64)
-    if not isinstance(values, BatchedRows):
-        for first in range(0, values.shape[0], _ROWS):
-            found[cut] |= np.isnan(values[first : first + _ROWS][:, cut]).any(axis=0)
-    else:
-        for _, block in values.blocks(_ROWS):
-            found[cut] |= np.isnan(block[:, cut]).any(axis=0)
+    found = np.zeros(rows.shape[1], np.int64)
+    for _, block in rows.blocks(_ROWS):
+        found[cut] |= np.isnan(block[:, cut]).any(axis=0)
     return team.add_up(MissingValues, found) > 0
 
 
-def _counted(values: F32 | BatchedRows, weight: F32 | None, features: U32) -> F32:
-    """Return some columns of the rows that count."""
-    if not isinstance(values, BatchedRows):
-        return values[:, features] if weight is None else values[weight > 0][:, features]
-    counts = np.ones(len(values), np.bool_) if weight is None else weight > 0
+def _counted(rows: Rows, weight: F32 | None, features: U32) -> F32:
+    """Return some columns of the rows that count, shape (n_features, n_counted)."""
+    counts = np.ones(len(rows), np.bool_) if weight is None else weight > 0
     end, found = 0, np.empty((features.size, np.count_nonzero(counts)), np.float32)
-    for first, block in values.blocks(_ROWS):
+    for first, block in rows.blocks(_ROWS):
         own = block[counts[first : first + len(block)]][:, features]
         end, begin = end + len(own), end
         found[:, begin:end] = own.T
-    by_row: F32 = found.T
-    return by_row
+    return found
 
 
 def _blocks(cut: U32, n_own: int, team: Team, *, in_batches: bool) -> Iterator[U32]:

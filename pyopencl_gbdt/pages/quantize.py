@@ -114,7 +114,7 @@ class Quantizer:
     Parameters
     ----------
     device : Device
-    values : float32 array, DeviceArray or BatchedRows, shape (n_rows, n_features), C order
+    values : float32 array, DeviceArray or Rows, shape (n_rows, n_features), C order
         NaN is missing. A ``DeviceArray`` is read without a copy; batches are read ``n_passes``
         times.
     weight : float32 array, shape (n_rows,), or None

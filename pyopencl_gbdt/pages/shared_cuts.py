@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team.member import Team
@@ -50,9 +49,8 @@ def shared_layout(
     own = np.split(every, ends[:-1])[team.rank]
     codes = max(1, int(shares[team.rank] * data.n_rows))
     taken = page_bytes(device, codes, data.n_features, max_bin)
-    values = data.values if data.batches is None else data.batches
     quantizer = Quantizer(
-        device, values, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact
+        device, data.rows, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact
     )
     cuts = quantizer.cuts()
     data.end_reading()
@@ -70,31 +68,22 @@ def _merged(parts: Sequence[tuple[npt.NDArray[np.uint32], Cuts]]) -> Cuts:
     return Cuts(**arrays)
 
 
-def encoded(
-    device: Device,
-    values: npt.NDArray[np.float32] | BatchedRows,
-    layout: Layout,
-    max_bin: int,
-    n_pages: int = 0,
-) -> QuantizedData:
-    """Return rows as codes on a device, given the layout of all rows; there may be no row."""
-    if len(values):
-        pages = Quantizer(device, values, None, max_bin, n_pages).encode(layout)
-    else:
-        codes = empty_codes(device, 0, layout.n_features, code_dtype(layout.most_codes))
-        pages = [Page(codes, 0, 0)]
-    return QuantizedData(pages, layout)
-
-
 def encoded_part(
     data: Dataset, device: Device, layout: Layout, max_bin: int, n_pages: int = 0
 ) -> QuantizedData:
-    """Return what ``encoded`` does; the data set keeps the result for the next call."""
+    """Return rows as codes on a device, given the layout of all rows; there may be no row.
+
+    The data set keeps the result for the next call.
+    """
     key = (device.process_key, id(layout), n_pages)  # the result keeps the layout alive
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former codes first
-    values = data.values if data.batches is None else data.batches
-    made = encoded(device, values, layout, max_bin, n_pages)
+    if data.n_rows:
+        pages = Quantizer(device, data.rows, None, max_bin, n_pages).encode(layout)
+    else:
+        codes = empty_codes(device, 0, layout.n_features, code_dtype(layout.most_codes))
+        pages = [Page(codes, 0, 0)]
+    made = QuantizedData(pages, layout)
     data.kept = (key, made)
     return made

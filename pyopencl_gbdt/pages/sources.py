@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batches.rows import BatchedRows
+from pyopencl_gbdt.data.batches.rows import BatchedRows, Rows
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.staging import Staging
 
 F32 = npt.NDArray[np.float32]
 #: What a quantiser takes: float32, shape (n_rows, n_features), C order.
-Values = F32 | DeviceArray | BatchedRows
+Values = F32 | DeviceArray | Rows
 #: First row, number of rows, and the values on the device.
 Piece = tuple[int, int, DeviceArray]
 #: So many rows, of 4 bytes or more each, end at a multiple of 4096 bytes: a part may begin there.
@@ -47,7 +47,7 @@ def source_of(device: Device, values: Values, piece_rows: int) -> ValueSource:
     Parameters
     ----------
     device : Device
-    values : float32 array, DeviceArray or BatchedRows, shape (n_rows, n_features)
+    values : float32 array, DeviceArray or Rows, shape (n_rows, n_features)
     piece_rows : int
         Rows of a piece; all rows if there is memory for all values.
     """
@@ -55,6 +55,8 @@ def source_of(device: Device, values: Values, piece_rows: int) -> ValueSource:
         return DeviceValues(values)
     if isinstance(values, BatchedRows):
         return BatchValues(device, values, piece_rows)
+    if isinstance(values, Rows):
+        (_, values), *_ = values.pieces()
     return HostValues(device, values, piece_rows)
 
 

@@ -282,8 +282,7 @@ def _share(team: Team, task: Task, asked: Parameters) -> Share:
     ``asked`` are the parameters as the user gave them.
     """
     data, max_bin = task.data, task.params.max_bin
-    values = data.values if data.batches is None else data.batches
-    cuts = parted_cuts(team, values, data.weight, max_bin, cut_features(data))
+    cuts = parted_cuts(team, data.rows, data.weight, max_bin, cut_features(data))
     layout = layout_of(cuts, data, partial(team.add_up, LevelCounts))
     check_exact(asked, layout.feature_bins)
     rows = team.exchange(RowCount, data.n_rows)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.batches.rows import BatchedRows
+from pyopencl_gbdt.data.batches.rows import Rows, as_rows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.digests import digest, digest_of_levels
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import RowDigests, RowsAndQueries
 
+F32 = npt.NDArray[np.float32]
 U64 = npt.NDArray[np.uint64]
 #: Rows that are digested at a time.
 _ROWS = 1 << 14
@@ -36,15 +37,15 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
     """
     counts = team.exchange(RowsAndQueries, (data.n_rows, _n_queries(data)))
     first, first_query = (sum(one[i] for one in counts[: team.rank]) for i in (0, 1))
-    rows: dict[str, Any] = {
-        "values": data.values if data.batches is None else data.batches,
+    rows: dict[str, F32 | Rows | None] = {
+        "values": data.rows,
         "label": data.label,
         "weight": data.weight,
         "base_margin": data.base_margin,
         "label_lower_bound": data.label_lower_bound,
         "label_upper_bound": data.label_upper_bound,
     }
-    there = {name: values for name, values in rows.items() if values is not None}
+    there: dict[str, Any] = {name: values for name, values in rows.items() if values is not None}
     sums = [_sum_of_rows(own, first) for own in there.values()]
     if data.group_offsets is not None:
         there["groups"] = data.group_offsets
@@ -69,13 +70,11 @@ def _n_queries(data: Dataset) -> int:
     return 0 if data.group_offsets is None else data.group_offsets.size - 1
 
 
-def _sum_of_rows(rows: Any, first: int) -> np.uint64:
-    if not isinstance(rows, BatchedRows):
-        return _sum(np.ascontiguousarray(rows, np.float32), first)
+def _sum_of_rows(rows: F32 | Rows, first: int) -> np.uint64:
     total: np.uint64 = np.uint64(0)
     with np.errstate(over="ignore"):
-        for begin, values in rows.pieces():
-            total += _sum(values, first + begin)
+        for begin, values in as_rows(rows).pieces():
+            total += _sum(np.ascontiguousarray(values, np.float32), first + begin)
     return total
 
 

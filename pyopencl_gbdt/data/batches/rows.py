@@ -17,13 +17,55 @@ F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 
 
-class BatchedRows(ABC):
-    """A checked float32 matrix whose rows come from a source that can be read again.
+class Rows(ABC):
+    """A checked float32 matrix whose rows can be read again and again, batch by batch.
 
     Attributes
     ----------
     shape : (int, int)
         Rows and features.
+    """
+
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def pieces(self) -> Iterator[tuple[int, F32]]:
+        """Read all batches from the start; yield each one's first row, and its values.
+
+        The caller may keep an array only until it asks for the next one.
+        """
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, F32]]:
+        """Yield the batches as ``pieces`` does, cut into pieces of at most so many rows."""
+        for first, values in self.pieces():
+            for start in range(0, len(values), rows):
+                yield first + start, values[start : start + rows]
+            del values
+
+
+class WholeRows(Rows):
+    """Rows that lie in memory as a whole: one batch.
+
+    Parameters
+    ----------
+    values : float32 array, shape (n_rows, n_features) or (n_rows,)
+    """
+
+    def __init__(self, values: F32) -> None:
+        self.values, self.shape = values, values.shape
+
+    def pieces(self) -> Iterator[tuple[int, F32]]:
+        yield 0, self.values
+
+
+class BatchedRows(Rows):
+    """Rows whose batches are read from a source, which are never in memory as a whole.
+
+    Attributes
+    ----------
     most_rows : int
         Rows of the largest batch.
     n_missing : int
@@ -46,9 +88,6 @@ class BatchedRows(ABC):
     is_ragged: bool = False
     text_columns: frozenset[int] = frozenset()
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     @abstractmethod
     def parts(self) -> Iterator[tuple[int, Any]]:
         """Read all batches from the start; yield each one's first row, and its ``Features``.
@@ -63,7 +102,6 @@ class BatchedRows(ABC):
         """
 
     def pieces(self) -> Iterator[tuple[int, F32]]:
-        """Yield each batch's first row, and its values, as ``parts`` does."""
         for first, features in self.parts():
             assert isinstance(features.values, np.ndarray)
             yield first, features.values
@@ -84,15 +122,13 @@ class BatchedRows(ABC):
         """Return the same rows with so many columns, if they are ragged; new ones are missing."""
         raise not_whole(self)
 
-    def end_reading(self) -> None:  # noqa: B027 - most rows are read by one device
+    def end_reading(self) -> None:
         """Say that no rows are needed for now; waits until all who share the source say so."""
 
-    def blocks(self, rows: int) -> Iterator[tuple[int, F32]]:
-        """Yield the batches as ``pieces`` does, cut into pieces of at most so many rows."""
-        for first, values in self.pieces():
-            for start in range(0, len(values), rows):
-                yield first + start, values[start : start + rows]
-            del values
+
+def as_rows(values: F32 | Rows) -> Rows:
+    """Return an array as one batch; rows are unchanged."""
+    return values if isinstance(values, Rows) else WholeRows(values)
 
 
 def not_whole(values: BatchedRows) -> DataError:
