@@ -15,7 +15,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.dependence import partial_dependence
 from pyopencl_gbdt.explain.results import PartialDependence
-from pyopencl_gbdt.explain.rows import Rows
+from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows, labelled_rows
 from pyopencl_gbdt.explain.segments import Segment, worst_segments
 from pyopencl_gbdt.explain.value_text import value_text
@@ -128,7 +128,7 @@ def analysis_of(labelled: LabelledRows, n_features: int, n_segments: int) -> Ana
     )
 
 
-def strongest_columns(rows: Rows) -> dict[int, float]:
+def strongest_columns(rows: ExplainedRows) -> dict[int, float]:
     """Return the share of the total gain of each column that has a split, the largest first."""
     used, gains = used_importances(rows.model.ensemble, "total_gain")
     whole = float(gains.sum()) or 1.0
@@ -136,7 +136,7 @@ def strongest_columns(rows: Rows) -> dict[int, float]:
     return {int(used[i]): float(gains[i]) / whole for i in order.tolist()}
 
 
-def dependence_on(rows: Rows, column: int) -> PartialDependence | None:
+def dependence_on(rows: ExplainedRows, column: int) -> PartialDependence | None:
     """Return the mean prediction by a column's value, of some of many rows.
 
     Where the usual percentiles are one value, as in columns of zeros for the most part, the grid
@@ -154,7 +154,7 @@ def dependence_on(rows: Rows, column: int) -> PartialDependence | None:
     return None
 
 
-def some_rows(rows: Rows, most: int | npt.NDArray[np.int64]) -> Any:
+def some_rows(rows: ExplainedRows, most: int | npt.NDArray[np.int64]) -> Any:
     """Return a data set of ``most`` rows that lie evenly, or of the rows with these numbers."""
     data = Dataset(rows.features, base_margin=rows.base_margin)
     data.feature_names = rows.model.feature_names

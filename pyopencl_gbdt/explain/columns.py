@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.explain.rows import Rows
+from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.model.pictures import shorten
 
 #: Levels of a column that are told.
@@ -33,7 +33,7 @@ class ColumnFacts:
     values: str
 
 
-def column_facts(rows: Rows, column: int) -> ColumnFacts:
+def column_facts(rows: ExplainedRows, column: int) -> ColumnFacts:
     """Return the facts of a column."""
     values: Any = rows.column(column)
     levels = rows.model.categories.get(column)

@@ -23,7 +23,7 @@ from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.grid import check_range, given_grids, grid_of
 from pyopencl_gbdt.explain.results import PartialDependence
-from pyopencl_gbdt.explain.rows import Rows, column_of, rows_of
+from pyopencl_gbdt.explain.rows import ExplainedRows, column_of, rows_of
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.objectives import Objective
@@ -139,7 +139,7 @@ def _columns(features: Any, names: Sequence[str]) -> list[int]:
 
 
 def _responses(
-    rows: Rows,
+    rows: ExplainedRows,
     columns: Sequence[int],
     cells: F32,
     response: str,
@@ -166,7 +166,7 @@ def _responses(
 
 
 def _pieces(
-    rows: Rows, columns: Sequence[int], cells: F32, response: str
+    rows: ExplainedRows, columns: Sequence[int], cells: F32, response: str
 ) -> Iterator[tuple[slice, slice, F32]]:
     """Yield some rows, some cells, and the responses: shape (n_outputs, n_cells, n_rows)."""
     model, asked = rows.model, response == "prediction"
@@ -193,7 +193,7 @@ def _pieces(
 
 
 def _by_prediction(
-    rows: Rows, columns: Sequence[int], cells: F32, rounds: tuple[int, int]
+    rows: ExplainedRows, columns: Sequence[int], cells: F32, rounds: tuple[int, int]
 ) -> Iterator[F32]:
     """Yield the margins of all rows at each cell: where statistics change too, or on the host."""
     ensemble, values = rows.model.ensemble, rows.host_values().copy()

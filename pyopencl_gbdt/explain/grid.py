@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.explain.rows import Rows, column_of, named_levels
+from pyopencl_gbdt.explain.rows import ExplainedRows, column_of, named_levels
 from pyopencl_gbdt.messages import show
 
 F32 = npt.NDArray[np.float32]
@@ -101,7 +101,7 @@ def given_grids(grid: Any, columns: Sequence[int], names: Sequence[str]) -> dict
 
 
 def grid_of(
-    rows: Rows, column: int, given: Any, resolution: int, percentiles: tuple[float, float]
+    rows: ExplainedRows, column: int, given: Any, resolution: int, percentiles: tuple[float, float]
 ) -> GridOfFeature:
     """Return the values of a feature: the given ones, or those that the rows have.
 
@@ -166,7 +166,7 @@ def _numbers(given: Any, name: str) -> F32:
 
 
 def _of_levels(
-    rows: Rows, column: int, levels: Levels, given: Any, resolution: int
+    rows: ExplainedRows, column: int, levels: Levels, given: Any, resolution: int
 ) -> GridOfFeature:
     name = rows.names[column]
     if given is not None:

@@ -30,7 +30,7 @@ Objects = npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True)
-class Rows:
+class ExplainedRows:
     """Checked rows of a model.
 
     Attributes
@@ -125,7 +125,7 @@ def device_of(model: Any) -> str | Device:
 
 def rows_of(
     model: Any, X: Any, *, missing: float | None, device: str | Device | None, name: str = "X"
-) -> Rows:
+) -> ExplainedRows:
     """Check a model and rows; what is None is as an estimator has it.
 
     Parameters
@@ -157,7 +157,7 @@ def rows_of(
     features = replace(own.checked(X, missing=missing, name=name), remarks=Remarks())  # warned of
     if isinstance(features.values, SparseMatrix):
         features = replace(features, values=_dense(features.values, name))
-    return Rows(own, features, device, X.base_margin if isinstance(X, Dataset) else None)
+    return ExplainedRows(own, features, device, X.base_margin if isinstance(X, Dataset) else None)
 
 
 def _dense(values: SparseMatrix, name: str) -> F32:

@@ -14,7 +14,7 @@ from pyopencl_gbdt.data import check_indicators, check_target, encode_known_labe
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.evaluation.evaluation import on_host
-from pyopencl_gbdt.explain.rows import Rows, rows_of
+from pyopencl_gbdt.explain.rows import ExplainedRows, rows_of
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, get_metric, row_loss_of
 from pyopencl_gbdt.objectives.quantiles import QuantileError
 
@@ -35,12 +35,12 @@ class LabelledRows:
 
     Attributes
     ----------
-    rows : Rows
+    rows : ExplainedRows
     data : Dataset
         The same rows with labels, and weights and queries if there are any.
     """
 
-    rows: Rows
+    rows: ExplainedRows
     data: Dataset
 
     @cached_property

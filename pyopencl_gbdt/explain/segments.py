@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.explain.rows import Rows
+from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows
 from pyopencl_gbdt.model.node_labels import listed, right_levels
 from pyopencl_gbdt.model.pictures import shorten
@@ -72,7 +72,7 @@ def worst_segments(labelled: LabelledRows, most: int) -> list[Segment]:
     return sorted(found, key=lambda one: -one.ratio)[:most]
 
 
-def _tree_of(rows: Rows, losses: npt.NDArray[np.float32]) -> tuple[Model, I32]:
+def _tree_of(rows: ExplainedRows, losses: npt.NDArray[np.float32]) -> tuple[Model, I32]:
     """Return a model of one tree that predicts losses, and the leaf of each row."""
     least = max(_LEAST_ROWS, int(_LEAST_SHARE * rows.n_rows))
     parameters: dict[str, Any] = {
@@ -85,7 +85,9 @@ def _tree_of(rows: Rows, losses: npt.NDArray[np.float32]) -> tuple[Model, I32]:
     return model, leaves
 
 
-def _conditions(rows: Rows, model: Model, leaf: int, chosen: npt.NDArray[np.bool_]) -> list[str]:
+def _conditions(
+    rows: ExplainedRows, model: Model, leaf: int, chosen: npt.NDArray[np.bool_]
+) -> list[str]:
     """Return what rows of a leaf have in common: one condition for each column on its path."""
     ensemble = model.ensemble
     tree = ensemble.trees[0]
@@ -123,7 +125,7 @@ def _bounds(name: str, tree: Tree, path: list[int]) -> str:
     return f"{name} >= {low:.5g}" if np.isinf(high) else f"{low:.5g} <= {name} < {high:.5g}"
 
 
-def _levels(rows: Rows, model: Model, column: int, path: list[int]) -> str:
+def _levels(rows: ExplainedRows, model: Model, column: int, path: list[int]) -> str:
     """Return the levels that a node's rows may have, by the splits above it."""
     ensemble = model.ensemble
     tree, levels = ensemble.trees[0], ensemble.categories[column]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.explain.rows import Rows, device_of, model_of, rows_of
+from pyopencl_gbdt.explain.rows import ExplainedRows, device_of, model_of, rows_of
 from pyopencl_gbdt.messages import pip_install, show
 from pyopencl_gbdt.prediction.model import Model
 
@@ -78,7 +78,9 @@ class ModelExplainer(shap.TreeExplainer):  # type: ignore[misc]  # shap has no t
         self.feature_names = self.data_feature_names = feature_names
         self.output_names = output_names
         nothing = np.full((1, ensemble.n_features), np.nan, np.float32)
-        self._rows = Rows(own, Features(nothing, categories=own.categories), device_of(model))
+        self._rows = ExplainedRows(
+            own, Features(nothing, categories=own.categories), device_of(model)
+        )
         base = self._contributions(self._rows, pred_contribs=True)[0, ..., -1]
         self.expected_value = base if base.ndim else float(base)
 
@@ -120,7 +122,7 @@ class ModelExplainer(shap.TreeExplainer):  # type: ignore[misc]  # shap has no t
             compute_time=time.time() - start,
         )
 
-    def _contributions(self, rows: Rows, **asked: Any) -> F64:
+    def _contributions(self, rows: ExplainedRows, **asked: Any) -> F64:
         background = None
         if self.data is not None and self.feature_perturbation != "tree_path_dependent":
             given = rows_of(self.model, self.data, missing=None, device=None, name="background")
