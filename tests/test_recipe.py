@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.growth.recipe import EVERY
+from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
+from pyopencl_gbdt.growth.recipe import EVERY, RecipeFacts, choose_recipe
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
@@ -58,6 +59,24 @@ def test_the_classes_of_a_fit(params, device, names):
     found = [part.__name__ for part in parts if part is not None]
     assert found == [name for name in names.split() if name != "WholeTrees"]
     assert (recipe.search is None) == ("WholeTrees" in names)
+
+
+#: Facts of a fit that one launch grows, and others each of which asks for steps.
+ALONE = {"one_launch": True, "n_rows": 1000, "n_features": 5, "most_bins": 64, "most_codes": 65}
+BY_STEPS = [
+    {"one_launch": False}, {"page": "tiled"}, {"page": "streamed"}, {"n_rows": 131073},
+    {"most_codes": 258}, {"most_bins": 257}, {"n_features": 1 << 22}, {"has_categories": True},
+    {"has_monotone": True}, {"chooses_rows": True}, {"chooses_columns": True},
+    {"adds_histograms": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [{}, *BY_STEPS])
+def test_facts_alone_choose_the_classes(other):
+    params = Parameters.from_dict({"max_depth": 3})
+    facts = {**ALONE, **other, "caps": FakeDevice(**CPU).caps}
+    found = choose_recipe(RecipeFacts(params, tree_sizes(policy_of(params), params, 1000), **facts))
+    assert (found.search is None) == (not other)
 
 
 def test_a_kernel_is_taken_or_left_out():

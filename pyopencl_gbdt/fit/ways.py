@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pyopencl_gbdt.device import Device, Program, Variant, build_variant
+from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
@@ -81,6 +82,35 @@ class Ways:
             If no variant builds, or the one that does not was asked for by name.
         """
         return build_variant(self.device, kernel, partial(self.variant, kernel), make)[1]
+
+    def build_kernel(
+        self,
+        kernel: str,
+        *,
+        template: str = "",
+        of_variant: tuple[str, ...] = (),
+        **options: Param,
+    ) -> Program:
+        """Build a kernel's template with these parameters; see ``build``.
+
+        Parameters
+        ----------
+        kernel : str
+            As in the variant table.
+        template : str
+            Its template, if that has another name.
+        of_variant : tuple of str
+            Parameters of the template that the variant sets, besides the size of its work-groups.
+        **options
+            The other parameters.
+        """
+
+        def made(variant: Variant) -> Program:
+            own = {name: variant.params[name] for name in of_variant}
+            size = self.wg_size(variant)
+            return self.device.build(template or kernel, wg_size=size, **own, **options)
+
+        return self.build(kernel, made)
 
     def wg_size(self, variant: Variant) -> int:
         """Return the work-group size to build a variant for."""

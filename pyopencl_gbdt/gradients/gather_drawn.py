@@ -34,10 +34,7 @@ class GatherDrawn:
     def __init__(self, ws: FitParts, drawn: FitRows) -> None:
         arena, ways = ws.arena, ws.ways
         self.ws, self.drawn = ws, drawn
-        self.program = ways.build(
-            "gradients",
-            lambda variant: ways.device.build("gather_drawn", wg_size=ways.wg_size(variant)),
-        )
+        self.program = ways.build_kernel("gradients", template="gather_drawn")
         drawn.array_of_rows("quanta", PerRow(after=(2,)), QUANTA)
         # codes and row ids are valid, whatever the first tree leaves out
         arena.device.clear(_packed(drawn).codes)

@@ -21,15 +21,11 @@ class Gradients:
     def __init__(self, ws: FitParts, objective: Objective) -> None:
         arena, rows, ways = ws.arena, ws.rows, ws.ways
         self.ws = ws
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "gradients",
-            lambda variant: ways.device.build(
-                "gradients",
-                wg_size=ways.wg_size(variant),
-                loss=objective.kernel,
-                weighted=rows.weighted,
-                sampled=ws.nodes.params.samples_rows,
-            ),
+            loss=objective.kernel,
+            weighted=rows.weighted,
+            sampled=ws.nodes.params.samples_rows,
         )
         trees = ws.nodes.n_trees
         arena.array("exponents", (trees, 512), np.uint32, zeros)  # every tree leaves them so

@@ -43,17 +43,14 @@ class LambdaGradients:
         self.n_queries = own.n_queries
         self.n_positions = loss.n_positions(self._facts.longest)
         self.metric = loss.name.removeprefix("rank:")
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "gradients",
-            lambda variant: ways.device.build(
-                "lambda_gradients",
-                wg_size=ways.wg_size(variant),
-                metric=self.metric,
-                mean=loss.is_mean,
-                unbiased=loss.lambdarank_unbiased,
-                spread=loss.lambdarank_score_normalization,
-                normed=loss.lambdarank_normalization and not loss.is_mean,
-            ),
+            template="lambda_gradients",
+            metric=self.metric,
+            mean=loss.is_mean,
+            unbiased=loss.lambdarank_unbiased,
+            spread=loss.lambdarank_score_normalization,
+            normed=loss.lambdarank_normalization and not loss.is_mean,
         )
         if loss.is_mean:
             self.drawing = self._build("draw_partners")
@@ -100,12 +97,7 @@ class LambdaGradients:
         arena.array("rank_round", 1, np.uint32)
 
     def _build(self, template: str) -> Program:
-        ws = self.ws
-        ways = ws.ways
-        build = ways.device.build
-        return ways.build(
-            "gradients", lambda variant: build(template, wg_size=ways.wg_size(variant))
-        )
+        return self.ws.ways.build_kernel("gradients", template=template)
 
     def before_round(self, number: int) -> None:
         """Upload the first round's number; the device counts the next rounds itself."""

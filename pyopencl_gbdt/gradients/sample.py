@@ -28,16 +28,13 @@ class Sample:
         rows, ways = ws.rows, ws.ways
         self.ws, self.given = ws, objective.given
         self.method = ws.nodes.params.sampling_method
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "gradients",
-            lambda variant: ways.device.build(
-                "sample",
-                wg_size=ways.wg_size(variant),
-                method=self.method,
-                loss=objective.kernel,
-                weighted=rows.weighted,
-                listed=rows.lists_drawn,
-            ),
+            template="sample",
+            method=self.method,
+            loss=objective.kernel,
+            weighted=rows.weighted,
+            listed=rows.lists_drawn,
         )
         trees, classes = ws.nodes.n_trees, 1 if self.method == "uniform" else CLASSES
         rows.array_of_rows("factors", PerRow((trees,)), VALUE)

@@ -16,11 +16,8 @@ class Softmax:
         ways = ws.ways
         self.ws = ws
         gradient = statements(of_share, ("p", "label", "class_k"), ("g", "h"))
-        self.program = ways.build(
-            "gradients",
-            lambda variant: ways.device.build(
-                "softmax", wg_size=ways.wg_size(variant), gradient_of_share=gradient
-            ),
+        self.program = ways.build_kernel(
+            "gradients", template="softmax", gradient_of_share=gradient
         )
 
     def before_round(self, number: int) -> None:

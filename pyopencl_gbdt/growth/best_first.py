@@ -31,14 +31,11 @@ class Pick:
     def __init__(self, ws: FitParts, rank: str) -> None:
         nodes, ways = ws.nodes, ws.ways
         self.ws = ws
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "plan",
-            lambda variant: ways.device.build(
-                "best_first",
-                wg_size=ways.wg_size(variant),
-                row_chunk=ways.variant("partition").params["chunk"],
-                rank=rank,
-            ),
+            template="best_first",
+            row_chunk=ways.variant("partition").params["chunk"],
+            rank=rank,
         )
         open_leaves(ws)
         ws.rows.array_of_pages("open_gain", nodes.n_trees * nodes.policy.most_leaves, np.float32)

@@ -28,16 +28,13 @@ class PickSeveral:
     def __init__(self, ws: FitParts, rank: str) -> None:
         rows, nodes, ways = ws.rows, ws.nodes, ws.ways
         self.ws = ws
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "plan",
-            lambda variant: ways.device.build(
-                "best_leaves",
-                wg_size=ways.wg_size(variant),
-                row_chunk=ways.variant("partition").params["chunk"],
-                rank=rank,
-                picked=nodes.policy.picks,
-                most_open=MOST_SEVERAL,
-            ),
+            template="best_leaves",
+            row_chunk=ways.variant("partition").params["chunk"],
+            rank=rank,
+            picked=nodes.policy.picks,
+            most_open=MOST_SEVERAL,
         )
         open_leaves(ws)
         trees, made = nodes.n_trees, nodes.policy.made

@@ -56,14 +56,7 @@ class CategorySets:
     def __init__(self, ws: FitParts) -> None:
         arena, nodes, ways = ws.arena, ws.nodes, ws.ways
         self.ws = ws
-        self.program = ways.build(
-            "category_sets",
-            lambda variant: ways.device.build(
-                "category_sets",
-                wg_size=ways.wg_size(variant),
-                picked=nodes.policy.picks,
-            ),
-        )
+        self.program = ways.build_kernel("category_sets", picked=nodes.policy.picks)
         arena.array("sets", (nodes.most_sets, nodes.set_words), np.uint32)
         arena.array(
             "forest_sets",

@@ -153,12 +153,7 @@ class PartitionOfRows:
     def __init__(self, ws: FitParts, search: ColumnSearch) -> None:
         ways = ws.ways
         self.ws, self.program = ws, search.program
-        self.rows = ways.build(
-            "row_nodes",
-            lambda variant: ways.device.build(
-                "row_nodes", wg_size=ways.wg_size(variant), picked=False
-            ),
-        )
+        self.rows = ways.build_kernel("row_nodes", picked=False)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return nothing: the first step finds all rows in the roots."""

@@ -36,21 +36,8 @@ class PartitionByColumns:
         self.ws, self.nodes, self.interleaved = ws, search.nodes, search.interleaved
         self.entries = search.entries
         picked = nodes.policy.picks_leaves
-        self.rows = ways.build(
-            "row_nodes",
-            lambda variant: ways.device.build(
-                "row_nodes", wg_size=ways.wg_size(variant), picked=picked
-            ),
-        )
-        self.program = ways.build(
-            "columns",
-            lambda variant: ways.device.build(
-                "columns",
-                wg_size=ways.wg_size(variant),
-                chunk=variant.params["chunk"],
-                picked=picked,
-            ),
-        )
+        self.rows = ways.build_kernel("row_nodes", picked=picked)
+        self.program = ways.build_kernel("columns", of_variant=("chunk",), picked=picked)
         tasks, chunk = self.entries.most_tasks, ways.variant("columns").params["chunk"]
         self.groups = min(tasks, 16 * arena.device.caps.compute_units)
         arena.array("row_nodes", (nodes.n_trees, ws.rows.n_rows), np.uint32)

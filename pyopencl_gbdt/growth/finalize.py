@@ -17,14 +17,11 @@ class Finalize:
     def __init__(self, ws: FitParts) -> None:
         arena, ways = ws.arena, ws.ways
         self.ws = ws
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "plan",
-            lambda variant: ways.device.build(
-                "finalize",
-                wg_size=ways.wg_size(variant),
-                leaf_chunk=ways.variant("update_margins").params["chunk"],
-                tables=ws.nodes.policy.fills_levels,
-            ),
+            template="finalize",
+            leaf_chunk=ways.variant("update_margins").params["chunk"],
+            tables=ws.nodes.policy.fills_levels,
         )
         nodes, block = ws.nodes.max_nodes, ws.nodes.forest_block
         arena.array("walk", nodes, WALK)

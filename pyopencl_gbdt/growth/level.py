@@ -44,17 +44,14 @@ class Level:
     def __init__(self, ws: FitParts) -> None:
         nodes, ways = ws.nodes, ws.ways
         self.ws = ws
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "plan",
-            lambda variant: ways.device.build(
-                "level",
-                wg_size=ways.wg_size(variant),
-                row_chunk=ways.variant("partition").params["chunk"],
-                hist_chunk=ways.variant("histogram").params["chunk"],
-                picked=nodes.policy.picks,
-                limited=nodes.policy.limits_leaves,
-                tables=nodes.policy.fills_levels,
-            ),
+            template="level",
+            row_chunk=ways.variant("partition").params["chunk"],
+            hist_chunk=ways.variant("histogram").params["chunk"],
+            picked=nodes.policy.picks,
+            limited=nodes.policy.limits_leaves,
+            tables=nodes.policy.fills_levels,
         )
         tree_arrays(ws)
 

@@ -64,20 +64,16 @@ class OrderedLeaves:
         p = ws.nodes.params
         self.n_entries = n_entries(rows.n_rows, p.n_orders)
         self._n_models = n_models(rows.n_rows, p.n_orders)
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "ordered_leaves",
-            lambda variant: ways.device.build(
-                "ordered_leaves",
-                wg_size=ways.wg_size(variant),
-                loss=objective.kernel,
-                weighted=rows.weighted,
-                sampled=p.samples_rows,
-                cells=variant.params["cells"],
-                code="" if ws.features.columns is not None else rows.codes.code_type,
-                categories=ws.features.has_categories,
-                walk=ways.variant("update_margins").name == "walk",
-                chunk=ways.variant("update_margins").params["chunk"],
-            ),
+            of_variant=("cells",),
+            loss=objective.kernel,
+            weighted=rows.weighted,
+            sampled=p.samples_rows,
+            code="" if ws.features.columns is not None else rows.codes.code_type,
+            categories=ws.features.has_categories,
+            walk=ways.variant("update_margins").name == "walk",
+            chunk=ways.variant("update_margins").params["chunk"],
         )
 
         self._ask_for_models()

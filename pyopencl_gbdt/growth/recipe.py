@@ -1,12 +1,14 @@
-"""The classes that grow the trees of a fit: chosen in one place, from its parameters and sizes."""
+"""The classes that grow the trees of a fit: chosen in one place, from facts alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import TreeSizes
 from pyopencl_gbdt.fit.ways import fit_kernels
 from pyopencl_gbdt.growth.boosting import Boosting, PlainBoosting
 from pyopencl_gbdt.growth.category_sets import CategorySets
@@ -23,6 +25,7 @@ from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
 from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
+from pyopencl_gbdt.parameters.parameters import Parameters
 
 #: A CPU walks whole columns if there are at least this many for each compute unit, ...
 COLUMNS_PER_UNIT = 4
@@ -115,67 +118,129 @@ class Recipe:
         return found | ws.rows.kinds()
 
 
-def choose_recipe(ws: FitParts) -> Recipe:
-    """Return the classes of a fit; its sizes and variants decide."""
-    nodes = ws.nodes
-    update: type[MarginUpdate] = WalkedLeaves if ws.rows.walks_leaves else UpdateMargins
-    leaves: type[OrderedLeaves] | type[RenewLeaves] | None = RenewLeaves if nodes.renews else None
-    leaves = OrderedLeaves if nodes.params.is_ordered else leaves
-    if grows_whole(ws):
+@dataclass(frozen=True)
+class RecipeFacts:
+    """What decides which classes grow the trees of a fit; nothing else does.
+
+    Attributes
+    ----------
+    params : Parameters
+    policy : TreeSizes
+    caps : Capabilities
+    page : str
+        How the rows lie on the device, as in ``Model.variants``: dense, tiled, sorted or streamed.
+    n_rows, n_features : int
+        Rows of this device, and features.
+    most_bins, most_codes : int
+        Of a feature; codes include the one for missing values.
+    search_nodes : int
+        Most nodes of a tree in a step that is searched.
+    has_categories : bool
+        Whether some features are split by sets of levels.
+    has_monotone : bool
+        Whether some features have a monotone constraint.
+    chooses_rows, chooses_columns : bool
+        Whether the roots list the rows that were drawn, and whether nodes may split on some of the
+        features alone.
+    adds_histograms : bool
+        Whether a node's histogram is added up from several pages or devices.
+    renews, walks_leaves : bool
+        Whether leaf values are quantiles of residuals, or come from the next order of the rows.
+    one_launch, lone_items : bool
+        Whether the device grows whole trees by one launch, and whether its work-groups for sorted
+        columns have one work-item.
+    """
+
+    params: Parameters
+    policy: TreeSizes
+    caps: Capabilities
+    page: str = "dense"
+    n_rows: int = 1
+    n_features: int = 1
+    most_bins: int = 1
+    most_codes: int = 1
+    search_nodes: int = 1
+    has_categories: bool = False
+    has_monotone: bool = False
+    chooses_rows: bool = False
+    chooses_columns: bool = False
+    adds_histograms: bool = False
+    renews: bool = False
+    walks_leaves: bool = False
+    one_launch: bool = False
+    lone_items: bool = False
+
+    @classmethod
+    def of(cls, parts: FitParts) -> RecipeFacts:
+        """Return the facts of a fit."""
+        arena, rows, nodes, features, ways = parts
+        layout = features.layout
+        return cls(
+            nodes.params, nodes.policy, arena.device.caps, rows.kinds()["page"], rows.n_rows,
+            layout.n_features, int(layout.feature_bins.max()), layout.most_codes,
+            nodes.search_capacity // nodes.n_trees, features.has_categories,
+            features.limits.monotone is not None, rows.lists_drawn or ways.gathers,
+            features.masks_columns, rows.adds_histograms, nodes.renews, rows.walks_leaves,
+            ways.variant("whole_trees").name == "one_launch",
+            ways.wg_size(ways.variant("exact")) == 1,
+        )  # fmt: skip
+
+
+def choose_recipe(facts: RecipeFacts) -> Recipe:
+    """Return the classes of a fit."""
+    params, page = facts.params, facts.page
+    update: type[MarginUpdate] = WalkedLeaves if facts.walks_leaves else UpdateMargins
+    leaves: type[OrderedLeaves] | type[RenewLeaves] | None = RenewLeaves if facts.renews else None
+    leaves = OrderedLeaves if params.is_ordered else leaves
+    if grows_whole(facts):
         return Recipe(None, None, update, (), leaves)
-    if ws.features.columns is None:
-        alike = nodes.policy.fills_levels
+    if page != "sorted":
+        alike = facts.policy.fills_levels
         search = SymmetricSearch if alike else HistogramSearch
-        sets = (LevelBorders if alike else CategorySplit, CategorySets)
-        return Recipe(
-            search, PartitionByCodes, update, sets if ws.features.has_categories else (), leaves
-        )
-    if walks_columns(ws):
+        of_levels = (LevelBorders if alike else CategorySplit, CategorySets)
+        sets = of_levels if facts.has_categories else ()
+        return Recipe(search, PartitionByCodes, update, sets, leaves)
+    if walks_columns(facts):
         return Recipe(ColumnSearch, PartitionOfRows, UpdateMarginsByNode, (), leaves)
-    along = ApproximateSearch if nodes.params.search == "approx" else ExactSearch
+    along = ApproximateSearch if params.search == "approx" else ExactSearch
     return Recipe(along, PartitionByColumns, UpdateMarginsByNode, (), leaves)
 
 
-def walks_columns(ws: FitParts) -> bool:
+def walks_columns(facts: RecipeFacts) -> bool:
     """Whether exact search walks whole columns, rather than pieces of nodes' own entries.
 
     That is on CPUs, level by level, if there are columns for all work-items, few enough rows,
     and no terms of scores that cancel. The trees are the same.
     """
-    nodes, features = ws.nodes, ws.features
-    if features.columns is None or nodes.params.search == "approx" or nodes.policy.picks_leaves:
+    params = facts.params
+    if facts.page != "sorted" or params.search == "approx" or facts.policy.picks_leaves:
         return False
-    if features.limits.monotone is not None or nodes.params.reg_alpha > 0:
+    if facts.has_monotone or params.reg_alpha > 0:
         return False
-    enough = COLUMNS_PER_UNIT * ws.arena.device.caps.compute_units
-    if ws.rows.n_rows > MOST_WALKED_ROWS or features.layout.n_features < enough:
+    enough = COLUMNS_PER_UNIT * facts.caps.compute_units
+    if facts.n_rows > MOST_WALKED_ROWS or facts.n_features < enough:
         return False
-    few_nodes = nodes.search_capacity <= MOST_WALKED_NODES * nodes.n_trees
-    return few_nodes and ws.ways.wg_size(ws.ways.variant("exact")) == 1
+    return facts.search_nodes <= MOST_WALKED_NODES and facts.lone_items
 
 
-def grows_whole(ws: FitParts) -> bool:
+def grows_whole(facts: RecipeFacts) -> bool:
     """Whether one launch grows all trees of a batch, rather than one or more for each step.
 
     That is on CPUs, for few rows of dense codes with all rows and features in every node. The
     trees are the same.
     """
-    rows, features = ws.rows, ws.features
-    p, fits = ws.nodes.params, rows.n_rows <= MOST_WHOLE_ROWS and ws.nodes.policy.splits_alone
-    if not fits or ws.ways.variant("whole_trees").name != "one_launch":
+    params = facts.params
+    if not facts.one_launch or facts.page != "dense" or facts.adds_histograms:
         return False
-    if p.histogram != "auto" or p.work_group_size or p.is_ordered:
+    if facts.n_rows > MOST_WHOLE_ROWS or not facts.policy.splits_alone:
         return False
-    of_borders = features.has_categories or features.limits.monotone is not None or p.reg_alpha > 0
-    other_codes = (
-        features.columns is not None or features.tiled is not None or rows.turns is not None
-    )
-    of_rows = features.masks_columns or rows.lists_drawn or ws.ways.gathers
-    if of_borders or other_codes or of_rows:
+    if params.histogram != "auto" or params.work_group_size or params.is_ordered:
         return False
-    bins, codes = int(features.layout.feature_bins.max()), features.layout.most_codes
-    few = bins < MOST_CODES_WHOLE and codes <= MOST_CODES_WHOLE
-    if not few or features.layout.n_features >= MOST_FEATURES_WHOLE or rows.adds_histograms:
+    of_borders = facts.has_categories or facts.has_monotone or params.reg_alpha > 0
+    if of_borders or facts.chooses_rows or facts.chooses_columns:
+        return False
+    few = facts.most_bins < MOST_CODES_WHOLE and facts.most_codes <= MOST_CODES_WHOLE
+    if not few or facts.n_features >= MOST_FEATURES_WHOLE:
         return False
     # work-groups wait for one another, so most of their threads have to run
-    return ws.arena.device.caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
+    return facts.caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()

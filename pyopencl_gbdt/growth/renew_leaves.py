@@ -45,15 +45,11 @@ class RenewLeaves:
         one = np.ones(1, np.float32)
         weights = objective.leaf_weights(one, None if data.weight is None else one)
         weighted = self.weighted = weights is not None
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "renew_leaves",
-            lambda variant: ways.device.build(
-                "renew_leaves",
-                wg_size=ways.wg_size(variant),
-                weighted=weighted,
-                code="" if ws.features.columns is not None else ws.rows.codes.code_type,
-                categories=ws.features.has_categories,
-            ),
+            weighted=weighted,
+            code="" if ws.features.columns is not None else ws.rows.codes.code_type,
+            categories=ws.features.has_categories,
         )
         self._ask()
 

@@ -75,9 +75,7 @@ class Split:
         """The program that compares many candidates; few are compared where nodes split."""
         ws = self.ws
         ways = ws.ways
-        return ways.build(
-            "plan", lambda variant: ways.device.build("best", wg_size=ways.wg_size(variant))
-        )
+        return ways.build_kernel("plan", template="best")
 
     def _build(self, variant: Variant) -> Program:
         ws = self.ws

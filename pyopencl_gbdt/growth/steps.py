@@ -21,7 +21,7 @@ from pyopencl_gbdt.growth.grower import Grower, TreeGrower
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.growth.policy import Policy
-from pyopencl_gbdt.growth.recipe import choose_recipe
+from pyopencl_gbdt.growth.recipe import RecipeFacts, choose_recipe
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.objectives import Objective
@@ -48,7 +48,7 @@ class Steps:
         self.sample = Sample(ws, objective) if ws.nodes.params.samples_rows else None
         self.gradients = Gradients(ws, objective)
         self.gather = None if drawn is None else GatherDrawn(ws, drawn)
-        recipe = self.recipe = choose_recipe(ws)
+        recipe = self.recipe = choose_recipe(RecipeFacts.of(ws))
         partition: Partition | None = None
         grown = ws._replace(rows=rows.grown)
         self.grower: TreeGrower

@@ -36,15 +36,11 @@ class WalkedLeaves:
     def __init__(self, ws: FitParts, partition: Partition | None = None) -> None:
         arena, ways = ws.arena, ws.ways
         self.ws = ws
-        self.program = ways.build(
+        self.program = ways.build_kernel(
             "walked_leaves",
-            lambda variant: ways.device.build(
-                "walked_leaves",
-                wg_size=ways.wg_size(variant),
-                cells=variant.params["cells"],
-                code=ws.rows.codes.code_type,
-                categories=ws.features.has_categories,
-            ),
+            of_variant=("cells",),
+            code=ws.rows.codes.code_type,
+            categories=ws.features.has_categories,
         )
         arena.array("walked_leaf", (ws.nodes.n_trees, ws.rows.n_rows), ROW)
         arena.array(
