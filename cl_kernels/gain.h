@@ -40,12 +40,24 @@ FN rule_t make_rule(GLOBAL const scale_t* scale,
 }
 
 /* The rule for a node whose weight is bounded. */
-FN rule_t within(const rule_t rule, const f32 lower, const f32 upper) {
+FN rule_t within(const rule_t rule, const bounds_t bounds) {
     rule_t r = rule;
-    r.lower = lower;
-    r.upper = upper;
-    r.bounded = lower > -UNBOUNDED || upper < UNBOUNDED;
+    r.lower = bounds.lower;
+    r.upper = bounds.upper;
+    r.bounded = r.lower > -UNBOUNDED || r.upper < UNBOUNDED;
     return r;
+}
+
+FN bounds_t no_bounds(void) {
+    bounds_t bounds;
+    bounds.lower = -UNBOUNDED;
+    bounds.upper = UNBOUNDED;
+    return bounds;
+}
+
+FN rule_t node_rule(GLOBAL const scale_t* scale, const f32 lambda, const f32 alpha, const f32 max_delta,
+                    const bounds_t bounds) {
+    return within(make_rule(scale, lambda, alpha, max_delta), bounds);
 }
 
 FN df in_units(const i64 quanta) { return df_scale(df_from_i64(quanta), 5.9604644775390625e-8f); }
@@ -162,14 +174,27 @@ FN f32 rough_scores(const i64 g, const i64 h, const i64 other_g, const i64 other
     return (t * t * other_d + other_t * other_t * d) / (d * other_d);
 }
 
-/* Set the fields of a node that is a leaf (until it splits). */
-FN void finish_node(GLOBAL node_t* node, GLOBAL const scale_t* scale, const rule_t rule,
+/* The payload of nodes, by node id. Kernels that read or write none of it do not know it. */
+typedef struct {
+    GLOBAL i64x2* sums;  /* gradients and Hessians of a node's rows, in quanta of 2^-scale.g and 2^-scale.h */
+    GLOBAL f32* weights; /* optimal weights before the learning rate */
+    GLOBAL f32* values;  /* numbers that leaves add to margins */
+    GLOBAL bounds_t* bounds;
+} payload_t;
+
+/* A sum of Hessians in real units. */
+FN f32 real_hessian(const i64 h, GLOBAL const scale_t* scale) {
+    return finite(scale_by(in_units(h).hi, 24 + scale->weight_shift - scale->h));
+}
+
+/* Make a node a leaf (until it splits). */
+FN void finish_node(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const rule_t rule,
                     const f32 learning_rate) {
-    const i32 hessian_power = 24 + scale->weight_shift - scale->h;
-    const f32 weight = real_weight(weight_in_units(node->sum_g, node->sum_h, rule), rule);
-    node->weight = weight;
-    node->value = as_margin(weight * learning_rate);
-    node->hessian = finite(scale_by(in_units(node->sum_h).hi, hessian_power));
+    GLOBAL node_t* node = &nodes[id];
+    const i64x2 sums = payload.sums[id];
+    const f32 weight = real_weight(weight_in_units(sums.x, sums.y, rule), rule);
+    payload.weights[id] = weight;
+    payload.values[id] = as_margin(weight * learning_rate);
     node->gain = 0.0f;
     node->left = NO_NODE;
     node->feature = 0;

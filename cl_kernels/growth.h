@@ -14,53 +14,51 @@ FN u32 best_of(GLOBAL const candidate_t* mine, const u32 n) {
     return best;
 }
 
-FN f32 gain_of(GLOBAL const candidate_t* c, GLOBAL const node_t* node, const rule_t rule) {
-    const df own = score(node->sum_g, node->sum_h, rule);
+FN f32 gain_of(GLOBAL const candidate_t* c, const i64x2 sums, const rule_t rule) {
+    const df own = score(sums.x, sums.y, rule);
     const df loss = df_add(df_make(c->score_hi, c->score_lo), df_neg(own));
     return finite(scale_by(loss.hi, rule.gain_power));
 }
 
 /* What the best split of a leaf gains; -1 if it may not split. */
-FN f32 leaf_gain(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
+FN f32 leaf_gain(GLOBAL const candidate_t* best, const u32 depth, const i64x2 sums, const rule_t rule,
                  const u32 max_depth, const f32 gamma) {
-    if (!(best->score_hi > NO_SCORE && node->depth < max_depth)) return -1.0f;
-    const f32 gain = gain_of(best, node, rule);
+    if (!(best->score_hi > NO_SCORE && depth < max_depth)) return -1.0f;
+    const f32 gain = gain_of(best, sums, rule);
     return gain > 1e-6f && gain >= gamma ? gain : -1.0f;
 }
 
 /* Split a node; its children are nodes `left` and `left + 1`. */
 FN void split_node(
-        GLOBAL node_t* nodes, const u32 id, const u32 left, GLOBAL const candidate_t* c,
-        const f32 gain, const rule_t rule, const u32 constraint) {
+        GLOBAL node_t* nodes, const payload_t payload, const u32 id, const u32 left,
+        GLOBAL const candidate_t* c, const f32 gain, const rule_t rule, const u32 constraint) {
     GLOBAL node_t* node = &nodes[id];
-    node->value = 0.0f;
+    const i64x2 own = MAKE_I64X2(c->left_g, c->left_h), rest = SUB_I64X2(payload.sums[id], own);
+    payload.values[id] = 0.0f;
+    payload.sums[left] = own;
+    payload.sums[left + 1] = rest;
+    payload.bounds[left] = payload.bounds[left + 1] = payload.bounds[id];
     node->gain = gain;
     node->left = left;
     node->feature = c->feature;
     node->bin = c->bin_direction >> 1;
     node->default_left = c->bin_direction & 1;
-    nodes[left].sum_g = c->left_g;
-    nodes[left].sum_h = c->left_h;
-    nodes[left + 1].sum_g = node->sum_g - c->left_g;
-    nodes[left + 1].sum_h = node->sum_h - c->left_h;
     for (u32 side = 0; side < 2; side++) {
         nodes[left + side].parent = id;
         nodes[left + side].depth = node->depth + 1;
         nodes[left + side].tree = node->tree;
         nodes[left + side].path = 2 * node->path + side;
-        nodes[left + side].lower = node->lower;
-        nodes[left + side].upper = node->upper;
         nodes[left + side].count = 0; /* `partition` counts */
         nodes[left + side].in_order = 0;
         nodes[left + side].gain = 0.0f;
     }
     if (constraint) { /* all nodes below stay on their side of the middle */
-        const f32 one = weight_in_units(nodes[left].sum_g, nodes[left].sum_h, rule);
-        const f32 other = weight_in_units(nodes[left + 1].sum_g, nodes[left + 1].sum_h, rule);
+        const f32 one = weight_in_units(own.x, own.y, rule);
+        const f32 other = weight_in_units(rest.x, rest.y, rule);
         const f32 half_one = 0.5f * one, half_other = 0.5f * other;
         const f32 middle = half_one + half_other;
         const u32 low = constraint == 1 ? left : left + 1;
-        nodes[low].upper = middle;
-        nodes[2 * left + 1 - low].lower = middle;
+        payload.bounds[low].upper = middle;
+        payload.bounds[2 * left + 1 - low].lower = middle;
     }
 }

@@ -1,10 +1,9 @@
 /* structs: records that kernels and host share. pyopencl_gbdt/dtypes.py has the same fields;
    tests/test_dtypes.py compares their offsets on a device. */
 
-/* A node of a tree during its growth. */
+/* A node of a tree during its growth: its place in the tree, its rows and its split. What it carries besides lies in
+   arrays by node id, see payload_t in gain.h. */
 typedef struct {
-    i64 sum_g;       /* gradients of its rows, in quanta of 2^-scale.g */
-    i64 sum_h;       /* Hessians, in quanta of 2^-scale.h */
     u32 begin;       /* index of its first row in the row list of its depth */
     u32 count;       /* number of its rows; below a root of sorted columns, of its entries */
     u32 parent;      /* node id; NO_NODE for the root */
@@ -17,15 +16,13 @@ typedef struct {
     i32 slot;        /* index of its histogram in the pool */
     i32 sibling_slot; /* histogram to subtract from the parent's, which is in `slot`; or -1 */
     f32 gain;        /* loss reduction of the split; while splits are searched, the highest rough score so far */
-    f32 weight;      /* optimal weight before the learning rate */
-    f32 value;       /* number that a leaf adds to the margin */
-    f32 hessian;     /* sum_h in real units */
     u32 tree;        /* index of its tree in the batch */
     u32 path;        /* 1 for the root; 2 * the parent's for a left child, one more for a right child */
     u32 in_order;    /* 1: a root that has all rows in order, without a row list */
-    f32 lower;       /* bounds of its weight, in units, from monotone constraints above; see gain.h */
-    f32 upper;
 } node_t;
+
+/* The bounds of a node's weight, in units, from monotone constraints above; see gain.h. */
+typedef struct { f32 lower; f32 upper; } bounds_t;
 
 /* One level of the trees of a batch. */
 typedef struct {

@@ -27,26 +27,23 @@ FN int breaks_order_in_node(const u32 constraint, const i64 g, const i64 h, cons
 }
 
 /* As finish_node, for a node below finished ones. */
-FN void finish_table_node(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale,
-                          const rule_t rule, const f32 learning_rate, const i64 least) {
-    GLOBAL node_t* node = &nodes[id];
-    finish_node(node, scale, rule, learning_rate);
-    if (node->parent == NO_NODE) return;
-    GLOBAL const node_t* parent = &nodes[node->parent];
-    if (!is_idle(parent->sum_h, node->sum_h, least)) return;
-    node->weight = parent->weight;
-    node->value = as_margin(parent->weight * learning_rate);
+FN void finish_table_node(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const rule_t rule,
+                          const f32 learning_rate, const i64 least) {
+    const u32 parent = nodes[id].parent;
+    finish_node(nodes, payload, id, rule, learning_rate);
+    if (parent == NO_NODE || !is_idle(payload.sums[parent].y, payload.sums[id].y, least)) return;
+    const f32 weight = payload.weights[parent];
+    payload.weights[id] = weight;
+    payload.values[id] = as_margin(weight * learning_rate);
 }
 
 /* The children of an idle split have one weight: it is the bound between all nodes below them. */
-FN void bound_idle_children(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale,
-                            const rule_t rule, const f32 min_child_weight, const u32 constraint) {
-    GLOBAL const node_t* node = &nodes[id];
-    const u32 left = node->left;
-    const i64 least = least_hessian(min_child_weight, scale);
-    if (!constraint || !is_idle(node->sum_h, nodes[left].sum_h, least)) return;
-    const f32 weight = scale_by(node->weight, -rule.weight_power);
+FN void bound_idle_children(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const rule_t rule,
+                            const i64 least, const u32 constraint) {
+    const u32 left = nodes[id].left;
+    if (!constraint || !is_idle(payload.sums[id].y, payload.sums[left].y, least)) return;
+    const f32 weight = scale_by(payload.weights[id], -rule.weight_power);
     const u32 low = constraint == 1 ? left : left + 1;
-    nodes[low].upper = weight;
-    nodes[2 * left + 1 - low].lower = weight;
+    payload.bounds[low].upper = weight;
+    payload.bounds[2 * left + 1 - low].lower = weight;
 }

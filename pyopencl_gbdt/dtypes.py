@@ -22,8 +22,6 @@ QUANTA = np.dtype(np.int32)
 #: ``node_t``
 NODE = np.dtype(
     [
-        ("sum_g", np.int64),
-        ("sum_h", np.int64),
         ("begin", np.uint32),
         ("count", np.uint32),
         ("parent", np.uint32),
@@ -36,17 +34,14 @@ NODE = np.dtype(
         ("slot", np.int32),
         ("sibling_slot", np.int32),
         ("gain", np.float32),
-        ("weight", np.float32),
-        ("value", np.float32),
-        ("hessian", np.float32),
         ("tree", np.uint32),
         ("path", np.uint32),
         ("in_order", np.uint32),
-        ("lower", np.float32),
-        ("upper", np.float32),
     ],
     align=True,
 )
+#: ``bounds_t``
+BOUNDS = np.dtype([("lower", np.float32), ("upper", np.float32)], align=True)
 #: ``level_t``
 LEVEL = np.dtype(
     [
@@ -104,18 +99,25 @@ STEP = np.dtype(
 #: The structs by their names in kernels.
 STRUCTS = {
     "node_t": NODE,
+    "bounds_t": BOUNDS,
     "level_t": LEVEL,
     "candidate_t": CANDIDATE,
     "scale_t": SCALE,
     "walk_t": WALK,
     "step_t": STEP,
 }
-#: Fields of a node that are read back to the host, one array each, in the order of
+#: Arrays of what nodes carry, by node id: ``payload_t`` in ``cl_kernels/gain.h``.
+PAYLOAD = ("node_sums", "node_weights", "node_values", "node_bounds")
+#: Bytes of a node's sums, and of all that it carries.
+SUMS_BYTES = 2 * SUM.itemsize
+PAYLOAD_BYTES = SUMS_BYTES + 2 * VALUE.itemsize + BOUNDS.itemsize
+#: What is read back of nodes to the host, one array each, in the order of
 #: templates/growth/finalize.cl.mako: what a model keeps, and what is counted.
-KEPT = (
-    "tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
-    "sibling_slot", "gain", "weight", "value", "hessian",
-)  # fmt: skip
+KEPT = {
+    name: NODE[name]
+    for name in ("tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
+                 "sibling_slot", "gain")
+} | dict.fromkeys(("weight", "value", "hessian"), VALUE)  # fmt: skip
 #: ``NO_NODE``
 NO_NODE = np.uint32(0xFFFFFFFF)
 

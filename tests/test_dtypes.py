@@ -5,17 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NODE, SCALE, STEP, WALK, c_type, code_dtype
+from pyopencl_gbdt.dtypes import STRUCTS, c_type, code_dtype
 from tests.compare import assert_same_bits
 
-STRUCTS = {
-    "node_t": NODE,
-    "level_t": LEVEL,
-    "candidate_t": CANDIDATE,
-    "scale_t": SCALE,
-    "walk_t": WALK,
-    "step_t": STEP,
-}
 FIELDS = ";".join(f"{name}:{','.join(dtype.names)}" for name, dtype in STRUCTS.items())
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE, NODE
+from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.fit import parts as fit_parts
 from pyopencl_gbdt.fit.features import FitFeatures
@@ -258,28 +258,32 @@ def test_a_file_with_too_many_outputs_is_refused():
         from_xgboost_json(json.dumps(document))
 
 
+def zero_nodes(n):
+    """Fields of so many nodes of a batch, as they are read from the device."""
+    return {name: np.zeros((1, n), dtype) for name, dtype in KEPT.items()}
+
+
 def test_nodes_that_are_their_own_children_are_refused():
-    nodes, levels = np.zeros((1, 3), NODE), np.zeros((1, 2), LEVEL)
-    nodes["left"], nodes["parent"] = 1, NO_NODE
+    nodes, levels = zero_nodes(3), np.zeros((1, 2), LEVEL)
+    nodes["left"][:], nodes["parent"][:] = 1, NO_NODE
     levels["first"], levels["count"] = [[0, 1]], [[1, 2]]
     with pytest.raises(ModelFormatError, match="two parents"):
-        decode_trees({name: nodes[name] for name in KEPT}, levels, even_layout(1, 2), RATES[:1])
+        decode_trees(nodes, levels, even_layout(1, 2), RATES[:1])
 
 
 @pytest.mark.parametrize("roots", [1, 2])
 @pytest.mark.parametrize("name", ["left", "parent"])
 def test_nodes_that_are_not_there_are_refused(roots, name):
-    nodes, levels = np.zeros((1, roots + 2), NODE), np.zeros((1, 2), LEVEL)
-    nodes["left"] = nodes["parent"] = NO_NODE
+    nodes, levels = zero_nodes(roots + 2), np.zeros((1, 2), LEVEL)
+    nodes["left"][:] = nodes["parent"][:] = NO_NODE
     nodes["left"][0, 0], nodes["parent"][0, roots:] = roots, 0
     nodes["tree"][0, :roots] = range(roots)
     levels["first"], levels["count"] = [[0, roots]], [[roots, 2]]
-    fields = {field: nodes[field].copy() for field in KEPT}
-    assert len(decode_trees(fields, levels, even_layout(1, 2), RATES[:roots])) == roots
+    assert len(decode_trees(nodes, levels, even_layout(1, 2), RATES[:roots])) == roots
     for wrong in (roots + 2, 0x80000005):
-        fields[name][0, 1] = wrong
+        nodes[name][0, 1] = wrong
         with pytest.raises(ModelFormatError, match=f"a node's {name} is none of the tree's"):
-            decode_trees(fields, levels, even_layout(1, 2), RATES[:roots])
+            decode_trees(nodes, levels, even_layout(1, 2), RATES[:roots])
 
 
 @pytest.mark.parametrize(

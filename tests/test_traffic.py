@@ -10,7 +10,7 @@ import pytest
 
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.paper import PaperDevice
-from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, STEP, WALK
+from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, PAYLOAD_BYTES, STEP, WALK
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates, TreeSizes
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
@@ -30,6 +30,7 @@ DEPTH, ROWS = 3, 10
 #: Codes of all features, features, bytes of a row of codes.
 CODES, FEATURES, ROW_BYTES = 7, 2, 16
 HISTOGRAM = CODES * 16
+RECORD = NODE.itemsize + PAYLOAD_BYTES
 LEVEL_WISE = LevelWise(DEPTH)
 
 
@@ -175,17 +176,17 @@ ATOMICS = {
     # b, C, D, e; those of A are few
     "plan.best": 4 * (2 + 1) * CANDIDATE.itemsize,
     # five nodes in and out, six children; two candidates of A, one of each of the others
-    "plan.decide": (10 + 6) * NODE.itemsize + 6 * CANDIDATE.itemsize,
+    "plan.decide": (10 + 6) * RECORD + 6 * CANDIDATE.itemsize,
     # A, b, C, D, e: a word of bits each
     "plan.choose_columns": 5 * (NODE.itemsize + 4),
     # the same in and out; both candidates of A and the best ones of the others; what is kept of
     # each; gains of 1, 2 and 3 leaves
-    "plan.pick": 10 * NODE.itemsize + (2 + 4 + 5) * CANDIDATE.itemsize + 6 * 4,
+    "plan.pick": 10 * RECORD + (2 + 4 + 5) * CANDIDATE.itemsize + 6 * 4,
     # A, C and D in and out, their children; a candidate each
-    "plan.decide_picked": 3 * (4 * NODE.itemsize + CANDIDATE.itemsize),
+    "plan.decide_picked": 3 * (4 * RECORD + CANDIDATE.itemsize),
     # as `pick`; in three steps the open leaves of a tree of 8 in and out; what is known of nodes
-    "plan.pick_leaves": 10 * NODE.itemsize + 11 * CANDIDATE.itemsize + 3 * 8 * 2 * 4 + 5 * 3 * 4,
-    "plan.decide_leaves": 3 * (4 * NODE.itemsize + CANDIDATE.itemsize),
+    "plan.pick_leaves": 10 * RECORD + 11 * CANDIDATE.itemsize + 3 * 8 * 2 * 4 + 5 * 3 * 4,
+    "plan.decide_leaves": 3 * (4 * RECORD + CANDIDATE.itemsize),
     # all nodes, and when each was made
     "plan.settle": 7 * (NODE.itemsize + 4),
     # A, b, C; the two children of A and of C in and out
@@ -194,13 +195,13 @@ ATOMICS = {
     # its histogram is cleared
     "partition.move": 16 * (1 + 4) + 6 * 4 + HISTOGRAM,
     # all nodes in, both forms out; f and g get their values
-    "plan.finish_tree": 7 * (NODE.itemsize + WALK.itemsize + STEP.itemsize) + 2 * NODE.itemsize,
+    "plan.finish_tree": 7 * (NODE.itemsize + 4 + WALK.itemsize + STEP.itemsize) + 2 * PAYLOAD_BYTES,
     "plan.keep": 2 * (7 * len(KEPT) * 4 + 4 * LEVEL.itemsize),
     # label, margin, weight, and codes as below; leaf and key out
     "renew_leaves.count_first": 10 * (8 + 8 + 8) + 21,
     # rows of A, b, e: codes, quanta, and ids but for A; those of A and C move; histograms of A and
     # b written, C's made of A's, D's read; nodes in and out, and children; sums of the root
-    "whole_trees.grow": 15 * 10 + 5 * 4 + 16 * 5 + 6 * 4 + 5 * HISTOGRAM + 16 * NODE.itemsize + 80,
+    "whole_trees.grow": 15 * 10 + 5 * 4 + 16 * 5 + 6 * 4 + 5 * HISTOGRAM + 16 * RECORD + 80,
     "renew_leaves.count_next": 3 * 10 * (8 + 8),
     # four times: the counts of all nodes in, and cleared
     "renew_leaves.pick_digit": 4 * 2 * 7 * 512 * 4,

@@ -27,7 +27,7 @@ TABLES = {
     "symmetric.add_up": 2 * 3 * HISTOGRAM,
     "symmetric.find_roughly": 3 * HISTOGRAM + SCORES,
     "symmetric.find": SCORES + 2 * FEATURES * CANDIDATE.itemsize + 3 * 16,
-    "symmetric.share": (2 * FEATURES + 3) * CANDIDATE.itemsize + 3 * (NODE.itemsize + 16),
+    "symmetric.share": (2 * FEATURES + 3) * CANDIDATE.itemsize + 3 * (NODE.itemsize + 16 + 16),
 }
 
 #: With a categorical feature of 3 levels beside one of 4 codes: 3 borders, and the rest.

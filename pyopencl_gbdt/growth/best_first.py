@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.dtypes import CANDIDATE
+from pyopencl_gbdt.dtypes import CANDIDATE, PAYLOAD
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
@@ -65,7 +65,7 @@ class Pick:
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             chosen=arena[found.array],
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
-            **arena.arguments("leaf_rate", "scale"),
+            **arena.arguments("leaf_rate", "scale", *PAYLOAD),
         )  # fmt: skip
 
     def decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
@@ -78,5 +78,5 @@ class Pick:
             has_monotone=ws.features.limits.monotone is not None,
             **page.arguments("levels", "nodes", "kept", "open_gain", "open_at", "picked",
                              "row_task_begin"),
-            **ws.arena.arguments("monotone", "scale", "child_rows"),
+            **ws.arena.arguments("monotone", "scale", "child_rows", *PAYLOAD),
         )  # fmt: skip

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.dtypes import PAYLOAD
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
@@ -64,7 +65,7 @@ class PickSeveral:
             open_leaves=page["open"],
             **page.arguments("levels", "nodes", "kept", "made", "waiting", "reach",
                              "progress", "growing", "picked"),
-            **arena.arguments("leaf_rate", "scale"),
+            **arena.arguments("leaf_rate", "scale", *PAYLOAD),
         )  # fmt: skip
 
     def _decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
@@ -74,7 +75,7 @@ class PickSeveral:
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             has_monotone=ws.features.limits.monotone is not None, gains=page["known_gain"],
             **page.arguments("levels", "nodes", "kept", "picked", "row_task_begin"),
-            **ws.arena.arguments("monotone", "scale", "child_rows"),
+            **ws.arena.arguments("monotone", "scale", "child_rows", *PAYLOAD),
         )  # fmt: skip
 
     def settle(self, batch: Batch) -> list[Launch]:
@@ -87,7 +88,7 @@ class PickSeveral:
                 "settle", groups, n_steps=nodes.n_levels, reg_lambda=p.reg_lambda,
                 reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
                 **page.arguments("levels", "made", "nodes"),
-                **arena.arguments("leaf_rate", "scale"),
+                **arena.arguments("leaf_rate", "scale", *PAYLOAD),
             )
             for page in ws.rows.pages
         ]  # fmt: skip

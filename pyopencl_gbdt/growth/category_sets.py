@@ -75,8 +75,8 @@ class CategorySets:
             "write_sets", nodes.level_capacity(depth), depth=depth, n_trees=batch.size,
             n_codes=ws.features.layout.n_codes, set_words=nodes.set_words, picks=page["picked"],
             **order_arguments(ws), **page.arguments("levels", "nodes"),
-            **ws.arena.arguments("feature_kinds", "scale", "feature_offset", "feature_bins",
-                                 "fullest", "pool", "sets"),
+            **ws.arena.arguments("feature_kinds", "node_sums", "scale", "feature_offset",
+                                 "feature_bins", "fullest", "pool", "sets"),
         )  # fmt: skip
 
     def finish(self) -> Launch:

@@ -79,7 +79,7 @@ class CategorySplit:
             "depth": depth, "n_features": features.layout.n_features,
             "n_codes": features.layout.n_codes,
             "n_order": n_order, "order": arena["level_order"], "facts": arena["order_facts"],
-            **arena.arguments("set_features", "levels", "nodes", "scale",
+            **arena.arguments("set_features", "levels", "nodes", "node_sums", "scale",
                               "feature_offset", "fullest", "pool"),
         }  # fmt: skip
         order = self.program.bind(
@@ -91,6 +91,7 @@ class CategorySplit:
             "find_sets", groups, all_rows=all_rows, most=p.max_cat_threshold,
             group_rows=min(least, all_rows) if least > 1 else 0, set_lambda=p.reg_lambda + p.cat_l2,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            min_child_weight=p.min_child_weight, candidates=arena["candidates"], **sizes,
+            min_child_weight=p.min_child_weight, **sizes,
+            **arena.arguments("candidates", "node_bounds"),
         )  # fmt: skip
         return [order, find]

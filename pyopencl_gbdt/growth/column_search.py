@@ -80,7 +80,7 @@ class ColumnSearch:
         arena.array("column_begin", n_features + 1, np.uint32, self._begin_columns)
         arena.array("closed_columns", (ws.nodes.n_trees, n_features), np.uint8)
         arena.array("column_found", (groups + ws.nodes.n_trees, nodes), CANDIDATE)
-        arena.array("node_sums", (groups, nodes, 4), SUM, zeros)
+        arena.array("column_sums", (groups, nodes, 4), SUM, zeros)
         arena.array("node_spots", (groups, 5 * nodes), np.uint32, zeros)
         arena.array("border_sums", (groups, 2, borders), SUM)
         arena.array("border_places", (groups, borders), np.uint32)
@@ -128,9 +128,9 @@ class ColumnSearch:
                 max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
                 all_rows=page.columns.rows, all_places=page.columns.places,
                 **common,
-                **arena.arguments("allowed", "scale", "column_begin", "quanta", "high", "row_nodes",
-                               "closed_columns", "node_sums", "node_spots", "border_sums",
-                               "border_places"),
+                **arena.arguments("allowed", "node_sums", "scale", "column_begin", "quanta", "high",
+                               "row_nodes", "closed_columns", "column_sums", "node_spots",
+                               "border_sums", "border_places"),
             ),
             bind(
                 "best", ws.nodes.level_capacity(step), n_groups=groups, **common,

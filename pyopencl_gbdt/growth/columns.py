@@ -152,7 +152,7 @@ class UpdateMarginsByNode:
             self.program.bind(
                 "add_leaves", (rows.row_groups, outputs), n_rows=rows.n_rows,
                 first_tree=batch.first,
-                n_trees=batch.size, n_parallel=nodes.n_parallel, nodes=arena["nodes"],
-                **arena.arguments("row_nodes", "margins"),
+                n_trees=batch.size, n_parallel=nodes.n_parallel,
+                **arena.arguments("node_values", "row_nodes", "margins"),
             )
         ]  # fmt: skip

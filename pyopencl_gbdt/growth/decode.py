@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import KEPT, NO_NODE, NODE
+from pyopencl_gbdt.dtypes import KEPT, NO_NODE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.growth.category_sets import words_of
 from pyopencl_gbdt.model.sets import joined
@@ -24,7 +24,7 @@ def kept_nodes(words: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
 
     ``words`` has the shape (n_batches, fields, max_nodes), a field (n_batches, max_nodes).
     """
-    return {name: words[:, place].view(NODE[name]) for place, name in enumerate(KEPT)}
+    return {name: words[:, place].view(dtype) for place, (name, dtype) in enumerate(KEPT.items())}
 
 
 def decode_trees(

@@ -154,7 +154,7 @@ class ExactSearch:
             "min_child_weight": p.min_child_weight,
         }  # fmt: skip
         pieces = {name: arena[f"piece_{name}"] for name in ("carries", "found", "rough")}
-        pieces |= arena.arguments("node_rough", "allowed")
+        pieces |= arena.arguments("node_rough", "allowed", "node_sums", "node_bounds")
         # rough scores say nothing where terms cancel
         exact_only = ws.features.limits.monotone is not None or p.reg_alpha > 0
         offset = where.pop("feature_offset")

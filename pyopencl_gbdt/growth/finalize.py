@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.dtypes import KEPT, LEVEL, STEP, WALK
+from pyopencl_gbdt.dtypes import KEPT, LEVEL, PAYLOAD, STEP, WALK
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
@@ -59,7 +59,7 @@ class Finalize:
             min_child_weight=p.min_child_weight,
             **page.arguments("levels", "nodes", "leaf_task_begin", "leaf_header", "drawn"),
             **ws.arena.arguments("leaf_rate", "scale", "feature_offset", "feature_bins",
-                                 "thresholds", "walk", "steps", "exponents"),
+                                 "thresholds", "walk", "steps", "exponents", *PAYLOAD),
         )  # fmt: skip
 
     def keep(self) -> Launch:
@@ -70,5 +70,6 @@ class Finalize:
         return self.program.bind(
             "keep", groups, most_nodes=nodes.max_nodes, level_words=arena["levels"].nbytes // 4,
             levels=arena["levels"].words(), forest_levels=arena["forest_levels"].words(),
-            **arena.arguments("leaf_header", "nodes", "forest_nodes"),
+            **arena.arguments("leaf_header", "nodes", "node_sums", "node_weights", "node_values",
+                              "scale", "forest_nodes"),
         )  # fmt: skip

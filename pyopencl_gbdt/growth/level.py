@@ -7,7 +7,7 @@ import numpy as np
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.dtypes import LEVEL, NODE
+from pyopencl_gbdt.dtypes import BOUNDS, LEVEL, NODE, PAYLOAD, SUM, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
@@ -26,6 +26,10 @@ def tree_arrays(ws: FitParts) -> None:
     rows.array_of_pages("drawn", nodes.n_trees, np.uint32, zeros)  # every tree leaves them so
     rows.array_of_pages("levels", nodes.n_levels + 1, LEVEL)
     rows.array_of_pages("nodes", nodes.max_nodes, NODE)
+    ws.arena.array("node_sums", (nodes.max_nodes, 2), SUM)
+    ws.arena.array("node_weights", nodes.max_nodes, VALUE)
+    ws.arena.array("node_values", nodes.max_nodes, VALUE)
+    ws.arena.array("node_bounds", nodes.max_nodes, BOUNDS)
     rows.array_of_pages("splits_left", nodes.n_trees, np.uint32)
     if nodes.policy.picks_leaves:
         return
@@ -84,9 +88,8 @@ class Level:
         rows = ws.rows
         return self.program.bind(
             "begin_tree", batch.size, n_rows=page.part.n_rows, n_groups=rows.row_groups,
-            most_leaves=ws.nodes.policy.most_leaves, lists_drawn=rows.lists_drawn,
-            sums=ws.arena["sums"],
-            **page.rows,
+            most_leaves=ws.nodes.policy.most_leaves, lists_drawn=rows.lists_drawn, **page.rows,
+            **ws.arena.arguments("sums", "node_sums", "node_bounds"),
             **page.arguments("drawn", "splits_left", "levels", "nodes", "hist_task_begin"),
         )  # fmt: skip
 
@@ -112,7 +115,7 @@ class Level:
             has_monotone=ws.features.limits.monotone is not None, chosen=arena[found.array],
             wanted=page["open_gain"], min_child_weight=p.min_child_weight,
             **page.arguments("levels", "nodes", "splits_left", "row_task_begin"),
-            **arena.arguments("leaf_rate", "monotone", "scale", "child_rows"),
+            **arena.arguments("leaf_rate", "monotone", "scale", "child_rows", *PAYLOAD),
         )  # fmt: skip
 
     def place(self, depth: int, batch: Batch) -> list[Action]:
@@ -128,7 +131,8 @@ class Level:
         placed = [
             [self.program.bind(
                 "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,
-                fixed_slot=ws.nodes.fixed_slot(depth + 1), child_rows=ws.arena["child_rows"],
+                fixed_slot=ws.nodes.fixed_slot(depth + 1),
+                **ws.arena.arguments("child_rows", "node_sums"),
                 **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
             )]
             for page in rows.pages

@@ -198,10 +198,10 @@ class OrderedLeaves:
                 most_nodes=nodes.max_nodes, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
                 max_delta_step=p.max_delta_step, tree_scale=arena["scale"], scale=scale,
                 sums=arena["ordered_sums"], values=arena["ordered_values"], exponents=exponents,
-                **arena.arguments("leaf_rate", "leaf_header", "nodes"),
+                **arena.arguments("leaf_rate", "leaf_header", "nodes", "node_bounds"),
             ),
         ]  # fmt: skip
-        found += [self._set(page) for page in rows.pages]
+        found.append(self._set())
         where.pop("label_stride")
         add = bind(
             "add_entries", groups, **where, most_nodes=nodes.max_nodes,
@@ -257,8 +257,8 @@ class OrderedLeaves:
             "find_leaves", groups, n_rows=rows.n_rows, **page.rows, **how, leaves=leaves
         )  # fmt: skip
 
-    def _set(self, page: FitPage) -> Launch:
-        """Return the launch that sets the leaves' values in the trees and in a page's nodes."""
+    def _set(self) -> Launch:
+        """Return the launch that sets the leaves' values."""
         ws = self.ws
         arena = ws.arena
         groups = min(
@@ -266,6 +266,6 @@ class OrderedLeaves:
         )
         return self.program.bind(
             "set_leaves", groups, first_value=(self._n_models - 1) * ws.nodes.max_nodes,
-            values=arena["ordered_values"], **page.arguments("leaf_header", "nodes"),
-            **arena.arguments("walk", "steps"),
+            values=arena["ordered_values"],
+            **arena.arguments("leaf_header", "nodes", "node_values", "walk", "steps"),
         )  # fmt: skip

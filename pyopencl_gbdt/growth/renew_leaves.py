@@ -98,7 +98,7 @@ class RenewLeaves:
             drops = () if shift else keys
             found += rows.pagewise(counts, (*keys, *weights), drops=drops)
             found += [*self._sum(), self._pick(shift, batch)]
-        return [*found, *(self._renew(page) for page in rows.pages)]
+        return [*found, self._renew()]
 
     def _kept(self, part: RowPart) -> dict[str, DeviceArray]:
         """Return the arguments that both counting kernels have."""
@@ -144,8 +144,8 @@ class RenewLeaves:
             **arena.arguments("nodes", "leaf_header"),
         )  # fmt: skip
 
-    def _renew(self, page: FitPage) -> Launch:
-        """Return the launch that sets the values in the trees and in a page's nodes."""
+    def _renew(self) -> Launch:
+        """Return the launch that sets the values of leaves."""
         ws = self.ws
         arena = ws.arena
         groups = min(
@@ -153,6 +153,6 @@ class RenewLeaves:
         )
         return self.program.bind(
             "renew", groups, prefixes=arena["renew_prefix"], ranks=arena["renew_rank"],
-            fractions=arena["renew_fraction"], **page.arguments("leaf_header", "nodes"),
-            **arena.arguments("leaf_rate", "walk", "steps"),
+            fractions=arena["renew_fraction"],
+            **arena.arguments("leaf_rate", "leaf_header", "node_values", "walk", "steps"),
         )  # fmt: skip

@@ -150,6 +150,8 @@ class Split:
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
             constraints=arena["monotone"], **self._kinds(),
-            **arena.arguments("allowed", "levels", "nodes", "scale", "feature_offset",
-                              "feature_bins", "fullest", "pool", "candidates"), **self._closed(),
+            **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
+                              "feature_offset", "feature_bins", "fullest", "pool",
+                              "candidates"),
+            **self._closed(),
         )  # fmt: skip

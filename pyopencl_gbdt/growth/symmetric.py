@@ -84,11 +84,13 @@ class SymmetricSearch:
         arena = ws.arena
         n_features, capacity = ws.features.layout.n_features, ws.nodes.level_capacity(step)
         shape = {"depth": step, "n_codes": ws.features.layout.n_codes}
-        level = arena.arguments("levels", "nodes", "feature_offset", "feature_bins", "pool")
+        level = arena.arguments(
+            "levels", "nodes", "node_sums", "feature_offset", "feature_bins", "pool"
+        )
         rule = {
             **shape, **level, "n_features": n_features, "reg_lambda": p.reg_lambda,
             "reg_alpha": p.reg_alpha, "max_delta_step": p.max_delta_step,
-            "min_child_weight": p.min_child_weight, "scale": arena["scale"],
+            "min_child_weight": p.min_child_weight, **arena.arguments("node_bounds", "scale"),
             **({} if self.sets is None else self.sets.arguments()),
         }  # fmt: skip
         borders = {

@@ -104,8 +104,8 @@ class LevelBorders:
         of_tree = {"order": arena["level_order"], "facts": arena["order_facts"]}
         shared = {
             "n_codes": features.layout.n_codes, "most": p.max_cat_threshold, **of_tree,
-            **arena.arguments("set_features", "nodes", "feature_offset", "feature_bins", "fullest",
-                           "pool"),
+            **arena.arguments("set_features", "nodes", "node_sums", "feature_offset",
+                              "feature_bins", "fullest", "pool"),
         }  # fmt: skip
         capacity = ws.nodes.level_capacity(depth)
         pairs = min(max(1, capacity // 2 if depth else capacity), MOST_Y)

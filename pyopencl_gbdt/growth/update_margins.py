@@ -80,6 +80,7 @@ class UpdateMargins:
             "add_leaves", min(most_tasks, most_groups), n_rows=part.n_rows,
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
+            node_values=ws.arena["node_values"],
             **page.codes.column_arguments(), **moved_sets(ws),
             **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip

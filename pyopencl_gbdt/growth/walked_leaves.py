@@ -49,9 +49,7 @@ class WalkedLeaves:
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
-        pages = self.ws.rows.pages
-        sums: list[Action] = [self._sum(batch, page) for page in pages]
-        return [*sums, *(self._set(page, page is pages[-1]) for page in pages)]
+        return [*(self._sum(batch, page) for page in self.ws.rows.pages), self._set()]
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launches that add the trees that were finished last."""
@@ -78,16 +76,16 @@ class WalkedLeaves:
             **arena.arguments("steps", "scale", "quanta", "high"),
         )  # fmt: skip
 
-    def _set(self, page: FitPage, clears: bool) -> Launch:
-        """Return the launch that sets the leaves' values in the trees and in a page's nodes."""
+    def _set(self) -> Launch:
+        """Return the launch that sets the leaves' values."""
         ws, p = self.ws, self.ws.nodes.params
         arena = ws.arena
         groups = min(
             -(-ws.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
         )
         return self.program.bind(
-            "value_leaves", groups, clears=clears, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
+            "value_leaves", groups, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step, sums=arena["walked_sums"],
-            **page.arguments("leaf_header", "nodes"),
-            **arena.arguments("leaf_rate", "scale", "walk", "steps"),
+            **arena.arguments("leaf_rate", "leaf_header", "nodes", "node_weights", "node_values",
+                              "node_bounds", "scale", "walk", "steps"),
         )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from pyopencl_gbdt.device import Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.dtypes import CANDIDATE, SUM
+from pyopencl_gbdt.dtypes import CANDIDATE, PAYLOAD, SUM
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import level, partition
@@ -90,5 +90,5 @@ class WholeTrees:
             high_words=page.part["high"], **page.arguments("levels", "nodes"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),
             **ws.arena.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
-                           "scratch", "candidates", "counters", "opened"),
+                           "scratch", "candidates", "counters", "opened", *PAYLOAD),
         )  # fmt: skip

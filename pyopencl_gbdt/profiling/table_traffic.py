@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.dtypes import CANDIDATE, NODE, SUM
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE, SUM, SUMS_BYTES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import TreeCounts
@@ -79,4 +79,5 @@ def _find(ws: FitParts, tree: TreeCounts) -> int:
 @of_tree("symmetric.share")
 def _share(ws: FitParts, tree: TreeCounts) -> int:
     candidates = _levels(tree) * ws.features.layout.n_features + _searched(tree)
-    return candidates * CANDIDATE.itemsize + _searched(tree) * (NODE.itemsize + _CELL)
+    nodes = _searched(tree) * (NODE.itemsize + SUMS_BYTES + _CELL)
+    return candidates * CANDIDATE.itemsize + nodes

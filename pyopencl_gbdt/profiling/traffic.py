@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
-from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, SUM
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, SUM, SUMS_BYTES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.profiling import (
     interleaved_traffic,  # noqa: F401  (registers its rules)
@@ -79,13 +79,13 @@ def _order_levels(ws: FitParts, tree: TreeCounts) -> int:
 @of_tree("category_split.find_sets")
 def _find_sets(ws: FitParts, tree: TreeCounts) -> int:
     assert ws.features.layout.categorical is not None
-    each = _FACTS + NODE.itemsize + CANDIDATE.itemsize
+    each = _FACTS + NODE.itemsize + SUMS_BYTES + CANDIDATE.itemsize
     return _searched(tree) * int(ws.features.layout.categorical.sum()) * each
 
 
 @of_tree("category_sets.write_sets")
 def _write_sets(ws: FitParts, tree: TreeCounts) -> int:
-    return int(tree.splits.sum()) * NODE.itemsize
+    return int(tree.splits.sum()) * (NODE.itemsize + SUMS_BYTES)
 
 
 @of_tree("category_sets.finish_sets")

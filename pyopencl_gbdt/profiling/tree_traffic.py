@@ -8,7 +8,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NODE, QUANTA, STEP, SUM, WALK
+from pyopencl_gbdt.dtypes import (
+    CANDIDATE,
+    KEPT,
+    NODE,
+    PAYLOAD_BYTES,
+    QUANTA,
+    STEP,
+    SUM,
+    WALK,
+)
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.histogram import histogram_groups
@@ -19,6 +28,8 @@ from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histograms
 
 _ROW_ID = _FLOAT = 4
+#: A node and what it carries.
+_RECORD = NODE.itemsize + PAYLOAD_BYTES
 
 
 def _histograms(ws: FitParts, n_nodes: int) -> int:
@@ -155,7 +166,7 @@ def _decide(ws: FitParts, tree: TreeCounts) -> int:
         searched[~few].sum()
     )
     nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # read, written, and children
-    return nodes * NODE.itemsize + candidates * CANDIDATE.itemsize
+    return nodes * _RECORD + candidates * CANDIDATE.itemsize
 
 
 @of_tree("plan.choose_columns")
@@ -173,13 +184,13 @@ def _pick(ws: FitParts, tree: TreeCounts) -> int:
     )
     steps = new.size  # each step reads the gains of all leaves so far
     gains = int(tree.nodes[0]) * steps * (steps + 1) // 2 * _FLOAT
-    return 2 * int(new.sum()) * NODE.itemsize + candidates * CANDIDATE.itemsize + gains
+    return 2 * int(new.sum()) * _RECORD + candidates * CANDIDATE.itemsize + gains
 
 
 @of_tree("plan.decide_picked")
 def _decide_picked(ws: FitParts, tree: TreeCounts) -> int:
     # nodes read and written, and their children
-    return int(tree.splits.sum()) * (4 * NODE.itemsize + CANDIDATE.itemsize)
+    return int(tree.splits.sum()) * (4 * _RECORD + CANDIDATE.itemsize)
 
 
 @of_tree("plan.pick_leaves")
@@ -192,9 +203,7 @@ def _pick_leaves(ws: FitParts, tree: TreeCounts) -> int:
         2 * _ROW_ID * ws.nodes.policy.most_leaves * int((new > 0).sum())
     )  # read, written in each step
     known = 3 * _FLOAT * int(new.sum())  # gain, rank, and the order in which nodes are made
-    return (
-        2 * int(new.sum()) * NODE.itemsize + candidates * CANDIDATE.itemsize + open_leaves + known
-    )
+    return 2 * int(new.sum()) * _RECORD + candidates * CANDIDATE.itemsize + open_leaves + known
 
 
 @of_tree("plan.decide_leaves")
@@ -240,7 +249,7 @@ def _grow(ws: FitParts, tree: TreeCounts) -> int:
     rows = int(tree.built_rows.sum()) * (codes + 2 * QUANTA.itemsize)
     moved = tree.split_rows[:-2]
     rows += _row_ids(ws, tree.built_rows) + int(moved.sum()) * (ws.rows.codes.code_bytes + _ROW_ID)
-    nodes = 2 * int(searched.sum() + tree.splits.sum()) * NODE.itemsize
+    nodes = 2 * int(searched.sum() + tree.splits.sum()) * _RECORD
     return (
         rows + _row_ids(ws, moved) + _histograms(ws, int(cells)) + nodes + ws.arena["sums"].nbytes
     )
@@ -248,8 +257,8 @@ def _grow(ws: FitParts, tree: TreeCounts) -> int:
 
 @of_tree("plan.finish_tree")
 def _finish_tree(ws: FitParts, tree: TreeCounts) -> int:
-    walked = int(tree.nodes.sum()) * (NODE.itemsize + WALK.itemsize + STEP.itemsize)
-    return walked + int(tree.nodes[-1]) * NODE.itemsize  # writes the values of the last leaves
+    walked = int(tree.nodes.sum()) * (NODE.itemsize + _FLOAT + WALK.itemsize + STEP.itemsize)
+    return walked + int(tree.nodes[-1]) * PAYLOAD_BYTES  # writes the values of the last leaves
 
 
 @of_tree("plan.keep")

@@ -28,14 +28,14 @@ ${group.exclusive_scan("group_scan", "i64", wg_size)}
 ${pieces.piece_of(search_chunk)}
 
 /* The least H of bin k: ceil(k * T / ${max_bin}), from T = ${max_bin} * share + rest. No product reaches 2^61. */
-typedef struct { i64 share; u32 rest; } bounds_t;
+typedef struct { i64 share; u32 rest; } bin_bounds_t;
 
-FN i64 least_of(const bounds_t bounds, const u32 k) {
+FN i64 least_of(const bin_bounds_t bounds, const u32 k) {
     return k * bounds.share + (k * bounds.rest + ${max_bin - 1}u) / ${max_bin}u;
 }
 
 /* floor(sum * ${max_bin} / T): the last bin, from `low` on, whose least H is at most `sum`. */
-FN u32 bin_of(const i64 sum, const bounds_t bounds, u32 low) {
+FN u32 bin_of(const i64 sum, const bin_bounds_t bounds, u32 low) {
     u32 high = ${max_bin + 1};
     while (high - low > 1) {
         const u32 middle = (low + high) / 2;
@@ -70,7 +70,7 @@ typedef struct {
     u32 feature, few;
     u32 end; /* the place behind its last one */
     i64 base;
-    bounds_t bounds;
+    bin_bounds_t bounds;
 } segment_t;
 
 FN void start_segment(segment_t* segment, const hessians_t* h, const u32 feature,

@@ -11,6 +11,7 @@
 ## params: wg_size; row_chunk, rows in a task; rank, of a leaf whose split gains `gain`: an expression
 ##         of `gain` and `node`
 <%page args="wg_size, row_chunk, rank"/>
+<%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
@@ -25,10 +26,11 @@ KERNEL(${wg_size}) pick(
         const u32 step, const u32 n_each, const u32 most_leaves,
         const u32 max_depth, const f32 gamma, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, GLOBAL const f32* RESTRICT leaf_rate,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL candidate_t* RESTRICT kept, GLOBAL u32* open, GLOBAL f32* open_gain,
         GLOBAL u32* open_at, GLOBAL u32* picked) {
+${payload.read()}\
     LOCAL_ARRAY(f32, ranks, ${wg_size});
     LOCAL_ARRAY(u32, at, ${wg_size});
     const u32 tree = GROUP_ID;
@@ -40,16 +42,15 @@ KERNEL(${wg_size}) pick(
     if (LOCAL_ID == 0) {
         u32 side = 0;
         for (u32 id = first; id < first + count; id++) {
-            GLOBAL node_t* node = &nodes[id];
-            if (node->tree != tree) continue;
-            const rule_t rule = within(unbounded, node->lower, node->upper);
-            finish_node(node, scale + tree, rule, leaf_rate[0]);
+            if (nodes[id].tree != tree) continue;
+            const rule_t rule = within(unbounded, node_bounds[id]);
+            finish_node(nodes, payload, id, rule, leaf_rate[0]);
             GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
             c += best_of(c, n_each);
             /* the left child takes its parent's entry */
             const u32 place = step == 0 ? 0 : (side == 0 ? before : step);
             leaves[place] = id;
-            leaf_gains[place] = leaf_gain(c, node, rule, max_depth, gamma);
+            leaf_gains[place] = leaf_gain(c, nodes[id].depth, node_sums[id], rule, max_depth, gamma);
             kept[id] = *c;
             side++;
         }
@@ -91,10 +92,11 @@ KERNEL(${wg_size}) decide_picked(
         const u32 step, const u32 n_trees, const u32 most_leaves, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const u32 has_monotone,
         GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT kept,
+        ${payload.parameters()}, GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT kept,
         GLOBAL const f32* RESTRICT open_gain, GLOBAL const u32* RESTRICT open_at,
         GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
+${payload.read()}\
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[step].first + levels[step].count;
     u32 n_split = 0, n_tasks = 0;
@@ -108,12 +110,10 @@ KERNEL(${wg_size}) decide_picked(
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (tree < n_trees) row_task_begin[tree] = my_tasks;
         if (split) {
-            GLOBAL const node_t* node = &nodes[id];
-            const rule_t unbounded = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
-            const rule_t rule = within(unbounded, node->lower, node->upper);
+            const rule_t rule = node_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
             const u32 constraint = has_monotone ? monotone[kept[id].feature] : 0;
             const f32 gain = open_gain[tree * most_leaves + open_at[tree]];
-            split_node(nodes, id, next_first + 2 * rank, &kept[id], gain, rule, constraint);
+            split_node(nodes, payload, id, next_first + 2 * rank, &kept[id], gain, rule, constraint);
             child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
@@ -124,7 +124,6 @@ KERNEL(${wg_size}) decide_picked(
         levels[step].row_tasks = n_tasks;
         levels[step + 1].first = next_first;
         levels[step + 1].count = 2 * n_split;
-        levels[step + 1].row_tasks = 0;
-        levels[step + 1].hist_tasks = 0;
+        levels[step + 1].row_tasks = levels[step + 1].hist_tasks = 0;
     }
 }

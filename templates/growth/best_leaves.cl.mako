@@ -19,6 +19,7 @@
 ##         `gain` and `node`; picked, leaves of a tree that are picked in a step at most; most_open,
 ##         leaves of a tree at most
 <%page args="wg_size, row_chunk, rank, picked, most_open"/>
+<%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
@@ -105,16 +106,16 @@ FN f32 reach_of(const known_t known, u32 id) {
 /* Finish the new nodes of a tree, and note what their splits gain. */
 FN void take_nodes(const u32 first, const u32 count, const u32 tree, const u32 n_each, const u32 max_depth,
                    const f32 gamma, const rule_t unbounded, const f32 rate, GLOBAL node_t* nodes,
-                   GLOBAL const scale_t* scale, GLOBAL const candidate_t* chosen, GLOBAL candidate_t* kept,
+                   const payload_t payload, GLOBAL const candidate_t* chosen, GLOBAL candidate_t* kept,
                    GLOBAL f32* gains, GLOBAL f32* ranks, GLOBAL u32* made) {
     for (u32 id = first + LOCAL_ID; id < first + count; id += ${wg_size}) {
-        GLOBAL node_t* node = &nodes[id];
+        GLOBAL const node_t* node = &nodes[id];
         if (node->tree != tree) continue;
-        const rule_t rule = within(unbounded, node->lower, node->upper);
-        finish_node(node, scale + tree, rule, rate);
+        const rule_t rule = within(unbounded, payload.bounds[id]);
+        finish_node(nodes, payload, id, rule, rate);
         GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
         c += best_of(c, n_each);
-        gains[id] = leaf_gain(c, node, rule, max_depth, gamma);
+        gains[id] = leaf_gain(c, node->depth, payload.sums[id], rule, max_depth, gamma);
         ranks[id] = rank_of(node, gains[id]);
         made[id] = node->parent == NO_NODE ? 0 : NO_NODE;
         kept[id] = *c;
@@ -147,20 +148,21 @@ KERNEL(${wg_size}) pick_leaves(
         const u32 step, const u32 n_each, const u32 most_leaves, const u32 most_made,
         const u32 max_depth, const f32 gamma, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, GLOBAL const f32* RESTRICT leaf_rate,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL candidate_t* RESTRICT kept, GLOBAL f32* gains, GLOBAL f32* ranks, GLOBAL u32* made,
         GLOBAL u32* open_leaves, GLOBAL u32* waiting, GLOBAL f32* reach, GLOBAL u32* progress,
         GLOBAL u32* RESTRICT growing, GLOBAL u32* RESTRICT picked) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     LOCAL_ARRAY(open_t, open, 1);
+${payload.read()}\
     const u32 tree = GROUP_ID, first = levels[step].first, count = levels[step].count;
     const rule_t unbounded = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
     known_t known;
     known.nodes = nodes; known.gains = gains; known.ranks = ranks; known.made = made;
     GLOBAL u32* own = open_leaves + tree * most_leaves;
-    u32 n_open = step == 0 ? 1 : progress[2 * tree], n_made = step == 0 ? 0 : progress[2 * tree + 1];
-    take_nodes(first, count, tree, n_each, max_depth, gamma, unbounded, leaf_rate[0], nodes, scale, chosen,
+    u32 n_open = step ? progress[2 * tree] : 1, n_made = step ? progress[2 * tree + 1] : 0;
+    take_nodes(first, count, tree, n_each, max_depth, gamma, unbounded, leaf_rate[0], nodes, payload, chosen,
                kept, gains, ranks, made);
     for (u32 i = LOCAL_ID; i < ${picked}; i += ${wg_size}) picked[tree * ${picked} + i] = NO_NODE;
     BARRIER();
@@ -176,8 +178,8 @@ KERNEL(${wg_size}) pick_leaves(
         n_picks = to_come < room ? to_come : room;
         n_picks = n_picks < ${picked} ? n_picks : ${picked};
     }
-    const u32 n_nodes = next == NO_NODE ? 0 : first + count;
-    const u32 n_waiting = list_waiting(known, n_nodes, tree, next, list, turns, shared);
+    const u32 n_waiting =
+        list_waiting(known, next == NO_NODE ? 0 : first + count, tree, next, list, turns, shared);
     for (u32 i = LOCAL_ID; i < n_waiting; i += ${wg_size}) {
         u32 place = 1; /* behind the next one */
         for (u32 k = 0; k < n_waiting && place < n_picks; k++)
@@ -198,28 +200,26 @@ KERNEL(${wg_size}) decide_leaves(
         const u32 step, const u32 n_steps, const u32 n_trees, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const u32 has_monotone,
         GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT kept,
+        ${payload.parameters()}, GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT kept,
         GLOBAL const f32* RESTRICT gains, GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
+${payload.read()}\
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[step].first + levels[step].count, n_picks = n_trees * ${picked};
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < n_picks; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;
-        const u32 id = index < n_picks ? picked[index] : NO_NODE;
-        const int split = id != NO_NODE;
+        const u32 id = index < n_picks ? picked[index] : NO_NODE, split = id != NO_NODE;
         const u32 tasks = split ? tasks_of(nodes[id].count, ${row_chunk}) : 0;
         u32 more_split, more_tasks;
-        const u32 rank = n_split + group_scan((u32)split, shared, &more_split);
+        const u32 rank = n_split + group_scan(split, shared, &more_split);
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < n_picks) row_task_begin[index] = my_tasks;
         if (split) {
-            GLOBAL const node_t* node = &nodes[id];
-            const rule_t unbounded =
-                make_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step);
-            const rule_t rule = within(unbounded, node->lower, node->upper);
+            const rule_t rule =
+                node_rule(scale + nodes[id].tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
             const u32 constraint = has_monotone ? monotone[kept[id].feature] : 0;
-            split_node(nodes, id, next_first + 2 * rank, &kept[id], gains[id], rule, constraint);
+            split_node(nodes, payload, id, next_first + 2 * rank, &kept[id], gains[id], rule, constraint);
             child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
@@ -229,8 +229,7 @@ KERNEL(${wg_size}) decide_leaves(
     for (u32 s = step + 1 + LOCAL_ID; s <= (n_split ? step + 1 : n_steps); s += ${wg_size}) {
         levels[s].first = next_first;
         levels[s].count = 2 * n_split;
-        levels[s].row_tasks = 0;
-        levels[s].hist_tasks = 0;
+        levels[s].row_tasks = levels[s].hist_tasks = 0;
     }
 }
 
@@ -239,12 +238,13 @@ KERNEL(${wg_size}) settle(
         const u32 n_steps, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const u32* RESTRICT made, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL node_t* RESTRICT nodes) {
+        GLOBAL node_t* RESTRICT nodes, ${payload.parameters()}) {
+${payload.read()}\
     const u32 n_nodes = levels[n_steps].first + levels[n_steps].count;
     for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
-        GLOBAL node_t* node = &nodes[id];
+        GLOBAL const node_t* node = &nodes[id];
         if (node->left == NO_NODE || made[id] == NO_NODE || made[node->left] != NO_NODE) continue;
-        const rule_t unbounded = make_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step);
-        finish_node(node, scale + node->tree, within(unbounded, node->lower, node->upper), leaf_rate[0]);
+        const rule_t rule = node_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
+        finish_node(nodes, payload, id, rule, leaf_rate[0]);
     }
 }

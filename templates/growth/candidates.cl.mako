@@ -26,11 +26,11 @@ FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_l
     parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
 }
 
-FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
-    parent->g = node->sum_g;
-    parent->h = node->sum_h;
+FN void read_node(parent_t* parent, const i64x2 sums${", const bounds_t bounds" if monotone else ""}) {
+    parent->g = sums.x;
+    parent->h = sums.y;
 % if monotone:
-    parent->rule = within(parent->rule, node->lower, node->upper);
+    parent->rule = within(parent->rule, bounds);
 % endif
 }
 

@@ -5,7 +5,7 @@
 <%def name="read(wg_size)">
 ${group.exclusive_scans("cell_scan", "i64", wg_size, 2)}
 /* Read a node's sums at the levels of a feature: the fullest code has what the others leave. */
-FN level_sums_t read_levels(GLOBAL const node_t* node, GLOBAL const i64* cells, const u32 n_codes,
+FN level_sums_t read_levels(const i64x2 own, GLOBAL const i64* cells, const u32 n_codes,
                             const u32 full, LOCAL i64* shared) {
     i64 g = 0, h = 0, before_g, before_h, all_g, all_h;
     for (u32 code = LOCAL_ID; code < n_codes; code += ${wg_size}) {
@@ -17,8 +17,8 @@ FN level_sums_t read_levels(GLOBAL const node_t* node, GLOBAL const i64* cells, 
     level_sums_t sums;
     sums.cells = cells;
     sums.full = full;
-    sums.full_g = node->sum_g - all_g;
-    sums.full_h = node->sum_h - all_h;
+    sums.full_g = own.x - all_g;
+    sums.full_h = own.y - all_h;
     return sums;
 }
 </%def>

@@ -35,7 +35,8 @@ KERNEL(${wg_size}) write_sets(
         const u32 depth, const u32 n_trees, const u32 n_codes, const u32 set_words, const u32 all_rows,
         const u32 smooth_rows, const f32 order_lambda, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT feature_kinds,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const u32* RESTRICT picks,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const u32* RESTRICT picks,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL const i64* RESTRICT pool, GLOBAL u32* RESTRICT sets) {
@@ -55,10 +56,10 @@ KERNEL(${wg_size}) write_sets(
             const u32 feature = node->feature, offset = feature_offset[feature];
             const u32 n_levels = feature_bins[feature], border = node->bin, one_hot = kind == 1;
             const level_sums_t sums = read_levels(
-                node, pool + 2 * ((u64)node->slot * n_codes + offset), feature_offset[feature + 1] - offset,
+                node_sums[id], pool + 2 * ((u64)node->slot * n_codes + offset), feature_offset[feature + 1] - offset,
                 fullest[feature], shared);
             const order_t order_of = make_order(scale + node->tree, order_lambda, min_child_weight);
-            const i64 few = one_hot ? 0 : hessian_of_rows(smooth_rows, all_rows, nodes[node->tree].sum_h);
+            const i64 few = one_hot ? 0 : hessian_of_rows(smooth_rows, all_rows, node_sums[node->tree].y);
             const i64x2 own = sums_of_level(sums, border);
             const u32 key = one_hot ? 0 : order_key(own.x, own.y, order_of);
             GLOBAL u32* set = sets + (u64)(left / 2) * set_words;

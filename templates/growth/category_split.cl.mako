@@ -32,7 +32,8 @@ KERNEL(${wg_size}) order_levels(
         const u32 smooth_rows, const u32 most, const f32 order_lambda, const f32 min_child_weight,
         GLOBAL const u32x4* RESTRICT set_features, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL const i64* RESTRICT pool, GLOBAL u64* order, GLOBAL u64* spare, GLOBAL i64* RESTRICT facts) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
@@ -48,10 +49,10 @@ KERNEL(${wg_size}) order_levels(
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL u64* entries = order + (u64)index * n_order + own.y;
         const order_t order_of = make_order(scale + node->tree, order_lambda, min_child_weight);
-        const i64 few = own.z ? 0 : hessian_of_rows(smooth_rows, all_rows, nodes[node->tree].sum_h);
+        const i64 few = own.z ? 0 : hessian_of_rows(smooth_rows, all_rows, node_sums[node->tree].y);
         const level_sums_t sums = read_levels(
-            node, pool + 2 * ((u64)node->slot * n_codes + offset), feature_offset[feature + 1] - offset,
-            fullest[feature], shared);
+            node_sums[first + index], pool + 2 * ((u64)node->slot * n_codes + offset),
+            feature_offset[feature + 1] - offset, fullest[feature], shared);
 % if masked:
         const u32 searched = (allowed[(u64)index * ((n_features + 31) / 32) + feature / 32] >> feature % 32) & 1;
         const u32 n_listed = searched ? feature_bins[feature] : 0;
@@ -90,7 +91,8 @@ KERNEL(${wg_size}) find_sets(
         const u32 group_rows, const u32 most, const f32 set_lambda, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32x4* RESTRICT set_features, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT fullest,
         GLOBAL const i64* RESTRICT pool, GLOBAL const u64* RESTRICT order,
         GLOBAL const i64* RESTRICT facts, GLOBAL candidate_t* RESTRICT candidates) {
@@ -98,6 +100,9 @@ KERNEL(${wg_size}) find_sets(
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
+% if not monotone:
+    (void)node_bounds;
+% endif
     const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
     const u32 feature = own.x;
     const u32 first = levels[depth].first, count = levels[depth].count;
@@ -113,8 +118,8 @@ KERNEL(${wg_size}) find_sets(
         sums.full_h = fact[4];
         parent_t parent;
         read_tree(&parent, own_scale, own.z ? reg_lambda : set_lambda, reg_alpha, max_delta_step, min_child_weight);
-        read_node(&parent, node);
-        const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, nodes[node->tree].sum_h);
+        read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
+        const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, node_sums[node->tree].y);
         if (group_h > parent.least) parent.least = group_h;
         choice_t choice;
         choice.n = (u32)fact[0];

@@ -43,17 +43,17 @@ KERNEL(${wg_size}) find(
         const u32 n_nodes, const u32 n_borders, const f32 reg_lambda, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT column_begin,
-        GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT all_places,
-        GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const u32* RESTRICT column_begin, GLOBAL const u32* RESTRICT all_rows,
+        GLOBAL const u32* RESTRICT all_places, GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high,
         GLOBAL const u32* RESTRICT row_nodes, GLOBAL u8* RESTRICT closed_columns, GLOBAL u32* node_rough,
-        GLOBAL candidate_t* RESTRICT found, GLOBAL i64* RESTRICT node_sums,
+        GLOBAL candidate_t* RESTRICT found, GLOBAL i64* RESTRICT column_sums,
         GLOBAL u32* RESTRICT node_spots, GLOBAL i64* RESTRICT border_sums,
         GLOBAL u32* RESTRICT border_places) {
     const u32 group = GROUP_ID, first = levels[step].first, count = levels[step].count;
     const u32 n_blocks = (n_entries + ${chunk - 1}) / ${chunk}, n_tasks = n_trees * n_blocks;
     room_t room;
-    room.sums = node_sums + (u64)group * 4 * n_nodes;
+    room.sums = column_sums + (u64)group * 4 * n_nodes;
     room.spots = node_spots + (u64)group * 5 * n_nodes;
     room.seen = room.spots + 4 * n_nodes;
     room.border_g = border_sums + (u64)group * 2 * n_borders;
@@ -72,7 +72,7 @@ KERNEL(${wg_size}) find(
             tree.index = first_of_tree(nodes + first, count, number);
             tree.first = first + tree.index;
             tree.count = first_of_tree(nodes + first, count, number + 1) - tree.index;
-            tree.nodes = nodes + tree.first;
+            tree.sums = node_sums + tree.first;
             tree.is_root = step == 0;
             tree.wide = own->wide;
             tree.row_nodes = row_nodes + (u64)number * n_rows;

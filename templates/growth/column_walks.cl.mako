@@ -108,7 +108,7 @@ typedef struct {
     GLOBAL const u32* row_nodes;
     GLOBAL const i32x2* quanta;
     GLOBAL const i32x2* high;
-    GLOBAL const node_t* nodes;
+    GLOBAL const i64x2* sums; /* of nodes */
     u32 is_root, wide, first, index, count;
     parent_t parent; /* of any node */
 } tree_t;
@@ -195,7 +195,7 @@ FN u8 search_column(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32
     u8 closed = 1;
     for (u32 i = 0; i < n_seen; i++) {
         const u32 node = room->seen[i], n_own = room->spots[4 * node];
-        const i64 h = room->sums[4 * node + 1], node_h = tree->nodes[node].sum_h;
+        const i64 h = room->sums[4 * node + 1], node_h = tree->sums[node].y;
         int open = may_have_borders(h, node_h, tree->parent.least);
         if (open) closed = 0;
 % if masked:
@@ -215,7 +215,7 @@ FN u8 search_column(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32
         if (end != CLOSED) {
             segment_t segment;
             segment.node = tree->parent;
-            read_node(&segment.node, &tree->nodes[node]);
+            read_node(&segment.node, tree->sums[node]);
             segment.missing_g = segment.node.g - room->sums[4 * node];
             segment.missing_h = segment.node.h - room->sums[4 * node + 1];
             for (u32 k = end; k < begin + (end - begin + 7) / 8 * 8; k++)

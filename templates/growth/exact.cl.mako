@@ -80,7 +80,7 @@ ${borders.functions(items, missing, monotone)}
 % endif
     parent_t parent; \
     read_tree(&parent, scale + node->tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight); \
-    read_node(&parent, node); \
+    read_node(&parent, node_sums[id]${", node_bounds[id]" if monotone else ""}); \
     item_t item; \
     read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide${ends});
 
@@ -165,7 +165,8 @@ KERNEL(${wg_size}) score_roughly(
         const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
         GLOBAL const i64* RESTRICT carries, GLOBAL f32* RESTRICT rough, GLOBAL u32* node_rough,${ends_arguments()}
         GLOBAL candidate_t* RESTRICT found, ${listed.list_arguments()}) {
@@ -173,7 +174,7 @@ KERNEL(${wg_size}) score_roughly(
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
     LOCAL_ARRAY(u32, marks, ${(wg_size + 31) // 32});
     LOCAL_ARRAY(f32, scores, ${wg_size});
-    (void)n_features; (void)allowed;
+    (void)n_features; (void)allowed; (void)node_bounds;
 <%call expr="each_piece()">
         READ_PIECE
         f32 most = -1.0f;
@@ -199,6 +200,7 @@ KERNEL(${wg_size}) find(
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
         GLOBAL const i64* RESTRICT carries, GLOBAL const f32* RESTRICT rough,
@@ -212,7 +214,7 @@ KERNEL(${wg_size}) find(
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
 % endif
-    (void)constraints; (void)n_features; (void)allowed;
+    (void)constraints; (void)n_features; (void)allowed; (void)node_bounds;
 <%call expr="each_piece('(exact_only || any_near(rough, node_rough, low, end, number, n_stretches))')">
         const f32 least_score = exact_only ? -1.0f : as_f32(node_rough[index]) * LESS;
         if (exact_only || rough[task] >= least_score) {

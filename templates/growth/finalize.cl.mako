@@ -8,11 +8,14 @@
 ##
 ## params: wg_size; leaf_chunk, rows of a leaf task; tables, nodes of a level share a split
 <%page args="wg_size, leaf_chunk, tables"/>
-<%  # dtypes.KEPT
-    kept = ["tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count",
-            "sibling_slot", "gain", "weight", "value", "hessian"]
-    floats = ["gain", "weight", "value", "hessian"]
+<%  # what `keep` writes of a node, in the order of dtypes.KEPT
+    kept = [f"(u32)nodes[id].{name}" for name in (
+        "tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count", "sibling_slot")]
+    kept += [f"as_u32({number})" for number in (
+        "nodes[id].gain", "node_weights[id]", "node_values[id]",
+        "real_hessian(node_sums[id].y, scale + nodes[id].tree)")]
 %>
+<%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
@@ -31,25 +34,25 @@ KERNEL(${wg_size}) finish_tree(
         const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight,
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
-        GLOBAL const scale_t* RESTRICT scale,
+        ${payload.parameters()}, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const f32* RESTRICT thresholds, GLOBAL u32* RESTRICT leaf_task_begin,
         GLOBAL u32* RESTRICT leaf_header, GLOBAL walk_t* RESTRICT walk,
         GLOBAL step_t* RESTRICT steps, GLOBAL u32* RESTRICT exponents,
         GLOBAL u32* RESTRICT drawn) {
+${payload.read()}\
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 n_nodes = levels[level].first + levels[level].count;
     for (u32 i = LOCAL_ID; i < 512 * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next batch */
     for (u32 i = LOCAL_ID; i < n_trees; i += ${wg_size}) drawn[i] = 0;
     for (u32 id = levels[level].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
-        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const rule_t rule = within(unbounded, nodes[id].lower, nodes[id].upper);
+        const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
 % if tables:
-        finish_table_node(nodes, id, own_scale, rule, leaf_rate[0], least_hessian(min_child_weight, own_scale));
+        finish_table_node(nodes, payload, id, rule, leaf_rate[0], least_hessian(min_child_weight, own_scale));
 % else:
         (void)min_child_weight;
-        finish_node(&nodes[id], own_scale, rule, leaf_rate[0]);
+        finish_node(nodes, payload, id, rule, leaf_rate[0]);
 % endif
     }
     BARRIER();
@@ -68,11 +71,11 @@ KERNEL(${wg_size}) finish_tree(
         walk[id].left = leaf ? 0 : left - nodes[id].tree; /* relative to the root */
         walk[id].feature = feature;
         walk[id].default_left = default_left;
-        walk[id].number = leaf ? nodes[id].value : thresholds[feature_offset[feature] + bin];
+        walk[id].number = leaf ? node_values[id] : thresholds[feature_offset[feature] + bin];
         steps[id].left = walk[id].left;
         steps[id].place = feature / features_per_block * block + feature % features_per_block;
         steps[id].lefts = packed_split(code_split(bin, default_left, feature_bins[feature]));
-        steps[id].value = nodes[id].value;
+        steps[id].value = node_values[id];
     }
     if (LOCAL_ID == 0) {
         leaf_task_begin[n_nodes] = n_tasks;
@@ -87,13 +90,15 @@ KERNEL(${wg_size}) finish_tree(
 BRIEF
 KERNEL(${wg_size}) keep(
         const u32 most_nodes, const u32 level_words, GLOBAL const u32* RESTRICT leaf_header,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT levels,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const f32* RESTRICT node_weights, GLOBAL const f32* RESTRICT node_values,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT levels,
         GLOBAL u32* RESTRICT forest_nodes, GLOBAL u32* RESTRICT forest_levels) {
     const u32 n_nodes = leaf_header[0], place = leaf_header[2];
     GLOBAL u32* tree = forest_nodes + (u64)place * ${len(kept)} * most_nodes;
     for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
-% for name in kept:
-        tree[${loop.index} * (u64)most_nodes + id] = ${"as_u32" if name in floats else "(u32)"}(nodes[id].${name});
+% for word in kept:
+        tree[${loop.index} * (u64)most_nodes + id] = ${word};
 % endfor
     }
     if (GROUP_ID == 0) {

@@ -19,12 +19,10 @@
 ##         that the policy lists in `picked`; it has the kernel that decides; limited, `decide` counts leaves;
 ##         tables, nodes of a level share a split, and `chosen` has only those that gain enough
 <%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables"/>
+<%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${group.sum("group_sum", "i64", wg_size)}
-
-#define RULE_OF(node, own_scale) \
-    within(make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step), (node)->lower, (node)->upper)
 
 /* At least one task: the histogram of a root without rows must be written too. */
 FN u32 root_tasks(const u32 n_rows) { return n_rows ? tasks_of(n_rows, ${hist_chunk}) : 1; }
@@ -35,6 +33,7 @@ KERNEL(${wg_size}) begin_tree(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 n_groups, const u32 most_leaves,
         const u32 lists_drawn, GLOBAL const u32* RESTRICT drawn, GLOBAL const i64* RESTRICT sums,
         GLOBAL u32* RESTRICT splits_left, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes,
+        GLOBAL i64x2* RESTRICT node_sums, GLOBAL bounds_t* RESTRICT node_bounds,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
     const u32 tree = GROUP_ID, count = lists_drawn ? drawn[tree] : page_rows;
@@ -50,9 +49,9 @@ KERNEL(${wg_size}) begin_tree(
     tasks_before = group_sum(tasks_before, shared);
     if (LOCAL_ID != 0) return;
     GLOBAL node_t* root = &nodes[tree];
-    root->sum_g = g, root->sum_h = h;
-    root->begin = tree * n_rows + first_row;
-    root->count = count;
+    node_sums[tree] = MAKE_I64X2(g, h);
+    node_bounds[tree] = no_bounds();
+    root->begin = tree * n_rows + first_row, root->count = count;
     root->in_order = !lists_drawn;
     root->parent = NO_NODE;
     root->depth = 0;
@@ -60,7 +59,6 @@ KERNEL(${wg_size}) begin_tree(
     root->tree = tree;
     root->path = 1;
     root->gain = 0.0f;
-    root->lower = -UNBOUNDED, root->upper = UNBOUNDED;
     splits_left[tree] = most_leaves - 1;
     hist_task_begin[tree] = (u32)tasks_before;
     if (tree + 1 < N_GROUPS) return;
@@ -71,27 +69,26 @@ KERNEL(${wg_size}) begin_tree(
 
 % if not picked:
 /* Whether a node splits by its best candidate, and what that gains. */
-FN int splits(GLOBAL const candidate_t* best, GLOBAL const node_t* node, const rule_t rule,
-              const f32 gamma, f32* gain) {
+FN int splits(GLOBAL const candidate_t* best, const i64x2 sums, const rule_t rule, const f32 gamma, f32* gain) {
     if (!(best->score_hi > NO_SCORE)) return 0;
 % if tables:
-    (void)node; (void)gamma; /* the search has compared the level's gain with it */
+    (void)sums; (void)gamma; /* the search has compared the level's gain with it */
     *gain = finite(scale_by(best->score_hi, rule.gain_power));
     return 1;
 % else:
-    *gain = gain_of(best, node, rule);
+    *gain = gain_of(best, sums, rule);
     return *gain > 1e-6f && *gain >= gamma;
 % endif
 }
 
 /* Set a node's weight and value. */
-FN void finish(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale, const rule_t rule,
-               const f32 rate, const f32 min_child_weight) {
+FN void finish(GLOBAL node_t* nodes, const payload_t payload, const u32 id, GLOBAL const scale_t* scale,
+               const rule_t rule, const f32 rate, const f32 min_child_weight) {
 % if tables:
-    finish_table_node(nodes, id, scale, rule, rate, least_hessian(min_child_weight, scale));
+    finish_table_node(nodes, payload, id, rule, rate, least_hessian(min_child_weight, scale));
 % else:
-    (void)min_child_weight;
-    finish_node(&nodes[id], scale, rule, rate);
+    (void)min_child_weight; (void)scale;
+    finish_node(nodes, payload, id, rule, rate);
 % endif
 }
 
@@ -99,16 +96,17 @@ FN void finish(GLOBAL node_t* nodes, const u32 id, GLOBAL const scale_t* scale, 
 /* Finish a level's nodes; wanted[index] = what a node's split gains, or -1 if it does not split. */
 FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma, const f32 reg_lambda,
                    const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight, const f32 rate,
-                   GLOBAL node_t* nodes, GLOBAL const scale_t* scale, GLOBAL const candidate_t* chosen,
-                   GLOBAL f32* wanted) {
+                   GLOBAL node_t* nodes, const payload_t payload, GLOBAL const scale_t* scale,
+                   GLOBAL const candidate_t* chosen, GLOBAL f32* wanted) {
     for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
-        GLOBAL const node_t* node = &nodes[first + index];
+        const u32 id = first + index;
+        GLOBAL const node_t* node = &nodes[id];
         GLOBAL const scale_t* own_scale = scale + node->tree;
-        const rule_t rule = RULE_OF(node, own_scale);
-        finish(nodes, first + index, own_scale, rule, rate, min_child_weight);
+        const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, payload.bounds[id]);
+        finish(nodes, payload, id, own_scale, rule, rate, min_child_weight);
         GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
         f32 gain;
-        wanted[index] = splits(c + best_of(c, n_each), node, rule, gamma, &gain) ? gain : -1.0f;
+        wanted[index] = splits(c + best_of(c, n_each), payload.sums[id], rule, gamma, &gain) ? gain : -1.0f;
     }
 }
 
@@ -129,14 +127,15 @@ KERNEL(${wg_size}) decide(
         const u32 depth, const u32 n_each, const f32 gamma, const f32 reg_lambda, const f32 reg_alpha,
         const f32 max_delta_step, const f32 min_child_weight, const u32 has_monotone,
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const u32* RESTRICT monotone,
-        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const scale_t* RESTRICT scale,
-        GLOBAL const candidate_t* RESTRICT chosen, GLOBAL u32* splits_left, GLOBAL f32* wanted,
-        GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
+        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes, ${payload.parameters()},
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen, GLOBAL u32* splits_left,
+        GLOBAL f32* wanted, GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
+${payload.read()}\
     const u32 first = levels[depth].first, count = levels[depth].count;
 % if limited:
     list_gains(first, count, n_each, gamma, reg_lambda, reg_alpha, max_delta_step, min_child_weight,
-               leaf_rate[0], nodes, scale, chosen, wanted);
+               leaf_rate[0], nodes, payload, scale, chosen, wanted);
     BARRIER();
     if (LOCAL_ID == 0) limit_splits(first, count, nodes, splits_left, wanted);
     BARRIER();
@@ -150,7 +149,7 @@ KERNEL(${wg_size}) decide(
         GLOBAL const scale_t* own_scale = scale + (index < count ? node->tree : 0);
 % if not limited:
         const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const rule_t rule = index < count ? within(unbounded, node->lower, node->upper) : unbounded;
+        const rule_t rule = index < count ? within(unbounded, node_bounds[id]) : unbounded;
 % endif
         int split = 0;
         f32 gain = 0.0f;
@@ -160,10 +159,10 @@ KERNEL(${wg_size}) decide(
             gain = wanted[index];
             split = gain >= 0.0f;
 % else:
-            finish(nodes, id, own_scale, rule, leaf_rate[0], min_child_weight);
+            finish(nodes, payload, id, own_scale, rule, leaf_rate[0], min_child_weight);
             c += (u64)index * n_each;
             c += best_of(c, n_each);
-            split = splits(c, node, rule, gamma, &gain);
+            split = splits(c, node_sums[id], rule, gamma, &gain);
 % endif
         }
         const u32 tasks = split ? tasks_of(node->count, ${row_chunk}) : 0;
@@ -174,13 +173,15 @@ KERNEL(${wg_size}) decide(
         if (split) {
 % if limited:
             /* made here again: kept over the scans, they take registers that spill */
-            const rule_t rule = RULE_OF(node, own_scale);
+            const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
             c += (u64)index * n_each;
             c += best_of(c, n_each);
 % endif
             const u32 constraint = has_monotone ? monotone[c->feature] : 0;
-            split_node(nodes, id, first + count + 2 * rank, c, gain, rule, constraint);
-            ${"bound_idle_children(nodes, id, own_scale, rule, min_child_weight, constraint);" if tables else ""}
+            split_node(nodes, payload, id, first + count + 2 * rank, c, gain, rule, constraint);
+% if tables:
+            bound_idle_children(nodes, payload, id, rule, least_hessian(min_child_weight, own_scale), constraint);
+% endif
             child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
@@ -198,7 +199,7 @@ KERNEL(${wg_size}) decide(
 BRIEF
 KERNEL(${wg_size}) place(
         const u32 depth, const u32 n_trees, const u32 by_hessian, const u32 fixed_slot,
-        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const u32* RESTRICT child_rows, GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -227,7 +228,7 @@ KERNEL(${wg_size}) place(
             left = node->left;
             nodes[left].begin = node->begin;
             nodes[left + 1].begin = node->begin + nodes[left].count;
-            small = by_hessian ? nodes[left + 1].sum_h < nodes[left].sum_h
+            small = by_hessian ? node_sums[left + 1].y < node_sums[left].y
                 : child_rows[left + 1 - next_first] < child_rows[left - next_first];
             tasks = tasks_of(nodes[left + small].count, ${hist_chunk});
             const u32 rank = (left - next_first) / 2;

@@ -9,7 +9,7 @@
    be missing: they are what the others leave of the node's. `other` are the parent's cells, and become
    the sibling's. */
 FN void add_up_node(GLOBAL i64* cells, GLOBAL i64* other, const int subtract, const u32 n_codes,
-                    const u32 n_bins, const u32 full, GLOBAL const node_t* node, LOCAL i64* shared) {
+                    const u32 n_bins, const u32 full, const i64x2 sums, LOCAL i64* shared) {
     const u32 size = (n_codes + ${wg_size - 1}) / ${wg_size};
     const u32 begin = LOCAL_ID * size < n_codes ? LOCAL_ID * size : n_codes;
     const u32 end = begin + size < n_codes ? begin + size : n_codes;
@@ -19,7 +19,7 @@ FN void add_up_node(GLOBAL i64* cells, GLOBAL i64* other, const int subtract, co
         h += code == full ? 0 : cells[2 * code + 1];
     }
     group_scan(g, h, shared, &g, &all_g, &h, &all_h);
-    const i64 full_g = node->sum_g - all_g, full_h = node->sum_h - all_h;
+    const i64 full_g = sums.x - all_g, full_h = sums.y - all_h;
     if (begin > full) {
         g += full_g;
         h += full_h;
@@ -48,6 +48,10 @@ FN void add_up_node(GLOBAL i64* cells, GLOBAL i64* other, const int subtract, co
 /* A level of one tree, and the borders of one of its features. */
 typedef struct {
     GLOBAL const node_t* nodes;
+    GLOBAL const i64x2* sums;       /* of nodes */
+% if monotone:
+    GLOBAL const bounds_t* bounds;  /* of nodes */
+% endif
     GLOBAL const i64* pool;     /* the feature's cells in slot 0 */
     u64 slot_cells;
     u32 n_nodes;
@@ -68,11 +72,14 @@ FN level_borders_t borders_of(${more}
         const u32 depth, const u32 tree, const u32 feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* constraints, GLOBAL const u32* allowed,
-        GLOBAL const level_t* levels, GLOBAL const node_t* nodes, GLOBAL const scale_t* scale,
+        GLOBAL const level_t* levels, GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums,
+        GLOBAL const bounds_t* node_bounds, GLOBAL const scale_t* scale,
         GLOBAL const u32* feature_offset, GLOBAL const u32* feature_bins, GLOBAL const i64* pool) {
     const u32 offset = feature_offset[feature];
+    const u64 first = levels[depth].first + ((u64)tree << depth);
     level_borders_t level;
-    level.nodes = nodes + levels[depth].first + ((u64)tree << depth);
+    level.nodes = nodes + first;
+    level.sums = node_sums + first;
     level.pool = pool + 2 * (u64)offset;
     level.slot_cells = 2 * (u64)n_codes;
     level.n_nodes = 1u << depth;
@@ -97,9 +104,10 @@ FN level_borders_t borders_of(${more}
 % endif
 % if monotone:
     level.constraint = constraints[feature];
+    level.bounds = node_bounds + first;
 % else:
     level.constraint = 0;
-    (void)constraints;
+    (void)constraints; (void)node_bounds;
 % endif
 % if masked:
     const u32 n_words = (n_features + 31) / 32;
@@ -111,22 +119,22 @@ FN level_borders_t borders_of(${more}
     return level;
 }
 
-FN rule_t rule_of(const level_borders_t* level, GLOBAL const node_t* node) {
+FN rule_t rule_of(const level_borders_t* level, const u32 i) {
 % if monotone:
-    return within(level->rule, node->lower, node->upper);
+    return within(level->rule, level->bounds[i]);
 % else:
-    (void)node;
+    (void)i;
     return level->rule;
 % endif
 }
 
 % if categories:
 /* The rule for the children of a node. */
-FN rule_t sides_of(const level_borders_t* level, GLOBAL const node_t* node) {
+FN rule_t sides_of(const level_borders_t* level, const u32 i) {
 % if monotone:
-    return within(level->sides, node->lower, node->upper);
+    return within(level->sides, level->bounds[i]);
 % else:
-    (void)node;
+    (void)i;
     return level->sides;
 % endif
 }
@@ -138,8 +146,8 @@ FN int is_open(const level_borders_t* level, const u32 bin, const u32 direction)
 
 % endif
 /* The first of a node's cells in `pool`. */
-FN u64 first_cell(const level_borders_t* level, GLOBAL const node_t* node) {
-    return (u64)node->slot * level->slot_cells;
+FN u64 first_cell(const level_borders_t* level, const u32 i) {
+    return (u64)level->nodes[i].slot * level->slot_cells;
 }
 
 /* The sum over nodes, in their order, of what a border gains. */
@@ -147,13 +155,13 @@ FN df exact_gain(const level_borders_t* level, const u32 bin, const u32 directio
     df sum = df_make(0.0f, 0.0f);
     IN_ORDER
     for (u32 i = 0; i < level->n_nodes; i++) {
-        GLOBAL const node_t* node = &level->nodes[i];
-        if (node->sum_h <= 0) continue;
-        GLOBAL const i64* cells = level->pool + first_cell(level, node);
+        const i64x2 sums = level->sums[i];
+        if (sums.y <= 0) continue;
+        GLOBAL const i64* cells = level->pool + first_cell(level, i);
         const i64 g = cells[2 * bin] + (direction ? cells[2 * level->n_bins] : 0);
         const i64 h = cells[2 * bin + 1] + (direction ? cells[2 * level->n_bins + 1] : 0);
-        sum = df_add(sum, gain_in_node(g, h, node->sum_g, node->sum_h, level->least, rule_of(level, node),
-                                       ${"sides_of" if categories else "rule_of"}(level, node)));
+        sum = df_add(sum, gain_in_node(g, h, sums.x, sums.y, level->least, rule_of(level, i),
+                                       ${"sides_of" if categories else "rule_of"}(level, i)));
     }
     return sum;
 }
@@ -163,13 +171,13 @@ FN df exact_gain(const level_borders_t* level, const u32 bin, const u32 directio
 FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 direction) {
     int kept = 1;
     for (u32 i = 0; i < level->n_nodes && kept && level->constraint; i++) {
-        GLOBAL const node_t* node = &level->nodes[i];
-        GLOBAL const i64* cells = level->pool + first_cell(level, node);
-        if (node->sum_h > 0) {
+        const i64x2 sums = level->sums[i];
+        GLOBAL const i64* cells = level->pool + first_cell(level, i);
+        if (sums.y > 0) {
             const i64 g = cells[2 * bin] + (direction ? cells[2 * level->n_bins] : 0);
             const i64 h = cells[2 * bin + 1] + (direction ? cells[2 * level->n_bins + 1] : 0);
-            kept = !breaks_order_in_node(level->constraint, g, h, node->sum_g, node->sum_h, level->least,
-                                         rule_of(level, node));
+            kept = !breaks_order_in_node(level->constraint, g, h, sums.x, sums.y, level->least,
+                                         rule_of(level, i));
         }
     }
     return kept;
@@ -182,15 +190,14 @@ FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 
 /* Add the rough scores of `n` borders in one node to their sums; the missing rows go left if `direction`. */
 FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, const u32 n,
                     const u32 direction, f32* sums, f32* errors) {
-    GLOBAL const node_t* node = &level->nodes[i];
-    const i64 node_g = node->sum_g, node_h = node->sum_h, least = level->least;
+    const i64 node_g = level->sums[i].x, node_h = level->sums[i].y, least = level->least;
     if (node_h <= 0) return;
-    GLOBAL const i64* cells = level->pool + first_cell(level, node);
+    GLOBAL const i64* cells = level->pool + first_cell(level, i);
     const i64 more_g = direction ? cells[2 * level->n_bins] : 0;
     const i64 more_h = direction ? cells[2 * level->n_bins + 1] : 0;
-    const rule_t rule = rule_of(level, node);
+    const rule_t rule = rule_of(level, i);
 % if categories:
-    const rule_t sides = sides_of(level, node);
+    const rule_t sides = sides_of(level, i);
 % endif
     GLOBAL const i64* here = cells + 2 * (u64)begin; /* indices below RUN do not wrap: PoCL vectorises */
 % if careful:

@@ -153,7 +153,8 @@ KERNEL(${wg_size}) value_leaves(
         const u32 n_models, const u32 n_trees, const u32 most_nodes, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const u32* RESTRICT leaf_header, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const scale_t* RESTRICT tree_scale, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const scale_t* RESTRICT tree_scale,
+        GLOBAL const scale_t* RESTRICT scale,
         GLOBAL u32* RESTRICT sums, GLOBAL f32* RESTRICT values, GLOBAL u32* RESTRICT exponents) {
     const u32 n_nodes = leaf_header[0], at = GROUP_ID * ${wg_size} + LOCAL_ID;
     for (u32 i = at; i < 512 * n_trees; i += N_GROUPS * ${wg_size}) exponents[i] = 0;
@@ -163,7 +164,7 @@ KERNEL(${wg_size}) value_leaves(
         if (nodes[id].left != NO_NODE) continue; /* its sums are 0 */
         const rule_t rule = ordered_rule(
             make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step), tree_scale + tree,
-            nodes[id].lower, nodes[id].upper);
+            node_bounds[id]);
         const i64 g = take_sum(&sums[4 * place]), h = take_sum(&sums[4 * place + 2]);
         values[place] = as_margin(weight_of_sums(g, h, rule) * leaf_rate[0]);
     }
@@ -172,13 +173,13 @@ KERNEL(${wg_size}) value_leaves(
 /* `values` are those of the last model. */
 KERNEL(${wg_size}) set_leaves(
         const u64 first_value, GLOBAL const u32* RESTRICT leaf_header,
-        GLOBAL const f32* RESTRICT values, GLOBAL node_t* RESTRICT nodes,
+        GLOBAL const f32* RESTRICT values, GLOBAL const node_t* RESTRICT nodes, GLOBAL f32* RESTRICT node_values,
         GLOBAL walk_t* RESTRICT walk, GLOBAL step_t* RESTRICT steps) {
     const u32 n_nodes = leaf_header[0];
     for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
         if (nodes[id].left != NO_NODE) continue;
         const f32 value = values[first_value + id];
-        nodes[id].value = value;
+        node_values[id] = value;
         walk[id].number = value;
         steps[id].value = value;
     }

@@ -92,9 +92,11 @@ FN f32 moved_bound(const f32 bound, const i32 power) {
 }
 
 /* The rule of a leaf whose bounds are in the units of another fixed point. */
-FN rule_t ordered_rule(const rule_t rule, GLOBAL const scale_t* theirs, const f32 lower,
-                       const f32 upper) {
+FN rule_t ordered_rule(const rule_t rule, GLOBAL const scale_t* theirs, const bounds_t bounds) {
     const i32 power = theirs->h - theirs->g - rule.weight_power;
-    return within(rule, moved_bound(lower, power), moved_bound(upper, power));
+    bounds_t moved;
+    moved.lower = moved_bound(bounds.lower, power);
+    moved.upper = moved_bound(bounds.upper, power);
+    return within(rule, moved);
 }
 </%def>

@@ -63,11 +63,11 @@ typedef struct {
     search_t search;
 } searched_t;
 
-FN searched_t begin_node(GLOBAL const node_t* node, GLOBAL const scale_t* scale, const f32 reg_lambda,
+FN searched_t begin_node(const i64x2 sums, GLOBAL const scale_t* scale, const f32 reg_lambda,
                          const f32 max_delta_step, const f32 min_child_weight) {
     searched_t own;
     read_tree(&own.parent, scale, reg_lambda, 0.0f, max_delta_step, min_child_weight);
-    read_node(&own.parent, node);
+    read_node(&own.parent, sums);
     own.missing_g = own.missing_h = 0;
     own.search = begin_search();
     return own;
@@ -127,17 +127,17 @@ FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n
 
 /* Search the splits of two siblings, or of a root, by the features begin .. end - 1. */
 FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const u32 end, const u32 last,
-                    GLOBAL const node_t* nodes, GLOBAL const scale_t* scales, const f32 reg_lambda,
-                    const f32 max_delta_step, const f32 min_child_weight, GLOBAL const u32* even_rows,
-                    GLOBAL const u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch,
+                    GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales,
+                    const f32 reg_lambda, const f32 max_delta_step, const f32 min_child_weight,
+                    GLOBAL const u32* even_rows, GLOBAL const u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch,
                     GLOBAL candidate_t* candidates, const u32 n_each) {
-    const u32 small = nodes[0].sibling_slot >= 0;
+    const u32 small = nodes[0].sibling_slot >= 0, large = depth ? 1 - small : 0;
     GLOBAL const node_t* node = nodes + small;
-    GLOBAL const node_t* sibling = nodes + (depth ? 1 - small : 0);
+    GLOBAL const node_t* sibling = nodes + large;
     GLOBAL const scale_t* scale = scales + node->tree;
     GLOBAL const u32* rows = depth % 2 ? odd_rows : even_rows;
-    searched_t search = begin_node(node, scale, reg_lambda, max_delta_step, min_child_weight);
-    searched_t other = begin_node(sibling, scale, reg_lambda, max_delta_step, min_child_weight);
+    searched_t search = begin_node(node_sums[small], scale, reg_lambda, max_delta_step, min_child_weight);
+    searched_t other = begin_node(node_sums[large], scale, reg_lambda, max_delta_step, min_child_weight);
     sums_t sums, other_sums;
     u32 n = 0;
     for (u32 feature = begin; feature < end; feature += n) {

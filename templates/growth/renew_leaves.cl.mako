@@ -218,7 +218,7 @@ KERNEL(${wg_size}) pick_digit(
 KERNEL(${wg_size}) renew(
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const u32* RESTRICT leaf_header,
         GLOBAL const u32* RESTRICT prefixes, GLOBAL const i64* RESTRICT ranks,
-        GLOBAL const f32* RESTRICT fractions, GLOBAL node_t* RESTRICT nodes,
+        GLOBAL const f32* RESTRICT fractions, GLOBAL f32* RESTRICT node_values,
         GLOBAL walk_t* RESTRICT walk, GLOBAL step_t* RESTRICT steps) {
     const u32 n_nodes = leaf_header[0];
     for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
@@ -232,7 +232,7 @@ KERNEL(${wg_size}) renew(
             quantile = finite(low + part);
         }
         const f32 value = as_margin(quantile * leaf_rate[0]);
-        nodes[id].value = value;
+        node_values[id] = value;
         walk[id].number = value;
         steps[id].value = value;
     }

@@ -88,7 +88,7 @@ KERNEL(${wg_size}) pack_sides(
 /* Work-groups with GROUP_ID_Y = k add the trees of one output, one after the other. */
 KERNEL(${wg_size}) add_leaves(
         const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT row_nodes,
+        GLOBAL const f32* RESTRICT node_values, GLOBAL const u32* RESTRICT row_nodes,
         GLOBAL f32* RESTRICT margins) {
     const u32 output = first_tree / n_parallel + GROUP_ID_Y;
     const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
@@ -99,7 +99,7 @@ KERNEL(${wg_size}) add_leaves(
         f32 margin = margins[row];
         IN_ORDER
         for (u32 tree = begin; tree < end; tree++)
-            margin += nodes[row_nodes[(u64)tree * n_rows + row]].value;
+            margin += node_values[row_nodes[(u64)tree * n_rows + row]];
         margins[row] = margin;
     }
 }

@@ -98,6 +98,7 @@ KERNEL(${wg_size}) find(
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,${" GLOBAL const u32* RESTRICT feature_kinds," if categories else ""}
@@ -109,7 +110,7 @@ KERNEL(${wg_size}) find(
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
 % if not monotone:
-    (void)constraints;
+    (void)constraints; (void)node_bounds;
 % endif
 % if not masked:
     (void)allowed;
@@ -130,7 +131,7 @@ KERNEL(${wg_size}) find(
             tree = node->tree;
             read_tree(&parent, scale + tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
         }
-        read_node(&parent, node);
+        read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
         const int subtract = node->sibling_slot >= 0;
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);

@@ -81,6 +81,7 @@ KERNEL(${wg_size}) find(
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,${" GLOBAL u8* closed," if sparse else ""}
@@ -89,7 +90,7 @@ KERNEL(${wg_size}) find(
 % endif
         GLOBAL candidate_t* RESTRICT candidates) {
 % if not monotone:
-    (void)constraints;
+    (void)constraints; (void)node_bounds;
 % endif
 % if not masked:
     (void)allowed;
@@ -103,7 +104,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const scale_t* own_scale = scale + node->tree;
         parent_t parent;
         read_tree(&parent, own_scale, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
-        read_node(&parent, node);
+        read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
 % if sparse:

@@ -46,8 +46,9 @@ ${level_borders.rough_sums(careful, categories)}
 /* A work-group for a feature of two siblings, or of a root. Nodes without weight are never read. */
 KERNEL(${wg_size}) add_up(
         const u32 depth, const u32 n_codes, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const u32* RESTRICT fullest,
         ${"GLOBAL const u32x4* RESTRICT borders, " if categories else ""}GLOBAL i64* pool) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     const u32 feature = GROUP_ID, offset = feature_offset[feature], each = depth ? 2 : 1;
@@ -63,8 +64,8 @@ KERNEL(${wg_size}) add_up(
         const u32 other = depth ? 2 * left + 1 - built : built;
         add_up_node(pool + 2 * ((u64)nodes[built].slot * n_codes + offset),
                     pool + 2 * ((u64)nodes[other].slot * n_codes + offset), depth > 0,
-                    nodes[built].sum_h > 0 ? n_own : 0, feature_bins[feature], fullest[feature],
-                    &nodes[built], shared);
+                    node_sums[built].y > 0 ? n_own : 0, feature_bins[feature], fullest[feature],
+                    node_sums[built], shared);
     }
 }
 
@@ -73,6 +74,7 @@ KERNEL(${wg_size}) find_roughly(${more}
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
         GLOBAL f32* RESTRICT rough_sums, GLOBAL f32* RESTRICT rough_best) {
@@ -81,7 +83,8 @@ KERNEL(${wg_size}) find_roughly(${more}
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
         const level_borders_t level = borders_of(
             ${given}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
-            min_child_weight, constraints, allowed, levels, nodes, scale, feature_offset, feature_bins, pool);
+            min_child_weight, constraints, allowed, levels, nodes, node_sums, node_bounds, scale,
+            feature_offset, feature_bins, pool);
         GLOBAL f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         const f32 error = 1.52587891e-5f + (f32)level.n_nodes * 2.38418579e-7f; /* 2^-16, 2^-22 */
         f32 best = NO_SCORE;
@@ -112,6 +115,7 @@ KERNEL(${wg_size}) find(${more}
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
         GLOBAL const f32* RESTRICT rough_sums, GLOBAL const f32* RESTRICT rough_best,
@@ -125,7 +129,8 @@ KERNEL(${wg_size}) find(${more}
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
         const level_borders_t level = borders_of(
             ${given}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
-            min_child_weight, constraints, allowed, levels, nodes, scale, feature_offset, feature_bins, pool);
+            min_child_weight, constraints, allowed, levels, nodes, node_sums, node_bounds, scale,
+            feature_offset, feature_bins, pool);
         GLOBAL const f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         f32 least = NO_SCORE;
         for (u32 i = LOCAL_ID; i < n_features * n_parts; i += ${wg_size}) {
@@ -164,6 +169,7 @@ KERNEL(${wg_size}) share(${more}
         const u32 depth, const u32 n_features, const u32 n_codes, const f32 gamma, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
         GLOBAL const candidate_t* RESTRICT candidates,
@@ -172,8 +178,8 @@ KERNEL(${wg_size}) share(${more}
     for (u32 index = GROUP_ID * ${wg_size} + LOCAL_ID; index < count; index += N_GROUPS * ${wg_size}) {
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
-        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const rule_t rule = within(unbounded, node->lower, node->upper);
+        const bounds_t bounds = node_bounds[first + index];
+        const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, bounds);
         GLOBAL const candidate_t* best = candidates + (u64)(index >> depth) * n_features;
         best += best_of(best, n_features);
         const f32 gain = best->score_hi > NO_SCORE ? finite(scale_by(best->score_hi, rule.gain_power)) : 0.0f;
@@ -183,7 +189,8 @@ KERNEL(${wg_size}) share(${more}
         own.score_lo = 0.0f;
         own.feature = best->feature;
         own.bin_direction = best->bin_direction;
-        if (own.score_hi > NO_SCORE && node->sum_h > 0) {
+        const i64x2 sums = node_sums[first + index];
+        if (own.score_hi > NO_SCORE && sums.y > 0) {
             const u32 offset = feature_offset[own.feature], bin = own.bin_direction >> 1;
             GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
 % if categories:
@@ -191,8 +198,7 @@ KERNEL(${wg_size}) share(${more}
             if (of_set.x) cells = border_sums + 2 * ((u64)node->slot * n_cells + of_set.y);
             const u32 missing = of_set.x ? of_set.z : feature_bins[own.feature];
             const f32 lambda = of_set.x == 1 ? set_lambda : reg_lambda;
-            const rule_t of_sides = make_rule(own_scale, lambda, reg_alpha, max_delta_step);
-            const rule_t sides = within(of_sides, node->lower, node->upper);
+            const rule_t sides = node_rule(own_scale, lambda, reg_alpha, max_delta_step, bounds);
 % else:
             const u32 missing = feature_bins[own.feature];
 % endif
@@ -202,7 +208,7 @@ KERNEL(${wg_size}) share(${more}
                 own.left_g += cells[2 * missing];
                 own.left_h += cells[2 * missing + 1];
             }
-            const df gained = gain_in_node(own.left_g, own.left_h, node->sum_g, node->sum_h,
+            const df gained = gain_in_node(own.left_g, own.left_h, sums.x, sums.y,
                                            least_hessian(min_child_weight, own_scale), rule, ${sides});
             own.score_hi = gained.hi;
             own.score_lo = gained.lo;

@@ -28,9 +28,10 @@ ${places.functions(wg_size)}
 KERNEL(${wg_size}) open_borders(
         const u32 n_codes, const u32 n_order, const u32 n_cells, const u32 n_words, const u32 all_rows,
         const u32 smooth_rows, const u32 group_rows, const u32 most, GLOBAL const u32x4* RESTRICT set_features,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL const i64* RESTRICT pool, GLOBAL const u64* RESTRICT order, GLOBAL const i64* RESTRICT facts,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const u32* RESTRICT fullest, GLOBAL const i64* RESTRICT pool,
+        GLOBAL const u64* RESTRICT order, GLOBAL const i64* RESTRICT facts,
         GLOBAL u32* RESTRICT ordered_bits, GLOBAL u32* RESTRICT border_flags) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     const u32 tree = GROUP_ID_Y; /* and its root */
@@ -42,7 +43,7 @@ KERNEL(${wg_size}) open_borders(
     sums.full = fullest[feature];
     sums.full_g = fact[3];
     sums.full_h = fact[4];
-    const i64 node_h = nodes[tree].sum_h, rest_h = node_h - fact[2];
+    const i64 node_h = node_sums[tree].y, rest_h = node_h - fact[2];
     const i64 few = one_hot ? 0 : hessian_of_rows(smooth_rows, all_rows, node_h);
     GLOBAL u32* bits = ordered_bits + (u64)tree * n_words + own.y / 32 + GROUP_ID;
     for (u32 word = LOCAL_ID; 32 * word < n_levels; word += ${wg_size}) {
@@ -76,7 +77,7 @@ KERNEL(${wg_size}) open_borders(
 
 /* Read a node's sums at the levels of a feature, and their sum over the levels in order. The fullest code has
    what the others leave. */
-FN level_sums_t read_in_order(GLOBAL const node_t* node, GLOBAL const i64* cells, const u32 n_codes,
+FN level_sums_t read_in_order(const i64x2 own, GLOBAL const i64* cells, const u32 n_codes,
                               const u32 n_levels, const u32 full, GLOBAL const u32* bits, i64* in_order_g,
                               i64* in_order_h, LOCAL i64* shared) {
     i64 g = 0, h = 0, some_g = 0, some_h = 0, before, all_g, all_h;
@@ -113,8 +114,8 @@ FN level_sums_t read_in_order(GLOBAL const node_t* node, GLOBAL const i64* cells
     level_sums_t sums;
     sums.cells = cells;
     sums.full = full;
-    sums.full_g = node->sum_g - all_g;
-    sums.full_h = node->sum_h - all_h;
+    sums.full_g = own.x - all_g;
+    sums.full_h = own.y - all_h;
     const u32 full_listed = is_ordered(bits, full, n_levels);
     *in_order_g += full_listed ? sums.full_g : 0;
     *in_order_h += full_listed ? sums.full_h : 0;
@@ -135,9 +136,10 @@ FN void set_cell(GLOBAL i64* cell, GLOBAL i64* other, const u32 subtract, const 
 KERNEL(${wg_size}) add_up_sets(
         const u32 depth, const u32 n_codes, const u32 n_order, const u32 n_cells, const u32 n_words,
         const u32 most, GLOBAL const u32x4* RESTRICT set_features, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL const i64* RESTRICT pool, GLOBAL const u64* RESTRICT order, GLOBAL const i64* RESTRICT facts,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const u32* RESTRICT fullest, GLOBAL const i64* RESTRICT pool,
+        GLOBAL const u64* RESTRICT order, GLOBAL const i64* RESTRICT facts,
         GLOBAL const u32* RESTRICT ordered_bits, GLOBAL i64* border_sums) {
     LOCAL_ARRAY(i64, shared, ${4 * wg_size});
     const u32x4 own = set_features[GROUP_ID];
@@ -148,11 +150,12 @@ KERNEL(${wg_size}) add_up_sets(
         const u32 built = depth && nodes[left].sibling_slot >= 0 ? left + 1 : left;
         const u32 other = depth ? 2 * left + 1 - built : built, tree = nodes[built].tree;
         GLOBAL const node_t* node = &nodes[built];
-        if (node->sum_h > 0) {
+        const i64x2 all = node_sums[built];
+        if (all.y > 0) {
             GLOBAL const u32* bits = ordered_bits + (u64)tree * n_words + own.y / 32 + GROUP_ID;
             i64 in_order_g, in_order_h;
             const level_sums_t sums = read_in_order(
-                node, pool + 2 * ((u64)node->slot * n_codes + offset), n_own, n_levels, fullest[feature], bits,
+                all, pool + 2 * ((u64)node->slot * n_codes + offset), n_own, n_levels, fullest[feature], bits,
                 &in_order_g, &in_order_h, shared);
             GLOBAL const i64* fact = facts + FACTS * ((u64)tree * N_GROUPS + GROUP_ID);
             const places_t places = places_of(order + (u64)tree * n_order + own.y, fact, most, own.z);
@@ -172,7 +175,7 @@ KERNEL(${wg_size}) add_up_sets(
             }
             const u32 rest = 2 * capacity_of(n_levels, most, own.z);
             if (LOCAL_ID == 0)
-                set_cell(cells + rest, others + rest, depth, node->sum_g - in_order_g, node->sum_h - in_order_h);
+                set_cell(cells + rest, others + rest, depth, all.x - in_order_g, all.y - in_order_h);
             BARRIER(); /* within the block: PoCL would take a branch at its end for one of the whole group */
         }
     }

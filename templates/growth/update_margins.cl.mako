@@ -46,6 +46,7 @@ KERNEL(${wg_size}) add_leaves(
         const u32 n_rows, const u32 first_row, const u32 first_tree,
         ${codes.column_parameters(code)}, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const f32* RESTRICT node_values,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const u32* RESTRICT feature_bins, ${"const u32 set_words, GLOBAL const u32* RESTRICT sets, " if categories else ""}GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
@@ -60,11 +61,11 @@ KERNEL(${wg_size}) add_leaves(
         const u32 node_end = node->begin + node->count;
         const u32 end = begin + ${chunk} < node_end ? begin + ${chunk} : node_end;
         if (node->left == NO_NODE) {
-            const f32 value = node->value;
+            const f32 value = node_values[id];
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += ${wg_size})
                 own[in_order ? position - base : rows[position]] += value;
         } else {
-            const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
+            const f32 left = node_values[node->left], right = node_values[node->left + 1];
 % if categories:
             const row_split_t split = row_split(
                 code_split(node->bin, node->default_left, feature_bins[node->feature]),

@@ -53,27 +53,26 @@ ${codes.walk(categories)}\
         add_global_sum(&sums[2 * i], (i64)((u64)own[2 * i + 1] << 32 | own[2 * i]));
 }
 
-/* Of the nodes of one page; `clears` is set for the last one. */
 KERNEL(${wg_size}) value_leaves(
-        const u32 clears, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const u32* RESTRICT leaf_header,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL u32* RESTRICT sums,
-        GLOBAL node_t* RESTRICT nodes, GLOBAL walk_t* RESTRICT walk,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL f32* RESTRICT node_weights,
+        GLOBAL f32* RESTRICT node_values, GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL walk_t* RESTRICT walk,
         GLOBAL step_t* RESTRICT steps) {
     const u32 n_nodes = leaf_header[0];
     for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
         if (nodes[id].left != NO_NODE) continue; /* its sums are 0 */
-        const rule_t rule = within(
-            make_rule(scale + nodes[id].tree, reg_lambda, reg_alpha, max_delta_step),
-            nodes[id].lower, nodes[id].upper);
+        const rule_t rule =
+            node_rule(scale + nodes[id].tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
         GLOBAL u32* sum = sums + 4 * (u64)id;
         const i64 g = (i64)((u64)sum[1] << 32 | sum[0]), h = (i64)((u64)sum[3] << 32 | sum[2]);
         const f32 weight = weight_of_sums(g, h, rule), value = as_margin(weight * leaf_rate[0]);
-        nodes[id].weight = weight;
-        nodes[id].value = value;
+        node_weights[id] = weight;
+        node_values[id] = value;
         walk[id].number = value;
         steps[id].value = value;
-        for (u32 word = 0; word < (clears ? 4 : 0); word++) sum[word] = 0;
+        for (u32 word = 0; word < 4; word++) sum[word] = 0;
     }
 }
 

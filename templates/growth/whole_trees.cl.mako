@@ -15,6 +15,7 @@
 ##
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type
 <%page args="wg_size, clipped, code"/>
+<%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
@@ -50,7 +51,7 @@ FN void wait_for(GLOBAL u64* opened, const u32 phase) {
 
 /* Make the roots. */
 FN void begin_trees(const u32 n_trees, const u32 n_rows, const u32 n_sums, GLOBAL const i64* sums,
-                    GLOBAL level_t* levels, GLOBAL node_t* nodes) {
+                    GLOBAL level_t* levels, GLOBAL node_t* nodes, const payload_t payload) {
     for (u32 tree = 0; tree < n_trees; tree++) {
         GLOBAL node_t* root = &nodes[tree];
         i64 g = 0, h = 0;
@@ -58,8 +59,8 @@ FN void begin_trees(const u32 n_trees, const u32 n_rows, const u32 n_sums, GLOBA
             g += sums[2 * i];
             h += sums[2 * i + 1];
         }
-        root->sum_g = g;
-        root->sum_h = h;
+        payload.sums[tree] = MAKE_I64X2(g, h);
+        payload.bounds[tree] = no_bounds();
         root->begin = tree * n_rows;
         root->count = n_rows;
         root->in_order = 1;
@@ -69,8 +70,6 @@ FN void begin_trees(const u32 n_trees, const u32 n_rows, const u32 n_sums, GLOBA
         root->sibling_slot = -1;
         root->tree = tree;
         root->path = 1;
-        root->lower = -UNBOUNDED;
-        root->upper = UNBOUNDED;
     }
     levels[0].first = 0;
     levels[0].count = n_trees;
@@ -81,24 +80,22 @@ FN void begin_trees(const u32 n_trees, const u32 n_rows, const u32 n_sums, GLOBA
    all levels are empty. */
 FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 gamma, const f32 reg_lambda,
                const f32 max_delta_step, const f32 rate, GLOBAL level_t* levels, GLOBAL node_t* nodes,
-               GLOBAL const scale_t* scale, GLOBAL const candidate_t* candidates) {
+               const payload_t payload, GLOBAL const scale_t* scale, GLOBAL const candidate_t* candidates) {
     const u32 first = levels[depth].first, count = levels[depth].count;
     u32 n_split = 0;
     for (u32 index = 0; index < count; index++) {
         const u32 id = first + index;
-        GLOBAL node_t* node = &nodes[id];
-        GLOBAL const scale_t* own_scale = scale + node->tree;
-        const rule_t rule = make_rule(own_scale, reg_lambda, 0.0f, max_delta_step);
+        const rule_t rule = make_rule(scale + nodes[id].tree, reg_lambda, 0.0f, max_delta_step);
         GLOBAL const candidate_t* c = candidates + (u64)index * n_each;
         c += best_of(c, n_each);
         f32 gain = 0.0f;
         int split = c->score_hi > NO_SCORE;
         if (split) {
-            gain = gain_of(c, node, rule);
+            gain = gain_of(c, payload.sums[id], rule);
             split = gain > 1e-6f && gain >= gamma;
         }
-        finish_node(node, own_scale, rule, rate);
-        if (split) split_node(nodes, id, first + count + 2 * n_split++, c, gain, rule, 0);
+        finish_node(nodes, payload, id, rule, rate);
+        if (split) split_node(nodes, payload, id, first + count + 2 * n_split++, c, gain, rule, 0);
     }
     for (u32 next = depth + 1; next <= (n_split ? depth + 1 : n_levels); next++) {
         levels[next].first = first + count;
@@ -145,7 +142,8 @@ KERNEL(${wg_size}) grow(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const ${code}* RESTRICT codes,
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high_words,
-        GLOBAL level_t* levels, GLOBAL node_t* nodes, GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
+        GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
+        GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
         GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL candidate_t* candidates,
         GLOBAL u32* counters, GLOBAL u64* opened) {
     data_t data;
@@ -157,9 +155,10 @@ KERNEL(${wg_size}) grow(
     data.codes = codes;
     data.quanta = quanta;
     data.high_words = high_words;
+${payload.read()}\
     GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * AT_ONCE * MOST_CODES;
     if (take(counters) == 0) {
-        begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes);
+        begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes, payload);
         open_next(opened, 0);
     }
     wait_for(opened, 0);
@@ -174,11 +173,12 @@ KERNEL(${wg_size}) grow(
             const u32 pair = task / n_blocks, begin = task % n_blocks * each;
             const u32 end = begin + each < n_features ? begin + each : n_features;
             search_pair(&data, depth, begin, end, depth + 1 == n_levels, nodes + first + stride * pair,
-                        scale, reg_lambda, max_delta_step, min_child_weight, even_rows, odd_rows, pool,
-                        own_scratch, candidates + (u64)stride * pair * n_blocks + begin / each, n_blocks);
+                        node_sums + first + stride * pair, scale, reg_lambda, max_delta_step, min_child_weight,
+                        even_rows, odd_rows, pool, own_scratch,
+                        candidates + (u64)stride * pair * n_blocks + begin / each, n_blocks);
             if (finishes(searched, n_tasks)) {
                 decide(depth, n_levels, n_blocks, gamma, reg_lambda, max_delta_step, leaf_rate[0], levels,
-                       nodes, scale, candidates);
+                       nodes, payload, scale, candidates);
                 open_next(opened, phase);
             }
         }

@@ -48,13 +48,6 @@ REASONS = {
         *(("exponential", "margins"), ("sigmoid", "margins"), ("softmax", "margins")),
         *(("softmax", "hessians"), ("scale_lambdas", "g"), ("scale_lambdas", "h")),
         # nodes
-        *(("finish_node", f"node.{name}") for name in ("hessian", "value", "weight")),
-        *(("value_leaves", f"nodes.{name}") for name in ("value", "weight")),
-        *(
-            (function, f"nodes.{name}")
-            for function in ("bound_idle_children", "split_node")
-            for name in ("lower", "upper")
-        ),
         # lanes
         *(("reduce_tiles", "lanes"), ("reduce_tiles", "quads"), ("segment_level", "lanes")),
     },

@@ -183,6 +183,11 @@ def breaks_order(constraint: npt.NDArray[np.uint32], left: F, right: F) -> npt.N
     return np.asarray(falls | rises)
 
 
+def real_hessian(h: I, scale: Scale) -> F:
+    """Return sums of Hessians in real units, float32."""
+    return finite(scale_by(in_units(h)[0], 24 - scale.sum_h))
+
+
 def node_weight(g: I, h: I, rule: Rule) -> F:
     """Return the optimal weight as a real value, float32, shape (n,)."""
     return real_weight(weight_in_units(g, h, rule), rule)

@@ -34,10 +34,10 @@ from tests.reference.category_split import (
 from tests.reference.feature_mask import chosen, may_follow
 from tests.reference.gain import (
     Rule,
-    in_units,
     least_hessian,
     make_rule,
     node_weight,
+    real_hessian,
     score,
     weight_in_units,
 )
@@ -206,7 +206,7 @@ class Grower:
         node.weight = node_weight(g, h, self._rule_of(node))[0]
         rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
         node.value = node.shrunk_weight = leaf_value(node.weight, rate)
-        node.hessian = _finite(scale_by(in_units(h)[0], 24 - self.scale.sum_h)[0])
+        node.hessian = real_hessian(h, self.scale)[0]
 
     @cached_property
     def _of_all_rows(self) -> I64:

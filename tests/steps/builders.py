@@ -9,7 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.paper import PaperDevice
-from pyopencl_gbdt.dtypes import NO_NODE, NODE, code_dtype
+from pyopencl_gbdt.dtypes import BOUNDS, NO_NODE, NODE, PAYLOAD, SUM, VALUE, code_dtype
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import RowFacts, allocate, assemble
 from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
@@ -163,6 +163,56 @@ def set_quanta(ws, quanta, *, wide, rng):
     ws.arena["high"].set(np.where(wide[:, None], high, spoil(ws.arena["high"], rng)))
 
 
+#: A node with what it carries, which lies beside it on the device.
+RECORD = np.dtype([
+    *((name, NODE[name]) for name in NODE.names), ("sum_g", SUM), ("sum_h", SUM), ("weight", VALUE),
+    ("value", VALUE), *((name, BOUNDS[name]) for name in BOUNDS.names),
+])  # fmt: skip
+
+
+def payload_of(records):
+    """Return the arrays of ``dtypes.PAYLOAD`` of some records."""
+    sums = np.stack([records["sum_g"], records["sum_h"]], axis=-1)
+    return {
+        "node_sums": sums, "node_weights": records["weight"], "node_values": records["value"],
+        "node_bounds": records[[*BOUNDS.names]].astype(BOUNDS),
+    }  # fmt: skip
+
+
+def set_nodes(ws, records, first=0):
+    """Write records from a node id on."""
+    ws.arena["nodes"].set(records[[*NODE.names]].astype(NODE), first)
+    for name, values in payload_of(records).items():
+        ws.arena[name].set(values, first * values[:1].size)
+
+
+def get_nodes(ws):
+    """Read the records of all nodes."""
+    nodes = ws.arena["nodes"].get()
+    sums, weights, values, bounds = (ws.arena[name].get() for name in PAYLOAD)
+    records = np.zeros(nodes.size, RECORD)
+    for name in NODE.names:
+        records[name] = nodes[name]
+    records["sum_g"], records["sum_h"] = sums.T
+    records["weight"], records["value"] = weights, values
+    records["lower"], records["upper"] = bounds["lower"], bounds["upper"]
+    return records
+
+
+def spoil_nodes(ws, rng):
+    """Fill nodes, and what they carry, with random bytes; return the records."""
+    for name in ("nodes", *PAYLOAD):
+        spoil(ws.arena[name], rng)
+    return get_nodes(ws)
+
+
+def make_room_for_nodes(ws, n):
+    """Give a workspace so many nodes, all 0."""
+    for name in ("nodes", *PAYLOAD):
+        _, *shape = ws.arena[name].shape
+        ws.arena.arrays[name] = ws.arena.device.zeros((n, *shape), ws.arena[name].dtype)
+
+
 def level_nodes(counts, chunk, from_rows=None):
     """Nodes of a level whose rows lie one after the other, and the first task of each.
 
@@ -175,7 +225,7 @@ def level_nodes(counts, chunk, from_rows=None):
     from_rows : sequence of bool or None
         Nodes that get tasks; all by default.
     """
-    nodes = np.zeros(len(counts), NODE)
+    nodes = np.zeros(len(counts), RECORD)
     nodes["count"] = counts
     nodes["begin"] = np.cumsum(counts) - counts
     nodes["sibling_slot"] = -1
@@ -197,7 +247,7 @@ def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None, listed
     levels[depth] = (first, len(nodes), row_tasks, hist_tasks)
     levels["first"][depth + 1 :] = first + len(nodes)
     ws.arena["levels"].set(levels)
-    ws.arena["nodes"].set(nodes, first)
+    set_nodes(ws, nodes, first)
     return first
 
 

@@ -22,6 +22,7 @@ from tests.steps.builders import (
     make_workspace,
     random_codes,
     set_level,
+    set_nodes,
     set_quanta,
     set_scale,
     spoil,
@@ -94,7 +95,7 @@ def check(device, rng, layout, counts, kind="random", *, trees=None, allowed=Non
     own = ("depth", "codes", "colsample_bynode")
     rules = {k: v for k, v in params.items() if k not in own}
     chosen = ws.arena["chosen"].get()[: len(rows)]
-    assert not ws.arena["node_sums"].get()[..., :2].any()  # the next column's walk adds to them
+    assert not ws.arena["column_sums"].get()[..., :2].any()  # the next column's walk adds to them
     assert not ws.arena["node_spots"].get()[:, : 4 * most_nodes(ws) : 4].any()
     assert not ws.arena["node_rough"].get().any()
     return compare(rules, layout, hists, sums, chosen, trees, None, allowed)
@@ -167,7 +168,7 @@ def test_rows_go_where_their_place_does(device, rng):
     ws.arena["row_nodes"].set(row_nodes.astype(np.uint32))
     leaf = np.zeros(1, nodes.dtype)
     leaf["left"] = NO_NODE
-    ws.arena["nodes"].set(leaf, 1)
+    set_nodes(ws, leaf, 1)
     search = ColumnSearch(ws)
     run(PartitionOfRows(ws, search).move(2, Batch(0, 2)))
     expected = row_nodes.copy()

@@ -18,9 +18,11 @@ from tests.steps.builders import (
     entries_of,
     level_nodes,
     make_layout,
+    make_room_for_nodes,
     make_workspace,
     random_codes,
     set_level,
+    set_nodes,
     spoil,
 )
 
@@ -87,9 +89,7 @@ class Trees:
     def _place(self, device, rng):
         """Set the arrays that say where nodes and entries are."""
         ws, n, behind = self.ws, self.ws.features.columns.n_entries, self.first + len(self.nodes)
-        ws.arena.arrays["nodes"] = device.zeros(
-            behind + 2 * len(self.nodes), ws.arena["nodes"].dtype
-        )
+        make_room_for_nodes(ws, behind + 2 * len(self.nodes))
         for name in ("entry_begin", "entry_end"):
             ws.arena.arrays[name] = device.empty(behind + 2 * len(self.nodes), np.uint32)
         self.lists = {name: spoil(ws.arena[name], rng) for name in TURNS}
@@ -119,7 +119,7 @@ class Trees:
         self.nodes["left"] = np.where(splits, behind + 2 * (np.cumsum(splits) - 1), NO_NODE)
         leaves = np.zeros(self.n_trees if depth else 0, self.nodes.dtype)
         leaves["left"] = NO_NODE
-        ws.arena["nodes"].set(leaves)
+        set_nodes(ws, leaves)
         set_level(ws, depth, self.nodes, first=first)
         levels = np.zeros(ws.arena["levels"].size, ws.arena["levels"].dtype)
         levels[step] = (first, len(self.nodes), 0, 0)
@@ -211,15 +211,18 @@ def test_leaves_are_added_by_the_rows_nodes(device, rng, wg):
     codes = random_codes(rng, MIXED, 500)
     ws = make_workspace(device, MIXED, codes, outputs=2, parallel=3, work_group_size=wg,
                         tree_method="exact", max_depth=2)  # fmt: skip
-    nodes = np.zeros(ws.arena["nodes"].size, ws.arena["nodes"].dtype)
-    nodes["value"] = rng.normal(size=nodes.size)
-    row_nodes = rng.integers(0, nodes.size, ws.arena["row_nodes"].shape).astype(np.uint32)
+    leaf_values = rng.normal(size=ws.arena["nodes"].size).astype(np.float32)
+    row_nodes = rng.integers(0, leaf_values.size, ws.arena["row_nodes"].shape).astype(np.uint32)
     margins = rng.normal(size=(2, 500)).astype(np.float32)
-    for name, values in (("nodes", nodes), ("row_nodes", row_nodes), ("margins", margins)):
+    for name, values in (
+        ("node_values", leaf_values),
+        ("row_nodes", row_nodes),
+        ("margins", margins),
+    ):
         ws.arena[name].set(values)
     run(UpdateMarginsByNode(ws, partition_of(ws)).add(Batch(0, 6)))
     for tree in range(6):
-        margins[tree // 3] += nodes["value"][row_nodes[tree]]
+        margins[tree // 3] += leaf_values[row_nodes[tree]]
     assert_same_bits(ws.arena["margins"].get(), margins, "margins")
 
 

@@ -5,24 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NO_NODE, NO_SCORE, NODE
+from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NO_NODE, NO_SCORE, PAYLOAD
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth import split as split_step
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
-from tests.reference.gain import score
+from tests.reference.gain import real_hessian, score
 from tests.reference.gradients import Scale
 from tests.reference.grow import Grower, Node
 from tests.reference.split import Candidate
 from tests.steps.builders import (
+    get_nodes,
     level_nodes,
     make_layout,
+    make_room_for_nodes,
     make_workspace,
     set_level,
+    set_nodes,
     set_scale,
     spoil,
+    spoil_nodes,
 )
 
 LAYOUT = make_layout([200, 5, 30], [True, False, True])
@@ -72,7 +76,7 @@ def workspace(device, rng, wg, n_rows, **params):
         **params,
     )  # fmt: skip
     set_scale(ws, *SCALES[: ws.nodes.n_trees])
-    for name in ("nodes", "row_task_begin", "hist_task_begin", "chosen", "child_rows"):
+    for name in ("nodes", *PAYLOAD, "row_task_begin", "hist_task_begin", "chosen", "child_rows"):
         spoil(ws.arena[name], rng)
     return ws
 
@@ -134,13 +138,13 @@ def test_decide(device, rng, wg, few, monkeypatch):
             run(Level(ws).choose(depth, Batch(0, trees), split_step.candidates_of(ws, depth)))
             finished = expected_decisions(nodes, chosen, ws.nodes.params)
             splits = np.array([node.left == 0 for node in finished])
-            found = ws.arena["nodes"].get()
+            found = get_nodes(ws)
             mine = found[first : first + n_nodes]
             left = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
             assert_same_bits(mine["left"], left.astype(np.uint32), "left")
-            for ours, theirs in (("weight",) * 2, ("value",) * 2, ("hessian",) * 2, ("gain",) * 2):
-                want = np.array([getattr(node, theirs) for node in finished], np.float32)
-                assert_same_bits(mine[ours], want, ours)
+            for name in ("weight", "value", "gain"):
+                want = np.array([getattr(node, name) for node in finished], np.float32)
+                assert_same_bits(mine[name], want, name)
             for name, value in (
                 ("feature", chosen["feature"]),
                 ("bin", chosen["bin_direction"] // 2),
@@ -192,20 +196,20 @@ def test_place(device, rng, wg):
         ws.arena["levels"].set(levels)
         # ids here are beyond the fit's nodes
         room = max(first + 3 * n_nodes, ws.arena["nodes"].size)
-        before = ws.arena["nodes"].get()
-        ws.arena.arrays["nodes"] = device.zeros(int(room), NODE)
-        content = ws.arena["nodes"].get()
+        before = get_nodes(ws)
+        make_room_for_nodes(ws, int(room))
+        content = get_nodes(ws)
         content[: before.size] = before
         content["count"][nodes["left"][splits]] = n_left[splits]
         content["count"][nodes["left"][splits] + 1] = (nodes["count"] - n_left)[splits]
-        ws.arena["nodes"].set(content)
+        set_nodes(ws, content)
         room = max(2 * n_nodes + 1, ws.arena["hist_task_begin"].size)
         ws.arena.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
         ws.arena.arrays["child_rows"] = device.upload(
             content["count"][first + n_nodes :][: 2 * n_nodes]
         )
         run(Level(ws).place(DEPTH, Batch(0, trees)))
-        found, hist_tasks = ws.arena["nodes"].get(), []
+        found, hist_tasks = get_nodes(ws), []
         slot = (first + n_nodes - trees) // 2 + trees
         hist_chunk = ws.ways.variant("histogram").params["chunk"]
         for node, lefts in zip(nodes[splits], n_left[splits], strict=True):
@@ -231,7 +235,7 @@ def test_begin(device, rng, wg, batch):
     run(Level(ws).begin(batch))
     chunk = ws.ways.variant("histogram").params["chunk"]
     tasks = -(-3000 // chunk)
-    for tree, root in enumerate(ws.arena["nodes"].get()[: batch.size]):
+    for tree, root in enumerate(get_nodes(ws)[: batch.size]):
         assert (root["sum_g"], root["sum_h"]) == tuple(sums[tree].sum(axis=0))
         assert (root["begin"], root["count"]) == (tree * 3000, 3000)
         assert (root["tree"], root["parent"], root["depth"]) == (tree, NO_NODE, 0)
@@ -252,7 +256,7 @@ def test_begin_with_rows_that_were_drawn(device, rng, wg):
     step = Level(ws)
     ws.arena["drawn"].set(drawn)
     run(step.begin(Batch(0, 4)))
-    roots = ws.arena["nodes"].get()[:4]
+    roots = get_nodes(ws)[:4]
     assert roots["count"].tolist() == drawn
     assert roots["begin"].tolist() == [0, 3000, 6000, 9000]
     assert not roots["in_order"].any()
@@ -281,21 +285,21 @@ def test_finish(device, rng, wg, trees):
         leaf |= is_last
         nodes["left"][is_last] = rng.integers(0, 600)  # junk until the tree is finished
         set_level(ws, ws.nodes.n_levels, nodes[behind:], first=behind)
-        content = ws.arena["nodes"].get()
+        content = get_nodes(ws)
         content[:n_nodes] = nodes
-        ws.arena["nodes"].set(content)
+        set_nodes(ws, content)
         spoil(ws.arena["exponents"], rng)
         spoil(ws.arena["drawn"], rng)
         ws.arena["leaf_header"].set([7, 7, n_nodes % ws.nodes.forest_block, 41])
         run(step.tree(Batch(0, trees)))
-        found = ws.arena["nodes"].get()
+        found = get_nodes(ws)
         for node, want in zip(
             found[behind:n_nodes],
             expected_decisions(nodes[behind:], None, ws.nodes.params),
             strict=True,
         ):
             assert node["left"] == NO_NODE
-            for name in ("weight", "value", "hessian"):
+            for name in ("weight", "value"):
                 assert_same_bits(node[name], getattr(want, name), name)
         nodes[behind:] = found[behind:n_nodes]
         assert_same_bits(found[:behind], content[:behind], "the other nodes")
@@ -342,9 +346,13 @@ def test_keep(device, rng, wg):
         spoil(ws.arena[name], rng)
     want = {name: ws.arena[name].get() for name in ("forest_nodes", "forest_levels")}
     for place, n_nodes in ((0, 1), (3, ws.nodes.max_nodes), (1, 300)):
-        nodes = spoil(ws.arena["nodes"], rng)[:n_nodes]
+        nodes = spoil_nodes(ws, rng)
+        nodes["tree"] %= ws.nodes.n_trees
+        set_nodes(ws, nodes)
+        hessians = real_hessian(nodes["sum_h"], SCALE)
         for word, name in enumerate(KEPT):
-            want["forest_nodes"][place, word, :n_nodes] = nodes[name].view(np.uint32)
+            kept = hessians if name == "hessian" else nodes[name]
+            want["forest_nodes"][place, word, :n_nodes] = kept[:n_nodes].view(np.uint32)
         want["forest_levels"][place] = spoil(ws.arena["levels"], rng)
         ws.arena["leaf_header"].set([n_nodes, 0, place, 0])
         step.keep()()

@@ -19,7 +19,15 @@ from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
 from tests.reference.gradients import Scale
 from tests.reference.ordered_leaves import OrderedLeaves as Twin
-from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
+from tests.steps.builders import (
+    get_nodes,
+    make_layout,
+    make_workspace,
+    random_codes,
+    set_nodes,
+    set_scale,
+    spoil,
+)
 from tests.steps.test_update_margins import random_trees
 
 KERNEL = "ordered_leaves"
@@ -48,7 +56,7 @@ def prepare(device, rng, wg, n, weights, **params):
     bounded = rng.random(nodes.size) < 0.3
     nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
     set_scale(ws, SCALE)
-    ws.arena["nodes"].set(np.resize(nodes, ws.nodes.max_nodes))
+    set_nodes(ws, np.resize(nodes, ws.nodes.max_nodes))
     levels = ws.arena["levels"].get()
     levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
     ws.arena["levels"].set(levels)
@@ -60,7 +68,7 @@ def prepare(device, rng, wg, n, weights, **params):
     for name, content in lists.items():
         ws.arena[name].set(content)
     run(Finalize(ws).tree(Batch(0, 1)))
-    return ws, ws.arena["nodes"].get(), rows
+    return ws, get_nodes(ws), rows
 
 
 def check(device, rng, wg, n, name, *, weighted, sampled):
@@ -98,7 +106,7 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
             before["value"][leaf.id] = walk["number"][leaf.id] = leaf.value
             steps["value"][leaf.id] = leaf.value
         assert_same_bits(step.state()["ordered margins"], twin.margins.ravel(), "margins")
-        assert_same_bits(ws.arena["nodes"].get()[: len(rows)], before[: len(rows)], "nodes")
+        assert_same_bits(get_nodes(ws)[: len(rows)], before[: len(rows)], "nodes")
         assert_same_bits(ws.arena["walk"].get()[: len(rows)], walk[: len(rows)], "walk")
         assert_same_bits(ws.arena["steps"].get()[: len(rows)], steps[: len(rows)], "steps")
     assert not ws.arena["ordered_sums"].get().any()

@@ -15,6 +15,7 @@ from tests.reference.partition import goes_left, partition
 from tests.steps.builders import (
     level_nodes,
     make_layout,
+    make_room_for_nodes,
     make_workspace,
     random_codes,
     set_level,
@@ -52,7 +53,7 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
     n_splits = int(splits.sum())
     nodes["left"] = np.where(splits, behind + 2 * (np.cumsum(splits) - 1), NO_NODE)
     # each split makes two nodes of one, so the tree above may hold fewer nodes than planned
-    ws.arena.arrays["nodes"] = device.zeros(first + 3 * len(counts), ws.arena["nodes"].dtype)
+    make_room_for_nodes(ws, first + 3 * len(counts))
     fresh = (behind - trees) // 2 + trees
     ws.arena.arrays["pool"] = device.empty((fresh + n_splits + 1, layout.n_codes, 2), np.int64)
     pool = spoil(ws.arena["pool"], rng)

@@ -18,7 +18,16 @@ from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
 from tests.reference.gradients import Scale
 from tests.reference.renew_leaves import residuals
-from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
+from tests.steps.builders import (
+    get_nodes,
+    make_layout,
+    make_room_for_nodes,
+    make_workspace,
+    random_codes,
+    set_nodes,
+    set_scale,
+    spoil,
+)
 from tests.steps.test_update_margins import random_trees
 
 KERNEL = "renew_leaves"
@@ -62,19 +71,20 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     codes = random_codes(rng, layout, n)
     ws = make_workspace(device, layout, codes, max_depth=depth, work_group_size=wg)
     nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
-    for name in ("nodes", "walk", "steps", "leaf_task_begin"):
-        array = ws.arena[name]  # children of an empty node count as nodes
-        ws.arena.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+    room = max(ws.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
+    make_room_for_nodes(ws, room)
+    for name in ("walk", "steps", "leaf_task_begin"):
+        ws.arena.arrays[name] = device.zeros(max(ws.arena[name].size, room), ws.arena[name].dtype)
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
     set_scale(ws, Scale(22, 22, wide=False))
-    ws.arena["nodes"].set(nodes)
+    set_nodes(ws, nodes)
     levels = ws.arena["levels"].get()
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
     ws.arena["levels"].set(levels)
     run(Finalize(ws).tree(BATCH))
-    return ws, ws.arena["nodes"].get(), rows
+    return ws, get_nodes(ws), rows
 
 
 def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
@@ -102,7 +112,7 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
             found = quantile(residual[rows[i]], None if own is None else own[rows[i]], alpha)
             if found is not None:
                 values[i] = as_margin(np.array([found * np.float32(0.3)]))[0]
-        after = ws.arena["nodes"].get()
+        after = get_nodes(ws)
         assert_same_bits(after["value"], values, "values")
         before["value"] = values  # a node whose rows do not count keeps it
         leaf = before["left"][: len(rows)] == NO_NODE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.dtypes import NO_NODE, NODE
+from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.update_margins import UpdateMargins
@@ -14,7 +14,18 @@ from tests.compare import assert_same_bits
 from tests.reference.gradients import Scale
 from tests.reference.partition import goes_left, partition
 from tests.reference.update_margins import add_leaves
-from tests.steps.builders import make_layout, make_workspace, random_codes, set_scale, spoil
+from tests.steps.builders import (
+    RECORD,
+    get_nodes,
+    make_layout,
+    make_room_for_nodes,
+    make_workspace,
+    random_codes,
+    set_nodes,
+    set_scale,
+    spoil,
+    spoil_nodes,
+)
 
 KERNEL = "update_margins"
 CHUNK = 50
@@ -27,7 +38,7 @@ def random_trees(rng, ws, codes, layout, shape):
     """Return nodes breadth first, their rows, and the number of nodes of each level."""
     nodes, rows = [], []
     for tree in range(ws.nodes.n_trees):
-        nodes.append(np.zeros((), NODE))
+        nodes.append(np.zeros((), RECORD))
         nodes[tree]["begin"], nodes[tree]["count"] = tree * len(codes), len(codes)
         nodes[tree]["tree"], nodes[tree]["in_order"] = tree, 1
         rows.append(np.arange(len(codes), dtype=np.uint32))
@@ -50,14 +61,14 @@ def random_trees(rng, ws, codes, layout, shape):
             n_bins = layout.feature_bins[feature]
             left = goes_left(codes[mine, feature], node["bin"], n_bins, node["default_left"] != 0)
             for side in partition(mine, left):
-                child = np.zeros((), NODE)
+                child = np.zeros((), RECORD)
                 second = len(nodes) > node["left"]
                 child["begin"] = node["begin"] + (mine.size - side.size) * second
                 child["count"], child["tree"] = side.size, node["tree"]
                 nodes.append(child)
                 rows.append(side)
             node["value"] = 0
-    return np.array(nodes, NODE), rows, counts
+    return np.array(nodes, RECORD), rows, counts
 
 
 def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, first=0):
@@ -68,17 +79,16 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
         parallel=parallel, first=first,
     )  # fmt: skip
     nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
-    # children of an empty node count as nodes, so there may be more of them than planned
-    for name in ("nodes", "walk", "steps", "leaf_task_begin"):
-        array = ws.arena[name]
-        ws.arena.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+    room = max(ws.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
+    make_room_for_nodes(ws, room)
+    for name in ("walk", "steps", "leaf_task_begin"):
+        ws.arena.arrays[name] = device.zeros(max(ws.arena[name].size, room), ws.arena[name].dtype)
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
     set_scale(ws, Scale(22, 22, wide=False))
-    spoil(ws.arena["nodes"], rng)
-    content = ws.arena["nodes"].get()
+    content = spoil_nodes(ws, rng)
     content[: nodes.size] = nodes
-    ws.arena["nodes"].set(content)
+    set_nodes(ws, content)
     levels = ws.arena["levels"].get()
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
@@ -96,7 +106,7 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
     batch = Batch(first, ws.nodes.n_trees)
     run(Finalize(ws).tree(batch))  # it also gives the last level's leaves their values
     run(UpdateMargins(ws).add(batch))
-    finished = ws.arena["nodes"].get()[: nodes.size]
+    finished = get_nodes(ws)[: nodes.size]
     is_leaf = finished["left"] == NO_NODE
     assert len(np.unique(finished["value"][is_leaf])) == is_leaf.sum()
     for tree in range(batch.size):

@@ -15,9 +15,12 @@ from tests.compare import assert_same_bits
 from tests.reference.gradients import Scale
 from tests.reference.walked_leaves import leaves_of, walked_weights
 from tests.steps.builders import (
+    get_nodes,
     make_layout,
+    make_room_for_nodes,
     make_workspace,
     random_codes,
+    set_nodes,
     set_quanta,
     set_scale,
     spoil,
@@ -43,15 +46,16 @@ def prepare(device, rng, wg, n, *, wide, outputs, parallel):
         parallel=parallel, **RULES,
     )  # fmt: skip
     nodes, _, counts = random_trees(rng, ws, random_codes(rng, LAYOUT, n), LAYOUT, "bushy")
-    for name in ("nodes", "walk", "steps", "leaf_task_begin"):
-        array = ws.arena[name]  # children of an empty node count as nodes
-        ws.arena.arrays[name] = device.zeros(max(array.size, nodes.size + 1), array.dtype)
+    room = max(ws.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
+    make_room_for_nodes(ws, room)
+    for name in ("walk", "steps", "leaf_task_begin"):
+        ws.arena.arrays[name] = device.zeros(max(ws.arena[name].size, room), ws.arena[name].dtype)
     nodes["sum_h"] = 2**22
     bounded = rng.random(nodes.size) < 0.3
     nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
     scales = [Scale(20 + tree, 22, wide=wide) for tree in range(ws.nodes.n_trees)]
     set_scale(ws, *scales)
-    ws.arena["nodes"].set(nodes)
+    set_nodes(ws, nodes)
     levels = ws.arena["levels"].get()
     levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
     ws.arena["levels"].set(levels)
@@ -71,7 +75,7 @@ def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
     step = WalkedLeaves(ws)
     spoil(ws.arena["walked_leaf"], rng)
     ws.arena.arrays["walked_sums"] = device.zeros((max(ws.nodes.max_nodes, n_nodes), 4), np.uint32)
-    nodes, walk, steps = (ws.arena[name].get() for name in ("nodes", "walk", "steps"))
+    nodes, walk, steps = get_nodes(ws), ws.arena["walk"].get(), ws.arena["steps"].get()
     codes = ws.rows.codes.by_feature.get().T
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
     ws.arena["margins"].set(margins.reshape(ws.arena["margins"].shape))
@@ -88,7 +92,8 @@ def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
         nodes["weight"][leaves], nodes["value"][leaves] = weights, values
         walk["number"][leaves], steps["value"][leaves] = values, values
         assert_same_bits(ws.arena["walked_leaf"].get()[tree], there.astype(np.uint32), "leaves")
-    for name, wanted in (("nodes", nodes), ("walk", walk), ("steps", steps)):
+    assert_same_bits(get_nodes(ws), nodes, "nodes")
+    for name, wanted in (("walk", walk), ("steps", steps)):
         assert_same_bits(ws.arena[name].get(), wanted, name)
     leaf_of = ws.arena["walked_leaf"].get()
     for _ in range(2):

@@ -122,9 +122,9 @@ FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_l
     parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
 }
 
-FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
-    parent->g = node->sum_g;
-    parent->h = node->sum_h;
+FN void read_node(parent_t* parent, const i64x2 sums) {
+    parent->g = sums.x;
+    parent->h = sums.y;
 }
 
 /* Whether rough scores tell nothing of a tree: terms cancel, or their products might overflow. */
@@ -339,6 +339,7 @@ KERNEL(64) find(
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,
@@ -349,7 +350,7 @@ KERNEL(64) find(
     LOCAL_ARRAY(f32, best_hi, 64);
     LOCAL_ARRAY(f32, best_lo, 64);
     LOCAL_ARRAY(u32, best_key, 64);
-    (void)constraints;
+    (void)constraints; (void)node_bounds;
     (void)allowed;
     const u32 feature = first_feature + GROUP_ID;
     const u32 first = levels[depth].first, count = levels[depth].count;
@@ -367,7 +368,7 @@ KERNEL(64) find(
             tree = node->tree;
             read_tree(&parent, scale + tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
         }
-        read_node(&parent, node);
+        read_node(&parent, node_sums[first + index]);
         const int subtract = node->sibling_slot >= 0;
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);

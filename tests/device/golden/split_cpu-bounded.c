@@ -29,10 +29,10 @@ FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_l
     parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
 }
 
-FN void read_node(parent_t* parent, GLOBAL const node_t* node) {
-    parent->g = node->sum_g;
-    parent->h = node->sum_h;
-    parent->rule = within(parent->rule, node->lower, node->upper);
+FN void read_node(parent_t* parent, const i64x2 sums, const bounds_t bounds) {
+    parent->g = sums.x;
+    parent->h = sums.y;
+    parent->rule = within(parent->rule, bounds);
 }
 
 /* Whether rough scores tell nothing of a tree: terms cancel, or their products might overflow. */
@@ -265,6 +265,7 @@ KERNEL(1) find(
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool, GLOBAL u8* closed,
@@ -278,7 +279,7 @@ KERNEL(1) find(
         GLOBAL const scale_t* own_scale = scale + node->tree;
         parent_t parent;
         read_tree(&parent, own_scale, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
-        read_node(&parent, node);
+        read_node(&parent, node_sums[first + index], node_bounds[first + index]);
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
         GLOBAL u8* mark = closed + (u64)(first + index) * n_features + id;

@@ -29,6 +29,7 @@ KERNEL(1) add_leaves(
         const u32 n_rows, const u32 first_row, const u32 first_tree,
         const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT header,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const f32* RESTRICT node_values,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
@@ -43,11 +44,11 @@ KERNEL(1) add_leaves(
         const u32 node_end = node->begin + node->count;
         const u32 end = begin + 2048 < node_end ? begin + 2048 : node_end;
         if (node->left == NO_NODE) {
-            const f32 value = node->value;
+            const f32 value = node_values[id];
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += 1)
                 own[in_order ? position - base : rows[position]] += value;
         } else {
-            const f32 left = nodes[node->left].value, right = nodes[node->left + 1].value;
+            const f32 left = node_values[node->left], right = node_values[node->left + 1];
             const code_split_t split =
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
             const column_t column = column_of(codes, block_features, row_stride, block_stride, paired, node->feature);
