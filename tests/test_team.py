@@ -21,6 +21,7 @@ from pyopencl_gbdt.device.team.sums import EarlyCopy, TeamReduce
 from pyopencl_gbdt.device.team.threads import threads
 from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
+from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import placement, together, tree_method
@@ -252,13 +253,12 @@ def test_a_failing_member_fails_the_team(monkeypatch, rank):
 
 
 def test_members_that_disagree_are_noticed(monkeypatch):
-    original = Booster.finished_trees
+    original = GrownTrees.read
 
-    def finished(self):
-        trees = original(self)
-        return trees[:-1] if self.ws.rows.team.rank == 1 else trees
+    def read(self, at, leaf_rates):
+        return original(self, at[: -1 if self._ws.rows.team.rank == 1 else None], leaf_rates)
 
-    monkeypatch.setattr(Booster, "finished_trees", finished)
+    monkeypatch.setattr(GrownTrees, "read", read)
     with pytest.raises(DeviceError, match="grew different trees from the same sums"):
         train({"device": listed(TWO)}, rows_of("number"), 2)
 

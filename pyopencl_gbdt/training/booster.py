@@ -30,7 +30,7 @@ from pyopencl_gbdt.evaluation.watched import EvaluationSet, PagedMargins, Start
 from pyopencl_gbdt.fit.parts import FitParts, allocate, make_room_for_high_words
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.gradients.sources import CheckedSource
-from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
+from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.model.tree import Tree
@@ -176,6 +176,7 @@ class Booster:
         for rows in self.evaluation:
             self._follow(rows)
         self.trees: list[Tree] = []
+        self._grown = GrownTrees(self.ws)
         self._first_waiting = self._waiting = self._rounds = 0
         self._checked = 0  # rounds after which no high words were needed
 
@@ -294,7 +295,13 @@ class Booster:
     def finished_trees(self) -> list[Tree]:
         """Return all trees so far; waits for the last round."""
         self._collect()
+        self.trees += self._grown.take()
         return self.trees
+
+    def finished_digest(self) -> str:
+        """Return a digest of all trees so far, without decoding them; waits for the last round."""
+        self._collect()
+        return self._grown.digest
 
     def close(self) -> None:
         """Free what the host keeps of pages that take turns, and their files, if the fit made them.
@@ -381,18 +388,13 @@ class Booster:
             self._check_high_words()
         if self._waiting:
             at = (self._first_waiting + np.arange(self._waiting)) % ws.nodes.forest_block
-            nodes = kept_nodes(ws.arena["forest_nodes"].get()[at])
-            levels = ws.arena["forest_levels"].get()[at]
+            first = self._rounds - self._waiting // len(self._batches)
+            rates = [ws.nodes.leaf_rate(rate) for rate in self.rates[first : self._rounds]]
+            read = self._grown.read(at, np.repeat(rates, ws.nodes.round_trees))
             if self.tally is not None:
-                for tree, its_levels in enumerate(levels):
-                    self.tally.add_tree({name: nodes[name][tree] for name in nodes}, its_levels)
-            first = len(self.trees) // ws.nodes.round_trees
-            rates = self.rates[first : first + self._waiting // len(self._batches)]
-            leaf_rates = np.repeat(
-                [ws.nodes.leaf_rate(rate) for rate in rates], ws.nodes.round_trees
-            )
-            sets = ws.arena["forest_sets"].get()[at] if ws.features.has_categories else None
-            found = decode_trees(nodes, levels, ws.features.layout, leaf_rates, sets)
-            self.trees += found if self._combining is None else self._combining.collected(found)
+                for nodes, its_levels in read:
+                    self.tally.add_tree(nodes, its_levels)
+            if self._combining is not None:  # it asks for the columns of new trees
+                self.trees += self._combining.collected(self._grown.take())
         self._first_waiting = (self._first_waiting + self._waiting) % ws.nodes.forest_block
         self._waiting = 0

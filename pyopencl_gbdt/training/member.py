@@ -94,7 +94,7 @@ def follow(fit: Fit) -> None:
             fit.learning_rate = value
             fit.step()
         elif what == _COLLECT:
-            fit.boosting.finished_trees()
+            fit.boosting.finished_digest()
         elif what == _STATE:
             fit.state()
         elif what == _WAIT:
@@ -113,7 +113,7 @@ def check_agreement(fit: Fit) -> None:
     DeviceError
         In every member, if one has other trees.
     """
-    digests = fit.team.exchange(TreesDigest, digest_of(fit.boosting.finished_trees()))
+    digests = fit.team.exchange(TreesDigest, fit.boosting.finished_digest())
     for rank, digest in enumerate(digests):
         if digest != digests[0]:
             raise DeviceError(

@@ -1,0 +1,88 @@
+"""The trees of a fit as they were read from the device, until somebody asks for them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dtypes import NO_NODE
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
+from pyopencl_gbdt.model.tree import Tree
+
+#: Fields of every node that are the same in all members of a team, ...
+_OF_ALL = ("tree", "parent", "left", "gain", "weight", "value", "hessian")
+#: ... and those that are so where a node splits.
+_OF_SPLITS = ("feature", "bin", "default_left", "split_kind")
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Trees that were read together; see ``decode_trees``."""
+
+    words: npt.NDArray[np.uint32]
+    levels: npt.NDArray[np.void]
+    leaf_rates: npt.NDArray[np.float32]
+    sets: npt.NDArray[np.uint32] | None
+
+
+class GrownTrees:
+    """Trees that are decoded when they are asked for.
+
+    The members of a team share one interpreter, and only the first is asked for its trees: the
+    others compare digests of what they read.
+
+    Parameters
+    ----------
+    ws : FitParts
+    """
+
+    def __init__(self, ws: FitParts) -> None:
+        self._ws = ws
+        self._read: list[_Read] = []
+        self._digest = hashlib.sha256()
+
+    def read(
+        self, at: npt.NDArray[np.int64], leaf_rates: npt.NDArray[np.float32]
+    ) -> Iterator[tuple[Mapping[str, npt.NDArray[Any]], npt.NDArray[np.void]]]:
+        """Read trees that wait on the device; return the nodes and levels of each batch.
+
+        Parameters
+        ----------
+        at : int64 array
+            Places of the batches among those that wait, in their order.
+        leaf_rates : float32 array, shape (n_trees,)
+            As for ``decode_trees``.
+        """
+        arena = self._ws.arena
+        words, levels = (arena[name].get()[at] for name in ("forest_nodes", "forest_levels"))
+        sets = arena["forest_sets"].get()[at] if self._ws.features.has_categories else None
+        nodes = kept_nodes(words)
+        counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
+        there = np.arange(words.shape[2]) < counts[:, None]
+        splits = there & (nodes["left"] != NO_NODE)
+        self._digest.update(counts.tobytes())
+        for names, mask in ((_OF_ALL, there), (_OF_SPLITS, splits)):
+            for name in names:
+                self._digest.update(nodes[name][mask].data)
+        self._read.append(_Read(words, levels, leaf_rates, sets))
+        return (({n: nodes[n][i] for n in nodes}, own) for i, own in enumerate(levels))
+
+    @property
+    def digest(self) -> str:
+        """The digest of all trees so far, whatever was taken; sets of levels are left out."""
+        return self._digest.hexdigest()
+
+    def take(self) -> list[Tree]:
+        """Return the trees that were added since the last call."""
+        read, self._read = self._read, []
+        found: list[Tree] = []
+        for one in read:
+            nodes, layout = kept_nodes(one.words), self._ws.features.layout
+            found += decode_trees(nodes, one.levels, layout, one.leaf_rates, one.sets)
+        return found
