@@ -11,10 +11,18 @@ import pytest
 
 from pyopencl_gbdt.errors import DataError, FileWriteError, MissingFolderError
 from pyopencl_gbdt.pages import disk_pages
-from pyopencl_gbdt.pages.codecs import Bits, PageOrder, Plain, choose
+from pyopencl_gbdt.pages.codecs import (
+    Bits,
+    PageOrder,
+    Plain,
+    bits_of,
+    choose,
+    pack,
+    packed_bytes,
+    unpack,
+)
 from pyopencl_gbdt.pages.disk_pages import BEGIN, CHECK_EVERY, DiskPages
 from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
-from pyopencl_gbdt.pages.packed_bits import bits_of, pack, packed_bytes, unpack
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.stored import page_bytes
 from tests.compare import assert_same_bits

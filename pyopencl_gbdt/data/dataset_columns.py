@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import I64, BatchedRows, Rows, WholeRows, not_whole
-from pyopencl_gbdt.data.categories.levels import NO_LEVEL, Categories
+from pyopencl_gbdt.data.categories.levels import Categories, level_counts
 from pyopencl_gbdt.data.features import Features, Values, level_codes, recoded, taken
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.device import Device, DeviceArray
@@ -78,10 +78,8 @@ class SomeRows(BatchedRows):
             found: dict[int, I64] = {}
             for _, features in self.parts():
                 for column, levels in features.categories.items():
-                    codes = level_codes(features, column)
-                    codes = np.where(codes == NO_LEVEL, levels.n_levels, codes)
-                    counts = np.bincount(codes, minlength=levels.n_levels + 1)
-                    found[column] = found.get(column, 0) + counts.astype(np.int64)
+                    counts = level_counts(level_codes(features, column), levels.n_levels)
+                    found[column] = found.get(column, 0) + counts
                 del features
             self._counts = found
         return self._counts[feature]
@@ -192,9 +190,7 @@ class DatasetColumns:
         """
         if self.batches is not None:
             return self.batches.level_counts(feature)
-        codes, n_levels = self.level_codes(feature), self.categories[feature].n_levels
-        places = np.where(codes == NO_LEVEL, n_levels, codes)
-        return np.bincount(places, minlength=n_levels + 1).astype(np.int64)
+        return level_counts(self.level_codes(feature), self.categories[feature].n_levels)
 
     def coded_by(self: _Own, categories: Categories, what: str = "X") -> _Own:
         """Return these rows with the codes of other levels, such as those of training.

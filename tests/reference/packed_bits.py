@@ -1,4 +1,4 @@
-"""The twin of ``pages.packed_bits``: one code and one bit at a time."""
+"""The twin of packed bits in ``pages.codecs``: one code and one bit at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ U8 = npt.NDArray[np.uint8]
 
 
 def pack_bits(columns: npt.NDArray[Any], bits: npt.NDArray[np.int64]) -> U8:
-    """Pack codes as ``pages.packed_bits.pack`` does."""
+    """Pack codes as ``pages.codecs.pack`` does."""
     out: list[int] = []
     for column, n_bits in zip(columns.tolist(), bits.tolist(), strict=True):
         for first in range(0, n_bits // 8 * 8, 8):

@@ -1,8 +1,4 @@
-"""Checks of a feature matrix: users' input -> float32 in C order, NaN for missing values.
-
-`check_target`, `check_binary_labels` and `check_weight` live in `pyopencl_gbdt.data.targets`,
-`encode_labels` in `pyopencl_gbdt.data.classes`; this module exports them too.
-"""
+"""Checks of a feature matrix: users' input -> float32 in C order, NaN for missing values."""
 
 from __future__ import annotations
 
@@ -32,25 +28,8 @@ from pyopencl_gbdt.data.arrays.tables import (
     table_names,
 )
 from pyopencl_gbdt.data.blurred import Blurred
-from pyopencl_gbdt.data.classes import encode_labels
-from pyopencl_gbdt.data.targets import (
-    check_binary_labels,
-    check_target,
-    check_weight,
-)
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import Source
-
-__all__ = [
-    "check_binary_labels",
-    "check_matrix",
-    "check_shape",
-    "check_target",
-    "check_weight",
-    "column_names",
-    "encode_labels",
-    "has_text_names",
-]
 
 
 def check_matrix(

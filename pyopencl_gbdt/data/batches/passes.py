@@ -17,7 +17,7 @@ from pyopencl_gbdt.data.batches.rows import F32, I64, BatchedRows, RowBatch
 from pyopencl_gbdt.data.batches.sources import BatchSource
 from pyopencl_gbdt.data.budget import available_memory, check_free
 from pyopencl_gbdt.data.categories.columns import Column, as_objects
-from pyopencl_gbdt.data.categories.levels import NO_LEVEL, Categories, Levels, recode
+from pyopencl_gbdt.data.categories.levels import Categories, Levels, level_counts, recode
 from pyopencl_gbdt.data.features import Features, check_features, level_codes, recoded
 from pyopencl_gbdt.data.threads import checksum
 from pyopencl_gbdt.device.foreign import DeviceMatrix
@@ -221,9 +221,8 @@ class LevelUnion:
 
     def add(self, features: Features, feature: int, *, is_text: bool, where: str) -> None:
         """Take a batch's levels in, and count its rows."""
-        own, codes = features.categories[feature], level_codes(features, feature)
-        counts = np.bincount(np.where(codes == NO_LEVEL, own.n_levels, codes),
-                             minlength=own.n_levels + 1).astype(np.int64)  # fmt: skip
+        own = features.categories[feature]
+        counts = level_counts(level_codes(features, feature), own.n_levels)
         self.is_text = self.is_text and is_text
         if self.levels is None or not self.levels.n_levels:
             # nothing but missing values so far

@@ -18,6 +18,7 @@ from pyopencl_gbdt.messages import plural, show
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
 #: The code of a missing value. A level that training has not seen has the number of levels.
 NO_LEVEL = -1
 #: About what a level takes, in bytes: a string, its place in a list, and in a dictionary.
@@ -199,6 +200,12 @@ def recode(codes: I32, own: Levels, wanted: Levels, where: str) -> I32:
     table = np.append(known, np.array([wanted.n_levels, NO_LEVEL], np.int32))
     found: I32 = table[codes]
     return found
+
+
+def level_counts(codes: I32, n_levels: int) -> I64:
+    """Return the rows of each level, shape (n_levels + 1,); the last number is that of no level."""
+    found = np.bincount(np.where(codes == NO_LEVEL, n_levels, codes), minlength=n_levels + 1)
+    return found.astype(np.int64)
 
 
 def as_float(codes: I32, n_levels: int) -> F32:

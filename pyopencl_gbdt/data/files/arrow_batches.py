@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.data.batches.rows import RowBatch
-from pyopencl_gbdt.data.files.reading import check_unnamed, described
+from pyopencl_gbdt.data.files.reading import check_unnamed, column_number, described
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.messages import pip_install, show
+from pyopencl_gbdt.messages import pip_install
 
 PARQUET = (".parquet", ".pq")
 
@@ -99,7 +99,7 @@ def _batch(
     table: Any, file: str, first: int, label: int | str | None, qid: int | str | None
 ) -> RowBatch:
     names = list(table.column_names)
-    own = [_place(file, option, one, names) for option, one in
+    own = [column_number(one, names, len(names), file, option) for option, one in
            (("label_column", label), ("qid_column", qid))]  # fmt: skip
     y, ids = (None if place is None else np.asarray(table.column(place)) for place in own)
     kept = [number for number in range(len(names)) if number not in own]
@@ -109,17 +109,3 @@ def _batch(
     check_unnamed(label, own[0], names, file)
     where, of_label = f"{file}, rows from {first}", described(own[0], names, file)
     return RowBatch(table.select(kept), y, qid=ids, where=where, label_column=of_label)
-
-
-def _place(file: str, option: str, column: int | str | None, names: list[str]) -> int | None:
-    if column is None:
-        return None
-    if isinstance(column, str):
-        if column in names:
-            return names.index(column)
-    elif -len(names) <= column < len(names):
-        return column % len(names)
-    raise DataError(
-        f"{file}: {option}={show(column)}: expected a number from {-len(names)} to "
-        f"{len(names) - 1}, or one of {', '.join(names[:20])}; give one, or None if there is none"
-    )

@@ -15,9 +15,9 @@ import numpy as np
 from pyopencl_gbdt.data.batches.rows import RowBatch
 from pyopencl_gbdt.data.files import arrow_batches, text_batches
 from pyopencl_gbdt.data.files.npz import ERRORS, NAMES, StreamedArray, broken
-from pyopencl_gbdt.data.files.reading import Reading, described
+from pyopencl_gbdt.data.files.reading import Reading, column_number, described
 from pyopencl_gbdt.errors import DataError, MissingFileError
-from pyopencl_gbdt.messages import no_such_file, plural, show
+from pyopencl_gbdt.messages import no_such_file, plural
 
 ARRAYS = (".npy", ".npz")
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows")
@@ -139,30 +139,6 @@ def read_files(
             )
         else:
             yield from text_batches.read(file, reading, state)
-
-
-def column_number(
-    column: int | str | None, names: Sequence[str] | None, n_columns: int, file: str, option: str
-) -> int | None:
-    """Return the number of a column that is given by number or name.
-
-    Raises
-    ------
-    DataError
-        If the file has no such column.
-    """
-    if column is None:
-        return None
-    if isinstance(column, str):
-        if names is not None and column in names:
-            return list(names).index(column)
-    elif -n_columns <= column < n_columns:
-        return column % n_columns
-    there = f"0..{n_columns - 1}" if names is None else ", ".join(names[:20])
-    raise DataError(
-        f"{file}: {option}={show(column)}: expected one of its columns ({there}), or None if there "
-        "is none; give its number or name"
-    )
 
 
 def _npy(file: str, reading: Reading) -> Iterator[RowBatch]:

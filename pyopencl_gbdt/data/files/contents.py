@@ -52,8 +52,7 @@ def read_bytes(
     except FileNotFoundError as error:
         raise MissingFileError(no_such_file(path)) from error
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"{path}: cannot be read ({reason}); give a readable file") from error
+        raise unreadable(path, error) from error
     budget = Budget(path, len(data), max_bytes)
     if data.startswith(GZIP_MAGIC):
         data = _unpack(data, budget)
@@ -91,10 +90,19 @@ def _unpack(data: Data, budget: Budget) -> bytearray:
                 )  # fmt: skip
                 out += piece
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{budget.path}: damaged gzip file ({error}); copy it again, or test it with gzip -t"
-        ) from error
+        raise damaged_gzip(budget.path, error) from error
     return out
+
+
+def unreadable(path: str | PathLike[str], error: OSError) -> DataError:
+    """Return the error for a file that the system does not read."""
+    reason = error.strerror or str(error)
+    return DataError(f"{path}: cannot be read ({reason}); give a readable file")
+
+
+def damaged_gzip(path: str | PathLike[str], error: Exception) -> DataError:
+    """Return the error for a file that cannot be unpacked."""
+    return DataError(f"{path}: damaged gzip file ({error}); copy it again, or test it with gzip -t")
 
 
 def is_blank(

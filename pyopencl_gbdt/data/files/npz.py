@@ -11,18 +11,19 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.arrays.matrix import check_shape, check_target, check_weight
+from pyopencl_gbdt.data.arrays.matrix import check_shape
 from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.categories.levels import Categories
 from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.files.contents import Data
 from pyopencl_gbdt.data.groups import check_ids
+from pyopencl_gbdt.data.targets import check_target, check_weight
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import plural, show
 
@@ -110,31 +111,17 @@ def _check_sizes(
 ) -> None:
     """Refuse arrays larger than their archive members, or larger than the memory limit."""
     for name, member in wanted.items():
-        info = archive.getinfo(member)
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError(f"array {name} is compressed in a way that NumPy does not write")
-        with archive.open(info) as stream:
-            (shape, _, dtype), n_header = _read_header(stream)
-        size = math.prod(shape)
-        if size * dtype.itemsize > info.file_size - n_header:
-            raise ValueError(
-                f"array {name} has shape {show(shape)} and dtype {dtype}, and "
-                f"{plural(info.file_size - n_header, 'byte')} of data"
-            )
-        n_bytes += size * dtype.itemsize
-        if name != "feature_names" and dtype != np.float32:
-            n_bytes += 4 * size
-        budget.check(n_bytes, f"with array {name}, of shape {show(shape)}, it takes")
+        with StreamedArray.of_member(archive, member) as array:
+            size = math.prod(array.shape)
+            n_bytes += size * array.dtype.itemsize
+            if name != "feature_names" and array.dtype != np.float32:
+                n_bytes += 4 * size
+            budget.check(n_bytes, f"with array {name}, of shape {show(array.shape)}, it takes")
 
 
 def _read(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
-    with archive.open(member) as stream:
-        (shape, fortran_order, dtype), _ = _read_header(stream)
-        flat = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)
-        _fill(flat, stream)
-    if not flat.size:
-        return np.empty(shape, dtype)
-    return flat.view(dtype).reshape(shape, order="F" if fortran_order else "C")
+    with StreamedArray.of_member(archive, member) as array:
+        return array.all()
 
 
 @contextlib.contextmanager
@@ -169,21 +156,25 @@ class StreamedArray:
         self._stream = stream
         (self.shape, self.fortran_order, self.dtype), n_header = _read_header(stream)
         if math.prod(self.shape) * self.dtype.itemsize > n_bytes - n_header:
-            raise ValueError(f"array {name} has shape {show(self.shape)} and fewer bytes of data")
+            raise ValueError(
+                f"array {name} has shape {show(self.shape)} and dtype {self.dtype}, and "
+                f"{plural(n_bytes - n_header, 'byte')} of data"
+            )
 
     @classmethod
     def of_member(cls, archive: zipfile.ZipFile, member: str) -> StreamedArray:
         """Open an array of an npz archive."""
-        return cls(archive.open(member), archive.getinfo(member).file_size, member)
+        info, name = archive.getinfo(member), member.removesuffix(".npy")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"array {name} is compressed in a way that NumPy does not write")
+        return cls(archive.open(info), info.file_size, name)
 
     def all(self) -> NDArray[Any]:
         """Return the whole array."""
         if math.prod(self.shape) == 0:
             return np.empty(self.shape, self.dtype)
-        flat = self._read(math.prod(self.shape)).reshape(
-            self.shape, order="F" if self.fortran_order else "C"
-        )
-        return flat
+        order: Literal["F", "C"] = "F" if self.fortran_order else "C"
+        return self._read(math.prod(self.shape)).reshape(self.shape, order=order)
 
     def rows(self, n_rows: int) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the first row of each piece, and the piece, of at most ``n_rows`` rows.

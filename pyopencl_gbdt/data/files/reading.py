@@ -149,3 +149,27 @@ def check_share(share: Any) -> None:
             f"share={show(share)}: expected (rank, size) with rank in 0..size - 1; give "
             "(comm.rank, comm.size)"
         )
+
+
+def column_number(
+    column: int | str | None, names: Sequence[str] | None, n_columns: int, file: str, option: str
+) -> int | None:
+    """Return the number of a column that is given by number or name.
+
+    Raises
+    ------
+    DataError
+        If the file has no such column.
+    """
+    if column is None:
+        return None
+    if isinstance(column, str):
+        if names is not None and column in names:
+            return list(names).index(column)
+    elif -n_columns <= column < n_columns:
+        return column % n_columns
+    there = f"0..{n_columns - 1}" if names is None else ", ".join(names[:20])
+    raise DataError(
+        f"{file}: {option}={show(column)}: expected one of its columns ({there}), or None if there "
+        "is none; give its number or name"
+    )

@@ -13,7 +13,14 @@ from typing import IO
 from pyopencl_gbdt.data.arrays.tables import ColumnTable
 from pyopencl_gbdt.data.batches.rows import RowBatch
 from pyopencl_gbdt.data.blurred import Blurred
-from pyopencl_gbdt.data.files.contents import GZIP_MAGIC, Data, is_blank, to_text
+from pyopencl_gbdt.data.files.contents import (
+    GZIP_MAGIC,
+    Data,
+    damaged_gzip,
+    is_blank,
+    to_text,
+    unreadable,
+)
 from pyopencl_gbdt.data.files.csv_header import TextLayout, find_layout
 from pyopencl_gbdt.data.files.delimited import feature_names, parse_rows
 from pyopencl_gbdt.data.files.libsvm import parse_libsvm, query_ids
@@ -175,11 +182,9 @@ def _next(stream: IO[bytes], file: str) -> bytes:
     try:
         return stream.read(TEXT_BYTES)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(
-            f"{file}: damaged gzip file ({error}); copy it again, or test it with gzip -t"
-        ) from error
+        raise damaged_gzip(file, error) from error
     except OSError as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
 
 
 @contextlib.contextmanager
@@ -189,11 +194,6 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
             packed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         opened = gzip.open(file, "rb") if packed else Path(file).open("rb")  # noqa: SIM115
     except OSError as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
     with opened as text:
         yield text  # type: ignore[misc]
-
-
-def _unreadable(file: str, error: OSError) -> DataError:
-    reason = error.strerror or str(error)
-    return DataError(f"{file}: cannot be read ({reason}); give a readable file")
