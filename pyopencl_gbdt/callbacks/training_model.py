@@ -31,15 +31,20 @@ class RunningFit(Protocol):
 class TrainingModel:
     """The model in training; callbacks get it as an argument.
 
+    Parameters
+    ----------
+    fits : sequence of RunningFit
+    n_rounds : int
+        Rounds before the first one.
+
     Attributes
     ----------
     attributes : dict of str to str
         Facts to store in the model and its file.
     """
 
-    def __init__(self, fits: Sequence[RunningFit]) -> None:
-        self._fits = list(fits)
-        self._n_rounds = fits[0].n_rounds if fits else 0
+    def __init__(self, fits: Sequence[RunningFit], n_rounds: int = 0) -> None:
+        self._fits, self._n_rounds = list(fits), n_rounds
         self._keep: int | None = None
         self.attributes: dict[str, str] = {}
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from pyopencl_gbdt.device import Device, Program, Variant, build_variant
+from pyopencl_gbdt.device import Device, Program, Variant
+from pyopencl_gbdt.device.drivers.fallback import Attempt
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
 from pyopencl_gbdt.fit.features import FitFeatures
@@ -19,6 +20,11 @@ def fit_kernels() -> list[str]:
     """Return the kernels of the variant table that run in the rounds of every fit."""
     every = ((name, kernel) for name, kernel in KERNELS.items() if kernel.phase == "rounds")
     return [name for name, kernel in every if not kernel.fitted_with]
+
+
+def _param(variant: Variant, name: str) -> Param:
+    """Return a parameter of a variant, or what it needs of a device."""
+    return variant.params[name] if name in variant.params else bool(getattr(variant, name))
 
 
 @dataclass
@@ -81,7 +87,27 @@ class Ways:
         KernelBuildError
             If no variant builds, or the one that does not was asked for by name.
         """
-        return build_variant(self.device, kernel, partial(self.variant, kernel), make)[1]
+        for attempt in self.attempts(kernel):
+            with attempt as variant:
+                program = self.built(attempt, make(variant))
+        return program
+
+    def attempts(self, kernel: str) -> Iterator[Attempt]:
+        """Yield tries to build a kernel: its variant, then others while the driver fails to."""
+        while True:
+            variant = self.variant(kernel)
+            attempt = Attempt(self.device, variant.kernel, variant)
+            yield attempt
+            if attempt.error is None:
+                return
+            attempt.go_on(self.variant(kernel))
+
+    def built(self, attempt: Attempt, program: Program) -> Program:
+        """Return the program that a try has built."""
+        tiled = attempt.kernel == TILED_HISTOGRAM
+        return attempt.built(
+            program, partial(self.variant, "histogram" if tiled else attempt.kernel)
+        )
 
     def build_kernel(
         self,
@@ -100,17 +126,19 @@ class Ways:
         template : str
             Its template, if that has another name.
         of_variant : tuple of str
-            Parameters of the template that the variant sets, besides the size of its work-groups.
+            Parameters of the template that the variant sets, or that are its needs, besides the
+            size of its work-groups.
         **options
             The other parameters.
         """
-
-        def made(variant: Variant) -> Program:
-            own = {name: variant.params[name] for name in of_variant}
-            size = self.wg_size(variant)
-            return self.device.build(template or kernel, wg_size=size, **own, **options)
-
-        return self.build(kernel, made)
+        for attempt in self.attempts(kernel):
+            with attempt as variant:
+                own = {name: _param(variant, name) for name in of_variant}
+                made = self.device.build(
+                    template or kernel, wg_size=self.wg_size(variant), **own, **options
+                )
+                program = self.built(attempt, made)
+        return program
 
     def wg_size(self, variant: Variant) -> int:
         """Return the work-group size to build a variant for."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import Launch, Variant
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
@@ -68,7 +67,13 @@ class Histogram:
     def __init__(self, ws: FitParts) -> None:
         arena = ws.arena
         self.ws = ws
-        self.kernel = self._built()
+        if ws.nodes.params.histogram != "auto":  # no other variant is tried
+            self.kernel = self._built(ws.ways.variant("histogram"))
+        else:
+            for attempt in ws.ways.attempts("histogram"):
+                with attempt as variant:
+                    self.kernel = self._built(variant)
+                    ws.ways.built(attempt, self.kernel.program)
         n_codes, partials = (
             ws.features.layout.n_codes,
             not ws.ways.variant("histogram").int64_atomics,
@@ -77,11 +82,9 @@ class Histogram:
         arena.array("pool", (ws.nodes.slots, n_codes, 2), SUM)
         arena.array("partial", (groups, 2, cells, 2), SUM)
 
-    def _built(self) -> HistogramKernel | TiledHistogramKernel:
+    def _built(self, variant: Variant) -> HistogramKernel | TiledHistogramKernel:
         ws = self.ws
         arena, rows, nodes = ws.arena, ws.rows, ws.nodes
-        named = nodes.params.histogram != "auto"
-        variant = ws.ways.variant("histogram") if named else partial(ws.ways.variant, "histogram")
         size, adds = nodes.params.work_group_size, rows.adds_histograms
         if isinstance(rows.codes, TiledCodes):
             return TiledHistogramKernel(

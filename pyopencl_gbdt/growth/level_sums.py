@@ -17,12 +17,32 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.member import Member
 from pyopencl_gbdt.device.team.sums import EarlyCopy, Window
-from pyopencl_gbdt.fit.own_features import feature_ends, keeps_own
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.best_of_team import BestOfTeam
+from pyopencl_gbdt.pages.page import Layout
+
+#: Members keep sums of their own features alone from the first level on whose new histograms have
+#: so many bytes for each member. Messages to every other member cost a rank about as much as this.
+#: Loopback, ms of a sum of all features in slices, and of own ones with the exchange of 32 splits:
+#: 2 processes: 64 KiB 0.19 and 0.19, 512 KiB 0.55 and 0.33, 2 MiB 4.9 and 1.0; 4 processes: 0.80
+#: and 0.95, 2.2 and 1.6, 5.4 and 3.3 (2 cores of an AMD EPYC, ``python -m bench scaling``).
+OWN_BYTES = 1 << 17
+
+
+def feature_ends(layout: Layout, size: int) -> list[int]:
+    """Return where the features of each of so many members begin, and the number of features.
+
+    Neighbouring features, with about as many codes for each member; some may have none.
+    """
+    offset = layout.feature_offset.astype(np.int64)
+    wanted = np.arange(size + 1) * offset[-1] // size
+    ends: list[int] = np.searchsorted(offset, wanted).tolist()
+    return ends
 
 
 class LevelSums(Protocol):
@@ -94,13 +114,14 @@ def keeps_own_features(ws: FitParts, step: int) -> bool:
     """Whether this member gets the sums of its own features alone in a step.
 
     Never where a split needs its feature's sums beside the search: sets of levels are made from
-    them, and the nodes of a symmetric tree share a split.
+    them, and the nodes of a symmetric tree share a split. A member that has only the sums of its
+    own features cannot go back to all of them; the nodes of a step never become fewer.
     """
-    nodes, features = ws.nodes, ws.features
+    nodes, features, team = ws.nodes, ws.features, ws.rows.team
     if features.columns is not None or nodes.policy.fills_levels or features.has_categories:
         return False
     n_new = nodes.level_capacity(step) // (2 if step else 1)
-    return keeps_own(ws.rows.team, features.layout, n_new)
+    return team.keeps_own and 16 * n_new * features.layout.n_codes >= team.size * OWN_BYTES
 
 
 def level_sums(ws: FitParts, step: int) -> LevelSums:

@@ -65,19 +65,19 @@ class PartitionByCodes:
     def __init__(self, ws: FitParts, search: SplitSearch | None = None) -> None:
         arena, ways = ws.arena, ws.ways
         self.ws = ws
-        self.program = ways.build(
-            "partition",
-            lambda variant: ways.device.build(
-                "partition",
-                wg_size=ways.wg_size(variant),
-                chunk=variant.params["chunk"],
-                code=ws.rows.codes.code_type,
-                prefetch=_AHEAD if arena.device.caps.prefetches else 0,
-                picked=ws.nodes.policy.picks,
-                ballots=variant.warp_words,
-                categories=ws.features.has_categories,
-            ),
-        )
+        for attempt in ways.attempts("partition"):
+            with attempt as variant:
+                made = ways.device.build(
+                    "partition",
+                    wg_size=ways.wg_size(variant),
+                    chunk=variant.params["chunk"],
+                    code=ws.rows.codes.code_type,
+                    prefetch=_AHEAD if arena.device.caps.prefetches else 0,
+                    picked=ws.nodes.policy.picks,
+                    ballots=variant.warp_words,
+                    categories=ws.features.has_categories,
+                )
+                self.program = ways.built(attempt, made)
         row_lists(ws)
         sets = LevelSets if ws.nodes.policy.fills_levels else CategorySets
         self.sets = sets(ws) if ws.features.has_categories else None

@@ -61,7 +61,9 @@ class Split:
     def __init__(self, ws: FitParts) -> None:
         arena = ws.arena
         self.ws, self.sparse, self.sequential = ws, False, False
-        self.program = ws.ways.build("split", self._build)
+        for attempt in ws.ways.attempts("split"):
+            with attempt as variant:
+                self.program = ws.ways.built(attempt, self._build(variant))
         n_features, nodes = ws.features.layout.n_features, ws.nodes.search_capacity
         arena.array("candidates", (nodes, n_features), CANDIDATE)
         arena.array("chosen", nodes, CANDIDATE)

@@ -41,18 +41,18 @@ class UpdateMargins:
     def __init__(self, ws: FitParts, partition: Partition | None = None) -> None:
         ways = ws.ways
         self.ws = ws
-        self.program = ways.build(
-            "update_margins",
-            lambda variant: ways.device.build(
-                "update_margins",
-                wg_size=ways.wg_size(variant),
-                walk=variant.name == "walk",
-                chunk=variant.params["chunk"],
-                code=ws.rows.codes.code_type,
-                prefetch=_AHEAD if ws.arena.device.caps.prefetches else 0,
-                categories=ws.features.has_categories,
-            ),
-        )
+        for attempt in ways.attempts("update_margins"):
+            with attempt as variant:
+                made = ways.device.build(
+                    "update_margins",
+                    wg_size=ways.wg_size(variant),
+                    walk=variant.name == "walk",
+                    chunk=variant.params["chunk"],
+                    code=ws.rows.codes.code_type,
+                    prefetch=_AHEAD if ws.arena.device.caps.prefetches else 0,
+                    categories=ws.features.has_categories,
+                )
+                self.program = ways.built(attempt, made)
 
     def add(self, batch: Batch) -> list[Action]:
         """Return the actions that add the trees that were finished last."""

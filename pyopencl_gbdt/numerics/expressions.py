@@ -228,13 +228,33 @@ def statements(
     prefix : str
         What names of new variables begin with; two expressions of one block need two prefixes.
     """
-    way = _InC(prefix)
-    found = expression(*(Number(way, name) for name in inputs))
-    values = found if isinstance(found, tuple) else (found,)
-    assigned = (
-        f"{name} = {way.content(value)};" for name, value in zip(outputs, values, strict=True)
-    )
-    return "\n    ".join((*way.lines, *assigned))
+    trace = Trace(prefix)
+    return trace.statements(expression(*trace.inputs(*inputs)), outputs)
+
+
+class Trace:
+    """Follows an expression: numbers to compute it with, then the C statements that do the same.
+
+    Parameters
+    ----------
+    prefix : str
+        As for ``statements``.
+    """
+
+    def __init__(self, prefix: str = "v") -> None:
+        self._way = _InC(prefix)
+
+    def inputs(self, *names: str) -> list[Number]:
+        """Return a number for each float32 variable of the kernel."""
+        return [Number(self._way, name) for name in names]
+
+    def statements(self, found: Any, outputs: Sequence[str]) -> str:
+        """Return the statements that set variables to what was computed: a term, or a tuple."""
+        values, way = found if isinstance(found, tuple) else (found,), self._way
+        assigned = (
+            f"{name} = {way.content(value)};" for name, value in zip(outputs, values, strict=True)
+        )
+        return "\n    ".join((*way.lines, *assigned))
 
 
 def evaluate(expression: Callable[..., Any], *inputs: F32 | np.float32) -> Any:

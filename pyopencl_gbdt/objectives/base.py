@@ -15,7 +15,15 @@ from pyopencl_gbdt.data.labels import check_labels
 from pyopencl_gbdt.model import margin_from_base_score
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
-from pyopencl_gbdt.numerics.expressions import Number, Term, evaluate, exp, sigmoid, statements
+from pyopencl_gbdt.numerics.expressions import (
+    Number,
+    Term,
+    Trace,
+    evaluate,
+    exp,
+    sigmoid,
+    statements,
+)
 from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny
 from pyopencl_gbdt.numerics.weights import whole
 
@@ -86,7 +94,9 @@ class Objective(ABC):
         """
         if self.given:
             return "g = margin; h = label;"
-        return statements(self.derivatives, ("margin", "label"), ("g", "h"))
+        trace = Trace()
+        found = self.derivatives(*trace.inputs("margin", "label"))
+        return trace.statements(found, ("g", "h"))
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         """Compute on the host what ``kernel`` does, with the same bits.

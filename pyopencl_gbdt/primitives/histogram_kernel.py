@@ -167,7 +167,11 @@ class HistogramKernel:
         self._n_rows = page.codes.shape[1]
         self.n_features = int(layout.fullest.size)
         self.n_codes = int(layout.feature_offset[-1])
-        self.variant, self.program = build_variant(device, "histogram", variant, self._build)
+        if isinstance(variant, Variant):
+            self.variant, self.program = variant, self._build(variant)
+            self.program.kernel = "histogram"
+        else:
+            self.variant, self.program = build_variant(device, "histogram", variant, self._build)
 
     def _build(self, variant: Variant) -> Program:
         device, order, layout = self.device, self.page.order, self.layout

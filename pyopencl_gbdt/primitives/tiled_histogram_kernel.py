@@ -92,7 +92,13 @@ class TiledHistogramKernel:
         self.device, self.page, self.feature_offset = device, page, feature_offset
         self._wg_size, self._adds = wg_size, adds
         self.n_codes = int(feature_offset[-1])
-        self.variant, self.program = build_variant(device, TILED_HISTOGRAM, variant, self._build)
+        if isinstance(variant, Variant):
+            self.variant, self.program = variant, self._build(variant)
+            self.program.kernel = TILED_HISTOGRAM
+        else:
+            self.variant, self.program = build_variant(
+                device, TILED_HISTOGRAM, variant, self._build
+            )
 
     def _build(self, variant: Variant) -> Program:
         device, begins = self.device, self.page.begins

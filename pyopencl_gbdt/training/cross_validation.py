@@ -212,7 +212,7 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
         fits: list[Fit] = []
         for task in tasks:
             fits.append(stack.enter_context(opened_fit(task)))
-        model = TrainingModel(fits)
+        model = TrainingModel(fits, fits[0].n_rounds if fits else 0)
         try:
             return _rounds(model, fits, callbacks)
         finally:

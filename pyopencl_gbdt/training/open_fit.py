@@ -40,7 +40,7 @@ class OpenFit:
         self, fit: Fit, callbacks: CallbackList | None = None, saved: CheckPoint | None = None
     ) -> None:
         self._fit, self._callbacks = fit, callbacks or CallbackList(())
-        self._model = TrainingModel([fit])
+        self._model = TrainingModel([fit], fit.n_rounds)
         self._is_over = False
         self._number = 0 if saved is None else saved.n_rounds
         self._saved = saved

@@ -28,10 +28,14 @@ from pyopencl_gbdt.fit.policy import TreeSizes
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
+from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of, tree_sizes
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.disk_pages import DiskPages
+from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
 from pyopencl_gbdt.pages.paged import (
     expected_columns,
@@ -40,18 +44,51 @@ from pyopencl_gbdt.pages.paged import (
     sizes_of,
     tile_sizes_of,
 )
+from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.shared_cuts import encoded_part
-from pyopencl_gbdt.pages.stored import StoredPages
+from pyopencl_gbdt.pages.stored import PagesOnPaper, PageStore, StoredPages, encoded_pages
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
+from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.streamed import cut_layout, stays_resident, stored_pages
 
 #: Values whose fit is not built on paper before, which takes some 0.4 ms, ...
 _FEW_VALUES = 1_000_000
 #: ... if there are so many bytes for each of them and each bin: more than the histograms of a tree
 #: with a leaf for every row take, and all else.
 _PLENTY = 48
+
+
+def _cut_layout(data: Dataset, device: Device, params: Parameters) -> Layout:
+    """Return the layout of a data set's codes; the values stay where they are."""
+    return layout_of(_quantizer(data, device, params, 1, weighted=True).cuts(), data)
+
+
+def _stored_pages(
+    data: Dataset, device: Device, params: Parameters, layout: Layout, turns: Turns
+) -> StoredPages:
+    """Return a data set's codes in pages that lie in the host's memory, or in ``cache_dir``."""
+    quantizer = _quantizer(data, device, params, turns.most_rows, weighted=False)
+    folders = params.cache_folders
+    store: PageStore | None = None
+    if folders and not device.holds_memory:
+        store = PagesOnPaper(layout, turns.bounds)
+    elif folders:
+        store = DiskPages(layout, turns.bounds, folders, device.caps)
+    return encoded_pages(quantizer, layout, turns.bounds, store)
+
+
+def _quantizer(
+    data: Dataset, device: Device, params: Parameters, page_rows: int, *, weighted: bool
+) -> Quantizer:
+    """Return a quantizer that plans memory for the codes of so many rows at a time."""
+    values, weight = data.features_for(device), data.weight if weighted else None
+    levels = most_levels(data)
+    planned = page_bytes(device, page_rows, data.n_features, max(params.max_bin, levels))
+    return Quantizer(
+        device, values, weight, params.max_bin, tiled_bytes=planned, most_levels=levels,
+        cut=cut_features(data), exact=params.max_bin_exact,
+    )  # fmt: skip
 
 
 @dataclass
@@ -105,9 +142,9 @@ class Placement:
         MemoryPlanError
             If the fit does not fit the device.
         """
-        resident = stays_resident(
-            self.params, self.objective, self.data, statistics=self.statistics
-        )
+        loss = LossFacts(takes_pages=takes_pages(self.objective))
+        facts = FitFacts(self.params, loss, sparse=self.data.sparse is not None)
+        resident = self.statistics or facts.stays_resident
         kind, given, layout = self.params.page_kind, self.share.codes, self.share.layout
         if kind == "streamed" or isinstance(given, StoredPages):
             return self._in_turn(), None
@@ -236,11 +273,11 @@ class Placement:
         layout = self.share.layout if stored is None else stored.layout
         if layout is None:
             self._turned(even_layout(data.n_features))  # raises before columns are cut
-            layout = cut_layout(data, device, self.params)
+            layout = _cut_layout(data, device, self.params)
         parts = self._turned(layout, None if stored is None else stored.bounds)
         rows = parts.rows
         assert isinstance(rows, RowsInTurn)
-        made = stored or stored_pages(data, device, self.params, layout, rows.turns)
+        made = stored or _stored_pages(data, device, self.params, layout, rows.turns)
         data.end_reading()
         rows.take_turns(made)
         if rows.drawn is not None:

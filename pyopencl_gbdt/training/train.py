@@ -19,7 +19,7 @@ from pyopencl_gbdt.callbacks import (
 )
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
+from pyopencl_gbdt.device.drivers.fallback import tries
 from pyopencl_gbdt.device.team.mpi import joined_team
 from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import given_instead
@@ -164,7 +164,9 @@ def train(
     )
     saved = _saved(everyone)
     try:
-        made = with_fallbacks(partial(_fit, task, everyone, saved, profile))
+        for attempt in tries():
+            with attempt:
+                made = _fit(task, everyone, saved, profile)
     except BaseException as error:
         data.forget()
         clear_frames(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -58,27 +58,71 @@ def build_variant(
         return named, _named(build(named), kernel)
     choose_next = variant if callable(variant) else lambda: choose(kernel, caps)
     while True:
-        tried = choose_next()
-        try:
-            built = build(tried)
-            if isinstance(built, Program):
-                built.refuse = partial(_refuse, tried, caps, choose_next)
-            return tried, _named(built, kernel)
-        except KernelBuildError as error:
-            tried_before = refusal(tried, caps) in REFUSED
-            REFUSED.add(refusal(tried, caps))
-            other = choose_next()
-            if tried_before or refusal(other, caps) in REFUSED:
-                raise  # every variant was tried
-            log = store_log(cache_key(caps.label, caps.driver, kernel, tried.name), str(error))
-            kept = f"; the compiler's log is in {log}" if log else ""
-            warnings.warn(
-                f"{kernel}: {tried.name!r} does not build on {caps.label}, driver {caps.driver}: "
-                f"{other.name!r} is used instead, which gives the same results, perhaps later"
-                f"{kept}. Please report it with what `pyopencl-gbdt doctor` says",
-                KernelFallbackWarning,
-                stacklevel=3,
-            )
+        attempt = Attempt(device, kernel, choose_next())
+        with attempt as tried:
+            return tried, attempt.built(build(tried), choose_next)
+        attempt.go_on(choose_next())
+
+
+class Attempt:
+    """A try to build a variant of a kernel: a context that ends quietly if the driver fails to.
+
+    Parameters
+    ----------
+    device : Device
+    kernel : str
+        Its name in the variant table.
+    variant : Variant
+
+    Attributes
+    ----------
+    error : KernelBuildError or None
+        Why the driver failed.
+    """
+
+    def __init__(self, device: Device, kernel: str, variant: Variant) -> None:
+        self.device, self.kernel, self.variant = device, kernel, variant
+        self.error: KernelBuildError | None = None
+        self._before = refusal(variant, device.caps) in REFUSED
+
+    def __enter__(self) -> Variant:
+        return self.variant
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, KernelBuildError):
+            return False
+        self.error = error
+        REFUSED.add(refusal(self.variant, self.device.caps))
+        return True
+
+    def built(self, built: T, choose_next: Callable[[], Variant]) -> T:
+        """Return what was built; ``choose_next`` replaces it if the device refuses to launch it."""
+        if isinstance(built, Program):
+            built.refuse = partial(_refuse, self.variant, self.device.caps, choose_next)
+        return _named(built, self.kernel)
+
+    def go_on(self, other: Variant) -> None:
+        """Warn that another variant is tried now.
+
+        Raises
+        ------
+        KernelBuildError
+            If the driver has failed to build that one, too.
+        """
+        caps, tried = self.device.caps, self.variant
+        assert self.error is not None
+        if self._before or refusal(other, caps) in REFUSED:
+            raise self.error  # every variant was tried
+        key = cache_key(caps.label, caps.driver, self.kernel, tried.name)
+        log = store_log(key, str(self.error))
+        kept = f"; the compiler's log is in {log}" if log else ""
+        warnings.warn(
+            f"{self.kernel}: {tried.name!r} does not build on {caps.label}, driver {caps.driver}: "
+            f"{other.name!r} is used instead, which gives the same results, perhaps later"
+            f"{kept}. Please report it with what `pyopencl-gbdt doctor` says",
+            KernelFallbackWarning,
+            stacklevel=4,
+        )
 
 
 def build_variant_program(
@@ -140,16 +184,43 @@ def with_fallbacks(work: Callable[[], T]) -> T:
     KernelLaunchError
         If a kernel has no variant left, or the one that was asked for by name is refused.
     """
-    while True:
-        try:
+    for attempt in tries():
+        with attempt:
             return work()
-        except KernelLaunchError as error:
-            if not error.instead:
-                raise
-            said = (
-                f"{error.kernel}: {error.refused!r} does not run: {error}. It starts again with "
-                f"{error.instead!r}, which gives the same results, perhaps later. Please report it "
-                "with what `pyopencl-gbdt doctor` says"
-            )
-        # outside the except block, nothing keeps the memory of the failed attempt alive
-        warnings.warn(said, KernelFallbackWarning, stacklevel=2)
+    raise AssertionError("the last try raises or returns")
+
+
+class Try:
+    """A try of some work: a context that ends quietly if a device refuses to launch a kernel.
+
+    Attributes
+    ----------
+    said : str
+        What to tell of it; empty where the work is done.
+    """
+
+    said = ""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, KernelLaunchError) or not error.instead:
+            return False
+        self.said = (
+            f"{error.kernel}: {error.refused!r} does not run: {error}. It starts again with "
+            f"{error.instead!r}, which gives the same results, perhaps later. Please report it "
+            "with what `pyopencl-gbdt doctor` says"
+        )
+        return True
+
+
+def tries() -> Iterator[Try]:
+    """Yield contexts for some work, until it is done; see ``with_fallbacks``."""
+    while True:
+        attempt = Try()
+        yield attempt
+        if not attempt.said:
+            return
+        # outside the context, nothing keeps the memory of the failed try alive
+        warnings.warn(attempt.said, KernelFallbackWarning, stacklevel=2)
