@@ -154,6 +154,18 @@ def score(g: I, h: I, rule: Rule) -> DF:
     return df_div(df_mul(t, t), d)
 
 
+def score_of_pairs(sums: I, rule: Rule) -> DF:
+    """Return the score of a node with a pair of sums for each output: theirs, added up in order.
+
+    ``sums`` has the shape (n_outputs, 2), the score (1,).
+    """
+    hi, lo = score(sums[:, 0], sums[:, 1], rule)
+    total = hi[:1], lo[:1]
+    for output in range(1, len(sums)):
+        total = df_add(total, (hi[output : output + 1], lo[output : output + 1]))
+    return total
+
+
 def weight_in_units(g: I, h: I, rule: Rule) -> F:
     """Return the optimal weight in units, float32, shape (n,); 0 if no row has a weight."""
     weight = unit_weight(*_fraction(g, np.maximum(h, 1), rule), rule)[0]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.sets import joined, packed
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 from pyopencl_gbdt.numerics.portable_math import (
+    F,
     as_margin,
     df_add,
     df_neg,
@@ -38,7 +39,7 @@ from tests.reference.gain import (
     make_rule,
     node_weight,
     real_hessian,
-    score,
+    score_of_pairs,
     weight_in_units,
 )
 from tests.reference.gradients import Scale
@@ -59,19 +60,34 @@ def _finite(number: np.float32) -> np.float32:
     return clamped
 
 
-def leaf_value(weight: np.float32, rate: np.float32) -> np.float32:
-    """Return the value of a leaf, which is added to margins."""
-    value: np.float32 = as_margin(not_tiny(np.array([rate])) * weight)[0]
-    return value
+def leaf_values(weights: F, rate: np.float32) -> F:
+    """Return the values of a leaf, which are added to margins."""
+    return as_margin(not_tiny(np.array([rate])) * weights)
+
+
+def _no_outputs() -> F:
+    return np.zeros(0, np.float32)
 
 
 @dataclass
 class Node:
-    """A node with its rows; it is a leaf until it is split."""
+    """A node with its rows; it is a leaf until it is split.
+
+    It carries a pair of sums, a weight and a value for each output of its tree. Searches of splits
+    know trees of one output alone.
+
+    Attributes
+    ----------
+    sums : int64 array, shape (n_outputs, 2)
+        Gradients and Hessians of its rows, in quanta.
+    weights, shrunk_weights, values : float32 array, shape (n_outputs,)
+        The optimal weights, those times the learning rate, and what a leaf adds to margins.
+    kept_weights : float32 array, shape (n_outputs,), or None
+        Its parent's, below an idle split of a symmetric tree.
+    """
 
     rows: npt.NDArray[np.uint32]
-    sum_g: int
-    sum_h: int
+    sums: I64
     parent: int = NO_NODE
     left: int = NO_NODE
     depth: int = 0
@@ -83,12 +99,34 @@ class Node:
     bin: int = 0
     default_left: bool = False
     gain: np.float32 = field(default=_ZERO)
-    weight: np.float32 = field(default=_ZERO)
-    shrunk_weight: np.float32 = field(default=_ZERO)
+    weights: F = field(default_factory=_no_outputs)
+    shrunk_weights: F = field(default_factory=_no_outputs)
     right_set: npt.NDArray[np.bool_] | None = None
-    value: np.float32 = field(default=_ZERO)
+    values: F = field(default_factory=_no_outputs)
     hessian: np.float32 = field(default=_ZERO)
-    kept_weight: np.float32 | None = None  # its parent's, below an idle split of a symmetric tree
+    kept_weights: F | None = None
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The sums of a node of one output."""
+        ((g, h),) = self.sums.tolist()
+        return g, h
+
+    @property
+    def weight(self) -> np.float32:
+        """The weight of a node of one output."""
+        weight: np.float32 = self.weights[0]
+        return weight
+
+    @property
+    def value(self) -> np.float32:
+        """The value of a node of one output."""
+        value: np.float32 = self.values[0]
+        return value
+
+    @value.setter
+    def value(self, value: np.float32) -> None:
+        self.values = np.array([value], np.float32)
 
 
 #: Returns the rank of an open leaf whose split gains so much: the highest rank splits next.
@@ -145,11 +183,11 @@ class Grower:
 
     def _children(self, node: Node, number: int, best: Candidate, rows: Any) -> list[Node]:
         """Return a node's children, with the bounds of their weights."""
-        right = (node.sum_g - best.left_g, node.sum_h - best.left_h)
-        sums = ((best.left_g, best.left_h), right)
+        left = np.stack([best.left_g, best.left_h], axis=-1).reshape(-1, 2)
+        sums = left, node.sums - left
         children = [
             Node(
-                part, *own, number, depth=node.depth + 1, path=2 * node.path + side,
+                part, own, number, depth=node.depth + 1, path=2 * node.path + side,
                 above=node.above | {best.feature}, lower=node.lower, upper=node.upper,
             )
             for side, (part, own) in enumerate(zip(rows, sums, strict=True))
@@ -157,8 +195,8 @@ class Grower:
         constraint = 0 if self.limits.monotone is None else self.limits.monotone[best.feature]
         if constraint:
             half = np.float32(0.5)
-            g, h = (np.array(part, np.int64) for part in zip(*sums, strict=True))
-            one, other = weight_in_units(g, h, self._rule_of(node))
+            rule = self._rule_of(node)
+            (one,), (other,) = (weight_in_units(own[:, 0], own[:, 1], rule) for own in sums)
             low, high = children if constraint == RISING else children[::-1]
             low.upper = high.lower = half * one + half * other
         return children
@@ -166,8 +204,7 @@ class Grower:
     def grow(self) -> list[Node]:
         """Grow the tree; return its nodes, breadth first."""
         rows = np.arange(self.codes.shape[0], dtype=np.uint32)
-        sum_g, sum_h = self.quanta.sum(axis=0)
-        root = Node(rows, int(sum_g), int(sum_h))
+        root = Node(rows, self.quanta.sum(axis=0).reshape(-1, 2))
         self._finish(root)
         rank = self.rank or (by_gain if self.params.leaf_wise else None)
         if rank is not None:
@@ -201,12 +238,14 @@ class Grower:
         return nodes
 
     def _finish(self, node: Node) -> None:
-        """Set a node's weight and value as a leaf."""
-        g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
-        node.weight = node_weight(g, h, self._rule_of(node))[0]
+        """Set a node's weights and values as a leaf."""
+        node.weights = node_weight(node.sums[:, 0], node.sums[:, 1], self._rule_of(node))
+        self._shrink(node)
+        node.hessian = real_hessian(node.sums[:1, 1], self.scale)[0]
+
+    def _shrink(self, node: Node) -> None:
         rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
-        node.value = node.shrunk_weight = leaf_value(node.weight, rate)
-        node.hessian = real_hessian(h, self.scale)[0]
+        node.values = node.shrunk_weights = leaf_values(node.weights, rate)
 
     @cached_property
     def _of_all_rows(self) -> I64:
@@ -229,7 +268,7 @@ class Grower:
     def _best_of_all(self, hist: I64, node: Node, least: int) -> Candidate | None:
         """Return the best split by a number or by a set of levels."""
         layout, allowed = self.layout, self._allowed(node)
-        args = (hist, node.sum_g, node.sum_h, layout, self._rule_of(node), least)
+        args = (hist, *node.pair, layout, self._rule_of(node), least)
         monotone = self.limits.monotone
         if layout.categorical is None:
             return best_split(*args, monotone=monotone, allowed=allowed)
@@ -244,8 +283,7 @@ class Grower:
 
     def gain(self, node: Node, best: Candidate) -> np.float32:
         """Return the loss reduction of a split, at most the largest float32."""
-        g, h = np.array([node.sum_g], np.int64), np.array([node.sum_h], np.int64)
-        loss = df_add(best.score, df_neg(score(g, h, self._rule_of(node))))
+        loss = df_add(best.score, df_neg(score_of_pairs(node.sums, self._rule_of(node))))
         return _finite(scale_by(loss[0], self.rule.gain_power)[0])
 
     def _best(self, node: Node) -> tuple[Candidate, np.float32] | None:
@@ -264,7 +302,7 @@ class Grower:
         self, node: Node, number: int, left: int, best: Candidate, gain: np.float32
     ) -> list[Node]:
         """Split a node; return its children, of which the left one has the id ``left``."""
-        node.left, node.gain, node.value = left, gain, _ZERO
+        node.left, node.gain, node.values = left, gain, np.zeros_like(node.values)
         node.feature, node.bin, node.default_left = best.feature, best.bin, bool(best.direction)
         n_bins = int(self.layout.feature_bins[best.feature])
         codes = self.codes[node.rows, best.feature]
@@ -301,7 +339,7 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
         right = node.right_set
         sets.append(np.zeros(0, np.uint32) if right is None else packed(right[:-1]))
         is_shrunk = node.left == NO_NODE and node.parent != NO_NODE
-        weights.append([node.shrunk_weight if is_shrunk else node.weight])
+        weights.append(node.shrunk_weights if is_shrunk else node.weights)
         place = int(layout.feature_offset[node.feature]) + node.bin
         numeric = node.left != NO_NODE and right is None
         numbers.append(layout.thresholds[place] if numeric else _ZERO)
@@ -314,7 +352,7 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
         threshold=np.array(numbers, np.float32),
         default_left=np.array([node.default_left for node in nodes], np.bool_),
         split_kind=np.array([n.right_set is not None for n in nodes], np.uint8),
-        value=np.array([[node.value] for node in nodes], np.float32),
+        value=np.array([node.values for node in nodes], np.float32),
         weight=np.array(weights, np.float32),
         gain=np.array([node.gain for node in nodes], np.float32),
         sum_hessian=np.array([node.hessian for node in nodes], np.float32),

@@ -23,7 +23,7 @@ from tests.reference.gain import (
     weight_in_units,
 )
 from tests.reference.gradients import Scale, choose_scale, quantize
-from tests.reference.grow import leaf_value
+from tests.reference.grow import leaf_values
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -124,4 +124,5 @@ class OrderedLeaves:
             for bound in (leaf.lower, leaf.upper)
         )
         weight = leaf_weight(sums[0], sums[1], replace(rule, lower=lower, upper=upper))
-        return leaf_value(weight, np.float32(p.learning_rate))
+        value: np.float32 = leaf_values(np.array([weight]), np.float32(p.learning_rate))[0]
+        return value

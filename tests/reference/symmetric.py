@@ -22,7 +22,7 @@ from tests.reference.gain import (
     score,
     weight_in_units,
 )  # fmt: skip
-from tests.reference.grow import _LEAST_GAIN, Grower, Node, _finite, leaf_value
+from tests.reference.grow import _LEAST_GAIN, Grower, Node, _finite
 from tests.reference.split import Candidate
 from tests.reference.symmetric_sets import SetBorders, set_borders
 
@@ -56,8 +56,7 @@ class SymmetricGrower(Grower):
     def grow(self) -> list[Node]:
         """Grow the tree; return its nodes, breadth first."""
         rows = np.arange(self.codes.shape[0], dtype=np.uint32)
-        sum_g, sum_h = self.quanta.sum(axis=0)
-        root = Node(rows, int(sum_g), int(sum_h))
+        root = Node(rows, self.quanta.sum(axis=0).reshape(-1, 2))
         self._finish(root)
         nodes, begin = [root], 0
         for _ in range(self.params.max_depth):
@@ -77,7 +76,7 @@ class SymmetricGrower(Grower):
 
     def _idle(self, node: Node, child_h: Any) -> Any:
         """Return whether a side of a node's split has no rows, or too few."""
-        return np.logical_not(may_split(child_h, node.sum_h - child_h, self._least))
+        return np.logical_not(may_split(child_h, node.pair[1] - child_h, self._least))
 
     @cached_property
     def _sets(self) -> dict[int, SetBorders]:
@@ -133,7 +132,7 @@ class SymmetricGrower(Grower):
         missing = hist[missing_at] * direction[:, None]
         parts = [before[code + 1] - before[offset[feature]] + missing]
         for number, own in self._sets.items():
-            parts.append(own.lefts(self._cells(hist, number), node.sum_g, node.sum_h))
+            parts.append(own.lefts(self._cells(hist, number), *node.pair))
         left = np.concatenate(parts)
         return left[:, 0], left[:, 1]
 
@@ -143,7 +142,6 @@ class SymmetricGrower(Grower):
         Sides of ``smoothed`` borders are scored with ``cat_l2``, too.
         """
         rule, idle = self._rule_of(node), self._idle(node, h)
-        sums = np.array([node.sum_g]), np.array([node.sum_h])
         g, h = np.where(idle, 0, g), np.where(idle, 1, h)  # any that can be scored
         both = self._sides(node, g, h, rule)
         if smoothed.any():
@@ -151,7 +149,7 @@ class SymmetricGrower(Grower):
             more = make_rule(self.scale, p.reg_lambda + p.cat_l2, p.reg_alpha, p.max_delta_step)
             other = self._sides(node, g, h, replace(rule, reg_lambda=more.reg_lambda))
             both = np.where(smoothed, other[0], both[0]), np.where(smoothed, other[1], both[1])
-        own = score(*sums, rule)
+        own = score(node.sums[:, 0], node.sums[:, 1], rule)
         before = df_neg((np.full_like(both[0], own[0][0]), np.full_like(both[1], own[1][0])))
         gain = df_add(both, before)
         zero = np.float32(0)
@@ -159,7 +157,8 @@ class SymmetricGrower(Grower):
 
     def _sides(self, node: Node, g: I64, h: I64, rule: Rule) -> DF:
         """Return the sums of the scores of both sides."""
-        other = score(node.sum_g - g, np.maximum(node.sum_h - h, 1), rule)
+        sum_g, sum_h = node.pair
+        other = score(sum_g - g, np.maximum(sum_h - h, 1), rule)
         return df_add(score(g, h, rule), other)
 
     def _out_of_order(self, node: Node, feature: I64, g: I64, h: I64) -> Mask:
@@ -168,7 +167,7 @@ class SymmetricGrower(Grower):
             return np.zeros(g.size, np.bool_)
         rule, constraint = self._rule_of(node), self.limits.monotone[feature]
         left = weight_in_units(g, h, rule)
-        right = weight_in_units(node.sum_g - g, node.sum_h - h, rule)
+        right = weight_in_units(node.pair[0] - g, node.pair[1] - h, rule)
         broken: npt.NDArray[np.bool_] = breaks_order(constraint, left, right) & ~self._idle(node, h)
         return broken
 
@@ -180,7 +179,7 @@ class SymmetricGrower(Grower):
         total = np.zeros(feature.size, np.float32), np.zeros(feature.size, np.float32)
         lefts = [self._lefts(node, borders) for node in level]
         for node, (g, h) in zip(level, lefts, strict=True):
-            if node.sum_h > 0:
+            if node.pair[1] > 0:
                 total = df_add(total, self._gains(node, g, h, borders.smoothed))
                 refused = refused | self._out_of_order(node, feature, g, h)
         order = np.lexsort((direction, bins, feature, -total[1], -total[0], refused))
@@ -202,7 +201,7 @@ class SymmetricGrower(Grower):
         ]
 
     def _own_gain(self, node: Node, g: I64, h: I64, smoothed: Mask, best: int) -> DF:
-        if node.sum_h == 0:
+        if node.pair[1] == 0:
             return np.zeros(1, np.float32), np.zeros(1, np.float32)
         one = slice(best, best + 1)
         return self._gains(node, g[one], h[one], smoothed[one])
@@ -219,18 +218,17 @@ class SymmetricGrower(Grower):
             return children
         constraint = 0 if self.limits.monotone is None else self.limits.monotone[best.feature]
         if constraint:
-            weight = scale_by(np.array([node.weight]), -self.rule.weight_power)[0]
+            weight = scale_by(node.weights, -self.rule.weight_power)[0]
             low, high = children if constraint == RISING else children[::-1]
             low.upper = high.lower = weight
         for child in children:
-            child.kept_weight = node.weight
+            child.kept_weights = node.weights
         return children
 
     def _finish(self, node: Node) -> None:
-        """Set a node's weight and value as a leaf."""
+        """Set a node's weights and values as a leaf."""
         super()._finish(node)
-        if node.parent == NO_NODE or node.kept_weight is None:
+        if node.parent == NO_NODE or node.kept_weights is None:
             return
-        rate = np.float32(self.params.learning_rate) / np.float32(self.params.num_parallel_tree)
-        node.weight = node.kept_weight
-        node.value = node.shrunk_weight = leaf_value(node.weight, rate)
+        node.weights = node.kept_weights
+        self._shrink(node)

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device.render import source_folder
+from pyopencl_gbdt.dtypes import BOUNDS, NODE
 from pyopencl_gbdt.numerics.portable_math import df_add, df_neg
 from pyopencl_gbdt.parameters.constraints import FALLING, RISING
+from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.compare import assert_same_bits
 from tests.reference.gain import (
     breaks_order,
     least_hessian,
@@ -20,6 +23,9 @@ from tests.reference.gain import (
     score,
 )
 from tests.reference.gradients import Scale
+from tests.reference.grow import Grower, Node
+from tests.reference.split import Candidate
+from tests.steps.builders import make_layout
 
 N = 2000
 SCALE = Scale(24, 29, wide=False, weight_shift=3)
@@ -100,6 +106,41 @@ def test_weights_of_a_constrained_feature_are_in_order():
     left, right = np.float32([1, 2, 1, 2, 1, 2, 1]), np.float32([2, 1, 2, 1, 2, 1, 1])
     constraint = np.array([RISING, RISING, FALLING, FALLING, 0, 0, RISING], np.uint32)
     assert breaks_order(constraint, left, right).tolist() == [0, 1, 1, 0, 0, 0, 0]
+
+
+def test_a_node_carries_a_pair_for_each_output():
+    """Outputs do not see each other, but in what a split gains: there, their scores add up."""
+    left, right = np.array([[-(2**30), 2**31], [2**28, 2**30]]), np.array([[7, 2**30], [2**29, 9]])
+    params = Parameters.from_dict({"reg_lambda": 0.5})
+    grower = Grower(
+        np.zeros((2, 1), np.uint8),
+        np.stack([left, right]),
+        SCALE,
+        make_layout([2], [False]),
+        params,
+    )
+    node, rows = Node(np.arange(2, dtype=np.uint32), left + right), ([0], [1])
+    grower._finish(node)
+    gains = []
+    for output in (slice(0, 1), slice(1, 2), slice(0, 2)):
+        scores = [score(*own[output].T, grower.rule) for own in (left, right)]
+        sides = df_add(*scores)
+        both = df_add(*((n[:1], n[1:]) for n in np.array(sides).T)) if len(sides[0]) > 1 else sides
+        best = Candidate(both, left[output, 0], left[output, 1], 0, 0, 0)
+        own = Node(node.rows, node.sums[output])
+        grower._finish(own)
+        assert_same_bits(own.weights, node.weights[output])
+        assert_same_bits(own.values, node.values[output])
+        gains.append(float(grower.gain(own, best)))
+        children = grower._children(own, 0, best, rows)
+        assert_same_bits(children[0].sums + children[1].sums, own.sums)
+        assert_same_bits(children[0].sums, left[output])
+    assert gains[2] == pytest.approx(gains[0] + gains[1], rel=1e-6)
+
+
+def test_nodes_do_not_hold_what_lies_beside_them():
+    carried = {"sum_g", "sum_h", "weight", "value", "hessian", *BOUNDS.names}
+    assert not carried & set(NODE.names)
 
 
 def test_headers_alone_tell_whether_a_border_may_be_a_split():

@@ -104,7 +104,7 @@ def expected_decisions(nodes, chosen, params):
     finished = []
     for index, row in enumerate(nodes):
         grower = growers[row["tree"]]
-        node = Node(np.zeros(0, np.uint32), int(row["sum_g"]), int(row["sum_h"]))
+        node = Node(np.zeros(0, np.uint32), np.array([[row["sum_g"], row["sum_h"]]]))
         node.lower, node.upper = row["lower"], row["upper"]
         grower._finish(node)
         c = None if chosen is None else chosen[index]
@@ -112,7 +112,7 @@ def expected_decisions(nodes, chosen, params):
             best = Candidate((c["score_hi"][None], c["score_lo"][None]), 0, 0, 0, 0, 0)
             gain = grower.gain(node, best)
             if gain > np.float32(1e-6) and gain >= np.float32(params.gamma):
-                node.gain, node.value, node.left = gain, np.float32(0), 0
+                node.gain, node.values, node.left = gain, np.zeros(1, np.float32), 0
         finished.append(node)
     return finished
 
