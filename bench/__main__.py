@@ -14,6 +14,7 @@ COMMANDS = {
     "dependence": "bench.dependence",
     "devices": "bench.devices",
     "devices-jobs": "bench.devices_jobs",
+    "devices-sums": "bench.devices_sums",
     "external": "bench.external",
     "large": "bench.large",
     "losses": "bench.losses",

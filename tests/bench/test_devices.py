@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from bench import devices, devices_rows
+from bench import devices, devices_rows, devices_sums
 from pyopencl_gbdt.device import selection
 
 from ..conftest import TEST_DEVICE
@@ -49,3 +49,14 @@ def test_no_fit_starts_when_the_time_is_over(capsys):
     options = ["--shapes", "400x4:3", "--seconds", "0", "--devices", TEST_DEVICE, TEST_DEVICE]
     assert devices.main(options) == 0
     assert capsys.readouterr().out.count("no time was left") == 2
+
+
+@pytest.mark.thorough
+def test_the_cost_of_sums(monkeypatch, capsys):
+    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+    monkeypatch.setattr(devices_sums, "SIZES", [1 << 10, 1 << 12, 1 << 17])
+    names = ["--devices", *[TEST_DEVICE] * 3, "--counts", "2", "3"]
+    assert devices_sums.main([*names, "--sums", "3", "--repeats", "2"]) == 0
+    head, _, *lines = capsys.readouterr().out.splitlines()
+    assert head == "us of a sum"
+    assert [line.split()[0] for line in lines] == ["2", "3"]
