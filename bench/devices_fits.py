@@ -45,12 +45,15 @@ class Rounds:
         How sums are added up, and where rows lie.
     buffers : list
         What a member that adds up through the host's memory counts; empty elsewhere.
+    staying : float
+        Part of the pages that the device has room for.
     """
 
     run: Callable[[int], None]
     trees: Callable[[], list[Tree]]
     way: str
     buffers: list[Any] = field(default_factory=list)
+    staying: float = 1.0
 
 
 @contextmanager
@@ -94,13 +97,18 @@ def of_codes(
         try:
             codes: Any = resident_codes(devices[0], rows.n_rows, pages)
             fit = _boosting(devices[0], checked, rows, Share(codes=codes))
-        except MemoryPlanError:
+        except MemoryPlanError as error:
             codes = fit = None
+            print(f"not resident: {error}", flush=True)
         if fit is None:
             fit = _boosting(devices[0], checked, rows, Share(codes=pages))
         pace = Pace(devices[0])
-        way = "one" if fit.ws.rows.turns is None else "one, streamed"
-        yield Rounds(partial(_rounds, fit, pace, Alone()), fit.finished_trees, way)
+        turns = fit.ws.rows.turns
+        slots = None if turns is None else (turns.n_slots, len(turns.bounds))
+        way = "one" if slots is None else "one, {} of {}".format(*slots)
+        staying = 1.0 if slots is None else slots[0] / slots[1]
+        run = partial(_rounds, fit, pace, Alone())
+        yield Rounds(run, fit.finished_trees, way, staying=staying)
         if fit.ws.rows.visits is not None:
             fit.ws.rows.visits.close()
         return

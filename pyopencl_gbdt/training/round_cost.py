@@ -16,9 +16,13 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 _CODE_BYTES = 16
 #: Levels of a tree of unlimited depth, for the estimate.
 _USUAL_DEPTH = 8
-#: Values that a device adds to histograms in the time in which it scores a bin's border: 10
-#: classes, 3072 features, depth 6 took 6.4 ms of an H200 for 5e8 bins, at 7e11 values a second.
-_SEARCH_VALUES = 8
+#: Costs in the time in which a device adds a value to the histogram by which its speed is measured,
+#: which has one level and 28 features. A row of a level, as it is moved, and each of its values:
+#: H100, CUDA, 4.4e11 values a second, 100 M x 28 and 1 M x 2000, depth 6. On 2 cores with PoCL, 1 M
+#: x 28 fits, too.
+_ROW, _VALUE = 9.6, 0.2
+#: The border of a bin, as it is scored: 10 classes, 3072 features, depth 6 took 6.4 ms of an H200.
+_BORDER = 5.5
 #: Seconds of a level's launches on a GPU: H200, CUDA, 1 M and 11 M x 28, depth 6.
 LAUNCHES = 43e-6
 #: Bytes a second of copies to a card, and bytes of a row in a pass beside its codes: H200, 100 M
@@ -35,19 +39,21 @@ class TeamLink:
     Attributes
     ----------
     speed : float
-        Bytes of an array that two devices add up in a second.
+        Bytes that each of two devices sends, and receives, in a second.
     latency : float
         Seconds of a sum of any size between two devices.
+    shared : bool
+        Whether all devices share what moves the bytes.
     """
 
     speed: float
     latency: float
+    shared: bool
 
     def seconds(self, size: int, n_bytes: float, n_sums: int) -> float:
         """Return the seconds of some sums over a team.
 
-        Each device sends and receives 2 (size - 1) / size times the bytes, as in a ring; the
-        latency grows by a quarter with each doubling.
+        Each device sends and receives 2 (size - 1) / size times the bytes, as in a ring.
 
         Parameters
         ----------
@@ -59,15 +65,19 @@ class TeamLink:
         """
         if size == 1:
             return 0.0
-        moved = n_bytes * 2 * (size - 1) / size
-        return moved / self.speed + n_sums * self.latency * (1 + 0.25 * (math.log2(size) - 1))
+        growth = 1 + _GROWTH * (math.log2(size) - 1)
+        moved = n_bytes * 2 * (size - 1) / size * (growth if self.shared else 1)
+        return moved / self.speed + n_sums * self.latency * growth
 
 
-#: Through the host's memory: two H200, 11 M and 100 M rows x 28, depth 8, lost 5.6 and 7.2 ms a
+#: How much more a sum takes with each doubling of the devices: four H100, 11 M x 28, lost 50 us a
+#: sum by NCCL, two 20; through the host's memory 24 ms a round of depth 8, two H200 5.6.
+_GROWTH = 1.5
+#: Through the host's memory, two H200: 11 M and 100 M rows x 28, depth 8, lost 5.6 and 7.2 ms a
 #: round (OpenCL); two threads wait for each other in 14 us (EPYC), about four times a sum.
-THROUGH_HOST = TeamLink(2.5e9, 60e-6)
-#: By NCCL: two H200, 11 M x 28, lost 0.4 ms a round at depth 6, and 0.6 at depth 8.
-ON_CARDS = TeamLink(60e9, 35e-6)
+THROUGH_HOST = TeamLink(2.5e9, 60e-6, shared=True)
+#: By NCCL, two and four H100: 1 M x 2000, depth 6, lost 1.8 and 2.1 ms a round for 262 MB.
+ON_CARDS = TeamLink(200e9, 20e-6, shared=False)
 
 
 @dataclass(frozen=True)
@@ -134,22 +144,28 @@ def round_cost(
         Seconds of a level's launches; they do not depend on the number of devices.
     """
     depth, size = _depth(params), len(speeds)
-    drawn = n_rows * params.subsample
-    values = drawn * n_features * (1 + 0.5 * (depth - 1))
-    values *= n_outputs * params.num_parallel_tree
+    trees = n_outputs * params.num_parallel_tree
+    rows = n_rows * params.subsample * (1 + 0.5 * (depth - 1)) * trees
     n_bytes = sum_bytes(params, n_rows, n_features, n_outputs)
     bins = 2 * n_bytes / _CODE_BYTES  # both children
     return RoundCost(
-        rows=values / sum(speeds),
-        search=bins * _SEARCH_VALUES / min(speeds),
+        rows=rows * (_ROW + _VALUE * n_features) / sum(speeds),
+        search=bins * _BORDER / min(speeds),
         sums=link.seconds(size, n_bytes, depth + _SMALL_SUMS),
         launches=depth * launches,
     )
 
 
-def streamed_seconds(n_rows: int, n_features: int, depth: int) -> float:
-    """Return the expected seconds of a tree where pages take turns on a GPU: copies limit it."""
-    return n_rows * (depth + 1) * (n_features + _ROW_BYTES) / _BUS
+def streamed_seconds(n_rows: int, n_features: int, depth: int, staying: float) -> float:
+    """Return the expected seconds of the copies of a tree whose pages take turns on a GPU.
+
+    Parameters
+    ----------
+    n_rows, n_features, depth : int
+    staying : float
+        Part of the pages that the device has room for.
+    """
+    return n_rows * (1 - staying) * (depth + 1) * (n_features + _ROW_BYTES) / _BUS
 
 
 def _depth(params: Parameters) -> int:
