@@ -27,7 +27,7 @@ from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.member import LeadingFit
-from pyopencl_gbdt.training.opened import opened_fit
+from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
 
 

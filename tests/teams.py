@@ -13,8 +13,8 @@ from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.device_team import leading
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
-from pyopencl_gbdt.training.together import leading
 
 LIMITS = Limits(silence=5.0, patience=60.0)
 

@@ -10,7 +10,7 @@ from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
-from pyopencl_gbdt.training.opened import opened_fit
+from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
 from pyopencl_gbdt.training.round_cost import sum_bytes
 

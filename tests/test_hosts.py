@@ -28,7 +28,7 @@ from pyopencl_gbdt.errors import (
     TeamError,
 )
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training import whole
+from pyopencl_gbdt.training import same_task as whole
 
 from .conftest import TEST_DEVICE
 from .teams import LIMITS, members

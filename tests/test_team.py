@@ -24,7 +24,8 @@ from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training import placement, together, tree_method
+from pyopencl_gbdt.training import device_team as together
+from pyopencl_gbdt.training import placement, tree_method
 from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.preparing import prepare
 

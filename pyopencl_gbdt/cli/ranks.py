@@ -133,10 +133,10 @@ def read_training(
 
 def _like_all(mine: RankJob, table: TableData) -> TableData:
     """Return a rank's rows with the columns and levels that the rows of all ranks have."""
+    from pyopencl_gbdt.categories.common_columns import common_data
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.device.foreign import DeviceMatrix
     from pyopencl_gbdt.device.team.mpi import joined_team
-    from pyopencl_gbdt.training.common_columns import common_data
 
     team = joined_team(mine.communicator)
     rows = common_data(team, Dataset(table.features))

@@ -27,9 +27,8 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.profiling.profile import ROUNDS, KernelTime
 from pyopencl_gbdt.training import fitting
-from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.preparing import prepare, prepared_on
 from pyopencl_gbdt.training.train import Model, train
-from pyopencl_gbdt.training.with_statistics import prepared_on
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.categories.statistics import Statistics
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
 from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, weighted

@@ -10,14 +10,18 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.categories.combination_codes import MOST_NUMBERS, CombinationKeys, levels_there
 from pyopencl_gbdt.categories.ordered_statistics import LevelMeans
-from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
+from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
 from pyopencl_gbdt.categories.wide_rows import WideRows
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import BatchedRows, not_whole
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features, level_codes
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.statistics import LevelTable, Statistics
+from pyopencl_gbdt.prediction.margins import predict_margins
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
@@ -142,3 +146,45 @@ def _totals(device: Device, table: LevelTable) -> DeviceArray:
 def _keys(device: Device, table: LevelTable) -> DeviceArray | None:
     """Upload the keys of a combination's levels: uint64, shape (n_levels,)."""
     return None if table.keys is None else device.upload(table.keys.astype(np.uint64))
+
+
+def resumed_margins(made: StatisticColumns, before: Ensemble, device: Device, ahead: int) -> F32:
+    """Return the margins of the training rows under trees of this training.
+
+    The trees of a round are walked by the values of the order that its leaf values came from:
+    that of the round, or of ``ahead`` rounds later. So the margins have the same bits as if the
+    trees had just been trained.
+
+    Raises
+    ------
+    ModelFormatError
+        If the model has other statistics than this training.
+    """
+    made.check_same_statistics(before)
+    margins: F32 | None = None if made.given.base_margin is None else made.given.base_margin.T
+    values, first = made.data.values.copy(), made.given.n_features
+    end = first + made.statistics.n_features
+    n_trees = before.round_trees
+    plain = replace(
+        before, n_features=values.shape[1], feature_names=None, statistics=None, trees=[]
+    )
+    if made.combining is not None:
+        made.combining.resume(before)
+    for number in range(before.n_rounds):
+        trees = before.trees[number * n_trees : (number + 1) * n_trees]
+        values[:, first:end] = made.orders.of_round(number + ahead)
+        if made.combining is not None:
+            trees = made.combining.replayed(number, trees, values, ahead)
+        one = replace(plain, trees=trees)
+        margins = predict_margins(one, values, device, start=margins)
+    if margins is None:
+        margins = predict_margins(plain, values, device)
+    return margins
+
+
+def eval_margins(rows: Dataset, before: Ensemble, device: Device) -> F32:
+    """Return the margins of other rows, with the user's columns, under trees."""
+    assert before.statistics is not None
+    own = None if rows.base_margin is None else rows.base_margin.T
+    values = np.concatenate([rows.values, before.statistics.of_rows(rows)], axis=1)
+    return predict_margins(before, values, device, start=own)

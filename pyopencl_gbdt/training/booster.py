@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
+from pyopencl_gbdt.categories.pair_scores import is_scored
+from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
@@ -44,8 +46,6 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.profiling.traffic import Tally
 from pyopencl_gbdt.training.placement import Placement
-from pyopencl_gbdt.training.replaced import Replaced
-from pyopencl_gbdt.training.scored_pairs import is_scored
 
 F32 = npt.NDArray[np.float32]
 #: Called after every round with the round's number and the margins of every evaluation set.
@@ -78,7 +78,7 @@ class Booster:
         Pages that lie on the device at a time, if they take turns; 0 is as many as fit.
     share : Share or None
         The device's place among those that train together; None: it trains alone.
-    replaced : Replaced or None
+    replaced : StatisticColumns or None
         Statistics in place of categorical columns of ``data``, some of which change every round.
     state : dict of str to float32 array, or None
         What ``state`` returned after the rounds so far.
@@ -100,7 +100,7 @@ class Booster:
         n_pages: int = 0,
         n_slots: int = 0,
         share: Share | None = None,
-        replaced: Replaced | None = None,
+        replaced: StatisticColumns | None = None,
         state: TrainingState | None = None,
     ) -> None:
         check_width(data)

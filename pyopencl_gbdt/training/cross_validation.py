@@ -28,7 +28,7 @@ from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
-from pyopencl_gbdt.training.opened import opened_fit
+from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import Given, prepare
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.

@@ -8,13 +8,21 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.metrics import Metric, get_metric, metric_name
+from pyopencl_gbdt.metrics import (
+    METRICS,
+    Metric,
+    get_metric,
+    metric_name,
+    takes_queries,
+    unknown_metric,
+)
 from pyopencl_gbdt.metrics.custom import named
+from pyopencl_gbdt.metrics.label_kinds import COUNTERPARTS, FITS, KINDS, fitting, kinds_of
+from pyopencl_gbdt.metrics.ranking import family_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.metric_fit import check_fit
 
 #: Names of metrics and custom metrics.
 Metrics = str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
@@ -72,3 +80,94 @@ def _free_name(name: str, metric: Metric, taken: Mapping[str, Metric]) -> str:
         number += 1
         free = f"{name}-{number}"
     return free
+
+
+def check_fit(
+    names: Sequence[str], objective: Objective, p: Parameters, sets: Sequence[Dataset]
+) -> None:
+    """Raise an error for a metric that does not fit the labels; it names those that do.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The metrics that are asked for.
+    objective : Objective
+    p : Parameters
+    sets : sequence of Dataset
+        The training data and the evaluation sets.
+
+    Raises
+    ------
+    ParameterError
+    """
+    kinds = kinds_of(objective, sets)
+    those = fitting(kinds)
+    for name in names:
+        family = family_of(name) if isinstance(name, str) else ""
+        if family not in METRICS:
+            raise unknown_metric(name, _taken(those, objective, p, sets).values())
+        if family not in those:
+            ours, theirs = KINDS[kinds[0]], "; or ".join(KINDS[kind] for kind in FITS[family])
+            wide = f" in {sets[0].n_targets} columns" if sets[0].n_targets > 1 else ""
+            raise ParameterError(
+                f"eval_metric={name!r}: it fits {theirs}, but with objective={p.objective!r} the "
+                f"labels are {ours}{wide}: expected {_choice(family, those, objective, p, sets)}"
+            )
+        if family == "quantile" and _lacks_outputs(objective, p):
+            raise ParameterError(
+                f"eval_metric='quantile': quantile_alpha={p.quantile_alpha}: expected one number "
+                f"for objective={p.objective!r}, which has one output; give one"
+            )
+
+
+def _choice(
+    family: str,
+    those: Sequence[str],
+    objective: Objective,
+    p: Parameters,
+    sets: Sequence[Dataset],
+) -> str:
+    """Return the metrics that can be given, and the next move, for an error message."""
+    taken = _taken(those, objective, p, sets)
+    wanted = (COUNTERPARTS.get(family), family_of(objective.metric), *taken)
+    best = next((taken[one] for one in wanted if one in taken), None)
+    if best is None:
+        return "a function of your own; give one"
+    return f"{', '.join(map(repr, taken.values()))}, or a function of your own; try {best!r}"
+
+
+def _taken(
+    those: Sequence[str], objective: Objective, p: Parameters, sets: Sequence[Dataset]
+) -> dict[str, str]:
+    """Return the names by which metrics that fit can be given, by their family."""
+    names = {family: _spelled(family, objective) for family in those}
+    return {one: name for one, name in names.items() if _is_taken(name, objective, p, sets)}
+
+
+def _spelled(family: str, objective: Objective) -> str:
+    """Return a name of the metric that can be given as it stands."""
+    if family == family_of(objective.metric):
+        return objective.metric
+    return f"{family}@1.5" if METRICS[family].default is None else family
+
+
+def _is_taken(name: str, objective: Objective, p: Parameters, sets: Sequence[Dataset]) -> bool:
+    """Tell whether nothing else speaks against a metric that fits the kind of label."""
+    try:
+        for rows in sets:
+            check_ranked({name: get_metric(name, p)}, rows)
+    except DataError:
+        return False
+    return name != "quantile" or not _lacks_outputs(objective, p)
+
+
+def _lacks_outputs(objective: Objective, p: Parameters) -> bool:
+    """Tell whether there are several ``quantile_alpha``, but not an output for each."""
+    return objective.n_outputs == 1 and isinstance(p.quantile_alpha, tuple)
+
+
+def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:
+    """Raise an error for labels that a ranking metric does not accept."""
+    for name, metric in metrics.items():
+        if takes_queries(name):
+            metric(rows.label, rows.label, rows.weight, rows.group_offsets)

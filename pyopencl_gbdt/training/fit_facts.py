@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pyopencl_gbdt.categories.statistic_columns import has_targets, statistic_columns
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.gradients.sources import takes_pages
@@ -14,7 +15,6 @@ from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import CategoryFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.with_statistics import has_targets, statistic_columns
 
 
 def fit_facts(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
+from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.builds import BuildNotice
@@ -34,9 +35,9 @@ from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_MODELS
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.model import History, Model
+from pyopencl_gbdt.prediction.with_statistics import eval_margins, resumed_margins
 from pyopencl_gbdt.profiling.profile import Recorder
 from pyopencl_gbdt.training.booster import Booster, LateStart
-from pyopencl_gbdt.training.replaced import Replaced
 
 F32 = npt.NDArray[np.float32]
 
@@ -83,7 +84,7 @@ class Task:
         None: it is computed on the device from the mean label.
     history : dict
         Metrics of the finished rounds of a resumed training.
-    replaced : Replaced or None
+    replaced : StatisticColumns or None
         Where statistics have replaced categorical columns in ``data`` and ``evals``.
     state : dict of str to float32 array
         What a resumed training kept beside its model.
@@ -99,7 +100,7 @@ class Task:
     metrics: dict[str, Metric]
     start: StartingPoint | None
     history: History = field(default_factory=dict)
-    replaced: Replaced | None = None
+    replaced: StatisticColumns | None = None
     state: TrainingState = field(default_factory=dict)
     whole: Dataset | None = None
 
@@ -239,7 +240,7 @@ class Fit:
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
             return self.start.margins(self.task.data, self.device)
-        return lambda ws: made.resumed_margins(before, ws.arena.device, int(ws.rows.walks_leaves))
+        return lambda ws: resumed_margins(made, before, ws.arena.device, int(ws.rows.walks_leaves))
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""
@@ -247,7 +248,7 @@ class Fit:
         if made is not None and self.start.before is not None:
             before = self.start.before
             return [
-                None if rows is made.given else made.eval_margins(rows, before, device)
+                None if rows is made.given else eval_margins(rows, before, device)
                 for rows in made.given_evals
             ]
         return [

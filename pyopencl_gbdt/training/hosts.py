@@ -20,10 +20,12 @@ from typing import Any, Protocol
 
 from pyopencl_gbdt.callbacks import CallbackList, Plan, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+from pyopencl_gbdt.categories.common_columns import common_data, joined
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.limited_device import limit_memory
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.device.selection import open_in_turn
+from pyopencl_gbdt.device.team.agreement import all_or_none, check_same
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import (
     HasRows,
@@ -47,20 +49,17 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_TEAMS
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.common_columns import common_data, joined
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.member import LeadingFit, follow
-from pyopencl_gbdt.training.parts_digest import digests_of_parts
 from pyopencl_gbdt.training.preparing import Given, fingerprint, prepare
-from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
-from pyopencl_gbdt.training.whole import (
-    all_or_none,
+from pyopencl_gbdt.training.same_task import (
     base_score,
     check_parameters,
-    check_same,
     check_version,
+    digests_of_parts,
     whole_labels,
 )
+from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
 
 #: A member's rows of evaluation sets, with the sets' names.
 Parts = Sequence[tuple[Dataset | None, str]]

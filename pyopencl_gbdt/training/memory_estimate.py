@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.categories.statistic_columns import becoming
+from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.paper import Allocation, PaperDevice
@@ -26,9 +28,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.fitting import Task
 from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of, full_layout
-from pyopencl_gbdt.training.statistics_memory import StatisticSizes
+from pyopencl_gbdt.training.preparing import prepared_on
 from pyopencl_gbdt.training.tree_method import of_sparse
-from pyopencl_gbdt.training.with_statistics import becoming, prepared_on
 
 #: Bytes of NumPy's temporary arrays for a weight that is scaled; ``tracemalloc``, 1 M weights.
 _SCALING_BYTES = 29

@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_callables
+from pyopencl_gbdt.categories.statistic_columns import (
+    extended_constraints,
+    replace_by_statistics,
+    statistic_columns,
+)
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_page
 from pyopencl_gbdt.data.targets import check_base_margin
+from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
 from pyopencl_gbdt.model import to_json
@@ -34,10 +40,9 @@ from pyopencl_gbdt.training.continuing import (
     check_same_columns,
     continued,
 )
-from pyopencl_gbdt.training.eval_metrics import Metrics, choose_metrics
+from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fit_facts import fit_facts
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
-from pyopencl_gbdt.training.metric_fit import check_ranked
 from pyopencl_gbdt.training.tree_method import resolved
 
 Evals = Sequence[tuple[Dataset, str]]
@@ -238,3 +243,15 @@ def fingerprint(task: Task) -> dict[str, str]:
         text = to_json(task.start.before)
         found["model to continue"] = hashlib.sha256(text.encode()).hexdigest()
     return found
+
+
+def prepared_on(device: Device, task: Task) -> Task:
+    """Return a task whose data have statistics in place of categorical columns, where it asks."""
+    columns = statistic_columns(task.params, task.data)
+    if not columns:
+        return task
+    made = replace_by_statistics(task.params, task.data, columns, device)
+    made = replace(made, given_evals=[rows for rows, _ in task.evals])
+    evals = [(made.data if rows is task.data else made.of(rows), name) for rows, name in task.evals]
+    params = extended_constraints(task.params, task.data, made.statistics)
+    return replace(task, params=params, data=made.data, evals=evals, replaced=made)

@@ -34,8 +34,7 @@ from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
-from pyopencl_gbdt.training.open_fit import OpenFit
-from pyopencl_gbdt.training.opened import opened_fit
+from pyopencl_gbdt.training.open_fit import OpenFit, opened_fit
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
 
 

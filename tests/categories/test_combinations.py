@@ -11,17 +11,16 @@ import pytest
 from pyopencl_gbdt import Dataset, Model, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.callbacks.checkpoint_files import sealed
+from pyopencl_gbdt.categories.chosen_combinations import ChosenCombinations
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
-from pyopencl_gbdt.categories.parts import MISSING, UNSEEN, Part, combined, combined_keys
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Tree, dump_text, to_json
+from pyopencl_gbdt.model.combinations import MISSING, UNSEEN, Part, combined, combined_keys
 from pyopencl_gbdt.training.fitting import Fit
-from pyopencl_gbdt.training.greedy import Greedy
-from pyopencl_gbdt.training.preparing import prepare
-from pyopencl_gbdt.training.with_statistics import prepared_on
+from pyopencl_gbdt.training.preparing import prepare, prepared_on
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.combination import combination_codes, level_table
@@ -161,7 +160,7 @@ def test_rows_to_predict_have_the_same_values_on_the_device(device, model, monke
 
 
 def test_values_on_the_host_train_the_same(model, monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.training.statistic_values.fits_on", lambda *_: False)
+    monkeypatch.setattr("pyopencl_gbdt.categories.statistic_values.fits_on", lambda *_: False)
     found = train(PARAMS, rows_of(*crossed()), 14)
     assert to_json(found.ensemble) == to_json(model.ensemble)
 
@@ -247,7 +246,9 @@ def test_a_training_that_begins_anew_finds_the_same(model):
 
 
 def test_candidates_are_ancestors_and_descendants():
-    greedy = Greedy(n_slots=2, n_new=1, most_found=1, most_parts=2, n_levels={0: 3, 2: 4})
+    greedy = ChosenCombinations(
+        n_slots=2, n_new=1, most_found=1, most_parts=2, n_levels={0: 3, 2: 4}
+    )
     names = [(Part(0),), (Part(1, 0.5),), (Part(2),)]
     no = np.full(5, -1, np.int32)
     tree = Tree(

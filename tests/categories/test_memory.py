@@ -13,8 +13,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
-from pyopencl_gbdt.training.preparing import prepare
-from pyopencl_gbdt.training.with_statistics import prepared_on
+from pyopencl_gbdt.training.preparing import prepare, prepared_on
 from tests.conftest import TEST_DEVICE
 
 #: Share by which the estimate may miss what is then taken.

@@ -12,18 +12,18 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
-from pyopencl_gbdt.categories.parts import Part
-from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
+from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.model import to_json, to_xgboost_json
+from pyopencl_gbdt.model.combinations import Part
+from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.with_statistics import replaced
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.combination import level_table
@@ -113,7 +113,7 @@ def test_variants_give_the_same_model(models, more):
 
 def test_one_order_is_a_training_on_its_values(device):
     data, first = data_of("binary"), fitted("binary", permutation_count=1)
-    made = replaced(one_order(), data, [1, 2], device)
+    made = replace_by_statistics(one_order(), data, [1, 2], device)
     plain = train({**CASES["binary"], "device": TEST_DEVICE, "max_depth": 3}, made.data, 4)
     wanted = replace(
         plain.ensemble, n_features=4, statistics=made.statistics, feature_names=None,
@@ -281,7 +281,7 @@ def test_time_is_an_order():
     data = data_of("binary")
     model = fitted("binary", has_time=True)
     assert to_json(model.ensemble) != to_json(fitted("binary").ensemble)
-    made = replaced(one_order(has_time=True), data, [1, 2], open_device(TEST_DEVICE))
+    made = replace_by_statistics(one_order(has_time=True), data, [1, 2], open_device(TEST_DEVICE))
     assert made.orders.n_orders == 1
     place = made.statistics.n_columns  # the first row of each level has no history
     codes = data.level_codes(1)
@@ -293,7 +293,7 @@ def test_statistics_that_memory_does_not_hold_are_refused(monkeypatch):
     data = data_of("binary")
     monkeypatch.setattr("pyopencl_gbdt.data.budget.UNQUESTIONED", 0)
     monkeypatch.setattr("pyopencl_gbdt.data.budget.available_memory", lambda: 1000)
-    monkeypatch.setattr("pyopencl_gbdt.training.statistic_values.fits_on", lambda *_: False)
+    monkeypatch.setattr("pyopencl_gbdt.categories.statistic_values.fits_on", lambda *_: False)
     with pytest.raises(DataError, match=r"statistics of 2 .* 1 kB, .* lower permutation_count"):
         fitted("binary", data=data)
 
@@ -303,5 +303,5 @@ def test_constant_labels_train_the_same_from_values_on_the_host(monkeypatch):
     X, _ = columns_of("numbers")
     data = Dataset(X, np.ones(len(X)), categorical_features=[1, 2])
     there = fitted("numbers", data=data)
-    monkeypatch.setattr("pyopencl_gbdt.training.statistic_values.fits_on", lambda *_: False)
+    monkeypatch.setattr("pyopencl_gbdt.categories.statistic_values.fits_on", lambda *_: False)
     assert to_json(fitted("numbers", data=data).ensemble) == to_json(there.ensemble)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.with_statistics import replaced
 from tests.categories.test_statistics import columns_of
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
@@ -36,7 +36,7 @@ def test_leaf_values_are_those_of_the_next_order(device, more):
     given = {**PARAMS, **more}
     trees = train(given, data, ROUNDS).ensemble.trees
     params = Parameters.from_dict(given)
-    made = replaced(params, data, [1, 2], device)
+    made = replace_by_statistics(params, data, [1, 2], device)
     (first,) = train(given, made.data, 1).ensemble.trees  # without categories: one order
     for name in ("feature", "threshold", "gain", "sum_hessian"):
         assert_same_bits(getattr(trees[0], name), getattr(first, name), name)
@@ -96,7 +96,7 @@ def test_other_trainings_keep_the_values_of_splits(device, more):
     X, y = columns_of("binary", n=1100)
     data = Dataset(X, y, categorical_features=[1, 2])
     given = {**PARAMS, **more}
-    made = replaced(Parameters.from_dict(given), data, [1, 2], device)
+    made = replace_by_statistics(Parameters.from_dict(given), data, [1, 2], device)
     (tree,) = train(given, data, 1).ensemble.trees
     (same,) = train(given, made.data, 1).ensemble.trees
     assert_same_bits(tree.value, same.value, "values")

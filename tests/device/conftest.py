@@ -32,5 +32,5 @@ def opened(monkeypatch):
         devices.append(open_device(*arguments, **options))
         return devices[-1]
 
-    monkeypatch.setattr("pyopencl_gbdt.training.opened.open_device", remember)
+    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", remember)
     return devices

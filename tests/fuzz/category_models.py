@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.categories.parts import Part
-from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.model import Ensemble, read_model, to_json
+from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.model.sets import joined, packed
+from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 from tests.fuzz.formats import Format
 from tests.fuzz.models import Models, edit, tree_of, use

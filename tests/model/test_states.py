@@ -71,9 +71,9 @@ def test_an_older_state_is_checked_too():
 #: What a user has to trust; the first two hold the arrays, the others levels and statistics.
 OF_MODELS = {"pyopencl_gbdt.model.ensemble.Ensemble", "pyopencl_gbdt.prediction.model.Model"}
 OF_CATEGORIES = {
-    "pyopencl_gbdt.categories.parts.Part",
-    "pyopencl_gbdt.categories.statistics.LevelTable",
-    "pyopencl_gbdt.categories.statistics.Statistics",
+    "pyopencl_gbdt.model.combinations.Part",
+    "pyopencl_gbdt.model.statistics.LevelTable",
+    "pyopencl_gbdt.model.statistics.Statistics",
     "pyopencl_gbdt.data.categories.levels.Levels",
 }
 

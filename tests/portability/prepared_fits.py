@@ -12,18 +12,18 @@ import numpy.typing as npt
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.pair_scores import PairScores
-from pyopencl_gbdt.categories.parts import Part
+from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.device.capabilities import HOST_CORES
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.growth.split import MANY_FEATURES
 from pyopencl_gbdt.metrics import get_metric
+from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
-from pyopencl_gbdt.training.replaced import replaced
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED
 from tests.portability.null_device import FOR_CPUS, N_ROWS, NullDevice
@@ -151,7 +151,7 @@ def statistics(device: NullDevice) -> None:
     for max_bin, columns in ((255, [0, 2]), (255, [0]), (300, [0, 2]), (300, [0])):
         given = {"cat_method": "statistics", "max_bin": max_bin, "max_depth": 8}
         params = Parameters.from_dict(given)  # so deep that leaf values come from another order
-        made = replaced(params, data, columns, device)
+        made = replace_by_statistics(params, data, columns, device)
         objective = get_objective(params.objective, params)
         fit = Booster(device, params, objective, made.data, 0.0, replaced=made)
         assert fit._orders is not None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.parts import CategoryRows, Combination, combined_keys
-from pyopencl_gbdt.categories.statistics import LevelTable
 from pyopencl_gbdt.categories.targets import Targets
+from pyopencl_gbdt.model.combinations import CategoryRows, Combination, combined_keys
+from pyopencl_gbdt.model.statistics import LevelTable
 
 
 def combination_codes(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt import Dataset
-from pyopencl_gbdt.categories.parts import Part
-from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.combinations import Part
+from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from tests.conftest import TEST_DEVICE
 from tests.refusals.options import MANY, OPTIONS, Training
 

@@ -8,7 +8,7 @@
 
 The digest is the SHA-256 of all bytes behind its comma; checkpoints, which have one of their own,
 and version 1 have none. A combination has several parts; one with a threshold is the bit of a
-number. Its `keys` are the levels' numbers, see `categories.parts.combined_keys`. `statistics` is
+number. Its `keys` are the levels' numbers, see `model.combinations.combined_keys`. `statistics` is
 null if there are none; version 1 always has some. `model` is a document in XGBoost's format whose
 features are the user's columns and then the statistics. XGBoost, and versions of this library
 before the format, refuse the file, as it has no learner at its top. A reader refuses versions that
@@ -25,14 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.categories.parts import MOST_KEYS, Part
-from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.combinations import MOST_KEYS, Part
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.formats.base import first_key
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.xgboost_reader import parse, read_document
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
+from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 
 FORMAT = "pyopencl_gbdt"
 VERSION = 2

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.categories.combination_codes import levels_there
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
-from pyopencl_gbdt.categories.parts import Part
-from pyopencl_gbdt.categories.statistics import LevelTable
 from pyopencl_gbdt.categories.wide_rows import WideRows
 from pyopencl_gbdt.data.batches.rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.model.combinations import Part
+from pyopencl_gbdt.model.statistics import LevelTable
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]

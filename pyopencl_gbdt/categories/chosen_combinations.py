@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from pyopencl_gbdt.categories.parts import MOST_KEYS, Combination, combined, sizes_of
+from pyopencl_gbdt.model.combinations import MOST_KEYS, Combination, combined, sizes_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 #: What a feature of a tree stands for: its parts, given feature and threshold.
@@ -22,7 +22,7 @@ PartsOf = Callable[[int, float], Combination]
 Gains = dict[Combination, float]
 
 
-class Greedy:
+class ChosenCombinations:
     """The combinations that have slots.
 
     Parameters

@@ -2,96 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
+from pyopencl_gbdt.data.batches.rows import Rows, as_rows
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.digests import digest, digest_of_levels
+from pyopencl_gbdt.device.team.agreement import check_same
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import (
     ClassWeights,
     ExactLabelSums,
-    Failure,
-    KnownFacts,
     RowCount,
+    RowDigests,
+    RowsAndQueries,
     RowValues,
-    by_all,
 )
-from pyopencl_gbdt.errors import ParameterError, TeamError
-from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.parameters.parameters import Parameters
 
-_Made = TypeVar("_Made")
 #: Parameters that may differ between members.
 _OWN = frozenset({"device", "verbosity", "work_group_size", "histogram"})
-
-
-def all_or_none(team: Team, work: Callable[[], _Made]) -> _Made:
-    """Do something in every member; if it fails in one, raise an error in all.
-
-    Raises
-    ------
-    TeamError
-        If another member has failed, with its rank and its error; a member that failed raises its
-        own error.
-    """
-    error: Exception | None = None
-    try:
-        made = work()
-    except Exception as own:
-        error = own
-    text = None if error is None else f"{type(error).__name__}: {error}"
-    said = team.exchange(Failure, text)
-    if error is not None:
-        raise by_all(error)
-    for rank, text in enumerate(said):
-        if text is not None:
-            raise by_all(TeamError(f"rank {rank}: {text}"))
-    return made
-
-
-def check_same(
-    team: Team, facts: Mapping[str, Any], move: str, error: type[Exception], where: str = ""
-) -> None:
-    """Raise an error in all members unless they know the same facts.
-
-    Parameters
-    ----------
-    facts : mapping of str to object
-        Facts of this member; None where it cannot know them.
-    move : str
-        What to do about other facts.
-    error : type
-        The class of the error.
-    where : str
-        What this member read, for the error; empty if that is not known.
-    """
-    known: tuple[str, Mapping[str, Any]] | None = None
-    for rank, (theirs, place) in enumerate(team.exchange(KnownFacts, (dict(facts), where))):
-        if not theirs:
-            continue
-        own = f"rank {rank}" + (f" ({place})" if place else "")
-        if known is None:
-            known = own, theirs
-        for name in sorted(theirs.keys() | known[1].keys()):
-            one, other = theirs.get(name), known[1].get(name)
-            if one != other:
-                raise by_all(
-                    error(
-                        f"{name} is {show(one)} on {own}, {show(other)} on {known[0]}: "
-                        f"expected the same on all ranks; {move}"
-                    )
-                )
 
 
 def check_version(team: Team) -> None:
@@ -163,3 +106,88 @@ def whole_labels(team: Team, data: Dataset) -> Dataset:
     found._codes_apart = {}
     found.forget()
     return found
+
+
+F32 = npt.NDArray[np.float32]
+U64 = npt.NDArray[np.uint64]
+#: Rows that are digested at a time.
+_ROWS = 1 << 14
+#: Odd numbers of 64 bits whose bits look random: splitmix64's (Steele et al. 2014), and its step.
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
+    """Return a digest of each part of all members' data, by the part's name.
+
+    The digest of rows is a sum of digests of single rows with their numbers. It finds data that
+    differ by accident; who wants two data sets with equal digests can make them.
+
+    Parameters
+    ----------
+    team : Team
+    data : Dataset
+        The member's own rows, dense or in batches.
+    """
+    counts = team.exchange(RowsAndQueries, (data.n_rows, _n_queries(data)))
+    first, first_query = (sum(one[i] for one in counts[: team.rank]) for i in (0, 1))
+    rows: dict[str, F32 | Rows | None] = {
+        "values": data.rows,
+        "label": data.label,
+        "weight": data.weight,
+        "base_margin": data.base_margin,
+        "label_lower_bound": data.label_lower_bound,
+        "label_upper_bound": data.label_upper_bound,
+    }
+    there: dict[str, Any] = {name: values for name, values in rows.items() if values is not None}
+    sums = [_sum_of_rows(own, first) for own in there.values()]
+    if data.group_offsets is not None:
+        there["groups"] = data.group_offsets
+        sizes = np.diff(data.group_offsets).astype(np.uint32).view(np.float32)
+        sums.append(_sum(sizes, first_query))
+    totals = np.array(team.exchange(RowDigests, np.array(sums, np.uint64))).sum(
+        axis=0, dtype=np.uint64
+    )
+    found = {
+        name: hashlib.sha256(int(total).to_bytes(8, "little")).hexdigest()
+        for name, total in zip(there, totals, strict=True)
+    }
+    if data.feature_weights is not None:
+        found["feature_weights"] = digest(data.feature_weights)
+    if data.categories:
+        found["categories"] = digest_of_levels(data.categories, {})
+    shape = sum(one[0] for one in counts), data.n_features
+    return {**found, "shape": str(shape), "feature_names": str(data.feature_names)}
+
+
+def _n_queries(data: Dataset) -> int:
+    return 0 if data.group_offsets is None else data.group_offsets.size - 1
+
+
+def _sum_of_rows(rows: F32 | Rows, first: int) -> np.uint64:
+    total: np.uint64 = np.uint64(0)
+    with np.errstate(over="ignore"):
+        for begin, values in as_rows(rows).pieces():
+            total += _sum(np.ascontiguousarray(values, np.float32), first + begin)
+    return total
+
+
+def _sum(values: npt.NDArray[np.float32], first: int) -> np.uint64:
+    """Return the sum of the digests of rows, shape (n_rows,) or (n_rows, n_columns)."""
+    words = values.reshape(len(values), -1).view(np.uint32)
+    factors = _mixed(np.arange(1, words.shape[1] + 1, dtype=np.uint64) * _STEP) | np.uint64(1)
+    total: np.uint64 = np.uint64(0)
+    with np.errstate(over="ignore"):
+        for begin in range(0, len(words), _ROWS):
+            some = words[begin : begin + _ROWS]
+            rows = np.arange(first + begin, first + begin + len(some), dtype=np.uint64)
+            own = _mixed(some * factors).sum(axis=1, dtype=np.uint64)
+            total += _mixed(own + rows * _STEP).sum(dtype=np.uint64)
+    return total
+
+
+def _mixed(words: U64) -> U64:
+    words = (words ^ (words >> np.uint64(30))) * _FIRST
+    words = (words ^ (words >> np.uint64(27))) * _SECOND
+    mixed: U64 = words ^ (words >> np.uint64(31))
+    return mixed

@@ -12,14 +12,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.parts import (
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.combinations import (
     MISSING,
     MOST_KEYS,
     CategoryRows,
     Combination,
     combined_keys,
 )
-from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
 
 F32 = npt.NDArray[np.float32]

@@ -10,24 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.categories.chosen_combinations import ChosenCombinations
 from pyopencl_gbdt.categories.combination_codes import (
     MOST_NUMBERS,
     CombinationCodes,
     CombinationKeys,
 )
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
-from pyopencl_gbdt.categories.pair_scores import score_bytes
-from pyopencl_gbdt.categories.parts import Combination, Part, sizes_of
-from pyopencl_gbdt.categories.statistics import LevelTable, Statistics
+from pyopencl_gbdt.categories.pair_scores import ScoredPairs, is_scored, known_scores, score_bytes
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.combinations import Combination, Part, sizes_of
+from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.training.greedy import Greedy
-from pyopencl_gbdt.training.scored_pairs import ScoredPairs, is_scored, known_scores
 
 F32 = npt.NDArray[np.float32]
 #: Keys of evaluation sets, and their values on the device.
@@ -74,7 +73,7 @@ def watched_bytes(n_rows: int, n_columns: int, n_categorical: int) -> int:
     return n_rows * (12 + 4 * (n_categorical + numbers))
 
 
-class Combining:
+class ColumnCombinations:
     """Combinations of a fit: their features in training, their tables in the model.
 
     Trees of a fit use the features of slots. When they are collected, these become the features of
@@ -123,14 +122,14 @@ class Combining:
         self._bound: dict[tuple[int, ...], list[Launch]] = {}
         self._greedy = self._new_greedy()
         self._before: Ensemble | None = None
-        self._first_slots: Greedy | None = None
+        self._first_slots: ChosenCombinations | None = None
         self._scored = ScoredPairs(self._n_levels)
         self._means: dict[tuple[int, int], F32] = {}
         self.earlier: list[Tree] = []
 
-    def _new_greedy(self) -> Greedy:
+    def _new_greedy(self) -> ChosenCombinations:
         slots = n_slots(self._n_means)
-        return Greedy(slots, MOST_NEW, MOST_FOUND, self._most_parts, self._n_levels)
+        return ChosenCombinations(slots, MOST_NEW, MOST_FOUND, self._most_parts, self._n_levels)
 
     @property
     def n_features(self) -> int:

@@ -1,15 +1,18 @@
-"""A training's data in which statistics have replaced categorical columns."""
+"""A training's data in which statistics have replaced categorical columns, and which do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.categories.column_combinations import ColumnCombinations, n_slots, watched_bytes
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
-from pyopencl_gbdt.categories.statistics import Statistics
+from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes
+from pyopencl_gbdt.categories.statistic_values import Places, statistic_values, with_columns
 from pyopencl_gbdt.categories.targets import targets_of
 from pyopencl_gbdt.categories.wide_rows import WideRows
 from pyopencl_gbdt.data.budget import check_free
@@ -18,20 +21,18 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders, encoding_bytes
 from pyopencl_gbdt.pages.page import QuantizedData
+from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.combining import Combining, n_slots, watched_bytes
-from pyopencl_gbdt.training.statistic_values import Places, statistic_values, with_columns
-from pyopencl_gbdt.training.statistics_memory import StatisticSizes
 
 F32 = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Replaced:
+class StatisticColumns:
     """A data set whose categorical columns are statistics.
 
     Attributes
@@ -43,7 +44,7 @@ class Replaced:
     statistics : Statistics
     orders : Orders
         The statistics in several orders of the rows.
-    combining : Combining or None
+    combining : ColumnCombinations or None
         Combinations of columns, whose features come last and are empty yet.
     given_evals : sequence of Dataset
         The user's columns of evaluation sets.
@@ -53,7 +54,7 @@ class Replaced:
     data: Dataset
     statistics: Statistics
     orders: Orders
-    combining: Combining | None = None
+    combining: ColumnCombinations | None = None
     given_evals: Sequence[Dataset] = ()
 
     def of(self, rows: Dataset) -> Dataset:
@@ -108,40 +109,8 @@ class Replaced:
             self.combining.begin(made, round_trees, quanta)
         return made
 
-    def resumed_margins(self, before: Ensemble, device: Device, ahead: int) -> F32:
-        """Return the margins of the training rows under trees of this training.
-
-        The trees of a round are walked by the values of the order that its leaf values came from:
-        that of the round, or of ``ahead`` rounds later. So the margins have the same bits as if the
-        trees had just been trained.
-
-        Raises
-        ------
-        ModelFormatError
-            If the model has other statistics than this training.
-        """
-        self._check_same_statistics(before)
-        margins: F32 | None = None if self.given.base_margin is None else self.given.base_margin.T
-        values, first = self.data.values.copy(), self.given.n_features
-        end = first + self.statistics.n_features
-        n_trees = before.round_trees
-        plain = replace(
-            before, n_features=values.shape[1], feature_names=None, statistics=None, trees=[]
-        )
-        if self.combining is not None:
-            self.combining.resume(before)
-        for number in range(before.n_rounds):
-            trees = before.trees[number * n_trees : (number + 1) * n_trees]
-            values[:, first:end] = self.orders.of_round(number + ahead)
-            if self.combining is not None:
-                trees = self.combining.replayed(number, trees, values, ahead)
-            one = replace(plain, trees=trees)
-            margins = predict_margins(one, values, device, start=margins)
-        if margins is None:
-            margins = predict_margins(plain, values, device)
-        return margins
-
-    def _check_same_statistics(self, before: Ensemble) -> None:
+    def check_same_statistics(self, before: Ensemble) -> None:
+        """Raise ``ModelFormatError`` if a model to resume has other statistics."""
         own, found = self.statistics, before.statistics
         if found is not None:
             found = replace(found, tables=found.tables[: len(own.tables)])
@@ -150,13 +119,6 @@ class Replaced:
                 "the model to resume has other statistics of categories than these rows: expected "
                 "those of the interrupted training; delete the checkpoint"
             )
-
-    def eval_margins(self, rows: Dataset, before: Ensemble, device: Device) -> F32:
-        """Return the margins of other rows, with the user's columns, under trees."""
-        assert before.statistics is not None
-        own = None if rows.base_margin is None else rows.base_margin.T
-        values = np.concatenate([rows.values, before.statistics.of_rows(rows)], axis=1)
-        return predict_margins(before, values, device, start=own)
 
     def earlier(self, trees: list[Tree]) -> list[Tree]:
         """Return the trees of a model that is resumed, as this fit collects its own."""
@@ -173,7 +135,9 @@ class Replaced:
         return self.combining.of_model(trees)
 
 
-def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: Device) -> Replaced:
+def replace_by_statistics(
+    params: Parameters, data: Dataset, columns: Sequence[int], device: Device
+) -> StatisticColumns:
     """Compute the statistics of a training's categorical columns.
 
     Parameters
@@ -207,14 +171,14 @@ def replaced(params: Parameters, data: Dataset, columns: Sequence[int], device: 
     statistics = Statistics(data.n_features, targets.names, priors, tables, weight)
     combining = None
     if n_slots_there:
-        combining = Combining(
+        combining = ColumnCombinations(
             data, statistics, made, params.max_ctr_complexity, n_orders,
             in_time=params.has_time, levels=values.levels,
         )  # fmt: skip
     names = _names(data, statistics, place.n_empty)
     wide = data.widened(values.wide, names, statistics.replaced, place.n_empty)
     orders = Orders(values.orders, place.n_empty)
-    return Replaced(data, wide, statistics, orders, combining)
+    return StatisticColumns(data, wide, statistics, orders, combining)
 
 
 def _check_memory(sizes: StatisticSizes, device: Device) -> None:
@@ -238,3 +202,39 @@ def _names(data: Dataset, statistics: Statistics, n_empty: int) -> list[str]:
     names = "f{}".format if own is None else own.__getitem__
     made = [statistics.name(feature, names) for feature in range(statistics.n_features)]
     return [*made, *(f"combination {i}" for i in range(n_empty))]
+
+
+#: ``cat_method="auto"``: columns of more levels than this become statistics.
+MOST_SET_LEVELS = 16
+
+
+def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
+    """Return the categorical columns that become statistics, ascending."""
+    return becoming(params, {c: own.n_levels for c, own in data.categories.items()})
+
+
+def becoming(params: Parameters, n_levels: Mapping[int, int]) -> list[int]:
+    """Return the columns that become statistics, given the levels of all categorical ones.
+
+    ``auto`` leaves columns of few levels to sets, and of losses whose labels are no targets all.
+    """
+    auto = MOST_SET_LEVELS if has_targets(params) else np.inf
+    least = {"auto": auto, "sets": np.inf, "statistics": -1}[params.cat_method]
+    return sorted(column for column, levels in n_levels.items() if levels > least)
+
+
+def has_targets(params: Parameters) -> bool:
+    """Tell whether labels are numbers or classes that statistics can count."""
+    return not (params.objective.startswith("survival:") or params.objective == "custom")
+
+
+def extended_constraints(params: Parameters, data: Dataset, statistics: Statistics) -> Parameters:
+    """Return the parameters with every statistic in the groups of interactions of its column."""
+    if not params.interaction_constraints:
+        return params
+    sources = [statistics.sources(feature)[0] for feature in range(statistics.n_features)]
+    wide = [
+        [*group, *(statistics.n_columns + f for f, source in enumerate(sources) if source in group)]
+        for group in limits_of(params, data).interactions
+    ]
+    return replace(params, interaction_constraints=json.dumps(wide))

@@ -11,6 +11,7 @@ import numpy as np
 from pyopencl_gbdt.data.batches.passes import as_texts, union
 from pyopencl_gbdt.data.categories.levels import Categories, Levels
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device.team.agreement import check_same
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import (
     ColumnCount,
@@ -21,7 +22,6 @@ from pyopencl_gbdt.device.team.messages import (
     by_all,
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.training.whole import check_same
 
 #: Parts of a data set that all members with rows have, or none.
 _PARTS = ("weight", "base_margin", "group_offsets", "label_lower_bound")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyopencl_gbdt.categories.column_combinations import n_slots
 from pyopencl_gbdt.categories.ordered_statistics import kept_bytes
+from pyopencl_gbdt.categories.statistic_values import Places, fits_on
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.pages.levels import N_BINS
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.combining import n_slots
-from pyopencl_gbdt.training.statistic_values import Places, fits_on
 
 
 @dataclass(frozen=True)
