@@ -102,7 +102,7 @@ def test_what_changes_nothing(name, value):
 
 
 def test_what_would_change_something_is_refused_by_fit():
-    for given in ({"booster": "dart"}, {"process_type": "update"}):
+    for given in ({"updater": "refresh"}, {"process_type": "update"}):
         (name,) = given
         one = GBDTRegressor(device=TEST_DEVICE, **given)  # as scikit-learn demands
         for late in (one, GBDTRegressor(device=TEST_DEVICE).set_params(**given)):

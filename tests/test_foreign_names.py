@@ -168,7 +168,7 @@ def test_answers_name_what_is_taken(text):
     named = set(re.findall(r"[a-z]+(?:_[a-z]+)+", re.sub(r"'[^']+'", "", text)))
     assert named <= OWN | besides
     known = [*ROWS["objective"].allowed, *ROWS["sampling_method"].allowed, *METRICS]
-    assert set(values) <= {*known, "balanced", "gpu:0", "gpu:1", "ndcg@5"}
+    assert set(values) <= {*known, "balanced", "dart", "gpu:0", "gpu:1", "ndcg@5"}
 
 
 def test_dictionaries_of_other_libraries():
@@ -337,4 +337,4 @@ def test_the_error_of_an_unknown_name_repeats_nothing():
     text = str(unknown("metri", ["eval_metric", "eval_metric", "device", "gamma"]))
     assert text.count("'eval_metric'") == 1
     with pytest.raises(ParameterError, match="known from XGBoost, not supported yet"):
-        check_foreign("booster", "dart")
+        check_foreign("process_type", "update")

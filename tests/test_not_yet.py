@@ -15,7 +15,6 @@ from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 README = Path(__file__).resolve().parents[1] / "README.md"
 #: What the table names, and values of XGBoost's parameters that ask for it.
 REFUSED = {
-    "dart": {"booster": "dart"},
     "gblinear": {"booster": "gblinear"},
     "process_type": {"process_type": "update"},
     "refresh": {"updater": "refresh"},
@@ -32,7 +31,6 @@ METHODS = (
 DATA = ("save_binary", "get_quantile_cut", "get_data", "set_info", "get_float_info")
 #: Refused with one of the features above, or without a meaning of their own.
 PARTS = {
-    "dart": ("sample_type", "normalize_type", "rate_drop", "one_drop", "skip_drop"),
     "gblinear": ("feature_selector", "top_k"),
     "refresh": ("refresh_leaf",),
     "reg:expectileerror": ("expectile_alpha",),

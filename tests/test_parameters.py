@@ -296,7 +296,7 @@ def test_neutral_values_in_other_types(given):
     "given",
     [
         {"missing": 0.0},
-        {"booster": "dart"},
+        {"process_type": "update"},
         {"eval_metric": np.array(["auc"])},
     ],
 )

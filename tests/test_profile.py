@@ -85,6 +85,7 @@ WAYS = {
         "approx.mark_ends",
     ),
     "ordered": ({"boosting_type": "ordered"}, {}, "ordered_leaves.sum_entries"),
+    "dropped": ({"booster": "dart", "rate_drop": 0.5}, {}, "dropout.change"),
     "max_leaves": ({"max_leaves": 7}, {}, "plan.decide"),
     "top": ({"objective": "rank:ndcg"}, {"label": GRADES, "group": QUERIES}, "gradients.lambdas"),
     "clicks": (CLICKS, {"group": QUERIES}, "gradients.update_bias"),

@@ -84,6 +84,10 @@ SETTINGS = {
     "lossguide": {"grow_policy": "lossguide", "max_leaves": 21, "max_depth": 0},
     "max_leaves": {"max_leaves": 21},
     "symmetric": {"grow_policy": "symmetric", "min_child_weight": 20.0},
+    "dropped": {
+        "booster": "dart", "rate_drop": 0.4, "one_drop": True, "num_class": 5,
+        "objective": "multi:softprob", "num_parallel_tree": 2, "sample_type": "weighted",
+    },
     "ordered": {
         "boosting_type": "ordered", "permutation_count": 3, "subsample": 0.8,
         "monotone_constraints": SIGNS,
@@ -110,6 +114,7 @@ GROWN = {
     "lossguide": "5eb17ba934bf8fa243de2555c75b103510b451d8ab84f2a0a321b6f13d675123",
     "max_leaves": "4ccc4e2d93d9353c01e91ce4463da7b1e6dd2e8c16c2d9b42cef4191df602565",
     "symmetric": "0371d12175246ecfa43ee2c2a6c283efe4627d025d6bb70745925d82afec0728",
+    "dropped": "8e6927ef00b99f44a09a7dcdbd4d05a61fb843eaaf13e2f4589887f5e819ca4c",
     "ordered": "ab93bf17b28395d30bdae6ef081218e78cb8a09405dd9d522d984a6e1831d411",
     "ordered classes": "102fc27347a7bd04d0c6f9c8e67d7c67dd1f98ccb8a79d4b7812ff9e1d94e3fc",
     "forest": "f2be3a2bac06c239e884440bb0c706ed002991110a4e5c87b2cd83d760c3a6f7",

@@ -61,7 +61,7 @@ FLAGS = (
 LEFT_OUT = (
     "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
     "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
-    "walked_leaves",
+    "walked_leaves", "dropout",
 )  # fmt: skip
 
 

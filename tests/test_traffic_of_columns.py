@@ -13,7 +13,7 @@ from pyopencl_gbdt.profiling.least_bytes import RULES
 from pyopencl_gbdt.profiling.tree_counts import count_tree
 
 from .test_traffic import ATOMICS, LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
-from .test_traffic_of_ordered import ORDERED, WALKED
+from .test_traffic_of_ordered import DROPPED, ORDERED, WALKED
 from .test_traffic_of_tables import LEVEL_SETS, TABLES
 
 #: The counts are of entries, two for each of 5 rows.
@@ -134,7 +134,7 @@ def test_roots_of_sorted_columns_count_entries():
     left_out = (
         "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
         "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
-        "walked_leaves",
+        "walked_leaves", "dropout",
     )  # fmt: skip
     tally = traffic.Tally(ws, left_out)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
@@ -149,6 +149,7 @@ def test_every_formula_is_counted_by_hand():
     counted = ATOMICS.keys() | COLUMNS.keys() | TABLES.keys() | INTERLEAVED.keys()
     counted |= CATEGORIES.keys() | {f"ordered_leaves.{function}" for function in ORDERED}
     counted |= LEVEL_SETS.keys() | {f"walked_leaves.{function}" for function in WALKED}
+    counted |= {f"dropout.{function}" for function in DROPPED}
     assert of_trees - counted == {"histogram.reduce", *tiled}
 
 

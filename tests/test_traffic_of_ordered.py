@@ -30,6 +30,11 @@ WALKED = {
     "value_leaves": 4 * (16 + 16 + 4 * 4),  # sums in and cleared; weight, and value in three places
     "add_leaves": 10 * (4 + 8),  # the leaf; margin in and out
 }
+#: Of 7 nodes and 10 rows.
+DROPPED = {
+    "keep_trees": 7 * 2 * (16 + 16),  # both forms that rows walk, in and out
+    "change": 10 * (4 + 16 + 4) + 21,  # base margin; sum in and out; margin; codes as above
+}
 
 
 def workspace(**given):
@@ -48,6 +53,12 @@ def test_hand_count_of_ordered_boosting(function):
 def test_hand_count_of_walked_leaves(function):
     rule = RULES[f"walked_leaves.{function}"].of_tree
     assert rule(fit(), count_tree(*tree())) == WALKED[function]
+
+
+@pytest.mark.parametrize("function", DROPPED)
+def test_hand_count_of_dropped_trees(function):
+    rule = RULES[f"dropout.{function}"].of_tree
+    assert rule(fit(), count_tree(*tree())) == DROPPED[function]
 
 
 def test_codes_of_orders_change_once_a_round_and_between_batches():

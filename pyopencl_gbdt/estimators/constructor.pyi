@@ -22,6 +22,12 @@ class Constructed(AliasedParameters):
     max_leaves: int
     grow_policy: str
     boosting_type: str
+    booster: str
+    rate_drop: float
+    skip_drop: float
+    one_drop: bool
+    sample_type: str
+    normalize_type: str
     tree_method: str
     max_bin: int
     proposal: str | None
@@ -97,6 +103,12 @@ class Constructed(AliasedParameters):
         max_leaves: int = ...,
         grow_policy: str = ...,
         boosting_type: str = ...,
+        booster: str = ...,
+        rate_drop: float = ...,
+        skip_drop: float = ...,
+        one_drop: bool = ...,
+        sample_type: str = ...,
+        normalize_type: str = ...,
         tree_method: str = ...,
         max_bin: int = ...,
         proposal: str | None = ...,

@@ -40,6 +40,15 @@ class Parametrised(Constructed):
         the leaf with the largest gain; ``"symmetric"``: all nodes of a level, by one split.
     boosting_type : str, default "plain"
         Or "ordered": splits are found by gradients of models that have not learnt from the row.
+    booster : str, default "gbtree"
+        Or "dart": rounds drop some of the trees, whose weights then change.
+    rate_drop, skip_drop : float, default 0
+        "dart": share of the trees that a round drops, and of the rounds that drop none.
+    one_drop : bool, default False
+        "dart": a round that would drop no tree drops one.
+    sample_type, normalize_type : str, default "uniform" and "tree"
+        "dart": trees are dropped alike, or (``"weighted"``) by their weights; a new tree weighs as
+        much as a dropped one, or (``"forest"``) as all of them.
     tree_method : str, default "auto"
         How splits are found: ``"hist"``, between bins of values; ``"exact"``, between all
         distinct values; ``"approx"``, between bins that are cut anew for every tree; ``"auto"``

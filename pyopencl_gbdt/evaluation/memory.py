@@ -13,6 +13,7 @@ from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, prefix_of
+from pyopencl_gbdt.growth.dropout import of_followed_rows
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
@@ -25,6 +26,8 @@ def plan_evaluation(
     evals: Sequence[tuple[Dataset, str]],
     data: Dataset,
     gathered: Dataset | None = None,
+    *,
+    weighted: bool = False,
 ) -> MemoryPlan:
     """Return the plan of all sets, without the margins and labels of the training rows.
 
@@ -38,6 +41,8 @@ def plan_evaluation(
         The training rows.
     gathered : Dataset or None
         The training rows of all members of a team.
+    weighted : bool
+        Whether trees have weights, so that sets have sums of trees.
     """
     plan = MemoryPlan()
     for rows, name in evals:
@@ -49,6 +54,8 @@ def plan_evaluation(
             values = None if rows is gathered else _values(device, paper, rows, shape[0])
             margins = paper.empty(shape, np.float32, "margins")
             watched = EvaluationSet(values, 0.0, margins, gathered=rows is gathered)
+            if weighted and values is not None:
+                of_followed_rows(paper, shape)
         labels = DeviceArray(paper, (rows.label.size,), np.float32, None)
         Evaluation(paper, objective, metrics, [(rows, name)], [watched], labels)
         for number, one in enumerate(paper.allocations):

@@ -16,13 +16,14 @@ from pyopencl_gbdt.dtypes import VALUE, WALK
 from pyopencl_gbdt.evaluation.rows_in_batches import AddTrees, RowsInBatches
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.weighted_start import WeightedStart, starting_margins
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 
 F32 = npt.NDArray[np.float32]
 #: Margins before the first tree; broadcasts to (n_rows,) or (n_outputs, n_rows).
-Start = float | F32
+Start = float | F32 | WeightedStart
 
 
 def start_of(margin: Score) -> Start:
@@ -75,8 +76,13 @@ class EvaluationSet:
     def restart(self) -> None:
         """Reset the margins to ``start``; those of training rows are reset with these."""
         if self.values is not None and isinstance(self.margins, DeviceArray):
-            start = np.asarray(self.start, np.float32)
+            start = np.asarray(starting_margins(self.start), np.float32)
             self.margins.set(np.broadcast_to(start, self.margins.shape))
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the rows walk trees by values of their own."""
+        return self.values is not None
 
     def launches(self, ws: FitParts, batch: Batch) -> list[Action]:
         """Return the launches that add finished trees to the margins."""
@@ -85,19 +91,35 @@ class EvaluationSet:
         first = batch.first // ws.nodes.n_parallel
         outputs = (first, first + max(1, batch.size // ws.nodes.n_parallel))
         arrays = (ws.arena["walk"], ws.arena["roots"], self.margins)
-        walk: dict[str, Any] = {
-            "trees": (0, batch.size), "outputs": outputs, "longest": ws.nodes.longest,
-        }  # fmt: skip
-        row_bytes = ws.nodes.longest * (WALK.itemsize + VALUE.itemsize)
+        return self._walks(ws, arrays, (0, batch.size), outputs, ws.nodes.longest)
+
+    def walk(
+        self, ws: FitParts, nodes: DeviceArray, roots: DeviceArray, tree: int, longest: int,
+        values: DeviceArray,
+    ) -> list[Action]:  # fmt: skip
+        """Return the launches that add the leaf values of one tree to ``values``."""
+        return self._walks(ws, (nodes, roots, values), (tree, tree + 1), (0, 1), longest)
+
+    def _walks(
+        self,
+        ws: FitParts,
+        arrays: tuple[DeviceArray, DeviceArray, DeviceArray],
+        trees: tuple[int, int],
+        outputs: tuple[int, int],
+        longest: int,
+    ) -> list[Action]:
+        walk: dict[str, Any] = {"trees": trees, "outputs": outputs, "longest": longest}
+        row_bytes = longest * (WALK.itemsize + VALUE.itemsize)
         most_rows = rows_a_launch(ws.arena.device.caps, row_bytes)  # of one tree
         walk["most_rows"] = most_rows
-        most = most_rows // max(1, self.margins.shape[-1])
-        pieces = [{**walk, **piece} for piece in _pieces((0, batch.size), outputs, most)]
+        most = most_rows // max(1, arrays[-1].shape[-1])
+        pieces = [{**walk, **piece} for piece in _pieces(trees, outputs, most)]
         launches: list[Action] = []
         if isinstance(self.values, SparseRows):
             for piece in pieces:
                 launches += predict_sparse.prepare(ws.arena.device, self.values, *arrays, **piece)
             return launches
+        assert self.values is not None
         sets = ws.arena["sets"] if ws.features.has_categories else None
         if isinstance(self.values, RowsInBatches):
             nodes, roots, margins = arrays
@@ -119,5 +141,5 @@ def _pieces(
         last = min(n_outputs, first + together)
         for begin in range(0, each, step):
             end = min(each, begin + step)
-            own = first * each + begin, (last - 1) * each + end
+            own = trees[0] + first * each + begin, trees[0] + (last - 1) * each + end
             yield {"trees": own, "outputs": (outputs[0] + first, outputs[0] + last)}

@@ -3,26 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.update_margins import MarginUpdate
+from pyopencl_gbdt.growth.weighted_start import AnyStart, starting_margins
+
+F32 = npt.NDArray[np.float32]
 
 
 class FollowingRows(Protocol):
-    """Rows beside the training rows, whose margins training updates: an evaluation set."""
+    """Rows beside the training rows, whose margins training updates: an evaluation set.
+
+    Attributes
+    ----------
+    start : float, float32 array or WeightedStart
+        What the rows start from.
+    margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows)
+    has_values : bool
+        Whether the rows are others than the training rows.
+    """
+
+    @property
+    def start(self) -> AnyStart: ...
+
+    @property
+    def margins(self) -> Any: ...
+
+    @property
+    def has_values(self) -> bool: ...
 
     def restart(self) -> None:
         """Reset the margins to those before the first tree."""
 
     def launches(self, ws: FitParts, batch: Batch) -> list[Action]:
         """Return the launches that add the trees that were finished last to the margins."""
+
+    def walk(
+        self, ws: FitParts, nodes: DeviceArray, roots: DeviceArray, tree: int, longest: int,
+        values: DeviceArray,
+    ) -> list[Action]:  # fmt: skip
+        """Return the launches that add the leaf values of one tree to ``values``.
+
+        Parameters
+        ----------
+        nodes : DeviceArray of ``dtypes.WALK``
+        roots : DeviceArray of uint32
+            The first node of every tree.
+        tree : int
+            By its place in ``roots``.
+        longest : int
+            Most nodes on the way to a leaf.
+        values : DeviceArray of float32, shape (n_rows,)
+        """
 
 
 class Boosting(Protocol):
@@ -35,9 +75,7 @@ class Boosting(Protocol):
 
     def __init__(self, ws: FitParts, update: MarginUpdate) -> None: ...
 
-    def start(
-        self, margins: float | npt.NDArray[np.float32], following: Sequence[FollowingRows]
-    ) -> None:
+    def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Take the margins of the rows before the first tree; forget all trees."""
 
     def begin_round(self, number: int, rate: float) -> None:
@@ -63,6 +101,24 @@ class Boosting(Protocol):
     def end_round(self) -> None:
         """Finish the round, when all its trees are enqueued."""
 
+    def weights(self, n_rounds: int) -> F32 | None:
+        """Return the weights of all trees as they were after some rounds of this fit.
+
+        Returns
+        -------
+        float32 array, shape (n_trees,), or None
+            With those of a model that is continued. None: trees have no weights.
+        """
+
+
+def kept_margins(ws: FitParts) -> list[Action]:
+    """Return the copies of the margins that gradients are taken of, for several batches."""
+    rows, names = ws.rows, ("margins", "before")
+    if not rows.keeps_margins:
+        return []
+    copies = [[copy_launch(*(part[name] for name in names))] for part in rows.parts]
+    return rows.pagewise(copies, ("margins",), ("before",))
+
 
 class PlainBoosting:
     """Gradients are taken of the sum of all trees; trees stay as they are, forests included."""
@@ -72,11 +128,9 @@ class PlainBoosting:
     def __init__(self, ws: FitParts, update: MarginUpdate) -> None:
         self.ws, self.update = ws, update
 
-    def start(
-        self, margins: float | npt.NDArray[np.float32], following: Sequence[FollowingRows]
-    ) -> None:
+    def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Reset all margins."""
-        self.ws.rows.set("margins", margins)
+        self.ws.rows.set("margins", starting_margins(margins))
         for rows in following:
             rows.restart()
 
@@ -85,12 +139,7 @@ class PlainBoosting:
 
     def kept_margins(self) -> list[Action]:
         """Return the copies of the margins, if there are several batches."""
-        ws, names = self.ws, ("margins", "before")
-        rows = ws.rows
-        if not rows.keeps_margins:
-            return []
-        copies = [[copy_launch(*(part[name] for name in names))] for part in rows.parts]
-        return rows.pagewise(copies, ("margins",), ("before",))
+        return kept_margins(self.ws)
 
     def add(self, batch: Batch) -> Sequence[Action]:
         """Return what adds each leaf's value to the margins of its rows."""
@@ -102,3 +151,6 @@ class PlainBoosting:
 
     def end_round(self) -> None:
         """Do nothing: the margins are those after the round."""
+
+    def weights(self, n_rounds: int) -> None:
+        """Return None: trees have no weights."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 from pyopencl_gbdt.device.capabilities import Capabilities
@@ -15,6 +15,7 @@ from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
+from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
@@ -63,7 +64,7 @@ class RecipePart(Protocol):
 EVERY: tuple[type[RecipePart], ...] = (
     WholeTrees, HistogramSearch, SymmetricSearch, ExactSearch, ApproximateSearch, ColumnSearch,
     PartitionByCodes, PartitionByColumns, PartitionOfRows, UpdateMargins, UpdateMarginsByNode,
-    CategorySplit, CategorySets, LevelBorders, OrderedLeaves, WalkedLeaves,
+    CategorySplit, CategorySets, LevelBorders, OrderedLeaves, WalkedLeaves, DropoutBoosting,
 )  # fmt: skip
 
 
@@ -188,6 +189,11 @@ class RecipeFacts:
 
 def choose_recipe(facts: RecipeFacts) -> Recipe:
     """Return the classes of a fit."""
+    found = _grown(facts)
+    return replace(found, boosting=DropoutBoosting) if facts.params.booster == "dart" else found
+
+
+def _grown(facts: RecipeFacts) -> Recipe:
     params, page = facts.params, facts.page
     update: type[MarginUpdate] = WalkedLeaves if facts.walks_leaves else UpdateMargins
     leaves: type[OrderedLeaves] | type[RenewLeaves] | None = RenewLeaves if facts.renews else None

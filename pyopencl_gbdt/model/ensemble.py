@@ -229,6 +229,12 @@ class Ensemble:
         ]
         return replace(self, trees=trees, tree_weights=None)
 
+    def with_weights(self) -> Ensemble:
+        """Return the model with weights of trees; a model without has weights of 1."""
+        if self.tree_weights is not None:
+            return self
+        return replace(self, tree_weights=(1.0,) * len(self.trees))
+
     def by_output(self) -> list[Tree]:
         """Return the first output's trees, round by round, then the second output's, and so on."""
         n, step = self.n_parallel, self.round_trees

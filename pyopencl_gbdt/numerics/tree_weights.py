@@ -17,6 +17,8 @@ I64 = npt.NDArray[np.int64]
 FRACTION_BITS = 32
 #: The terms of all trees of an output add up to less than this in absolute value.
 MOST_MARGIN = 2.0**30
+#: The stream of random numbers that draw dropped trees; samples of rows have the trees' numbers.
+DRAWS = 0xDA27DA27
 _THIRD = (1 << 21) - 1
 
 

@@ -86,6 +86,7 @@ class ModelFacts:
     n_parallel: int = 1
     has_statistics: bool = False
     has_trees: bool = True
+    has_weights: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,6 @@ class FitFacts:
     @property
     def stays_resident(self) -> bool:
         """Whether all rows have to stay on the device, for pages cannot take turns."""
-        ordered = self.parameters.is_ordered
+        ordered = self.parameters.is_ordered or self.parameters.booster == "dart"
         sorts = self.parameters.search != "hist"
         return sorts or self.sparse or ordered or bool(self.statistics) or not self.loss.takes_pages

@@ -91,10 +91,11 @@ _SCORE = "there is no such metric here; train and the estimators take a function
 _ONE_VS_ALL = "one model against all others is not here; give 'multi:softprob'"
 VALUE_ANSWERS: dict[str, dict[str, str]] = {
     "boosting_type": {
-        "dart": "it is not here yet; leave it out",
+        "dart": "give booster='dart'",
         "rf": "give num_parallel_tree, or use GBDTRandomForestRegressor or ...Classifier",
         "goss": "give sampling_method='goss'",
     },
+    "booster": {"gblinear": "linear models are not here yet; leave it out"},
     "objective": {
         "multiclassova": _ONE_VS_ALL,
         "MultiClassOneVsAll": _ONE_VS_ALL,

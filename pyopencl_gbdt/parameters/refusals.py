@@ -31,7 +31,31 @@ def _is_ordered(facts: FitFacts) -> bool:
     return facts.parameters.is_ordered
 
 
+def _drops(facts: FitFacts) -> bool:
+    return facts.parameters.booster == "dart"
+
+
 OF_DATA: tuple[Refusal[FitFacts], ...] = (
+    Refusal(
+        '`booster="dart"` with sets of categories',
+        lambda f: _drops(f) and bool(f.sets),
+        "booster='dart': expected 'gbtree' where {sets[0].shown} is split by sets of levels",
+        "give the column as numbers, or leave out booster",
+    ),
+    Refusal(
+        '`booster="dart"` with statistics of categories',
+        lambda f: _drops(f) and bool(f.statistics),
+        "booster='dart': expected 'gbtree' where statistics replace {statistics[0].shown}, as they "
+        "change from round to round",
+        "give the column as numbers, or leave out booster",
+    ),
+    Refusal(
+        '`booster="dart"` of sparse data without `page="tiled"`',
+        lambda f: _drops(f) and f.sparse and f.parameters.page != "tiled",
+        "page={page!r} of a sparse matrix: expected 'auto' or 'tiled' for booster='dart', as rows "
+        "walk dropped trees by their codes",
+        "leave out page, or leave out booster",
+    ),
     Refusal(
         "Several labels a row, for a loss of one label",
         lambda f: f.n_targets > 1 and f.loss.one_target,
@@ -187,6 +211,12 @@ OF_PAGES: tuple[Refusal[FitFacts], ...] = (
         "use 'plain'",
     ),
     _streamed(
+        'with `booster="dart"`',
+        _drops,
+        "booster='dart' lets all rows walk dropped trees",
+        "use 'gbtree'",
+    ),
+    _streamed(
         "with statistics of categories",
         lambda f: bool(f.statistics),
         "cat_method='statistics' counts rows of all pages in every round",
@@ -215,6 +245,12 @@ OF_MODELS: tuple[Refusal[FitFacts], ...] = (
         "model: expected none to continue with ordered boosting, since a model does not keep the "
         "ones that learnt from parts of its rows",
         f"train a new model{_ORDERED}",
+    ),
+    Refusal(
+        'A model to continue whose trees have weights, without `booster="dart"`',
+        lambda f: f.model is not None and f.model.has_weights and not _drops(f),
+        "booster={booster!r}: the model to continue has weights of trees: expected 'dart'",
+        "give booster='dart'",
     ),
     Refusal(
         "A model to continue that has statistics of categories",

@@ -64,6 +64,19 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         "lower top_rate or other_rate",
     ),
     Refusal(
+        '`booster="dart"` without `tree_method="hist"`',
+        _of(lambda p: p.booster == "dart" and p.search != "hist"),
+        "tree_method={tree_method!r}: expected 'hist' for booster='dart', as rows walk dropped "
+        "trees by their codes",
+        "leave out tree_method, or leave out booster",
+    ),
+    Refusal(
+        '`booster="dart"` with ordered boosting',
+        _of(lambda p: p.booster == "dart" and p.boosting_type == "ordered"),
+        "boosting_type='ordered': expected 'plain' for booster='dart'",
+        "leave out boosting_type, or leave out booster",
+    ),
+    Refusal(
         '`max_bin` with `tree_method="exact"`',
         _of(lambda p: p.tree_method == "exact" and p.max_bin != _DEFAULT_BINS),
         "max_bin={max_bin}: expected its default for tree_method='exact', which has a bin for "

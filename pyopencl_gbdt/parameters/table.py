@@ -47,6 +47,18 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("boosting_type", str, "plain", "What splits are found by: gradients of the "
                  "model (plain), or (ordered) of models that have not learnt from the row, for "
                  "small data.", allowed=("plain", "ordered")),
+    ParameterRow("booster", str, "gbtree", "What becomes of trees: they stay as they are (gbtree), "
+                 "or (dart) rounds drop some, whose weights then change.",
+                 allowed=("gbtree", "dart")),
+    ParameterRow("rate_drop", float, 0.0, "dart: share of the earlier trees that a round drops.",
+                 low=0, high=1),
+    ParameterRow("skip_drop", float, 0.0, "dart: share of the rounds that drop no tree.",
+                 low=0, high=1),
+    ParameterRow("one_drop", bool, False, "dart: a round that would drop no tree drops one."),
+    ParameterRow("sample_type", str, "uniform", "dart: trees are dropped alike (uniform), or by "
+                 "their weights (weighted).", allowed=("uniform", "weighted")),
+    ParameterRow("normalize_type", str, "tree", "dart: a new tree weighs as much as a dropped one "
+                 "(tree), or as all dropped ones (forest).", allowed=("tree", "forest")),
     ParameterRow("tree_method", str, "auto", "How splits are found: hist, between max_bin bins; "
                  "exact, between all distinct values; approx, between bins that are cut anew for "
                  "every tree; auto, see docs/tree-methods.md.",
@@ -179,7 +191,6 @@ IGNORED = frozenset({"n_jobs", "nthread"})
 
 _EMPTY = ()
 XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
-    "booster": ("gbtree",),
     "multi_strategy": ("one_output_per_tree",),
     "max_cached_hist_node": (65536,),
     "missing": (math.nan,),
@@ -188,8 +199,6 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     "importance_type": ("gain",),
     "validate_parameters": (True, False),
     "enable_categorical": (True, False),
-    "sample_type": ("uniform",),
-    "normalize_type": ("tree",),
     "feature_selector": ("cyclic",),
     **dict.fromkeys(
         ("num_target", "refresh_leaf"),
@@ -197,7 +206,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     ),
     **dict.fromkeys(
         ("extmem_single_page", "disable_default_eval_metric",
-         "seed_per_iteration", "rate_drop", "one_drop", "skip_drop", "top_k",
+         "seed_per_iteration", "top_k",
          "expectile_alpha"),
         (0,),
     ),

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
-from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, SUM, SUMS_BYTES
+from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.profiling import (
     interleaved_traffic,  # noqa: F401  (registers its rules)
@@ -58,6 +58,18 @@ def _value_leaves(ws: FitParts, tree: TreeCounts) -> int:
 @of_tree("walked_leaves.add_leaves")
 def _add_leaves(ws: FitParts, tree: TreeCounts) -> int:
     return outputs_of(ws, tree) * ws.rows.n_rows * 2 * _FLOAT + _rows(ws, tree) * _LEAF
+
+
+@of_tree("dropout.keep_trees")
+def _keep_trees(ws: FitParts, tree: TreeCounts) -> int:
+    return int(tree.nodes.sum()) * 2 * (STEP.itemsize + WALK.itemsize)
+
+
+@of_tree("dropout.change")
+def _change(ws: FitParts, tree: TreeCounts) -> int:
+    """Return the bytes of the walk of new trees; how many are dropped does not follow from them."""
+    sums = outputs_of(ws, tree) * ws.rows.n_rows * (2 * SUM.itemsize + 2 * _FLOAT)
+    return sums + round(_rows(ws, tree) * mean_steps(tree)) * ws.rows.codes.code_bytes
 
 
 #: Of a feature in a node: levels in order, and sums.
@@ -193,6 +205,7 @@ _WHOLE = {
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",
     "custom": "check_gradients custom_gradients",
+    "dropout": "add_values show",
     "gradients": (
         "draw_partners lambdas rank_documents scale_lambdas softmax sum_losses sum_precisions "
         "update_bias"

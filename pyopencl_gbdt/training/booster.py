@@ -35,6 +35,7 @@ from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.steps import Steps
+from pyopencl_gbdt.growth.weighted_start import starting_margins
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
@@ -163,7 +164,7 @@ class Booster:
         """Reset the margins to their start, without trees."""
         if self._combining is not None:
             self._combining.restart()
-        self.steps.start(self.base_margin, self._state)
+        self.steps.start(starting_margins(self.base_margin), self._state)
         boosting = self.steps.boosting
         boosting.start(self.base_margin, self.evaluation)
         self.ws.arena.device.send()  # a loss of the user's may launch kernels of its own

@@ -95,6 +95,7 @@ def _model(params: Parameters, objective: Objective, before: Ensemble) -> ModelF
         n_parallel=before.n_parallel,
         has_statistics=before.statistics is not None,
         has_trees=bool(before.trees),
+        has_weights=before.tree_weights is not None,
     )
 
 

@@ -23,6 +23,7 @@ from pyopencl_gbdt.evaluation.watched import Start, start_of
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth import ordered_leaves
+from pyopencl_gbdt.growth.weighted_start import WeightedStart
 from pyopencl_gbdt.logger import tell, tell_detail
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
@@ -33,7 +34,7 @@ from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_MODELS
-from pyopencl_gbdt.prediction.margins import predict_margins
+from pyopencl_gbdt.prediction.margins import predict_margins, predict_sums
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.prediction.with_statistics import eval_margins, resumed_margins
 from pyopencl_gbdt.profiling.profile import Recorder
@@ -62,10 +63,23 @@ class StartingPoint:
     def trees(self) -> list[Tree]:
         return [] if self.before is None else self.before.trees
 
-    def margins(self, rows: Dataset, device: Device) -> Start:
-        """Return the margins of rows, with the same bits as if the trees had just been trained."""
+    def margins(self, rows: Dataset, device: Device, *, weighted: bool = False) -> Start:
+        """Return the margins of rows, with the same bits as if the trees had just been trained.
+
+        Parameters
+        ----------
+        weighted : bool
+            Whether the trees to come have weights, so that the sums of trees are needed.
+        """
         own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
         if self.before is not None and self.before.trees:
+            if weighted:
+                before = self.before.with_weights()
+                sums = predict_sums(before, rows.features, device)
+                base = start_of(self.base_margin) if own is None else own
+                assert not isinstance(base, WeightedStart)
+                weights = np.array(before.tree_weights, np.float32)
+                return WeightedStart(base, sums, before.trees, weights)
             return predict_margins(self.before, rows.features, device, start=own)
         return start_of(self.base_margin) if own is None else own
 
@@ -179,8 +193,9 @@ class Fit:
         self.labels: list[str] = [label for *_, label in said]
         """The devices of all members."""
         beside = plan_evaluation(
-            device, task.objective, task.metrics, task.evals, data, gathered=task.whole
-        )
+            device, task.objective, task.metrics, task.evals, data, gathered=task.whole,
+            weighted=self._is_weighted,
+        )  # fmt: skip
         first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Booster(
             device,
@@ -235,11 +250,15 @@ class Fit:
         self.start = StartingPoint(score, objective.to_margin(score))
         return self.start.margins(data, ws.arena.device)
 
+    @property
+    def _is_weighted(self) -> bool:
+        return self.task.params.booster == "dart"
+
     def _first_margins(self) -> Start | LateStart:
         """Return the margins of the training rows; late ones if rounds have features of theirs."""
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
-            return self.start.margins(self.task.data, self.device)
+            return self.start.margins(self.task.data, self.device, weighted=self._is_weighted)
         return lambda ws: resumed_margins(made, before, ws.arena.device, int(ws.rows.walks_leaves))
 
     def _margins_of_evals(self) -> list[Start | None]:
@@ -252,7 +271,9 @@ class Fit:
                 for rows in made.given_evals
             ]
         return [
-            None if rows is (self.task.whole or data) else self.start.margins(rows, device)
+            None
+            if rows is (self.task.whole or data)
+            else self.start.margins(rows, device, weighted=self._is_weighted)
             for rows, _ in self.task.evals
         ]
 
@@ -300,6 +321,7 @@ class Fit:
         earlier = start.trees if made is None else made.earlier(start.trees)
         trees = [*earlier, *self.boosting.finished_trees()]
         trees = trees if n_rounds is None else trees[: n_rounds * ws.nodes.round_trees]
+        weights = self._weights(len(trees) // ws.nodes.round_trees)
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(
@@ -315,11 +337,19 @@ class Fit:
             objective_parameters=task.objective.parameters,
             categories=task.columns.categories,
             statistics=statistics,
+            tree_weights=weights,
         )
         model = Model(ensemble, self.history)
         model.training_device = self.device.caps.label
         model.variants = self.boosting.variants()
         return model
+
+    def _weights(self, n_rounds: int) -> tuple[float, ...] | None:
+        """Return the weights of the trees of the first rounds, as they were after these rounds."""
+        own = max(0, n_rounds - self.start.n_rounds)
+        weights = self.boosting.steps.boosting.weights(own)
+        n_trees = n_rounds * self.boosting.ws.nodes.round_trees
+        return None if weights is None else tuple(map(float, weights[:n_trees]))
 
     def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the last round."""

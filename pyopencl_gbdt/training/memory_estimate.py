@@ -188,7 +188,7 @@ def _built(
     share = _share(paper, params, facts, data, part)
     watched = facts.evaluation_set(*evaluated, data.n_features)
     evals = [(watched, "evaluation")] if watched.n_rows else []
-    beside = plan_evaluation(paper, objective, {}, evals, data)
+    beside = plan_evaluation(paper, objective, {}, evals, data, weighted=params.booster == "dart")
     fit = Booster(paper, params, objective, data, 0.0, beside=beside, share=share, replaced=made)
     for rows, _ in evals:
         fit.watch(rows.sparse or rows.values)

@@ -132,13 +132,14 @@ def test_histograms_share_the_frame_of_their_tasks():
 
 
 def test_rows_walk_a_tree_by_codes_in_one_place():
-    """``row_codes`` has the walk of training rows; four templates use it."""
+    """``row_codes`` has the walk of training rows; five templates use it."""
     walks = {
         file.name.partition(".")[0]: text.count("codes.walk(")
         for file in template_files().values()
         if "codes.walk(" in (text := file.read_text(encoding="utf-8"))
     }
-    assert walks.keys() == {"leaf_of_rows", "renew_leaves", "update_margins", "walked_leaves"}
+    of_trees = {"leaf_of_rows", "renew_leaves", "update_margins", "walked_leaves", "dropout"}
+    assert walks.keys() == of_trees
     for file in template_files().values():
         walk = re.search(r"while \(step\.x\)", file.read_text(encoding="utf-8"))
         assert not walk or file.name.startswith("row_codes"), file.name

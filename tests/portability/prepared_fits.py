@@ -119,6 +119,9 @@ def fits(device: NullDevice) -> None:
                 device.label = variant.name
                 params = {"max_bin": max_bin, "histogram": variant.name}
                 _fit(device, data, params).watch(data.values)
+            dropped = {"max_bin": max_bin, "booster": "dart"}
+            for page in ("auto", "tiled"):
+                _fit(device, data, {**dropped, "page": page}).watch(data.values)
             for variant in runnable("tiled_histogram", device.caps):
                 device.label = f"tiled, {variant.name}"
                 tiled = {"max_bin": max_bin, "histogram": variant.name, "page": "tiled"}

@@ -18,6 +18,7 @@ from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.reference import quantize
+from tests.reference.dropout import Dropout
 from tests.reference.gradients import choose_scale
 from tests.reference.gradients import quantize as quantize_gradients
 from tests.reference.grow import Grower, Node, Rank, to_tree
@@ -90,8 +91,10 @@ def train_reference(
     ordered = None
     if params.boosting_type == "ordered":
         ordered = OrderedLeaves(params, objective, data, scaled, powers, margins)
+    dropout = Dropout(params, margins) if params.booster == "dart" else None
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            margins = margins if dropout is None else dropout.begin_round(number)
             before = margins.copy()
             seen = margins if ordered is None else ordered.begin_round(number)
             gradients = gradients_of(number, seen)
@@ -110,6 +113,8 @@ def train_reference(
                     if ordered is not None:
                         ordered.finish(output, leaves, scale, drawn)
                     added = ((leaf.rows, leaf.value) for leaf in leaves)
+                    if dropout is not None:
+                        dropout.finish(output, leaves)
                     margins[output] = add_leaves(margins[output], added)
                     trees.append(to_tree(nodes, layout))
     return Ensemble(
@@ -122,6 +127,7 @@ def train_reference(
         n_outputs=n_outputs,
         n_parallel=params.num_parallel_tree,
         objective_parameters=objective.parameters,
+        tree_weights=None if dropout is None else dropout.weights(params.n_estimators),
     )
 
 

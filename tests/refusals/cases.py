@@ -89,6 +89,12 @@ CASES: dict[str, Case] = {
         "top_rate=0.9: expected top_rate + other_rate below 1", "goss",
         {"top_rate": 0.9, "other_rate": 0.2},
     ),
+    '`booster="dart"` without `tree_method="hist"`': Case(
+        "tree_method='approx': expected 'hist' for booster='dart'", "dropped, approx"
+    ),
+    '`booster="dart"` with ordered boosting': Case(
+        "boosting_type='ordered': expected 'plain' for booster='dart'", "dropped, ordered"
+    ),
     '`max_bin` with `tree_method="exact"`': Case("max_bin=16: expected", "exact, few bins"),
     '`proposal` without `tree_method="approx"`': Case(
         "proposal='local': expected None", "hist", {"proposal": "local"}
@@ -119,6 +125,16 @@ CASES: dict[str, Case] = {
     ),
     "`scale_pos_weight` for a loss of other than two classes": Case(
         "scale_pos_weight=2.0: expected 1", params={"scale_pos_weight": 2}
+    ),
+    '`booster="dart"` with sets of categories': Case(
+        "booster='dart': expected 'gbtree' where column 3 is split by sets", "dropped, categories"
+    ),
+    '`booster="dart"` with statistics of categories': Case(
+        "booster='dart': expected 'gbtree' where statistics replace column 3",
+        "dropped, many levels",
+    ),
+    '`booster="dart"` of sparse data without `page="tiled"`': Case(
+        "page='sorted' of a sparse matrix: expected 'auto' or 'tiled'", "dropped, sparse, sorted"
     ),
     "Several labels a row, for a loss of one label": Case(
         "y has 2 columns: expected one", "two targets, ranking"
@@ -187,6 +203,9 @@ CASES: dict[str, Case] = {
     '`page="streamed"` with ordered boosting': Case(
         "page='streamed': expected a fit whose pages can take turns", "streamed, ordered"
     ),
+    '`page="streamed"` with `booster="dart"`': Case(
+        "page='streamed': expected a fit whose pages can take turns", "streamed, dropped"
+    ),
     '`page="streamed"` with statistics of categories': Case(
         "page='streamed': expected a fit whose pages can take turns", "streamed, many levels"
     ),
@@ -198,6 +217,10 @@ CASES: dict[str, Case] = {
     ),
     "Ordered boosting of a model that is continued": Case(
         "model: expected none to continue with ordered boosting", "ordered, continued"
+    ),
+    'A model to continue whose trees have weights, without `booster="dart"`': Case(
+        "booster='gbtree': the model to continue has weights of trees: expected 'dart'",
+        "continued", before=lambda model, data: model.with_weights(),
     ),
     "A model to continue that has statistics of categories": Case(
         "model: the one to continue has statistics of categories", "many levels, continued",

@@ -114,6 +114,7 @@ OPTIONS: dict[str, Option] = {
     "profile": Option(kinds=("profile",)),
     "devices": Option({"device": f"{TEST_DEVICE}=1,{TEST_DEVICE}=1"}),
     "hosts": Option(kinds=("hosts",)),
+    "dropped": Option({"booster": "dart", "rate_drop": 0.5, "one_drop": True}),
 }
 
 

@@ -453,6 +453,7 @@ _ENTRIES = (
         tuned={"wg_size": _GROUP, "chunk": _CHUNK},
         timed_with=("plan",),
     ),
+    _kernel("dropout", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
     _kernel(
         "ordered_leaves",
         *_both(cpu={"wg_size": 1, "cells": 512}, gpu={"wg_size": 256, "cells": 512}),

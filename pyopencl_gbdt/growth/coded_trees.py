@@ -1,0 +1,93 @@
+"""Trees of a model, as rows walk them on a device: by codes, and by values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.dtypes import STEP, WALK
+from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
+
+
+@dataclass(frozen=True)
+class CodedTrees:
+    """Trees, one behind the other; children are counted from the tree's root.
+
+    Attributes
+    ----------
+    steps : array of ``dtypes.STEP``
+        Nodes, for rows of codes.
+    walk : array of ``dtypes.WALK``
+        Nodes, for rows of values.
+    begin : uint32 array, shape (n_trees,)
+        The root of each tree.
+    longest : int
+        Most nodes on the way to a leaf.
+    """
+
+    steps: npt.NDArray[np.void]
+    walk: npt.NDArray[np.void]
+    begin: npt.NDArray[np.uint32]
+    longest: int
+
+
+def coded_trees(
+    trees: Sequence[Tree], layout: Layout, codes: PackedCodes | TiledCodes
+) -> CodedTrees:
+    """Return trees whose thresholds are borders of bins.
+
+    Raises
+    ------
+    DataError
+        If a threshold is none, as the model was trained on other data.
+    """
+    sizes = [tree.n_nodes for tree in trees]
+    begin = np.cumsum([0, *sizes])
+    steps, walk = np.zeros(int(begin[-1]), STEP), np.zeros(int(begin[-1]), WALK)
+    for number, (tree, first) in enumerate(zip(trees, begin[:-1].tolist(), strict=True)):
+        own = slice(first, first + tree.n_nodes)
+        leaf, feature = tree.is_leaf, tree.feature
+        last = _bins(number, tree, layout)
+        also = np.where(tree.default_left, layout.feature_bins[feature], last)
+        steps["left"][own] = walk["left"][own] = np.where(leaf, 0, tree.left)
+        each = codes.block_features
+        steps["place"][own] = feature // each * codes.block_codes + feature % each
+        steps["lefts"][own] = last | also.astype(np.uint32) << 16
+        steps["value"][own] = tree.value[:, 0]
+        walk["feature"][own], walk["default_left"][own] = feature, tree.default_left
+        walk["number"][own] = np.where(leaf, tree.value[:, 0], tree.threshold)
+    longest = max((1 + _depth(tree) for tree in trees), default=1)
+    return CodedTrees(steps, walk, begin[:-1].astype(np.uint32), longest)
+
+
+def _bins(number: int, tree: Tree, layout: Layout) -> npt.NDArray[np.uint32]:
+    """Return the last bin that goes left at every node; 0 in leaves."""
+    found = np.zeros(tree.n_nodes, np.uint32)
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        feature, threshold = int(tree.feature[node]), tree.threshold[node]
+        first, n_bins = int(layout.feature_offset[feature]), int(layout.feature_bins[feature])
+        borders = layout.thresholds[first : first + n_bins]
+        place = int(np.searchsorted(borders, threshold))
+        if place == n_bins or borders[place] != threshold:
+            raise DataError(
+                f"model: tree {number} splits column {feature} at {threshold}, where bins of this "
+                "data have no border: expected a model of the same data for booster='dart', whose "
+                "rounds drop its trees; train all rounds on this data"
+            )
+        found[node] = place
+    return found
+
+
+def _depth(tree: Tree) -> int:
+    """Return the depth of a tree's deepest leaf."""
+    depth = np.zeros(tree.n_nodes, np.int64)
+    for node in range(1, tree.n_nodes):  # breadth first, so parents come before
+        depth[node] = depth[tree.parent[node]] + 1
+    return int(depth.max())

@@ -1,0 +1,249 @@
+"""DART: rounds drop trees, whose weights then change; ``docs/dart.md`` has the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.device.program import Action, Program
+from pyopencl_gbdt.dtypes import STEP, SUM, VALUE, WALK
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import PerRow
+from pyopencl_gbdt.growth.boosting import FollowingRows, kept_margins
+from pyopencl_gbdt.growth.coded_trees import CodedTrees, coded_trees
+from pyopencl_gbdt.growth.drop_schedule import DropSchedule
+from pyopencl_gbdt.growth.update_margins import MarginUpdate
+from pyopencl_gbdt.growth.weighted_start import (
+    AnyStart,
+    WeightedStart,
+    starting_margins,
+    starting_sums,
+)
+
+F32 = npt.NDArray[np.float32]
+_ENTRY = 4
+
+
+def of_followed_rows(
+    device: Device, shape: tuple[int, ...]
+) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+    """Return new arrays of an evaluation set: base margins, sums of trees, and values of leaves."""
+    return (
+        device.empty(shape, VALUE, "margins before the trees"),
+        device.empty(shape, SUM, "sums of trees"),
+        device.empty(shape[-1], VALUE, "values of leaves"),
+    )
+
+
+class _FollowedRows:
+    """An evaluation set: the sums of its rows, and the launches that change them."""
+
+    def __init__(self, ws: FitParts, program: Program, rows: FollowingRows) -> None:
+        device, self.rows, self.program = ws.arena.device, rows, program
+        self.shape = tuple(rows.margins.shape)
+        self.n_rows = self.shape[-1]
+        self.start, self.sums, self.values = of_followed_rows(device, self.shape)
+        device.clear(self.values)
+        margins, sums = starting_sums(rows.start)
+        self.start.set(np.broadcast_to(np.asarray(margins, np.float32), self.shape))
+        self.sums.set(np.broadcast_to(np.asarray(sums, np.int64), self.shape))
+        most = 16 * device.caps.compute_units
+        self.groups = min(most, -(-self.n_rows // program.wg_size))
+        self._walks: dict[int, list[Action]] = {}
+
+    def change(self, bank: _Bank, trees: Sequence[tuple[int, int, float, float]]) -> None:
+        """Let trees leave the sums with one weight and come back with another; set the margins.
+
+        ``trees`` has each tree's place in the model, its output, and both weights.
+        """
+        for tree, output, before, after in trees:
+            if tree not in self._walks:
+                self._walks[tree] = bank.walk(self.rows, tree, self.values)
+            for walk in self._walks[tree]:
+                walk()
+            self.program.launch(
+                "add_values", self.groups, n_rows=self.n_rows, first=output * self.n_rows,
+                before=before, after=after, values=self.values, tree_sums=self.sums,
+            )  # fmt: skip
+        self.program.launch(
+            "show", self.groups, n=self.sums.size, start=self.start, tree_sums=self.sums,
+            margins=self.rows.margins,
+        )  # fmt: skip
+
+
+class _Bank:
+    """All trees of the model, as rows walk them on the device.
+
+    Trees of this fit lie batch by batch, each batch in room for ``max_nodes``, as they were grown;
+    those of a model that is continued lie apart.
+    """
+
+    def __init__(self, ws: FitParts, earlier: CodedTrees) -> None:
+        self.ws, self.n_earlier = ws, earlier.begin.size
+        device = ws.arena.device
+        self.earlier_steps = (
+            device.upload(earlier.steps) if self.n_earlier else ws.arena["kept_steps"]
+        )
+        self._earlier_walk = (
+            device.upload(earlier.walk) if self.n_earlier else ws.arena["kept_walk"]
+        )
+        self._earlier_begin = earlier.begin
+        self._earlier_roots = device.upload(earlier.begin if self.n_earlier else [0], np.uint32)
+        self.longest = max(ws.nodes.longest, earlier.longest)
+
+    def root(self, tree: int) -> tuple[int, int]:
+        """Return the first node of a tree, and whether it is one of a model that is continued."""
+        nodes, own = self.ws.nodes, tree - self.n_earlier
+        if own < 0:
+            return int(self._earlier_begin[tree]), 1
+        number, place = divmod(own, nodes.round_trees)
+        batches = nodes.batches
+        batch = max(b for b, one in enumerate(batches) if one.first <= place)
+        whole = (number * len(batches) + batch) * nodes.max_nodes
+        return whole + place - batches[batch].first, 0
+
+    def walk(self, rows: FollowingRows, tree: int, values: DeviceArray) -> list[Action]:
+        """Return the launches that add the leaf values of a tree to ``values``."""
+        ws, own = self.ws, tree - self.n_earlier
+        if own < 0:
+            nodes, roots, own = self._earlier_walk, self._earlier_roots, tree
+        else:
+            nodes, roots = ws.arena["kept_walk"], ws.arena["kept_roots"]
+        return rows.walk(ws, nodes, roots, own, self.longest, values)
+
+
+class DropoutBoosting:
+    """Gradients are taken of the trees that a round does not drop; weights change after it.
+
+    A row's sum of the trees is an integer, so trees are taken out and put back without a trace.
+    """
+
+    kernels: ClassVar[tuple[str, ...]] = ("dropout",)
+
+    def __init__(self, ws: FitParts, update: MarginUpdate) -> None:
+        arena, nodes = ws.arena, ws.nodes
+        self.ws = ws
+        self.program = ws.ways.build_kernel("dropout", code=ws.rows.codes.code_type)
+        shape = PerRow(() if nodes.n_outputs == 1 else (nodes.n_outputs,))
+        ws.rows.array_of_rows("start", shape, VALUE)
+        ws.rows.array_of_rows("tree_sums", shape, SUM)
+        n_rounds = max(1, nodes.params.n_estimators)
+        n_nodes = n_rounds * len(nodes.batches) * nodes.max_nodes
+        arena.array("kept_walk", n_nodes, WALK)
+        arena.array("kept_steps", n_nodes, STEP)
+        arena.array("kept_roots", n_rounds * nodes.round_trees, np.uint32)
+        arena.array("list_begin", nodes.n_outputs + 1, np.uint32)
+        most = (nodes.first_round + n_rounds) * nodes.round_trees
+        arena.array("listed", (most, _ENTRY), np.uint32)
+        self._followed: list[_FollowedRows] = []
+
+    def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
+        """Reset all sums; forget the trees of this fit."""
+        ws, arena, rows = self.ws, self.ws.arena, self.ws.rows
+        trees, weights = [], np.zeros(0, np.float32)
+        if isinstance(margins, WeightedStart):
+            trees, weights = margins.trees, margins.weights
+        self._weights, self._drops = weights, list[tuple[int, float]]()
+        self._schedule = DropSchedule(ws.nodes.params, ws.nodes.round_trees, weights)
+        self._bank = _Bank(ws, coded_trees(trees, ws.features.layout, rows.codes))
+        n_trees = arena["kept_roots"].size
+        roots = [self._bank.root(len(trees) + tree)[0] for tree in range(n_trees)]
+        arena["kept_roots"].set(np.array(roots, np.uint32))
+        own, sums = starting_sums(margins)
+        rows.set("start", own)
+        rows.set("tree_sums", sums)
+        rows.set("margins", starting_margins(margins))
+        self._followed = []
+        for other in following:
+            other.restart()
+        self._change = [[self._page(page, after) for page in rows.pages] for after in (0, 1)]
+
+    def _page(self, page: FitPage, after: int) -> Launch:
+        ws, part = self.ws, page.part
+        most = 16 * ws.arena.device.caps.compute_units
+        groups = min(most, -(-page.n_rows // self.program.wg_size)), ws.nodes.n_outputs
+        return self.program.bind(
+            "change", groups, n_rows=part.n_rows, after=after, **page.rows,
+            **page.codes.row_arguments(), **part.arguments("start", "tree_sums", "margins"),
+            **ws.arena.arguments("list_begin", "listed", "kept_steps"),
+            earlier_steps=self._bank.earlier_steps,
+        )  # fmt: skip
+
+    def begin_round(self, number: int, rate: float) -> None:
+        """Take the trees out of the margins that this round drops."""
+        n_trees = self._schedule.weights.size
+        drop = self._schedule.next(number, rate)
+        self._drops.append((number, rate))
+        self._dropped = [
+            self._entry(*one)
+            for one in zip(
+                drop.trees.tolist(), drop.before.tolist(), drop.after.tolist(), strict=True
+            )
+        ]
+        new = range(n_trees, n_trees + self.ws.nodes.round_trees)
+        self._new = [self._entry(tree, 0.0, float(drop.of_new)) for tree in new]
+        if self._dropped:
+            self._list(self._dropped, after=0)
+
+    def _entry(self, tree: int, before: float, after: float) -> tuple[int, int, float, float]:
+        nodes = self.ws.nodes
+        output = tree % nodes.round_trees // nodes.n_parallel
+        return tree, output, before, after
+
+    def _list(self, trees: list[tuple[int, int, float, float]], *, after: int) -> None:
+        """Let rows walk some trees, and change their weights."""
+        arena, n_outputs = self.ws.arena, self.ws.nodes.n_outputs
+        ordered = sorted(trees, key=lambda one: one[1])  # by output; stable
+        listed = np.zeros((len(ordered), _ENTRY), np.uint32)
+        listed[:, :2] = [self._bank.root(tree) for tree, *_ in ordered]
+        listed[:, 2:] = np.array([one[2:] for one in ordered], np.float32).view(np.uint32)
+        outputs = [one[1] for one in ordered]
+        arena["list_begin"].set(np.searchsorted(outputs, np.arange(n_outputs + 1)))
+        arena["listed"].set(listed)
+        for launch in self._change[after]:
+            launch()
+
+    def kept_margins(self) -> list[Action]:
+        """Return the copies of the margins, if there are several batches."""
+        return kept_margins(self.ws)
+
+    def add(self, batch: Batch) -> list[Launch]:
+        """Return the launch that keeps the trees that were finished last."""
+        arena, nodes = self.ws.arena, self.ws.nodes
+        most = arena.device.caps.compute_units
+        groups = min(-(-nodes.max_nodes // self.program.wg_size), most)
+        return [
+            self.program.bind(
+                "keep_trees", groups, most_nodes=nodes.max_nodes,
+                first=nodes.first_round * len(nodes.batches),
+                leaf_header=self.ws.rows.pages[0]["leaf_header"],
+                **arena.arguments("walk", "steps", "kept_walk", "kept_steps"),
+            )
+        ]  # fmt: skip
+
+    def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
+        """Take rows whose margins ``end_round`` is to update."""
+        if rows.has_values and all(one.rows is not rows for one in self._followed):
+            self._followed.append(_FollowedRows(self.ws, self.program, rows))
+        return []
+
+    def end_round(self) -> None:
+        """Add the new trees to all sums, and give dropped trees their new weights."""
+        self._list(self._new, after=1)
+        for rows in self._followed:
+            rows.change(self._bank, [*self._dropped, *self._new])
+
+    def weights(self, n_rounds: int) -> F32:
+        """Return the weights of all trees as they were after some rounds of this fit."""
+        nodes = self.ws.nodes
+        schedule = DropSchedule(nodes.params, nodes.round_trees, self._weights)
+        for number, rate in self._drops[:n_rounds]:
+            schedule.next(number, rate)
+        found: F32 = schedule.weights
+        return found

@@ -1,0 +1,84 @@
+## dropout: trees with weights are taken out of rows' sums, and put back with other weights
+## uses: portable_math structs decision blocks
+##
+##   A row's sum of an output is the sum of round(weight * leaf * 2^32) over the trees, in 64 bits.
+##
+##   keep_trees   copies finished trees behind those of earlier rounds
+##   change       training rows walk the listed trees; each tree leaves a sum with one weight, and comes back
+##                with another one
+##   add_values   the same for one tree and rows whose leaf values are there; clears these
+##   show         margin = start + sum
+##
+##   listed       (root, whether it is a tree of a model that is continued, bits of both weights), the trees of
+##                an output one after the other; list_begin[output] is its first one
+##
+## params: wg_size; code, the code's type, or tiled
+<%page args="wg_size, code"/>
+<%namespace name="codes" file="row_codes.cl.mako"/>
+${codes.in_rows(code)}
+/* What a leaf adds to a sum. */
+FN i64 units_of(const f32 weight, const f32 leaf) { return to_quanta(weight * leaf, 32); }
+
+/* start + sum, whose absolute value is taken apart into 3 x 21 bits, as `margins_of` does it. */
+FN f32 margin_of(const f32 start, const i64 sum) {
+    const u64 size = (u64)(sum < 0 ? -sum : sum);
+    const f32 top = (f32)(u32)(size >> 42) * 1024.0f;
+    const f32 middle = (f32)(u32)((size >> 21) & 0x1FFFFF) * 4.8828125e-4f;
+    const f32 bottom = (f32)(u32)(size & 0x1FFFFF) * 2.3283064365386963e-10f;
+    const f32 trees = top + (middle + bottom);
+    return start + (sum < 0 ? -trees : trees);
+}
+
+/* leaf_header[3] counts the batches of trees so far, `first` of which were grown before this fit. */
+KERNEL(${wg_size}) keep_trees(
+        const u32 most_nodes, const u32 first, GLOBAL const u32* RESTRICT leaf_header,
+        GLOBAL const u32x4* RESTRICT walk, GLOBAL const u32x4* RESTRICT steps,
+        GLOBAL u32x4* RESTRICT kept_walk, GLOBAL u32x4* RESTRICT kept_steps) {
+    const u32 n_nodes = leaf_header[0];
+    const u64 begin = (u64)(leaf_header[3] - 1 - first) * most_nodes;
+    for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
+        kept_walk[begin + id] = walk[id];
+        kept_steps[begin + id] = steps[id];
+    }
+}
+
+/* Margins get the sums without the listed trees, or with them (`after`). */
+KERNEL(${wg_size}) change(
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 after,
+        ${codes.row_parameters(code)},
+        GLOBAL const u32* RESTRICT list_begin, GLOBAL const u32x4* RESTRICT listed,
+        GLOBAL const u32x4* RESTRICT kept_steps, GLOBAL const u32x4* RESTRICT earlier_steps,
+        GLOBAL const f32* RESTRICT start, GLOBAL i64* RESTRICT tree_sums, GLOBAL f32* RESTRICT margins) {
+    const u32 begin = list_begin[GROUP_ID_Y], end = list_begin[GROUP_ID_Y + 1];
+    const u64 place = (u64)GROUP_ID_Y * n_rows + first_row;
+    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < page_rows; row += N_GROUPS * ${wg_size}) {
+        const row_t mine = row_of(${codes.row(code)}, row);
+        i64 without = tree_sums[place + row], sum = 0;
+        for (u32 number = begin; number < end; number++) {
+            const u32x4 entry = listed[number];
+            const u32 tree = entry.x;
+            GLOBAL const u32x4* steps = entry.y ? earlier_steps : kept_steps;
+${codes.walk(False)}\
+            without -= units_of(as_f32(entry.z), as_f32(step.w));
+            sum += units_of(as_f32(entry.w), as_f32(step.w));
+        }
+        tree_sums[place + row] = without + sum;
+        margins[place + row] = margin_of(start[place + row], after ? without + sum : without);
+    }
+}
+
+KERNEL(${wg_size}) add_values(
+        const u32 n_rows, const u64 first, const f32 before, const f32 after, GLOBAL f32* RESTRICT values,
+        GLOBAL i64* RESTRICT tree_sums) {
+    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
+        tree_sums[first + row] += units_of(after, values[row]) - units_of(before, values[row]);
+        values[row] = 0.0f;
+    }
+}
+
+KERNEL(${wg_size}) show(
+        const u64 n, GLOBAL const f32* RESTRICT start, GLOBAL const i64* RESTRICT tree_sums,
+        GLOBAL f32* RESTRICT margins) {
+    for (u64 i = (u64)GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += (u64)N_GROUPS * ${wg_size})
+        margins[i] = margin_of(start[i], tree_sums[i]);
+}

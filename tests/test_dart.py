@@ -1,0 +1,223 @@
+"""Training with dropped trees: the twin's model in every way, and what can be done with it."""
+
+import numpy as np
+import pytest
+import xgboost
+
+import pyopencl_gbdt as gbdt
+from pyopencl_gbdt import Dataset, Model
+from pyopencl_gbdt.callbacks import EarlyStopping, TrainingCheckPoint
+from pyopencl_gbdt.errors import DataError, GBDTError, ParameterError
+from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.conftest import TEST_DEVICE
+from tests.layouts.recipes import Recipe
+from tests.layouts.run import is_refused
+from tests.layouts.ways import WAYS
+from tests.reference.train import train_reference
+
+rng = np.random.default_rng(11)
+X = rng.normal(size=(120, 4)).astype(np.float32)
+X[rng.random(X.shape) < 0.15] = np.nan
+Y = (np.nan_to_num(X[:, 0]) * 2 - np.nan_to_num(X[:, 1]) ** 2).astype(np.float32)
+TEST = rng.normal(size=(50, 4)).astype(np.float32)
+TEST_Y = (TEST[:, 0] * 2 - TEST[:, 1] ** 2).astype(np.float32)
+PARAMS = {
+    "booster": "dart", "rate_drop": 0.4, "max_depth": 3, "max_bin": 16, "device": TEST_DEVICE,
+    "verbosity": 0, "random_state": 5,
+}  # fmt: skip
+KINDS = {
+    "plain": {},
+    "one drop": {"rate_drop": 0.0, "one_drop": True},
+    "all": {"rate_drop": 1.0, "skip_drop": 0.5},
+    "by weight as a forest": {"sample_type": "weighted", "normalize_type": "forest"},
+    "classes": {"objective": "multi:softprob", "num_class": 3},
+    "forest": {"num_parallel_tree": 3, "subsample": 0.6, "colsample_bynode": 0.5},
+    "leaf-wise": {"grow_policy": "lossguide", "max_leaves": 6, "max_depth": 0},
+    "symmetric": {"grow_policy": "symmetric"},
+    "quantiles": {"objective": "reg:absoluteerror"},
+    "goss": {"sampling_method": "goss"},
+}
+LABELS = (np.arange(len(X)) * 7 % 3).astype(np.float32)
+
+
+def label_of(kind):
+    return LABELS if kind == "classes" else Y
+
+
+def data(kind="plain"):
+    return Dataset(X, label_of(kind))
+
+
+def bytes_of(model):
+    return bytes(model.save_raw("json"))
+
+
+def trained(kind="plain", n_rounds=7, **more):
+    arguments = {"evals": more.pop("evals", ()), "model": more.pop("model", None)}
+    return gbdt.train({**PARAMS, **KINDS[kind], **more}, data(kind), n_rounds, **arguments)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_model_is_the_twins(kind):
+    params = Parameters.from_dict({**PARAMS, **KINDS[kind], "n_estimators": 7})
+    twin = train_reference(params, X, label_of(kind))
+    found = trained(kind)
+    assert found.ensemble.tree_weights == twin.tree_weights
+    assert found.ensemble.trees == twin.trees
+    assert bytes_of(found) == bytes_of(Model(twin))
+
+
+@pytest.mark.parametrize("kind", ["plain", "classes", "forest"])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_model_is_the_same_in_every_way(way, kind):
+    params = {**PARAMS, **KINDS[kind], "n_estimators": 5}
+    recipe = Recipe(f"dart, {kind}", params, X, {"label": label_of(kind)})
+    try:
+        found = WAYS[way](recipe, TEST_DEVICE, np.random.default_rng(3))
+    except GBDTError as error:
+        if way not in ("streamed", "little memory") or not is_refused(error):
+            raise
+        return
+    assert bytes_of(found) == bytes_of(trained(kind, 5))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_metrics_are_those_of_the_models_predictions(kind):
+    sets = [(data(kind), "train"), (Dataset(TEST, np.resize(label_of(kind), len(TEST))), "test")]
+    for n_rounds in (1, 6):
+        model = trained(kind, n_rounds, evals=sets)
+        for rows, name in sets:
+            (values,) = model.history[name].values()
+            again = trained(kind, 0, model=model, evals=[(rows, name)])
+            assert len(values) == n_rounds
+            assert again.history[name]
+            theirs = xgboost.Booster(model_file=model.save_raw("json"))
+            if kind in ("plain", "classes", "forest"):
+                matrix = xgboost.DMatrix(rows.values, rows.label, nthread=1)
+                said = float(theirs.eval(matrix).split(":")[-1])
+                assert abs(values[-1] - said) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["plain", "classes", "forest"])
+def test_a_continued_model_is_that_of_all_rounds(kind):
+    sets = [(Dataset(TEST, np.resize(label_of(kind), len(TEST))), "test")]
+    whole = trained(kind, 9, evals=sets)
+    first = trained(kind, 4)
+    rest = trained(kind, 5, model=first, evals=sets)
+    assert bytes_of(rest) == bytes_of(whole)
+    for name, values in whole.history["test"].items():
+        assert rest.history["test"][name] == values[4:]
+    again = trained(kind, 5, model=Model.load_model(first.save_raw("ubj")))
+    assert bytes_of(again) == bytes_of(whole)
+
+
+def test_a_model_without_weights_is_continued():
+    plain = trained(booster="gbtree", n_rounds=3)
+    found = trained(n_rounds=4, model=plain)
+    assert len(found.ensemble.tree_weights) == 7
+    assert found.ensemble.trees[:3] == plain.ensemble.trees
+
+
+def test_a_model_of_other_data_is_refused():
+    other = gbdt.train(PARAMS, Dataset(TEST, TEST_Y), 2)
+    with pytest.raises(DataError, match=r"model: tree 0 splits column .* train all rounds on"):
+        trained(model=other)
+
+
+def test_training_resumes_from_a_checkpoint(tmp_path):
+    whole = trained(n_rounds=8)
+    for n_rounds in (3, 8):
+        saver = TrainingCheckPoint(tmp_path, interval=1)
+        model = gbdt.train({**PARAMS, **KINDS["plain"]}, data(), n_rounds, callbacks=[saver])
+    assert bytes_of(model) == bytes_of(whole)
+
+
+def test_an_open_fit_gives_the_same_bytes():
+    with gbdt.open_fit(PARAMS, data(), 7) as fit:
+        for number in range(1, 8):
+            fit.update()
+            assert bytes_of(fit.model()) == bytes_of(trained(n_rounds=number))
+
+
+def test_stopping_early_keeps_all_trees_with_their_last_weights():
+    sets = [(Dataset(TEST, rng.normal(size=len(TEST))), "test")]
+    model = gbdt.train(PARAMS, data(), 30, evals=sets, early_stopping_rounds=3)
+    n_rounds = model.num_boosted_rounds()
+    assert model.best_iteration + 4 == n_rounds < 30
+    assert bytes_of(model[:]) == bytes_of(trained(n_rounds=n_rounds))
+    used = model.predict(TEST, device=TEST_DEVICE)
+    assert np.array_equal(used, model[: model.best_iteration + 1].predict(TEST))
+
+
+def test_the_best_model_has_the_weights_of_its_round():
+    sets = [(Dataset(TEST, rng.normal(size=len(TEST))), "test")]
+    stop = EarlyStopping(3, save_best=True)
+    model = gbdt.train(PARAMS, data(), 30, evals=sets, callbacks=[stop])
+    best = model.num_boosted_rounds()
+    assert model.ensemble.trees == trained(n_rounds=best).ensemble.trees
+    assert model.ensemble.tree_weights == trained(n_rounds=best).ensemble.tree_weights
+
+
+def test_cross_validation():
+    found = gbdt.cv(PARAMS, data(), 4, nfold=3, as_pandas=False)
+    assert len(found["test-rmse-mean"]) == 4
+
+
+@pytest.mark.parametrize("given", ["sparse", "batches", "several"])
+def test_evaluation_sets_of_every_kind(given):
+    from scipy.sparse import csr_matrix
+
+    dense = [(Dataset(TEST, TEST_Y), "test")]
+    expected = trained("forest", evals=dense).history
+    if given == "sparse":
+        sets = [(Dataset(csr_matrix(TEST), TEST_Y), "test")]
+    elif given == "batches":
+        sets = [(Dataset.from_batches([TEST[:20], TEST[20:]], label=TEST_Y), "test")]
+    else:
+        sets = [(data(), "train"), *dense]
+    found = trained("forest", evals=sets).history
+    assert found["test"] == expected["test"]
+
+
+def test_contributions_and_slices_of_a_trained_model():
+    model = trained()
+    margins = model.predict(X, output_margin=True, device=TEST_DEVICE)
+    assert np.array_equal(model.predict(X, pred_contribs=True).sum(axis=1), margins)
+    part = model[2:5]
+    assert part.ensemble.tree_weights == model.ensemble.tree_weights[2:5]
+
+
+def test_xgboost_predicts_the_same_from_the_file():
+    model = trained("classes")
+    theirs = xgboost.Booster(model_file=model.save_raw("json"))
+    found = theirs.predict(xgboost.DMatrix(X, nthread=1), output_margin=True)
+    np.testing.assert_allclose(model.predict(X, output_margin=True), found, atol=1e-5)
+
+
+def test_an_estimator_takes_the_parameters():
+    given = {name: PARAMS[name] for name in ("booster", "rate_drop", "max_depth", "random_state")}
+    own = gbdt.GBDTRegressor(**given, n_estimators=7, max_bin=16, device=TEST_DEVICE).fit(X, Y)
+    assert own.model_.ensemble.tree_weights == trained().ensemble.tree_weights
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"rate_drop": 1.5}, r"rate_drop=1.5: expected"),
+        ({"rate_drop": -0.1}, r"rate_drop=-0.1: expected"),
+        ({"skip_drop": 2}, r"skip_drop=2.0: expected 0..1; lower skip_drop"),
+        ({"sample_type": "some"}, r"sample_type='some': expected 'uniform' or 'weighted'"),
+        ({"normalize_type": "trees"}, r"normalize_type='trees': expected 'tree' or 'forest'"),
+        ({"booster": "gblinear"}, r"booster='gblinear': linear models are not here yet; leave"),
+        ({"tree_method": "exact"}, r"tree_method='exact': expected 'hist' for booster='dart'"),
+    ],
+)
+def test_what_is_wrong_is_named(params, words):
+    with pytest.raises(ParameterError, match=words):
+        trained(**params)
+
+
+def test_labels_that_are_too_large_are_named():
+    big = Dataset(X, Y * 2.0**31)
+    with pytest.raises(GBDTError, match=r"expected less than 2\^30 .*; divide the labels"):
+        gbdt.train(PARAMS, big, 3)
