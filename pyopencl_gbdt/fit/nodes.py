@@ -157,3 +157,10 @@ class Nodes:
         most = self.n_trees << (self.n_levels - 1)
         fixed = self.enqueues_sums and not self.policy.picks_leaves and self.slots >= most
         return self.n_trees << (level - 1) if fixed and level else 0
+
+    def fixed_slots(self, level: int) -> slice | None:
+        """Return the histograms of a level that a team enqueues to add up; None: splits tell."""
+        begin = self.fixed_slot(level)
+        if begin:
+            return slice(begin, min(2 * begin, self.slots))
+        return slice(0, self.n_trees) if self.enqueues_sums and not level else None

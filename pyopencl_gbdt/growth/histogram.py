@@ -119,9 +119,8 @@ class Histogram:
         done = rows.all_rows_done()
         if rows.team.size == 1:
             return [*built, *done]
-        begin = nodes.fixed_slot(depth)
-        if begin:
-            new = slice(begin, min(2 * begin, nodes.slots))
+        new = nodes.fixed_slots(depth)
+        if new is not None:
             return [*built, *done, *rows.team.sum(ws.arena["pool"], new)]
         sums = sums or OfAllFeatures(ws, depth)
         early = sums.levels

@@ -62,26 +62,34 @@ class Level:
     def begin(self, batch: Batch) -> list[Action]:
         """Return the actions that make the roots of some trees, in every page.
 
-        Where pages take turns, roots get their rows, and in ``with_sums`` the sums of all rows.
+        Where pages take turns, or a team enqueues its sums, roots get their rows, and in
+        ``with_sums`` the sums of all rows.
         """
         ws = self.ws
         rows = ws.rows
         roots = [[self._root(batch, page)] for page in rows.pages]
-        before = [] if rows.turns is not None else rows.sum(ws.arena["sums"])
+        later = rows.turns is not None or rows.team.enqueues
+        before = [] if later else rows.sum(ws.arena["sums"])
         return [*before, *rows.pagewise(roots)]
 
     def with_sums(self, searched: list[Action], batch: Batch) -> list[Action]:
-        """Return the search of the roots' splits, with the sums of all rows in the roots."""
+        """Return the search of the roots' splits, with the sums of all rows in the roots.
+
+        A team that enqueues sums adds up those of the roots and their histograms one after the
+        other, which cards do as one sum.
+        """
         ws = self.ws
         rows = ws.rows
-        if rows.turns is None:
+        if rows.turns is not None:
+            at = 1 + next(i for i, action in enumerate(searched) if isinstance(action, RunPass))
+        elif rows.team.enqueues:
+            at = next(i for i, action in enumerate(searched) if not isinstance(action, Launch))
+        else:
             return searched
-        at = 1 + next(i for i, action in enumerate(searched) if isinstance(action, RunPass))
-        again = [
-            *rows.team.sum(ws.arena["sums"]),
-            *(self._root(batch, page) for page in rows.pages),
-        ]
-        return [*searched[:at], *again, *searched[at:]]
+        behind = at + rows.team.enqueues
+        sums = [*rows.team.sum(ws.arena["sums"]), *searched[at:behind]]
+        roots = (self._root(batch, page) for page in rows.pages)
+        return [*searched[:at], *sums, *roots, *searched[behind:]]
 
     def _root(self, batch: Batch, page: FitPage) -> Launch:
         ws = self.ws

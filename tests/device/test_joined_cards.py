@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.team import member, nccl, sliced_sums
 from pyopencl_gbdt.device.team.limits import Limits
 from pyopencl_gbdt.device.team.messages import DeviceIdle
 from pyopencl_gbdt.device.team.sums import TeamReduce
 from pyopencl_gbdt.errors import DeviceError, TeamError
 from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.training.booster import Booster
 
 from ..conftest import TEST_DEVICE
 from ..teams import LIMITS, members
@@ -140,15 +142,54 @@ def test_a_member_that_is_gone_ends_the_sums(library, how):
     assert str(error).startswith("rank 1")
 
 
-def test_models_of_enqueued_sums(monkeypatch):
-    """A team of processes whose sums are enqueued grows the trees of one device."""
+def test_sums_that_follow_one_another_are_one(library):
+    """NCCL gets them between the start and the end of a group."""
+    said = []
+    library.groupStart = lambda: said.append("start")
+    library.groupEnd = lambda: said.append("end")
+
+    class Sum(nccl.NcclSum):
+        def __call__(self):
+            said.append(self.name)
+
+    a, b, c = (Sum(None, None, None, None, name=name) for name in "abc")
+    for action in nccl.neighbours_joined([a, b, lambda: said.append("kernel"), c]):
+        action()
+    assert said == ["start", "a", "b", "end", "kernel", "c"]
+
+
+@pytest.mark.parametrize(
+    "growth", ["level by level", "leaf by leaf", "in turns", "drawn", "forest"]
+)
+def test_models_of_enqueued_sums(monkeypatch, growth):
+    """A team of processes whose sums are enqueued grows the trees of one device.
+
+    Level by level, the host has nothing to do within a tree: it is one graph on CUDA cards.
+    """
+    more = {
+        "leaf by leaf": {"grow_policy": "lossguide", "max_leaves": 9},
+        "in turns": {"page": "streamed"},
+        "drawn": {"subsample": 0.5, "colsample_bynode": 0.6},
+        "forest": {"num_parallel_tree": 3, "subsample": 0.7},
+    }.get(growth, {})
+    original = Booster._enqueued
+
+    def enqueued(self):
+        found = original(self)
+        if growth in ("level by level", "drawn", "forest") and self.ws.rows.team.size > 1:
+            for action in found[0]:
+                fixed = isinstance(action, TeamReduce) and not callable(action.window)
+                assert isinstance(action, Launch) or fixed, action.name
+        return found
+
+    monkeypatch.setattr(Booster, "_enqueued", enqueued)
     monkeypatch.setattr(sliced_sums, "joined", lambda team, device: team)
     monkeypatch.setattr(sliced_sums, "leave", lambda found, failed: None)
     monkeypatch.setattr(member, "NcclSum", TeamReduce)  # which takes the member first, too
     rng = np.random.default_rng(4)
     values = rng.normal(size=(500, 4)).astype(np.float32)
     label = values[:, 0] * values[:, 1] + rng.normal(size=500)
-    params = {"device": TEST_DEVICE, "max_depth": 4, "verbosity": 0}
+    params = {"device": TEST_DEVICE, "max_depth": 4, "verbosity": 0, **more}
     alone = to_json(train(params, Dataset(values, label), 3).ensemble)
 
     def work(team, rank):

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from pyopencl_gbdt.device.program import Action, Launch
-from pyopencl_gbdt.device.team.nccl import NcclSum
+from pyopencl_gbdt.device.team.nccl import NcclSum, neighbours_joined
 
 
 class _Replay:
@@ -55,8 +55,8 @@ def _graph(device: Any, launches: list[Action]) -> Launch:
     with device.cuda, device.guarded("recording kernels"):
         device.stream.begin_capture()
         try:
-            for launch in launches:
-                launch()
+            for action in neighbours_joined(launches):
+                action()
         finally:
             graph = device.stream.end_capture()
         graph.upload(device.stream)

@@ -12,11 +12,13 @@ import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
 
 from pyopencl_gbdt.device.base import Device, DeviceArray
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.messages import CardOfMember, CardsJoined, Message, NcclName, Value
 from pyopencl_gbdt.device.team.sums import Window, rows_of
 from pyopencl_gbdt.errors import TeamError
@@ -206,3 +208,36 @@ class NcclSum:
                 f"{device.caps.label}: NCCL failed: {error}; if no other device failed, set "
                 f"{ENVIRONMENT}=off, which sends sums through the host's memory"
             ) from error
+
+
+@dataclass(frozen=True)
+class NcclSums:
+    """Enqueues sums that follow one another as one: they wait for the other cards once.
+
+    Attributes
+    ----------
+    sums : sequence of NcclSum
+        Of one communicator.
+    """
+
+    sums: Sequence[NcclSum]
+    name: str = "sums over the team"
+
+    def __call__(self) -> None:
+        from cupy.cuda import nccl
+
+        nccl.groupStart()
+        try:
+            for one in self.sums:
+                one()
+        finally:
+            nccl.groupEnd()
+
+
+def neighbours_joined(actions: Sequence[Action]) -> list[Action]:
+    """Return the same actions; sums by NCCL that follow one another are one."""
+    found: list[Action] = []
+    for are_sums, run in groupby(actions, lambda action: isinstance(action, NcclSum)):
+        own: list[Any] = list(run)
+        found += [NcclSums(own)] if are_sums and len(own) > 1 else own
+    return found
