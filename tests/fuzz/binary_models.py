@@ -1,4 +1,4 @@
-"""Models in UBJSON, in this library's binary form, and of XGBoost's other boosters."""
+"""Models in UBJSON, in this library's own forms, and of XGBoost's other boosters."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
+from pyopencl_gbdt.model.formats.own_json import OwnJson
 from pyopencl_gbdt.model.formats.ubjson import NUMBERS, parse_ubjson, render_ubjson
 from pyopencl_gbdt.model.formats.xgboost_ubjson import XGBoostUbjson
 from tests.fuzz import category_models, models
@@ -162,6 +163,32 @@ def _binary_seeds() -> list[bytes]:
     return [OwnBinary().write(model) for model in _all_models()]
 
 
+class OwnDocuments(models.Models):
+    """This library's JSON: a model of any kind, with members that XGBoost's has not."""
+
+    name, suffix = "own-json", ".gbdt.json"
+    n_mutations, n_sampled = 100_000, 40
+
+    def seeds(self) -> list[bytes]:
+        return _own_seeds()
+
+    def check_round_trip(self, ensemble: Ensemble, path: Path) -> None:
+        one = OwnJson()
+        assert one.read(one.write(ensemble), path.name) == ensemble
+
+    def mutate(self, data: bytes, rng: np.random.Generator) -> bytes:
+        """Change a document and compute its digest, or change any bytes."""
+        if rng.random() < 0.1:
+            return mutate(data, rng, self.pieces)
+        body = super().mutate(b"{" + data.split(b",", 3)[3], rng)[1:]
+        version = b"2" if rng.random() < 0.9 else b"1"
+        digest = hashlib.sha256(body).hexdigest().encode()
+        return b'{"format":"pyopencl_gbdt","version":%s,"digest":"%s",%s' % (version, digest, body)
+
+    def learner(self, document: Any) -> Any:
+        return document["model"]["learner"]
+
+
 class Boosters(models.Models):
     """JSON of XGBoost's booster dart and of vector leaves, as XGBoost wrote it."""
 
@@ -170,6 +197,11 @@ class Boosters(models.Models):
 
     def seeds(self) -> list[bytes]:
         return _booster_seeds()
+
+
+@cache
+def _own_seeds() -> list[bytes]:
+    return [OwnJson().write(model) for model in _all_models()]
 
 
 @cache
@@ -183,4 +215,4 @@ def _booster_seeds() -> list[bytes]:
     return found
 
 
-FORMATS: list[Format] = [Ubjson(), Binary(), Boosters()]
+FORMATS: list[Format] = [Ubjson(), Binary(), OwnDocuments(), Boosters()]
