@@ -13,7 +13,7 @@ from pyopencl_gbdt.data import budget
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.quadrature import points_for
-from pyopencl_gbdt.prediction.contributions import path_factors
+from pyopencl_gbdt.prediction.contributions import explain_rows, path_factors
 from pyopencl_gbdt.prediction.contributions.columns import pairs_to_columns, to_columns
 from pyopencl_gbdt.prediction.contributions.games import Games
 from pyopencl_gbdt.prediction.contributions.quantum import divided, to_floats
@@ -232,6 +232,21 @@ def test_memory_is_told_before_it_is_taken(rng, monkeypatch):
     monkeypatch.setattr(budget, "available_memory", lambda: 10**6)
     with pytest.raises(DataError, match=r"the contributions, float64 \(3, 1, 6, 6\)"):
         model.predict(values, pred_interactions=True)
+    monkeypatch.setattr(budget, "UNQUESTIONED", 0)
+    monkeypatch.setattr(explain_rows, "PIECE_BYTES", 0)
+    n_inner = sum(int((~tree.is_leaf).sum()) for tree in model.ensemble.trees)
+    monkeypatch.setattr(budget, "available_memory", lambda: 10 * n_inner - 1)
+    small = model.ensemble
+    with pytest.raises(DataError, match=rf"the ways of 10 background rows take {10 * n_inner} byt"):
+        Games(small, explained.rows_of(rng, 10, 5))
+    bytes_of = path_factors.path_factors(small).constant_bytes
+    steps, told = (path_factors.path_factors(small).all_steps, "all_told_apart")
+    assert bytes_of(False) == sum(own.nbytes for own in steps)
+    more = sum(own.nbytes for own in getattr(path_factors.path_factors(small), told))
+    assert bytes_of(True) == bytes_of(False) + more
+    monkeypatch.setattr(budget, "available_memory", lambda: bytes_of(False) - 1)
+    with pytest.raises(DataError, match="the constants of the trees' nodes take"):
+        model.predict(values[:1], pred_contribs=True)
 
 
 @pytest.mark.parametrize("loss", ["reg:squarederror", "binary:logistic", "multi:softprob"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -25,6 +24,7 @@ from pyopencl_gbdt.explain.grid import check_range, given_grids, grid_of
 from pyopencl_gbdt.explain.results import PartialDependence
 from pyopencl_gbdt.explain.rows import ExplainedRows, column_of, rows_of
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.prediction.links import MOST_CLASSES
@@ -37,6 +37,8 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 KINDS = ("average", "individual", "both")
 RESPONSES = ("prediction", "margin")
+#: Bytes of the exact sum of the responses at a value, and of what it becomes.
+_MEAN_BYTES = 256
 
 
 def partial_dependence(
@@ -107,9 +109,11 @@ def partial_dependence(
     weights = check_weight(weight, rows.n_rows)
     given = given_grids(grid, columns, rows.names)
     grids = [grid_of(rows, c, given.get(c), resolution, shares) for c in columns]
-    cells = np.array(list(product(*(own.values for own in grids))), np.float32)
     n_outputs, shape = rows.model.ensemble.n_outputs, [own.values.size for own in grids]
     each = kind != "average"
+    _check_cells(rows.model.ensemble, columns, prod(shape))
+    every = np.meshgrid(*(np.asarray(own.values, np.float32) for own in grids), indexing="ij")
+    cells = np.stack(every, axis=-1).reshape(-1, len(columns))
     if each:
         check_free(
             4 * n_outputs * rows.n_rows * prod(shape),
@@ -125,6 +129,14 @@ def partial_dependence(
         None if individual is None else individual.reshape(n_outputs, rows.n_rows, *shape),
         [rows.names[column] for column in columns],
     )
+
+
+def _check_cells(ensemble: Ensemble, columns: Sequence[int], n_cells: int) -> None:
+    """Raise ``DataError`` if the values, their means and the decisions of nodes do not fit."""
+    asked = sum(int(np.isin(t.feature[~t.is_leaf], columns).sum()) for t in ensemble.trees)
+    each = 12 * len(columns) + _MEAN_BYTES * ensemble.n_outputs + asked // 8
+    move = "give fewer values, by grid_resolution= or grid="
+    check_free(each * n_cells, f"partial dependence at {n_cells} values", move)
 
 
 def _columns(features: Any, names: Sequence[str]) -> list[int]:

@@ -44,6 +44,10 @@ class ModelExplainer(shap.TreeExplainer):  # type: ignore[misc]  # shap has no t
     feature_names, output_names : list of str or None
         Names in plots; None: the model's names of columns, and none of outputs.
     algorithm : {"auto", "tree"}
+    link : shap.links.identity or None
+        Margins are explained, so there is no other one.
+    seed, linearize_link : optional
+        They have no effect, as nothing here is random or has a link.
 
     Attributes
     ----------
@@ -53,7 +57,7 @@ class ModelExplainer(shap.TreeExplainer):  # type: ignore[misc]  # shap has no t
     Raises
     ------
     ParameterError
-        If another output is asked for, or the background does not suit the perturbation.
+        If another output or link is asked for, or the background does not suit the perturbation.
     """
 
     def __init__(
@@ -67,9 +71,12 @@ class ModelExplainer(shap.TreeExplainer):  # type: ignore[misc]  # shap has no t
         masker: Any = None,
         algorithm: str = "auto",
         output_names: list[str] | None = None,
+        link: Any = None,
+        seed: Any = None,
+        linearize_link: Any = None,
     ) -> None:
         own, background = model_of(model), _background(data if masker is None else masker)
-        _check(model_output, feature_perturbation, background)
+        _check(model_output, feature_perturbation, background, link)
         ensemble = own.ensemble
         if feature_names is None:
             feature_names = [ensemble.feature_name(column) for column in range(ensemble.n_features)]
@@ -144,7 +151,12 @@ def _background(given: Any) -> Any:
     )
 
 
-def _check(model_output: Any, perturbation: Any, background: Any) -> None:
+def _check(model_output: Any, perturbation: Any, background: Any, link: Any) -> None:
+    if link is not None and link is not shap.links.identity:
+        raise ParameterError(
+            f"link={show(getattr(link, '__name__', link))}: expected shap.links.identity, as "
+            "contributions add up to margins; leave it out"
+        )
     if model_output != "raw":
         raise ParameterError(
             f"model_output={show(model_output)}: expected 'raw', as contributions add up to "

@@ -122,7 +122,7 @@ def feature_number(ensemble: Ensemble, feature: str | int) -> int:
     """
     known = range(ensemble.n_tree_features)
     if isinstance(feature, str):
-        found = next((one for one in known if ensemble.feature_name(one) == feature), None)
+        found = _number_of(ensemble, feature)
         if found is not None:
             return found
     elif (number := whole_number(feature)) is not None and number in known:
@@ -132,6 +132,19 @@ def feature_number(ensemble: Ensemble, feature: str | int) -> int:
         f"feature={show(feature)}: expected a name such as {some}, or 0..{len(known) - 1}; choose "
         "a feature of the model"
     )
+
+
+def _number_of(ensemble: Ensemble, name: str) -> int | None:
+    """Return the number of the feature of this name; names of columns are not made up."""
+    names, n_columns = ensemble.feature_names, ensemble.n_features
+    if names is not None and name in names:
+        return names.index(name)
+    if names is None and name[:1] == "f" and name[1:].isdecimal() and name.isascii():
+        number = int(name[1:11])
+        if number < n_columns and name == ensemble.feature_name(number):
+            return number
+    behind = range(n_columns, ensemble.n_tree_features)
+    return next((one for one in behind if ensemble.feature_name(one) == name), None)
 
 
 def histogram_table(

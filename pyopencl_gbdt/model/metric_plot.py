@@ -54,7 +54,8 @@ def plot_metric(
     Returns
     -------
     matplotlib.axes.Axes
-        If the model was stopped early, a dotted line marks its best round.
+        If the model was stopped early, a dotted line marks its best round. The rounds of a model
+        that continues another one begin behind those of the other, whose history it does not hold.
 
     Raises
     ------
@@ -68,11 +69,13 @@ def plot_metric(
     check_limits(xlim=xlim, ylim=ylim)
     model = fitted(model)
     name, curves = _choose(_history(model), metric, dataset_names)
+    first = _first_round(model, curves)
     axes = new_axes(6.4, 4.2, pyplot=True, layout="constrained") if ax is None else ax
     for number, (label, values) in enumerate(curves.items()):
         color, style = COLORS[number % len(COLORS)], _STYLES[number % len(_STYLES)]
         marker = "o" if len(values) == 1 else None
-        axes.plot(range(len(values)), values, style, color=color, label=label, marker=marker)
+        rounds = range(first, first + len(values))
+        axes.plot(rounds, values, style, color=color, label=label, marker=marker)
     best = getattr(model, "best_iteration", None)
     if best is not None:
         axes.axvline(best, color=FAINT, linestyle=(0, (1, 2)), label=f"best round: {best}")
@@ -108,6 +111,14 @@ def _history(model: Any) -> Mapping[str, Mapping[str, Sequence[float]]]:
                 "as {'test': {'rmse': [0.5, 0.4]}}"
             )
     return found
+
+
+def _first_round(model: Any, curves: _Curves) -> int:
+    """Return the number of the first round of a history, from 0."""
+    if isinstance(model, Mapping):
+        return 0
+    longest = max(map(len, curves.values()), default=0)
+    return max(0, int(model.num_boosted_rounds()) - longest)
 
 
 def _choose(

@@ -150,6 +150,14 @@ def test_what_is_refused(options, message):
     options.setdefault("features", features)
 
 
+def test_many_values_of_two_features():
+    """They are counted before they are made."""
+    given = {"area": np.arange(50_000.0), "age": np.arange(50_000.0)}
+    words = "partial dependence at 2500000000 values take .*; give fewer values"
+    with pytest.raises(DataError, match=words):
+        partial_dependence(model_of("numbers"), numbers(), ["area", "age"], grid=given, **ON)
+
+
 def test_rows_and_models_that_are_refused():
     rows, model = numbers(), model_of("numbers")
     for given, message in (

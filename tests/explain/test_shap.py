@@ -117,11 +117,22 @@ def test_other_models_are_explained_as_before(shap):
         ({"model_output": "probability"}, r"model_output='probability': expected 'raw'.*to_shap"),
         ({"feature_perturbation": "observational"}, "expected one of auto, interventional"),
         ({"feature_perturbation": "interventional"}, "expected background rows in data"),
+        ({"link": "logit"}, r"link='logit': expected shap\.links\.identity"),
     ],
 )
 def test_options_that_are_refused(shap, options, message):
     with pytest.raises(ParameterError, match=message):
         shap.TreeExplainer(model_of("numbers"), **options)
+
+
+def test_options_without_effect(shap):
+    model, rows = model_of("numbers"), numbers()[:9]
+    given = {"link": shap.links.identity, "seed": 3, "linearize_link": True}
+    explainer = shap.Explainer(model, **given)
+    assert type(explainer) is type(shap.TreeExplainer(model))
+    assert_same_bits(explainer(rows).values, explain(model, rows).values)
+    with pytest.raises(ParameterError, match="link='logit': expected"):
+        shap.Explainer(model, link=shap.links.logit)
 
 
 def test_rows_that_are_refused(shap):

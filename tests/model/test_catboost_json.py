@@ -131,6 +131,22 @@ def test_probabilities_and_classes(tmp_path: Path) -> None:
         assert again.attributes == attributes
 
 
+def test_weights_of_leaves_are_the_sums_of_hessians(tmp_path: Path) -> None:
+    covers = np.random.default_rng(1).random((2, 15), np.float32)
+    trees = symmetric([2, 3]).trees
+    trees = [
+        replace(tree, sum_hessian=cover[: tree.n_nodes])
+        for tree, cover in zip(trees, covers, strict=True)
+    ]
+    model = replace(symmetric([2, 3]), trees=trees)
+    own, again = loaded(model, tmp_path), read_catboost(to_catboost_json(model).encode(), "m.json")
+    for tree, other in zip(model.trees, again.trees, strict=True):
+        assert np.array_equal(tree.sum_hessian[tree.is_leaf], other.sum_hessian[other.is_leaf])
+    leaves = [tree.sum_hessian[tree.is_leaf] for tree in model.trees]
+    weights = own.get_leaf_weights()
+    assert sorted(weights.tolist()) == pytest.approx(sorted(np.concatenate(leaves).tolist()))
+
+
 @pytest.mark.parametrize(
     ("loss", "given"),
     [

@@ -12,8 +12,16 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Model
-from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.model import Ensemble, feature_importances, from_xgboost_json, to_xgboost_json
+from pyopencl_gbdt.errors import DataError, ModelFormatError
+from pyopencl_gbdt.model import (
+    Ensemble,
+    feature_importances,
+    from_xgboost_json,
+    to_raw,
+    to_xgboost_json,
+)
+from pyopencl_gbdt.model.formats.registry import FORMATS
+from pyopencl_gbdt.model.frames import feature_number
 from tests.conftest import TEST_DEVICE
 from tests.model.samples import document, make_ensemble, make_rows
 
@@ -246,3 +254,27 @@ def test_importances_of_very_many_features() -> None:
         found, expected = feature_importances(many, kind), feature_importances(few, kind)
         assert found.shape == (2**27,)
         np.testing.assert_array_equal(found[:4], expected)
+
+
+def test_columns_without_names_are_not_written_out():
+    """A file of few bytes may claim 2^31 columns; names of all would take 100 GB."""
+    found = sample([1])
+    found["learner"]["learner_model_param"]["num_feature"] = str(2**31 - 1)
+    for tree in model_of(found)["trees"]:
+        tree["tree_param"]["num_feature"] = str(2**31 - 1)
+    ensemble = read(found)
+    tracemalloc.start()
+    for one in FORMATS:
+        if one.name.startswith(("XGBoost", "this library")):
+            assert not one.lacks(ensemble)
+            assert len(one.write(ensemble)) < 10_000
+        else:
+            assert one.lacks(ensemble) == "more than 4194304 columns without names"
+    with pytest.raises(ModelFormatError, match="lacks more than 4194304 columns without names"):
+        to_raw(ensemble, "py")
+    assert feature_number(ensemble, "f2147483646") == 2**31 - 2
+    for name in ("f2147483647", "f01", "g0", "f", "f-1", "f\u0661"):
+        with pytest.raises(DataError, match="expected a name such as 'f0', 'f1'"):
+            feature_number(ensemble, name)
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()

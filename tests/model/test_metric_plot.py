@@ -104,3 +104,12 @@ def test_refusals(model, options, words):
     with pytest.raises(ParameterError, match=words):
         plot_metric(model, **options)
     assert not plt.get_fignums()
+
+
+def test_the_rounds_of_a_continued_model_begin_behind_the_others():
+    model = Model(make_ensemble([2] * 5), {"test": {"rmse": [3.0, 1.0, 2.0]}})
+    model.set_attr(**{BEST_ITERATION: 3, BEST_SCORE: 1.0})
+    curve, best = plot_metric(model).lines
+    np.testing.assert_array_equal(curve.get_xdata(), [2, 3, 4])
+    assert best.get_xdata()[0] == 3
+    assert curve.get_ydata()[1] == 1.0

@@ -9,6 +9,7 @@ import pytest
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.device import launch_size
+from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.prediction.contributions import device_rows, sums
 from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk
 from pyopencl_gbdt.prediction.contributions.explain_rows import finish
@@ -136,3 +137,11 @@ def test_float64(device, variant, force, rng, kind, alike):
     got = there.get().view(np.float64).reshape(shape)
     starts.add_rest(got, totals, margins)
     assert_same_bits(got, wanted, f"{kind}")
+
+
+def test_sums_that_do_not_fit_the_device(device, rng, monkeypatch):
+    model, values = explained.ensemble(rng), explained.rows_of(rng, 300, 5)
+    monkeypatch.setattr(device, "caps", replace(device.caps, max_alloc_bytes=8000))
+    own = sums.DeviceSums(device, values, trees_of(model, (0, model.n_rounds)))
+    with pytest.raises(MemoryPlanError, match="contributions of 300 rows take an array of "):
+        own.of(path_factors(model), Kind.PAIRS, slice(0, 300))

@@ -2,7 +2,8 @@
 
 A tree is a table, see ``model.tables``: ``splits`` ask ``x > border``, and bit i of a leaf's place
 is the answer of split i, so that the first split has the lowest bit; here it has the highest.
-``leaf_values`` have a number for each output, leaf by leaf. A margin is ``bias + scale * sum``.
+``leaf_values`` have a number for each output, leaf by leaf, and ``leaf_weights`` the sums of
+Hessians. A margin is ``bias + scale * sum``.
 
 CatBoost sends the missing values of a feature one way (``nan_value_treatment``). A column whose
 missing values go left at some splits and right at others is written as two features.
@@ -14,6 +15,7 @@ import json
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.formats.base import CLASSES, first_key
@@ -23,9 +25,11 @@ from pyopencl_gbdt.model.formats.used_rounds import (
     link_of,
     of_used_rounds,
     splits_by_sets,
+    too_many_columns,
 )
 from pyopencl_gbdt.model.tables import Table, table_of
 
+F32 = npt.NDArray[np.float32]
 #: CatBoost's loss for those that it lacks, by the link.
 _BY_LINK = {"identity": "RMSE", "exp": "Poisson", "sigmoid": "CrossEntropy",
             "softmax": "MultiClass", "class": "MultiClass"}  # fmt: skip
@@ -50,7 +54,7 @@ class CatBoostJson:
             return "sets of levels"
         if any(table_of(tree) is None for tree in model.trees):
             return "trees that are not symmetric"
-        return ""
+        return too_many_columns(model)
 
     def read(self, data: bytes, source: str) -> Ensemble:
         return read_catboost(data, source)
@@ -66,11 +70,15 @@ def to_catboost_json(ensemble: Ensemble) -> str:
     """
     model = of_used_rounds(ensemble)
     tables = [table for tree in model.trees if (table := table_of(tree)) is not None]
+    covers = [
+        tree.sum_hessian[-table.values.size :]
+        for tree, table in zip(model.trees, tables, strict=True)
+    ]
     features = _Features(model, tables)
     output = [i // model.n_parallel % model.n_outputs for i in range(len(tables))]
     trees = [
-        _written(table, own, model.n_outputs, features)
-        for table, own in zip(tables, output, strict=True)
+        _written(table, cover, own, model.n_outputs, features)
+        for table, cover, own in zip(tables, covers, output, strict=True)
     ] or [{"leaf_values": [0.0] * model.n_outputs, "leaf_weights": [0], "splits": []}]
     document = {
         "features_info": {"float_features": features.written()},
@@ -91,8 +99,9 @@ class _Features:
             for feature, left, border in self._splits(table):
                 borders.setdefault((feature, left), set()).add(border)
         used = {feature for feature, _ in borders}
-        for column in set(range(model.n_features)) - used:
-            borders[column, True] = set()
+        for column in range(model.n_features):
+            if column not in used:
+                borders[column, True] = set()
         self._borders = {key: sorted(borders[key]) for key in sorted(borders)}
         self._number = {key: i for i, key in enumerate(self._borders)}
         sizes = np.cumsum([0, *map(len, self._borders.values())]).tolist()
@@ -134,13 +143,15 @@ class _Features:
         ]
 
 
-def _written(table: Table, output: int, n_outputs: int, features: _Features) -> dict[str, Any]:
+def _written(
+    table: Table, cover: F32, output: int, n_outputs: int, features: _Features
+) -> dict[str, Any]:
     order = np.arange(table.values.size).reshape((2,) * table.depth).transpose().ravel()
     values = np.zeros((table.values.size, n_outputs))
     values[:, output] = table.values[order]
     return {
         "leaf_values": values.ravel().tolist(),
-        "leaf_weights": [1] * table.values.size,
+        "leaf_weights": cover[order].tolist(),
         "splits": features.splits(table),
     }
 

@@ -20,7 +20,11 @@ from pyopencl_gbdt.model.formats.lightgbm_reader import (
     read_lightgbm,
 )
 from pyopencl_gbdt.model.formats.thresholds import last_below
-from pyopencl_gbdt.model.formats.used_rounds import link_of, of_used_rounds
+from pyopencl_gbdt.model.formats.used_rounds import (
+    link_of,
+    of_used_rounds,
+    too_many_columns,
+)
 from pyopencl_gbdt.model.sets import packed
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
@@ -58,7 +62,7 @@ class LightGBMText:
             return "thresholds of categorical columns"
         if any(_has_unbounded_set(model, tree) for tree in model.trees):
             return "sets of levels, with missing values among them, of a column of unknown levels"
-        return ""
+        return too_many_columns(model)
 
     def read(self, data: bytes, source: str) -> Ensemble:
         return read_lightgbm(data, source)

@@ -20,7 +20,11 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.formats.base import CLASSES
-from pyopencl_gbdt.model.formats.used_rounds import link_of, of_used_rounds
+from pyopencl_gbdt.model.formats.used_rounds import (
+    link_of,
+    of_used_rounds,
+    too_many_columns,
+)
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 #: Most levels of a set, or of its complement. ONNX Runtime 1.32 follows a chain by recursion, and
@@ -51,7 +55,9 @@ class Onnx:
             return "statistics of categories"
         largest = max((_largest_set(model, tree) for tree in model.trees), default=0)
         most = MOST_LEVELS[self.opset]
-        return "" if largest <= most else f"sets of more than {most} levels, of {largest}"
+        if largest > most:
+            return f"sets of more than {most} levels, of {largest}"
+        return too_many_columns(model)
 
     def read(self, data: bytes, source: str) -> Ensemble:
         raise NotImplementedError

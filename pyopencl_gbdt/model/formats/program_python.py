@@ -13,7 +13,11 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.formats.flat_nodes import flat_nodes
-from pyopencl_gbdt.model.formats.used_rounds import link_of, of_used_rounds
+from pyopencl_gbdt.model.formats.used_rounds import (
+    link_of,
+    of_used_rounds,
+    too_many_columns,
+)
 
 _START = '"""Gradient-boosted trees in Python'
 
@@ -159,7 +163,7 @@ class ProgramPython:
         return head.startswith(_START.encode())
 
     def lacks(self, model: Ensemble) -> str:
-        return "" if model.statistics is None else "statistics of categories"
+        return too_many_columns(model) if model.statistics is None else "statistics of categories"
 
     def read(self, data: bytes, source: str) -> Ensemble:
         raise NotImplementedError

@@ -7,6 +7,8 @@ import math
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble
 
+#: Columns without names that get one; names of so many take 0.4 GB.
+MOST_UNNAMED = 2**22
 #: What a prediction is of margins, by loss. The rest are the margins themselves.
 _LINKS = {
     **dict.fromkeys(
@@ -39,6 +41,15 @@ def of_used_rounds(ensemble: Ensemble) -> Ensemble:
     best, _ = check_best_round(ensemble.attributes, "model.ensemble.attributes")
     kept = {k: v for k, v in ensemble.attributes.items() if k not in (BEST_ITERATION, BEST_SCORE)}
     return ensemble.of_rounds(range(best + 1), kept).folded()
+
+
+def too_many_columns(ensemble: Ensemble) -> str:
+    """Return what formats lack that write a name for each column; '' if nothing.
+
+    A file of few bytes may claim 2^31 columns without names, for which names would take 100 GB.
+    """
+    unnamed = ensemble.feature_names is None and ensemble.n_features > MOST_UNNAMED
+    return f"more than {MOST_UNNAMED} columns without names" if unnamed else ""
 
 
 def splits_by_sets(ensemble: Ensemble) -> bool:

@@ -14,6 +14,7 @@ from pyopencl_gbdt.device import Device, DeviceArray, staging
 from pyopencl_gbdt.device.launch_size import bytes_a_launch
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.device.run_ahead import settled
+from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
 from pyopencl_gbdt.prediction.contributions.quantum import Starts
 
@@ -88,6 +89,7 @@ class DeviceRows(ABC):
         if not (found.size and trees.size):
             found[...] = 0
             return None
+        self._check_memory(rows.stop - rows.start, found.nbytes)
         with settled(self.device):
             laid = self.lay(values, rows)
             sums = self.device.empty(found.shape, np.int64)
@@ -97,6 +99,18 @@ class DeviceRows(ABC):
             totals = None if starts is None else self.finish(sums, starts).get()
             self.device.read_into(sums, found.reshape(-1).view(np.uint8))
         return totals
+
+    def _check_memory(self, n_rows: int, result_bytes: int) -> None:
+        """Raise ``MemoryPlanError`` if a piece of rows does not fit the device."""
+        caps = self.device.caps
+        n_sums = -(-n_rows // self._block) * self._block * self._n_places
+        for n_bytes in (8 * n_sums, result_bytes):
+            if n_bytes > caps.max_alloc_bytes:
+                raise MemoryPlanError(
+                    f"contributions of {n_rows} rows take an array of {n_bytes} bytes, for "
+                    f"{self._n_places} sums of a row: expected at most {caps.max_alloc_bytes}, the "
+                    f"largest of {caps.label}; predict few rows at a time, or pass device='cpu'"
+                )
 
     def finish(self, sums: DeviceArray, starts: Starts) -> DeviceArray:
         """Write the bits of float64 over quanta; return totals as ``Starts.add_rest`` takes them.

@@ -92,7 +92,12 @@ def explain_rows(
     base = np.broadcast_to(base.reshape(margins.shape[0], -1), margins.shape)
     of_trees = games.base(trees)
 
-    used = path_factors(ensemble).used
+    factors = path_factors(ensemble)
+    check_free(
+        factors.constant_bytes(kind is Kind.PAIRS), "the constants of the trees' nodes",
+        "take fewer trees by iteration_range=",
+    )  # fmt: skip
+    used = factors.used
     told, game = told_places(ensemble, used, kind is Kind.PAIRS), games.only
 
     def work() -> F64:

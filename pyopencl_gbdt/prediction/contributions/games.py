@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors, path_factors
 from pyopencl_gbdt.prediction.contributions.quantum import bit_length, divided
@@ -35,6 +36,10 @@ class Games:
         self._right, spare = None, 0
         if background is not None:
             n_rows, inner = background.shape[0], self._factors.inner
+            check_free(
+                n_rows * inner.size, f"the ways of {n_rows} background rows",
+                "give fewer of them; a hundred are usual",
+            )  # fmt: skip
             walk = packed(ensemble).host_walk
             self._right = np.empty((n_rows, inner.size), np.bool_)
             for rows, block in walk.blocks(background, max(1, _MOST_WALKS // max(1, inner.size))):

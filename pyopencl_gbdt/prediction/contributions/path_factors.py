@@ -165,6 +165,12 @@ class PathFactors:
         n_used = self.used.size
         return n_used + pairs * (n_used * (n_used - 1) // 2)
 
+    def constant_bytes(self, pairs: bool) -> int:
+        """Return the bytes of ``all_steps``; with ``pairs``, and of ``all_told_apart``."""
+        n = self.points.weight.shape[1]
+        of_nodes = self.inner.size * 6 * _padded(2 * n) + pairs * self.share.size * 2 * _padded(n)
+        return 4 * self.points.n_walks * of_nodes
+
     @cached_property
     def all_steps(self) -> list[F32]:
         """``steps`` of all walks."""
