@@ -23,7 +23,6 @@ from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
 from pyopencl_gbdt.growth.split import candidates_of
-from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histograms
 
@@ -91,7 +90,7 @@ def _draw(ws: FitParts, tree: TreeCounts) -> int:
 
 @of_tree("gradients.gather_drawn")
 def _gather_drawn(ws: FitParts, tree: TreeCounts) -> int:
-    if any(not isinstance(page.page, Page) for page in getattr(ws, "pages", ())):  # sorted columns
+    if ws.features.columns is not None:
         return 0
     each = (
         2 * (ws.rows.codes.row_bytes + 2 * QUANTA.itemsize) + _ROW_ID

@@ -13,7 +13,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.paper import PaperTeam
 from pyopencl_gbdt.device.team.sums import PIECE_BYTES
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.growth.policy import policy_of
+from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.pages.parted_cuts import columns_bytes
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -133,7 +133,7 @@ def estimate_team(
     if n_hosts == 1:
         read = batches_bytes(n_rows, *sizes, weighted=weighted) if batch_rows else 0
         return TeamEstimate(members, [sum(pages) + read], rows)
-    slots = policy_of(params).slots(params.most_leaves(n_rows))
+    slots = tree_sizes(policy_of(params), params, n_rows).slots
     histogram = 16 * n_features * min(params.max_bin, n_rows)
     buffers = 2 * min(max(PIECE_BYTES, histogram), slots * histogram)  # whole ones, by features
     hosts = []
