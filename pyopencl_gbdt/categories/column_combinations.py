@@ -17,9 +17,16 @@ from pyopencl_gbdt.categories.combination_codes import (
     CombinationKeys,
 )
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
-from pyopencl_gbdt.categories.pair_scores import ScoredPairs, is_scored, known_scores, score_bytes
+from pyopencl_gbdt.categories.pair_scores import (
+    MOST_COLUMNS,
+    PairScores,
+    ScoredPairs,
+    is_scored,
+    known_scores,
+)
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.device.paper import paper_bytes
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.combinations import Combination, Part, sizes_of
@@ -49,12 +56,18 @@ def n_slots(n_means: int) -> int:
 
 
 def combining_bytes(
-    n_rows: int, n_columns: int, n_categorical: int, n_replaced: int, n_targets: int
+    device: Device,
+    n_rows: int,
+    n_columns: int,
+    n_categorical: int,
+    n_replaced: int,
+    n_targets: int,
 ) -> int:
     """Return the most bytes that choosing combinations takes besides.
 
     Parameters
     ----------
+    device : Device
     n_rows, n_columns : int
     n_categorical, n_replaced : int
         Categorical columns, and those of them whose levels are there already.
@@ -64,7 +77,9 @@ def combining_bytes(
     begins = 4 * (n_rows + 1)
     tables = n_rows * (8 + 4 * (n_targets + 1))  # keys and totals of a combination's levels
     levels = 4 * n_rows * (n_categorical - n_replaced)
-    return begins + numbers + max(tables, score_bytes(n_rows, n_categorical)) + levels
+    paired = [1] * min(n_categorical, MOST_COLUMNS)
+    scores = paper_bytes(device, lambda paper: PairScores(paper, n_rows, paired))
+    return begins + numbers + max(tables, scores) + levels
 
 
 def watched_bytes(n_rows: int, n_columns: int, n_categorical: int) -> int:
@@ -141,7 +156,8 @@ class ColumnCombinations:
         """Bytes that choosing combinations takes on the device."""
         own = len(self._n_levels)
         n_targets, n_columns = len(self._statistics.targets), self._data.n_features
-        return combining_bytes(self._data.n_rows, n_columns, own, self._n_there, n_targets)
+        sizes = self._data.n_rows, n_columns, own, self._n_there, n_targets
+        return combining_bytes(self._ordered.device, *sizes)
 
     # -- in training -----------------------------------------------------------------------
     def begin(self, codes: OrderCodes, round_trees: int, quanta: DeviceArray) -> None:

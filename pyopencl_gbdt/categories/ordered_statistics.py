@@ -9,7 +9,6 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_prog
 from pyopencl_gbdt.model.statistics import Priors
 from pyopencl_gbdt.numerics.shrunken_means import prior_sum
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
@@ -17,17 +16,6 @@ F32 = npt.NDArray[np.float32]
 U8 = npt.NDArray[np.uint8]
 #: Key of a row where a part of a combination is missing.
 NO_KEY = np.uint64(2**64 - 1)
-
-
-def kept_bytes(device: Device, n: int, n_targets: int, n_priors: int) -> int:
-    """Return the bytes that `OrderedStatistics` of ``n`` rows holds on a device."""
-    planes_flags, order_rows_keys = 5 * (n_targets + 1), 12
-    out = 4 * n_targets * n_priors
-    return n * (planes_flags + order_rows_keys + out) + _sort_bytes(device, n)
-
-
-def _sort_bytes(device: Device, n: int) -> int:
-    return scratch_bytes(device, n, 1, has_values=True, key_dtype=np.uint32)
 
 
 class LevelMeans:

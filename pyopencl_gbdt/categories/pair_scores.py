@@ -37,12 +37,6 @@ def _batch(n_rows: int, n_columns: int) -> int:
     return max(1, min(n_pairs, _BATCH_BYTES // (16 * n_cells(n_rows))))
 
 
-def score_bytes(n_rows: int, n_columns: int) -> int:
-    """Return the bytes that scores take on a device, of so many categorical columns."""
-    n, paired = min(n_rows, MOST_ROWS), min(n_columns, MOST_COLUMNS)
-    return 4 * n * (2 + paired) + _batch(n, paired) * (16 * n_cells(n) + 8 * _ITEMS)
-
-
 def _alone(variant: Variant) -> bool:
     """Tell whether a work-item adds up a pair's rows by itself, without atomics."""
     return variant.params["wg_size"] == 1

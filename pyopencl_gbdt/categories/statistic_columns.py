@@ -12,13 +12,20 @@ import numpy.typing as npt
 from pyopencl_gbdt.categories.column_combinations import ColumnCombinations, n_slots, watched_bytes
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes
-from pyopencl_gbdt.categories.statistic_values import Places, statistic_values, with_columns
-from pyopencl_gbdt.categories.targets import targets_of
+from pyopencl_gbdt.categories.statistic_values import (
+    Places,
+    StatisticValues,
+    statistic_values,
+    with_columns,
+)
+from pyopencl_gbdt.categories.targets import Targets, targets_of
 from pyopencl_gbdt.categories.wide_rows import WideRows
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
+from pyopencl_gbdt.device.paper import PaperDevice, paper_bytes
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.statistics import Statistics
@@ -152,21 +159,37 @@ def replace_by_statistics(
     sizes = StatisticSizes.of(
         params, data.n_rows, data.n_features, data.n_targets, n_levels, len(data.categories)
     )
-    _check_memory(sizes, device)
+    _check_memory(params, data, sizes, device)
     targets = targets_of(
         data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
     )
+    made = _made(params, data, targets, sizes, device, params.n_orders)
+    statistics, values, combining = made
+    n_empty = 0 if combining is None else combining.n_features
+    names = _names(data, statistics, n_empty)
+    wide = data.widened(values.wide, names, statistics.replaced, n_empty)
+    return StatisticColumns(data, wide, statistics, Orders(values.orders, n_empty), combining)
+
+
+def _made(
+    params: Parameters,
+    data: Dataset,
+    targets: Targets,
+    sizes: StatisticSizes,
+    device: Device,
+    n_orders: int,
+    there: bool | None = None,
+) -> tuple[Statistics, StatisticValues, ColumnCombinations | None]:
+    """Compute the statistics of columns in so many orders; ``there`` as in `statistic_values`."""
     priors, weight = targets.priors(params.ctr_priors), params.ctr_prior_weight
-    n_orders = params.n_orders
+    columns = list(sizes.n_levels)
     made = OrderedStatistics(
         device, targets.hits, targets.counted, priors, weight, params.random_state
     )
     n_means = made.means.size // data.n_rows
-    n_slots_there = 0
-    if sizes.combines and targets.names:
-        n_slots_there = n_slots(n_means)
+    n_slots_there = n_slots(n_means) if sizes.combines and targets.names else 0
     place = Places(data.n_features, len(columns) * (n_means + 1), n_slots_there * n_means)
-    values = statistic_values(params, data, columns, made, place, n_orders)
+    values = statistic_values(params, data, columns, made, place, n_orders, there)
     tables = tuple(values.tables)
     statistics = Statistics(data.n_features, targets.names, priors, tables, weight)
     combining = None
@@ -175,13 +198,10 @@ def replace_by_statistics(
             data, statistics, made, params.max_ctr_complexity, n_orders,
             in_time=params.has_time, levels=values.levels,
         )  # fmt: skip
-    names = _names(data, statistics, place.n_empty)
-    wide = data.widened(values.wide, names, statistics.replaced, place.n_empty)
-    orders = Orders(values.orders, place.n_empty)
-    return StatisticColumns(data, wide, statistics, orders, combining)
+    return statistics, values, combining
 
 
-def _check_memory(sizes: StatisticSizes, device: Device) -> None:
+def _check_memory(params: Parameters, data: Dataset, sizes: StatisticSizes, device: Device) -> None:
     """Raise an error if the host or the device has too little memory for statistics."""
     n = len(sizes.n_levels)
     move = "lower permutation_count or target_border_count, give one of ctr_priors, or use "
@@ -192,9 +212,25 @@ def _check_memory(sizes: StatisticSizes, device: Device) -> None:
         move,
     )
     memory = MemoryPlan()
-    memory.add("statistics of categories", sizes.set_up_bytes(device), np.uint8)
-    if memory.total_bytes > device.caps.global_bytes - device.allocated_bytes:
+    there = sizes.lie_on(device)
+    needed = paper_bytes(device, lambda paper: _on_paper(params, data, sizes, paper, there=there))
+    memory.add("statistics of categories", needed, np.uint8)
+    if needed > device.caps.global_bytes - device.allocated_bytes:
         memory.check(device, move)  # only then: it is not one piece
+
+
+def _on_paper(
+    params: Parameters, data: Dataset, sizes: StatisticSizes, paper: PaperDevice, *, there: bool
+) -> object:
+    """Build the statistics of rows of which only the sizes are known."""
+    n = sizes.n_rows
+    hits = np.broadcast_to(np.uint8(0), (sizes.n_targets, n))
+    names = tuple(f"{number}" for number in range(sizes.n_targets))
+    targets = Targets(names, hits, np.broadcast_to(np.uint8(1), n))
+    values = np.broadcast_to(np.float32(0), (n, sizes.n_columns))
+    rows = Dataset(Features(values, None, data.categories), data.label)
+    n_orders = sizes.n_orders if there else 0  # the host's arrays are not looked at
+    return _made(params, rows, targets, sizes, paper, n_orders, there)
 
 
 def _names(data: Dataset, statistics: Statistics, n_empty: int) -> list[str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.categories.column_combinations import n_slots
-from pyopencl_gbdt.categories.ordered_statistics import kept_bytes
 from pyopencl_gbdt.categories.statistic_values import Places, fits_on
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.pages.levels import N_BINS
@@ -99,14 +98,6 @@ class StatisticSizes:
     @property
     def _values_bytes(self) -> int:
         return 4 * self.n_rows * (self.n_features + self.n_orders * self.n_statistics)
-
-    def set_up_bytes(self, device: Device) -> int:
-        """Return the peak on a device while the statistics of columns are computed."""
-        n_levels = self.n_levels.values()
-        own = kept_bytes(device, self.n_rows, self.n_targets, self.n_priors)
-        levels, tables = 4 * self.n_rows * len(n_levels), (self.n_targets + 1) * sum(n_levels)
-        begins, values = 4 * (max(n_levels) + 1), self._values_bytes if self.lie_on(device) else 0
-        return own + levels + 4 * tables + begins + values
 
     def bins(self, n_bins: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """Return the most bins of every feature, if numbers have ``n_bins``."""

@@ -62,11 +62,15 @@ def statistic_values(
     made: OrderedStatistics,
     place: Places,
     n_orders: int,
+    there: bool | None = None,
 ) -> StatisticValues:
-    """Compute the statistics of categorical columns, where they are encoded if there is room."""
+    """Compute the statistics of categorical columns, where they are encoded if there is room.
+
+    ``there`` says whether there is; None: ``fits_on`` does.
+    """
     device, n_rows = made.device, data.n_rows
-    there = fits_on(device, n_rows, place, n_orders)
-    wide: F32 | WideRows
+    there = fits_on(device, n_rows, place, n_orders) if there is None else there
+    wide: F32 | WideRows = data.values
     orders: list[F32 | DeviceArray] = []
     if there:
         values_there = data.features_for(device)

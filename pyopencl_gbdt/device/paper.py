@@ -175,6 +175,23 @@ class PaperTeam(Member):
         return [stamp] * self.size, [value] * self.size
 
 
+def paper_bytes(device: Device, build: Callable[[PaperDevice], object]) -> int:
+    """Return the most bytes that constructors ask a device for at a time; they run on paper.
+
+    Parameters
+    ----------
+    device : Device
+        What it has allocated already is not counted.
+    build : callable
+        Gets the device on paper; what it returns stays until the bytes are read.
+    """
+    paper = PaperDevice.like(device, has_limits=False)
+    made = build(paper)
+    peak = paper.peak_bytes - device.allocated_bytes
+    del made
+    return peak
+
+
 @lru_cache
 def _without_limits(caps: Capabilities) -> Capabilities:
     return replace(caps, global_bytes=_MOST_BYTES, max_alloc_bytes=_MOST_BYTES)
