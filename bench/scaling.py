@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import scaling_mpi, scaling_rounds
+from bench import scaling_rounds
 from bench.scaling_model import (
     NETWORKS,
     WORKERS,
@@ -35,6 +35,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team import sockets
 from pyopencl_gbdt.device.team.limits import Limits
 from pyopencl_gbdt.device.team.messages import BestSplits, DeviceIdle, SumPart
+from pyopencl_gbdt.device.team.mpi import MpiTeam, mpi
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.dtypes import CANDIDATE
@@ -152,6 +153,44 @@ def show_measured(sizes: list[int], args: argparse.Namespace, sum_speed: float) 
         )
 
 
+#: Ways to add up over the ranks of an MPI job.
+_MPI_WAYS = ("all features", "all features, packed", "own features", "own features, packed")
+
+
+def show_mpi(sizes: list[int], bits: int) -> None:
+    """Print, on rank 0, the milliseconds of sums of arrays; all ranks call this.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Bytes of the arrays.
+    bits : int
+        Of their integers, without the sign.
+    """
+    team = MpiTeam(mpi().COMM_WORLD)
+    rng = np.random.default_rng(team.rank)
+    if team.rank == 0:
+        print(
+            f"ms of a sum over {team.size} ranks\n   bytes" + "".join(f"{w:>23}" for w in _MPI_WAYS)
+        )
+    for n_bytes in sizes:
+        array = rng.integers(-(1 << bits), 1 << bits, n_bytes // 8)
+        parts = [
+            array[a:b] for a, b in pairwise(array.size * np.arange(team.size + 1) // team.size)
+        ]
+        cells = []
+        for way in _MPI_WAYS:
+            team.narrows = "packed" in way
+            own = way.startswith("own")
+            work = partial(team.add_up_own, parts) if own else partial(team.add_up, SumPart, array)
+            repeats = 20 if n_bytes <= 1 << 19 else 5
+            times = repeated(work, repeats, prepare=partial(team.exchange, DeviceIdle, None))
+            cells.append(1e3 * times.median)
+        if team.rank == 0:
+            print(f"{n_bytes:8}" + "".join(f"{cell:23.2f}" for cell in cells), flush=True)
+    team.leave()
+
+
 def show_model(values_speed: float, sum_speed: float) -> None:
     """Print the time of a round with 1 to 4096 workers: of all features, own ones, packed ones."""
     for name, shape in SHAPES.items():
@@ -200,7 +239,7 @@ def main(arguments: list[str]) -> int:
     )
     args = parser.parse_args(arguments)
     if args.mpi:
-        scaling_mpi.show(SIZES[2:], BITS)
+        show_mpi(SIZES[2:], BITS)
         return 0
     sum_speed = host_sum_speed()
     print(f"the host adds {sum_speed / 1e9:.2f} GB/s")

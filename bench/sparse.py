@@ -29,13 +29,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from bench import ours, peers
 from bench.children import FORKS, in_child
 from bench.fitting import Task
 from bench.host import n_cpus, report_head
 from bench.ours import facts
 from bench.sparse_shapes import SHAPES, SearchShape
-from bench.sparse_systems import SYSTEMS
-from bench.system import Settings
+from bench.system import F32, Settings, System
 from bench.train import make, measure_made
 
 FORMAT = 1
@@ -43,6 +43,47 @@ _MOST_HELD_OUT = 100_000
 MB = 1e6
 
 Record = dict[str, Any]
+
+
+class Ours(ours.Ours):
+    """Ours, with the shape's method."""
+
+    def __init__(self, shape: SearchShape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        self.params |= shape.params
+
+
+class XGBoost(peers.XGBoost):
+    """XGBoost ``hist``, or ``exact``, which runs on the processor; what is absent is missing."""
+
+    def __init__(self, shape: SearchShape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        self.params |= shape.params
+        self.exact = shape.tree_method == "exact"
+        if self.exact:
+            self.device = "cpu"
+            del self.params["max_bin"]
+        self.params |= {"device": self.device, "tree_method": "exact" if self.exact else "hist"}
+
+    def setup(self, values: Any, label: F32) -> None:
+        if not self.exact:
+            super().setup(values, label)
+            return
+        self.data = self.library.DMatrix(values, label, nthread=self.settings.n_threads)
+        self._begin()
+
+
+class LightGBM(peers.LightGBM):
+    """LightGBM on the processor; what is absent is missing here too."""
+
+    def __init__(self, shape: SearchShape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        self.params["zero_as_missing"] = shape.per_row > 0
+        if shape.n_classes:
+            self.params |= {"objective": "multiclass", "num_class": shape.n_classes}
+
+
+SYSTEMS: dict[str, type[System]] = {"ours": Ours, "xgboost": XGBoost, "lightgbm": LightGBM}
 
 
 def main(arguments: list[str]) -> int:

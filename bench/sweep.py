@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
@@ -17,9 +18,13 @@ from typing import Any
 
 import numpy as np
 
+try:
+    from matplotlib.figure import Figure  # no pyplot: no window, no global state
+except ImportError as error:
+    raise ImportError("pictures need matplotlib; pip install matplotlib") from error
+
 from bench.common import HEAD, Case, Result, line, measure, same
 from bench.cub import Cub
-from bench.primitive_plot import plot
 from bench.primitives import report
 from pyopencl_gbdt.device import Device, DeviceArray, open_device
 from pyopencl_gbdt.errors import GBDTError
@@ -38,6 +43,9 @@ _MOST_REPEATS = 200
 #: Mean length of a segment.
 _SEGMENT = 1000
 Arrays = dict[str, np.ndarray]
+Record = dict[str, Any]
+#: Of panels.
+_COLUMNS = 3
 
 
 def main(arguments: list[str]) -> int:
@@ -191,3 +199,56 @@ def _check(out: DeviceArray, n: int, by_numpy: Callable[[], Any]) -> Callable[[]
             same(out.get(), expected)
 
     return check
+
+
+def plot(results: list[Record], path: str, device: str) -> str:
+    """Draw one panel a primitive: ours as lines, the peer dashed and a copy dotted.
+
+    Parameters
+    ----------
+    results : list of dict
+        As ``Result``, of several sizes.
+    path : str
+        A file, whose ending chooses the format.
+    device : str
+        For the title.
+
+    Returns
+    -------
+    str
+        The file's name.
+    """
+    panels: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        panels[result["kernel"]][result["detail"]].append(result)
+    rows = -(-len(panels) // _COLUMNS)
+    figure = Figure(figsize=(4.4 * _COLUMNS, 3.4 * rows), layout="constrained")
+    axes = list(figure.subplots(rows, _COLUMNS, squeeze=False).flat)
+    for axis, (kernel, lines) in zip(axes, panels.items(), strict=False):
+        for detail, points in lines.items():
+            _draw(axis, sorted(points, key=lambda r: r["n"]), detail)
+        axis.set(title=kernel, xlabel="elements", ylabel="million elements a second")
+        axis.set_xscale("log", base=2)
+        axis.set_yscale("log")
+        axis.grid(visible=True, alpha=0.3)
+        axis.legend(fontsize=7)
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    figure.suptitle(f"{device}; dotted: a copy of as many bytes")
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    return str(path)
+
+
+def _draw(axis: Any, points: list[Record], detail: str) -> None:
+    """Draw the fastest runs, which a busy machine disturbs least."""
+    sizes = [r["n"] for r in points]
+    (drawn,) = axis.plot(
+        sizes, [r["n"] / r["fastest"] / 1e6 for r in points], marker=".", label=detail
+    )
+    colour = drawn.get_color()
+    copies = [r["mega_per_second"] / r["share_of_copy"] for r in points]
+    axis.plot(sizes, copies, ":", color=colour, alpha=0.6)
+    peers = [(r["n"], r["n"] / r["peer_fastest"] / 1e6) for r in points if r["peer_fastest"]]
+    if peers:
+        axis.plot(*zip(*peers, strict=True), "--", color=colour, alpha=0.6, label=points[0]["peer"])

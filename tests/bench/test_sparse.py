@@ -12,9 +12,8 @@ import pytest
 
 from bench import sparse_shapes
 from bench.fitting import Task, measure
-from bench.sparse import main, sized
+from bench.sparse import SYSTEMS, main, sized
 from bench.sparse_shapes import SHAPES
-from bench.sparse_systems import SYSTEMS
 from bench.system import Settings
 from bench.train import make
 from tests.bench.running import run
