@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.dtypes import STRUCTS, c_type, code_dtype
+from pyopencl_gbdt.device.render import source_folder
+from pyopencl_gbdt.dtypes import NO_NODE, NO_SCORE, STRUCTS, WALK_BY_SET, c_type, code_dtype
+from pyopencl_gbdt.prediction.code_trees import ABOVE_ALL
 from tests.compare import assert_same_bits
 
 FIELDS = ";".join(f"{name}:{','.join(dtype.names)}" for name, dtype in STRUCTS.items())
@@ -45,3 +49,22 @@ def test_words_of_the_kernels():
     dtypes = (np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.float32)
     words = [c_type(np.dtype(dtype)) for dtype in dtypes]
     assert words == ["u8", "u16", "i32", "u32", "i64", "f32"]
+
+
+#: Constants that headers and the host have under one name; those of templates are parameters.
+SHARED = {
+    "NO_NODE": NO_NODE,
+    "NO_SCORE": NO_SCORE,
+    "WALK_BY_SET": WALK_BY_SET,
+    "ABOVE_ALL": ABOVE_ALL,
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_constants_of_headers_are_those_of_the_host(name):
+    text = "\n".join(
+        file.read_text(encoding="utf-8") for file in source_folder("cl_kernels").glob("*.h")
+    )
+    (written,) = re.findall(rf"^#define {name} \(?([^\s)]+)", text, re.MULTILINE)
+    value = np.float32(written.rstrip("f")) if "." in written else int(written.rstrip("u"), 0)
+    assert value == SHARED[name]

@@ -64,7 +64,10 @@ class PairScores:
         self.device, self.n, self._n_columns = device, min(n_rows, MOST_ROWS), len(n_levels)
         self._cells = n_cells(self.n)
         variant, self._program = build_variant_program(
-            device, "pair_scores", "auto", derived=lambda chosen: {"alone": _alone(chosen)}
+            device,
+            "pair_scores",
+            "auto",
+            derived=lambda chosen: {"alone": _alone(chosen), "fine": _FINE, "coarse": _COARSE},
         )
         n, self._alone = self.n, _alone(variant)
         self._score_groups = max(1, _ITEMS // self._program.wg_size)

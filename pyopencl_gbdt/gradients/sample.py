@@ -35,6 +35,7 @@ class Sample:
             loss=objective.kernel,
             weighted=rows.weighted,
             listed=rows.lists_drawn,
+            n_classes=CLASSES,
         )
         trees, classes = ws.nodes.n_trees, 1 if self.method == "uniform" else CLASSES
         rows.array_of_rows("factors", PerRow((trees,)), VALUE)

@@ -13,6 +13,8 @@ from pyopencl_gbdt.fit.parts import FitParts
 
 #: Kinds of features: between bins, a level against the others, a set of levels.
 NUMERIC, ONE_HOT, PARTITION = 0, 1, 2
+#: Numbers that tell of the order of a feature's levels in a node; the template lists them.
+FACTS = 6
 
 
 def kinds_of(ws: FitParts) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
@@ -60,6 +62,7 @@ class CategorySplit:
                 digit=variant.params["digit"],
                 monotone=features.limits.monotone is not None,
                 masked=features.masks_columns,
+                n_facts=FACTS,
             ),
         )
         entries, n_order = _entries(ws)
@@ -67,7 +70,7 @@ class CategorySplit:
         arena.array("set_features", entries.shape, np.uint32, entries)
         for name in ("level_order", "spare_order"):
             arena.array(name, (ws.nodes.search_capacity, max(n_order, 1)), np.uint64)
-        arena.array("order_facts", (ws.nodes.search_capacity, len(entries), 6), np.int64)
+        arena.array("order_facts", (ws.nodes.search_capacity, len(entries), FACTS), np.int64)
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level."""

@@ -17,7 +17,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import CategorySets
-from pyopencl_gbdt.growth.category_split import ONE_HOT, kinds_of, order_arguments
+from pyopencl_gbdt.growth.category_split import FACTS, ONE_HOT, kinds_of, order_arguments
 
 U32 = npt.NDArray[np.uint32]
 
@@ -70,19 +70,21 @@ class LevelBorders:
         self.order = ways.build(
             "category_split",
             lambda variant: ways.device.build(
-                "category_split", **variant.params, monotone=False, masked=False
+                "category_split", **variant.params, monotone=False, masked=False, n_facts=FACTS
             ),
         )
         self.program = ways.build(
             "symmetric_sets",
-            lambda variant: ways.device.build("symmetric_sets", wg_size=variant.params["wg_size"]),
+            lambda variant: ways.device.build(
+                "symmetric_sets", wg_size=variant.params["wg_size"], n_facts=FACTS
+            ),
         )
         own, borders, n_order, n_cells = _tables(ws)
         arena.array("set_features", own.shape, np.uint32, own)
         arena.array("set_borders", borders.shape, np.uint32, borders)
         for name in ("level_order", "spare_order"):
             arena.array(name, (nodes.n_trees, max(n_order, 1)), np.uint64)
-        arena.array("order_facts", (nodes.n_trees, len(own), 6), np.int64)
+        arena.array("order_facts", (nodes.n_trees, len(own), FACTS), np.int64)
         arena.array("ordered_bits", (nodes.n_trees, n_order // 32 + len(own) + 1), np.uint32)
         arena.array("border_flags", (nodes.n_trees, n_cells), np.uint32)
         arena.array("border_sums", (nodes.slots, n_cells, 2), np.int64)
@@ -138,7 +140,7 @@ class LevelSets(CategorySets):
         self.of_levels = ws.ways.build(
             "symmetric_sets",
             lambda variant: ws.ways.device.build(
-                "symmetric_sets", wg_size=variant.params["wg_size"]
+                "symmetric_sets", wg_size=variant.params["wg_size"], n_facts=FACTS
             ),
         )
 

@@ -18,11 +18,12 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import level, partition
 
-#: Words of a phase's counters, and phases of a level; as in the template.
+#: Words of a phase's counters: those of what is taken and of what is finished lie in cache lines of
+#: their own. Phases of a level: search, move.
 _WORDS, _PHASES = 32, 2
 #: Most codes of a feature: 256 bins and missing values.
 MOST_CODES_WHOLE = 257
-#: Features whose histograms a work-group builds at once; as in the template.
+#: Features whose histograms a work-group builds at once: they fit a core's first cache.
 _AT_ONCE = 4
 
 
@@ -56,7 +57,10 @@ class WholeTrees:
         if variant.name != "one_launch":
             return None
         clipped, code = self.ws.nodes.params.max_delta_step > 0, self.ws.rows.codes.code_type
-        return self.ws.ways.device.build("whole_trees", wg_size=1, clipped=clipped, code=code)
+        return self.ws.ways.device.build(
+            "whole_trees", wg_size=1, clipped=clipped, code=code, most_codes=MOST_CODES_WHOLE,
+            at_once=_AT_ONCE, phases=_PHASES, counter_words=_WORDS,
+        )  # fmt: skip
 
     @property
     def groups(self) -> int:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.category_split import FACTS
 from pyopencl_gbdt.profiling import (
     interleaved_traffic,  # noqa: F401  (registers its rules)
     ordered_traffic,  # noqa: F401  (registers its rules)
@@ -73,7 +74,7 @@ def _change(ws: FitParts, tree: TreeCounts) -> int:
 
 
 #: Of a feature in a node: levels in order, and sums.
-_FACTS = 6 * SUM.itemsize
+_FACTS = FACTS * SUM.itemsize
 
 
 def _searched(tree: TreeCounts) -> int:

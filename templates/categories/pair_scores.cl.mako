@@ -9,13 +9,13 @@
 ##
 ## All numbers are integers, so every device finds the same scores. Twin: tests/reference/pair_scores.py.
 ##
-## params: wg_size; alone (a pair's rows are added up by one work-item, without atomics)
-<%page args="wg_size, alone"/>
+## params: wg_size; alone (a pair's rows are added up by one work-item, without atomics); fine, bits of a residual
+##         below those that pairs are scored by; coarse, below those by which a column's means are found
+<%page args="wg_size, alone, fine, coarse"/>
 <%def name="each(index, n)">PLAIN for (u32 ${index} = GROUP_ID * ${wg_size} + LOCAL_ID; ${index} < ${n}; ${index} += N_GROUPS * ${wg_size})</%def>
 <%def name="add(target, value)">${f"{target} += {value};" if alone else f"atomic_add_global_u32(&{target}, {value});"}</%def>
 
-#define FINE 8    /* bits of a residual below those that pairs are scored by */
-#define COARSE 4  /* bits below those by which a column's means are found */
+#define FINE ${fine}
 #define MOST 127  /* largest gradient and Hessian that pairs are scored by */
 
 FN i32 rounded(const i32 value, const u32 bits) { return (value + (1 << (bits - 1))) >> bits; }
@@ -92,7 +92,7 @@ KERNEL(${wg_size}) subtract(
         const u32 level = sampled[(u64)column * n + i];
         if (level < missing[column]) {
             const u32 cell = 4 * (level & mask);
-            const i64 g = (i64)(i32)sums[cell] * (1 << COARSE), h = (i64)sums[cell + 1] + more;
+            const i64 g = (i64)(i32)sums[cell] * (1 << ${coarse}), h = (i64)sums[cell + 1] + more;
             const i32 rest = residuals[i] - (i32)quotient(hessians[i] * g, h);
             residuals[i] = limited(rest, -(MOST << 2 * FINE), MOST << 2 * FINE);
         }

@@ -15,8 +15,9 @@
 ##   If `listed`, the drawn rows are written to the root's row list. Rows of a tile are in order; the
 ##   order of tiles depends on timing, as in `partition`.
 ##
-## params: wg_size; method; loss, statements that set g and h; weighted; listed, whether to write the list
-<%page args="wg_size, method, loss, weighted, listed"/>
+## params: wg_size; method; loss, statements that set g and h; weighted; listed, whether to write the list;
+##         n_classes, of importance
+<%page args="wg_size, method, loss, weighted, listed, n_classes"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="border" file="sample_border.cl.mako"/>
@@ -66,9 +67,9 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
 </%def>
 % if method != "uniform":
 ${losses.gradient(loss)}
-${border.of_importance(method)}
+${border.of_importance(method, n_classes)}
 KERNEL(${wg_size}) clear_classes(GLOBAL u32* RESTRICT classes) {
-    for (u32 i = LOCAL_ID; i < CLASSES; i += ${wg_size}) classes[GROUP_ID * CLASSES + i] = 0;
+    for (u32 i = LOCAL_ID; i < ${n_classes}; i += ${wg_size}) classes[GROUP_ID * ${n_classes} + i] = 0;
 }
 
 KERNEL(${wg_size}) count_classes(
@@ -76,11 +77,11 @@ KERNEL(${wg_size}) count_classes(
         const f32 root_lambda, GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
         GLOBAL u32* classes) {
-    LOCAL_ARRAY(u32, counts, CLASSES);
+    LOCAL_ARRAY(u32, counts, ${n_classes});
     const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
     margins += (u64)output * n_rows;
     labels += output * label_stride;
-    for (u32 i = LOCAL_ID; i < CLASSES; i += ${wg_size}) counts[i] = 0;
+    for (u32 i = LOCAL_ID; i < ${n_classes}; i += ${wg_size}) counts[i] = 0;
     BARRIER();
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
@@ -101,8 +102,8 @@ KERNEL(${wg_size}) count_classes(
 % endif
     }
     BARRIER();
-    for (u32 i = LOCAL_ID; i < CLASSES; i += ${wg_size})
-        if (counts[i]) atomic_add_global_u32(&classes[GROUP_ID_Y * CLASSES + i], counts[i]);
+    for (u32 i = LOCAL_ID; i < ${n_classes}; i += ${wg_size})
+        if (counts[i]) atomic_add_global_u32(&classes[GROUP_ID_Y * ${n_classes} + i], counts[i]);
 }
 
 % endif
@@ -145,7 +146,7 @@ KERNEL(${wg_size}) draw(
     const u32 output = (first_tree + tree) / n_parallel;
     margins += (u64)output * n_rows;
     labels += output * label_stride;
-    classes += tree * CLASSES;
+    classes += tree * ${n_classes};
     if (LOCAL_ID == 0) {
 % if method == "goss":
         f32 share;

@@ -1,12 +1,11 @@
 ## sample_border: the importance of a row, and the importance above which rows are always drawn
 ##
-##   s      ..|13|27|54|20|2|      rows are counted by importance in 2048 classes, 8 for each power of two;
+##   s      ..|13|27|54|20|2|      rows are counted by importance in classes, 8 for each power of two;
 ##          <- by chance | always ->           the border is found from these counts
 ##
-## method: goss or gradient_based, as in `sample`
+## method: goss or gradient_based, as in `sample`; n_classes, of importance
 
-<%def name="of_importance(method)">
-#define CLASSES 2048
+<%def name="of_importance(method, n_classes)">
 #define FAR 1.2676506e30f  /* 2^100 */
 #define NEAR 7.8886091e-31f
 
@@ -49,7 +48,7 @@ FN u32 class_of(const f32 s) { return as_u32(s) >> 20; }
    With less than 2^32 rows, sum < 2^62. */
 FN f32 border(GLOBAL const u32* counts, const f32 rate, i32* power) {
     u32 n = 0, top = 0;
-    for (u32 c = 0; c < CLASSES; c++) {
+    for (u32 c = 0; c < ${n_classes}; c++) {
         n += counts[c];
         if (counts[c]) top = c;
     }
@@ -81,10 +80,10 @@ FN f32 border(GLOBAL const u32* counts, const f32 rate, i32* power) {
 /* The class that contains the border of the rows that are always drawn, and the share of its rows. */
 FN u32 border(GLOBAL const u32* counts, const f32 rate, f32* share) {
     u32 n = 0, above = 0;
-    for (u32 c = 0; c < CLASSES; c++) n += counts[c];
+    for (u32 c = 0; c < ${n_classes}; c++) n += counts[c];
     const f32 exact = rate * (f32)n;
     const u32 wanted = (u32)exact;
-    for (u32 c = CLASSES; c > 0; c--) {
+    for (u32 c = ${n_classes}; c > 0; c--) {
         const u32 here = counts[c - 1];
         if (above + here > wanted) {
             *share = (f32)(wanted - above) * reciprocal((f32)here);

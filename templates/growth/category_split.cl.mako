@@ -14,8 +14,9 @@
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
 ##
-## params: wg_size; digit, bits of a digit of the sort; monotone, masked as in `split`
-<%page args="wg_size, digit, monotone, masked"/>
+## params: wg_size; digit, bits of a digit of the sort; monotone, masked as in `split`;
+##         n_facts, what is known of a node's feature, see `order_levels`
+<%page args="wg_size, digit, monotone, masked, n_facts"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="cells" file="category_cells.cl.mako"/>
 <%namespace name="sort" file="level_sort.cl.mako"/>
@@ -26,7 +27,7 @@ ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
 ${sort.functions(wg_size, digit)}
 ${borders.functions(wg_size, monotone)}
-#define FACTS 6 /* of a node's feature: levels in order, their sums, the fullest code's sums, entries kept */
+/* Facts of a node's feature: levels in order, their sums, the fullest code's sums, entries kept. */
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
         const u32 smooth_rows, const u32 most, const f32 order_lambda, const f32 min_child_weight,
@@ -75,7 +76,7 @@ KERNEL(${wg_size}) order_levels(
 % endif
         sort_entries(entries, spare + (u64)index * n_order + own.y, own.z ? 0 : kept, counts, heads);
         if (LOCAL_ID == 0) {
-            GLOBAL i64* fact = facts + FACTS * ((u64)index * N_GROUPS + GROUP_ID);
+            GLOBAL i64* fact = facts + ${n_facts} * ((u64)index * N_GROUPS + GROUP_ID);
             fact[0] = n;
             fact[1] = ordered_g;
             fact[2] = ordered_h;
@@ -110,7 +111,7 @@ KERNEL(${wg_size}) find_sets(
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
         GLOBAL const u64* entries = order + (u64)index * n_order + own.y;
-        GLOBAL const i64* fact = facts + FACTS * ((u64)index * N_GROUPS + GROUP_ID);
+        GLOBAL const i64* fact = facts + ${n_facts} * ((u64)index * N_GROUPS + GROUP_ID);
         level_sums_t sums;
         sums.cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[feature]);
         sums.full = fullest[feature];

@@ -4,9 +4,7 @@
 ##   smaller   |from rows         |
 ##   larger    |parent - smaller  |           subtracted, summed up and scored while it is in the cache
 
-<%def name="histograms(code)">
-#define MOST_CODES 257   /* of a feature: bins, and missing values */
-#define AT_ONCE 4        /* features whose histograms are built together: they fit a core's first cache */
+<%def name="histograms(code, at_once)">
 #define MOST_FEATURES 16 /* of a task */
 
 typedef struct {
@@ -25,7 +23,7 @@ FN u32 features_of_task(const u32 n_features, const u32 n_pairs, const u32 n_gro
     return share < 2 ? 2 : (share > most ? most : share);
 }
 
-% for n in (4, 2, 1):
+% for n in (at_once, 2, 1):
 /* Build the histograms of ${n} feature${"s, whose cells are neighbours," if n > 1 else ""} from a node's rows. */
 FN void build_${n}(const data_t* data, const u32 feature, GLOBAL const node_t* node, GLOBAL const u32* rows,
               const u32 wide, GLOBAL i64x2* cells) {
@@ -55,7 +53,7 @@ FN void build_${n}(const data_t* data, const u32 feature, GLOBAL const node_t* n
 % endfor
 </%def>
 
-<%def name="searches()">
+<%def name="searches(at_once)">
 /* One node: what its borders are scored with, sums of its missing rows, and its search of all features of a task. */
 typedef struct {
     parent_t parent;
@@ -141,10 +139,10 @@ FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const 
     sums_t sums, other_sums;
     u32 n = 0;
     for (u32 feature = begin; feature < end; feature += n) {
-        n = end - feature < AT_ONCE ? end - feature : AT_ONCE;
+        n = end - feature < ${at_once} ? end - feature : ${at_once};
         GLOBAL i64x2* cells = scratch;
         if (!last) cells = pool + (u64)node->slot * data->n_codes + data->feature_offset[feature];
-        if (n == 4) build_4(data, feature, node, rows, scale->wide, cells);
+        if (n == ${at_once}) build_${at_once}(data, feature, node, rows, scale->wide, cells);
         else if (n >= 2) build_2(data, feature, node, rows, scale->wide, cells);
         else build_1(data, feature, node, rows, scale->wide, cells);
         if (n == 3) n = 2;

@@ -13,15 +13,14 @@
 ##   border_flags   |1: rest may go right, 2: left|..|number of borders|    of every tree and feature
 ##   ordered_bits   a bit for each level that is in order
 ##
-## params: wg_size
-<%page args="wg_size"/>
+## params: wg_size; n_facts, of a tree's feature, see `category_split`
+<%page args="wg_size, n_facts"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="places" file="level_places.cl.mako"/>
 ## each is called once, so that PoCL inlines it: a function of its own would share arrays between threads
 ${group.exclusive_scans("cell_scan", "i64", wg_size, 4)}
 ${group.exclusive_scans("run_scan", "i64", wg_size, 2)}
 ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
-#define FACTS 6 /* of a tree's feature, see `category_split` */
 
 ${places.functions(wg_size)}
 /* set_features: (feature, first entry, whether one level goes right, first cell of its borders) */
@@ -37,7 +36,7 @@ KERNEL(${wg_size}) open_borders(
     const u32 tree = GROUP_ID_Y; /* and its root */
     const u32x4 own = set_features[GROUP_ID];
     const u32 feature = own.x, one_hot = own.z, n_levels = feature_bins[feature];
-    GLOBAL const i64* fact = facts + FACTS * ((u64)tree * N_GROUPS + GROUP_ID);
+    GLOBAL const i64* fact = facts + ${n_facts} * ((u64)tree * N_GROUPS + GROUP_ID);
     level_sums_t sums;
     sums.cells = pool + 2 * ((u64)nodes[tree].slot * n_codes + feature_offset[feature]);
     sums.full = fullest[feature];
@@ -157,7 +156,7 @@ KERNEL(${wg_size}) add_up_sets(
             const level_sums_t sums = read_in_order(
                 all, pool + 2 * ((u64)node->slot * n_codes + offset), n_own, n_levels, fullest[feature], bits,
                 &in_order_g, &in_order_h, shared);
-            GLOBAL const i64* fact = facts + FACTS * ((u64)tree * N_GROUPS + GROUP_ID);
+            GLOBAL const i64* fact = facts + ${n_facts} * ((u64)tree * N_GROUPS + GROUP_ID);
             const places_t places = places_of(order + (u64)tree * n_order + own.y, fact, most, own.z);
             GLOBAL i64* cells = border_sums + 2 * ((u64)node->slot * n_cells + own.w);
             GLOBAL i64* others = border_sums + 2 * ((u64)nodes[other].slot * n_cells + own.w);
@@ -195,7 +194,7 @@ KERNEL(${wg_size}) write_level_sets(
         if (node->left != NO_NODE && borders[number].x) {
             const u32 n_levels = feature_bins[number], at = borders[number].w, j = node->bin;
             const u32x4 own = set_features[at];
-            GLOBAL const i64* fact = facts + FACTS * ((u64)tree * n_sets + at);
+            GLOBAL const i64* fact = facts + ${n_facts} * ((u64)tree * n_sets + at);
             const places_t places = places_of(order + (u64)tree * n_order + own.y, fact, most, own.z);
             GLOBAL const u32* bits = ordered_bits + (u64)tree * n_words + own.y / 32 + at;
             GLOBAL u32* set = sets + (u64)(node->left / 2) * set_words;

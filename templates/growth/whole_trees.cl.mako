@@ -13,21 +13,22 @@
 ##   A group waits only for tasks that other running groups have taken: a group that has not started has
 ##   none. So groups may run in any order, and need not run at the same time.
 ##
-## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type
-<%page args="wg_size, clipped, code"/>
+## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type; most_codes of a feature;
+##         at_once, features whose histograms are built together; phases of a level; counter_words of a phase
+<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
 ${candidates.consider(False)}
-${pairs.histograms(code)}
-${runs.functions(256, False, False, clipped, sparse=False, doubles=False, kept=False)}
-${pairs.searches()}
+${pairs.histograms(code, at_once)}
+${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
+${pairs.searches(at_once)}
 
-/* Counters of a phase: tasks that were taken, and tasks that are finished; each in a cache line. */
-#define WORDS 32
-#define DONE 16
-#define PHASES 2 /* of a level: search, move; before the first level there is `begin` */
+/* Counters of a phase: tasks that were taken, and tasks that are finished; each in a cache line. Before the first
+   level there is the phase `begin`. */
+#define WORDS ${counter_words}
+#define DONE (WORDS / 2)
 
 FN u32 take(GLOBAL u32* phase) { return atomic_add_global_u32(phase, 1); }
 
@@ -156,14 +157,14 @@ KERNEL(${wg_size}) grow(
     data.quanta = quanta;
     data.high_words = high_words;
 ${payload.read()}\
-    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * AT_ONCE * MOST_CODES;
+    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${at_once * most_codes};
     if (take(counters) == 0) {
         begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes, payload);
         open_next(opened, 0);
     }
     wait_for(opened, 0);
     for (u32 depth = 0; depth < n_levels; depth++) {
-        const u32 first = levels[depth].first, n_nodes = levels[depth].count, phase = 1 + PHASES * depth;
+        const u32 first = levels[depth].first, n_nodes = levels[depth].count, phase = 1 + ${phases} * depth;
         if (n_nodes == 0) break;
         const u32 stride = depth ? 2 : 1, n_pairs = n_nodes / stride;
         const u32 each = features_of_task(n_features, n_pairs, N_GROUPS);
@@ -195,7 +196,7 @@ ${payload.read()}\
         wait_for(opened, phase + 1);
     }
     if (finishes(counters, N_GROUPS)) { /* the last one leaves all counters at 0 */
-        for (u32 i = 0; i < (PHASES * n_levels + 1) * WORDS; i++) counters[i] = 0;
+        for (u32 i = 0; i < (${phases} * n_levels + 1) * WORDS; i++) counters[i] = 0;
         WRITE_SHARED_U64(opened, 0);
     }
 }
