@@ -125,9 +125,7 @@ def use(ensemble: Ensemble) -> None:
     with np.errstate(all="ignore"):
         margins = model.predict(X, output_margin=True, device=TEST_DEVICE, iteration_range=(0, 0))
         n_rounds = model._rounds(None)[1]
-        kept = Ensemble(
-            **{**vars(ensemble), "trees": ensemble.trees[: n_rounds * ensemble.round_trees]}
-        )
+        kept = ensemble.of_rounds(range(n_rounds), ensemble.attributes)
         values = model.tree_values(X)
         expected = predict(kept, values.host() if isinstance(values, DeviceMatrix) else values)
         model.predict(X, device=TEST_DEVICE)
