@@ -13,7 +13,7 @@ import numpy as np
 from pyopencl_gbdt.data.arrays.narrow import check_missing
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.passes import Reader, values_of
-from pyopencl_gbdt.data.batches.sources import source_of
+from pyopencl_gbdt.data.batches.sources import has_batches, source_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files.reading import Reading
@@ -21,6 +21,30 @@ from pyopencl_gbdt.data.remarks import Remarks, warn_of_unknown
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model import Ensemble
+
+
+def comes_in_batches(X: Any) -> bool:
+    """Tell whether rows come in batches."""
+    return has_batches(X) or (isinstance(X, Dataset) and X.batches is not None)
+
+
+def margin_of(X: Any, base_margin: Any) -> Any:
+    """Return the base margins of rows: those that are given, or a Dataset's own; or None."""
+    own = X.base_margin if isinstance(X, Dataset) else None
+    if base_margin is not None and own is not None:
+        raise ParameterError(
+            "base_margin is given, and X has one: expected one of them; leave one out"
+        )
+    return own if base_margin is None else base_margin
+
+
+def check_background(rows: Any) -> None:
+    """Raise ``DataError`` if a background comes in batches, or has no rows."""
+    if comes_in_batches(rows):
+        raise DataError("background comes in batches: expected an array; give some of its rows")
+    shape = rows.values.shape if isinstance(rows, Features) else np.shape(rows)
+    if shape[:1] == (0,):
+        raise DataError("background has no rows: expected one or more; give rows of training")
 
 
 def rows_to_predict(

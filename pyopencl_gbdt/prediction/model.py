@@ -15,7 +15,6 @@ import numpy.typing as npt
 from pyopencl_gbdt.arguments import check_file, check_path, check_switches
 from pyopencl_gbdt.data.arrays.matrix import check_shape, column_names
 from pyopencl_gbdt.data.arrays.narrow import check_missing
-from pyopencl_gbdt.data.batches.sources import has_batches
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features, Values, check_features
 from pyopencl_gbdt.data.names import check_columns
@@ -30,7 +29,12 @@ from pyopencl_gbdt.prediction.contributions.explain_rows import explain_rows
 from pyopencl_gbdt.prediction.contributions.kinds import kind_of
 from pyopencl_gbdt.prediction.description import card, describe
 from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
-from pyopencl_gbdt.prediction.in_batches import rows_to_predict
+from pyopencl_gbdt.prediction.in_batches import (
+    check_background,
+    comes_in_batches,
+    margin_of,
+    rows_to_predict,
+)
 from pyopencl_gbdt.prediction.inspection import Inspected
 from pyopencl_gbdt.prediction.links import on_device
 from pyopencl_gbdt.prediction.walk_rows import staged_walk, walk, walk_to_leaves
@@ -198,16 +202,9 @@ class Model(Inspected):
             raise ParameterError(
                 "pred_leaf=True and output_margin=True: expected one of them; call predict twice"
             )
-        kind = kind_of(pred_contribs, pred_interactions, approx_contribs, background)
-        if pred_leaf and kind is not None:
-            raise ParameterError(
-                "pred_leaf=True and contributions: expected one of them; call predict twice"
-            )
-        if _in_batches(X):
-            margin = X.base_margin if isinstance(X, Dataset) else None
-            if base_margin is not None and margin is not None:
-                raise _two_margins()
-            margin = base_margin if margin is None else margin
+        kind = kind_of(pred_contribs, pred_interactions, approx_contribs, background, pred_leaf)
+        if comes_in_batches(X):
+            margin = margin_of(X, base_margin)
             batches = [
                 self.predict(
                     rows, output_margin=output_margin, pred_leaf=pred_leaf,
@@ -225,8 +222,7 @@ class Model(Inspected):
             return walk_to_leaves(self.ensemble, values, device, rounds)
         if kind is not None:
             others = None if background is None else self._background(background, missing)
-            explained = explain_rows(self.ensemble, values, device, start, rounds, kind, others)
-            return explained[:, 0] if self.ensemble.n_outputs == 1 else explained
+            return explain_rows(self.ensemble, values, device, start, rounds, kind, others)
         objective = self.objective
         link = "" if output_margin else objective.device_link
         link = link if on_device(link, values.shape[0], self.ensemble.n_outputs) else ""
@@ -250,7 +246,7 @@ class Model(Inspected):
         in batches are refused.
         """
         check_switches(output_margin=output_margin)
-        if _in_batches(X):
+        if comes_in_batches(X):
             raise DataError(
                 "X comes in batches: expected rows that lie in memory as a whole for the "
                 "predictions after each round; give an array"
@@ -262,21 +258,14 @@ class Model(Inspected):
 
     def _rows(self, X: Any, base_margin: Any, missing: float | None) -> tuple[Values, F32 | None]:
         """Return checked rows, and their base margins, float32 (n_rows,) or (n_outputs, n_rows)."""
-        if isinstance(X, Dataset):
-            if base_margin is not None and X.base_margin is not None:
-                raise _two_margins()
-            base_margin = X.base_margin if base_margin is None else base_margin
+        base_margin = margin_of(X, base_margin)
         values = self._tree_values(self.checked(X, missing=missing))
         start = check_base_margin(base_margin, values.shape[0], self.ensemble.n_outputs)
         return values, start if start is None or self.ensemble.n_outputs == 1 else start.T
 
     def _background(self, rows: Any, missing: float | None) -> Values:
         """Return the checked rows of a background, or raise an error."""
-        if _in_batches(rows):
-            raise DataError("background comes in batches: expected an array; give some of its rows")
-        shape = rows.values.shape if isinstance(rows, Features) else np.shape(rows)
-        if shape[:1] == (0,):
-            raise DataError("background has no rows: expected one or more; give rows of training")
+        check_background(rows)
         try:
             return self._rows(rows, None, missing)[0]
         except DataError as error:
@@ -401,13 +390,3 @@ class Model(Inspected):
     def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
         """Return feature importances that sum to 1; see ``model.feature_importances``."""
         return feature_importances(self.ensemble, kind)
-
-
-def _in_batches(X: Any) -> bool:
-    return has_batches(X) or (isinstance(X, Dataset) and X.batches is not None)
-
-
-def _two_margins() -> ParameterError:
-    return ParameterError(
-        "base_margin is given, and X has one: expected one of them; leave one out"
-    )

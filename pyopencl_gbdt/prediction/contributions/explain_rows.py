@@ -67,7 +67,8 @@ def explain_rows(
     -------
     float64 array, shape (n_rows, n_outputs, n_features + 1)
         The last column is the base. A row's sum is its margin. Pairs: of shape (n_rows, n_outputs,
-        n_features + 1, n_features + 1), symmetric; lines add up to the contributions.
+        n_features + 1, n_features + 1), symmetric; lines add up to the contributions. With one
+        output, without the second dimension.
 
     Raises
     ------
@@ -115,7 +116,8 @@ def explain_rows(
                 finish(games.bits, of_trees, quanta, margins[:, rows], base[:, rows], own)
         return found
 
-    return tried(work)
+    explained = tried(work)
+    return explained[:, 0] if ensemble.n_outputs == 1 else explained
 
 
 def _quanta(

@@ -18,7 +18,11 @@ class Kind(Enum):
 
 
 def kind_of(
-    pred_contribs: bool, pred_interactions: bool, approx_contribs: bool, background: Any
+    pred_contribs: bool,
+    pred_interactions: bool,
+    approx_contribs: bool,
+    background: Any,
+    pred_leaf: bool = False,
 ) -> Kind | None:
     """Return what is asked for; None: predictions.
 
@@ -31,6 +35,10 @@ def kind_of(
         pred_contribs=pred_contribs, pred_interactions=pred_interactions,
         approx_contribs=approx_contribs,
     )  # fmt: skip
+    if pred_leaf and (pred_contribs or pred_interactions):
+        raise ParameterError(
+            "pred_leaf=True and contributions: expected one of them; call predict twice"
+        )
     if pred_contribs and pred_interactions:
         raise ParameterError(
             "pred_contribs=True and pred_interactions=True: expected one of them; call predict "
