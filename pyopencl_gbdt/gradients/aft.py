@@ -10,8 +10,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import RowPart
-from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import PerRow
+from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives.aft import Aft
 
 F32 = npt.NDArray[np.float32]
@@ -22,22 +22,21 @@ class AftGradients:
 
     Parameters
     ----------
-    ws : FitParts
+    rows, ways
     objective : Aft
     lower, upper : float32 array, shape (n_rows,)
         Logarithms of the lower and upper bounds.
     """
 
-    def __init__(self, ws: FitParts, objective: Aft, lower: F32, upper: F32) -> None:
-        ways = ws.ways
-        self.ws = ws
+    def __init__(self, rows: FitRows, ways: Ways, objective: Aft, lower: F32, upper: F32) -> None:
+        self.rows = rows
         self._program = ways.device.build(
             "aft",
             wg_size=ways.wg_size(ways.variant("gradients")),
             gradient_between=objective.kernel_between,
         )
         for name, bounds in (("aft_lower", lower), ("aft_upper", upper)):
-            ws.rows.array_of_rows(name, PerRow(), np.float32, partial(np.asarray, bounds))
+            rows.array_of_rows(name, PerRow(), np.float32, partial(np.asarray, bounds))
 
     def before_round(self, number: int) -> None:
         """Do nothing: the host has no work in a round."""
@@ -45,8 +44,8 @@ class AftGradients:
     def launches(self) -> list[Action]:
         """Return the actions of a round."""
         reads, writes = ("aft_lower", "aft_upper", "margins"), ("given_g", "given_h")
-        parts = [[self._of(part)] for part in self.ws.rows.parts]
-        return self.ws.rows.pagewise(parts, reads, writes)
+        parts = [[self._of(part)] for part in self.rows.parts]
+        return self.rows.pagewise(parts, reads, writes)
 
     def _of(self, part: RowPart) -> Launch:
         return self._program.bind(

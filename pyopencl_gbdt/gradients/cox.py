@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives.cox import PLANES, in_time, top_bits
 from pyopencl_gbdt.primitives.reduce import Reduce
 from pyopencl_gbdt.primitives.scan import Scan
@@ -20,16 +22,15 @@ class CoxGradients:
 
     Parameters
     ----------
-    ws : FitParts
+    arena, rows, ways
     label : float32 array, shape (n_rows,)
         Times; negative for censored rows.
     """
 
-    def __init__(self, ws: FitParts, label: F32) -> None:
-        arena = ws.arena
-        self.ws, self._label = ws, label
+    def __init__(self, arena: Arena, rows: FitRows, ways: Ways, label: F32) -> None:
+        self.arena, self.rows, self._label = arena, rows, label
         n, device = label.size, arena.device
-        self._program = device.build("cox", wg_size=ws.ways.wg_size(ws.ways.variant("gradients")))
+        self._program = device.build("cox", wg_size=ways.wg_size(ways.variant("gradients")))
         self._largest = Reduce(device, n, np.float32, op="max")
         self._scan = Scan(device, n, np.int64, inclusive=True)
         for name in ("cox_quanta", "cox_sums", *_PLANES):
@@ -42,15 +43,15 @@ class CoxGradients:
         """Sort the rows by time on the host, and upload their order."""
         found, starts = in_time(self._label)
         order.set(found)
-        self.ws.arena["cox_starts"].set(starts)
+        self.arena["cox_starts"].set(starts)
 
     def before_round(self, number: int) -> None:
         """Do nothing: the host has no work in a round."""
 
     def launches(self) -> list[Launch]:
         """Return the launches of a round."""
-        ws, bind = self.ws, self._program.bind
-        arena, rows = ws.arena, ws.rows
+        bind = self._program.bind
+        arena, rows = self.arena, self.rows
         groups, n = rows.row_groups, rows.n_rows
         order, starts, quanta, sums, largest = (
             arena[f"cox_{name}"] for name in ("order", "starts", "quanta", "sums", "largest")

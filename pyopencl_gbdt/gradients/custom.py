@@ -6,10 +6,12 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.arena import zeros
+from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import RowPart
-from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives.custom import (
     DeviceObjective,
     FunctionObjective,
@@ -20,16 +22,18 @@ from pyopencl_gbdt.objectives.custom import (
 class FunctionGradients:
     """Calls a user's function with NumPy arrays; the host waits for the margins in every round."""
 
-    def __init__(self, ws: FitParts, objective: FunctionObjective, data: Dataset) -> None:
-        self.ws, self._objective, self._data = ws, objective, data
+    def __init__(
+        self, rows: FitRows, nodes: Nodes, objective: FunctionObjective, data: Dataset
+    ) -> None:
+        self.rows, self.nodes, self._objective, self._data = rows, nodes, objective, data
 
     def before_round(self, number: int) -> None:
         """Copy the margins to the host, call the function, and copy the gradients to the device."""
-        margins = self.ws.rows.get("margins").reshape(-1)
+        margins = self.rows.get("margins").reshape(-1)
         g, h = self._objective.checked(margins, self._data, number)
-        shape = self.ws.nodes.n_outputs, -1
-        self.ws.rows.set("given_g", g.reshape(shape))
-        self.ws.rows.set("given_h", h.reshape(shape))
+        shape = self.nodes.n_outputs, -1
+        self.rows.set("given_g", g.reshape(shape))
+        self.rows.set("given_h", h.reshape(shape))
 
     def launches(self) -> list[Launch]:
         """Return no launches: ``before_round`` does the work."""
@@ -39,23 +43,23 @@ class FunctionGradients:
 class CheckedGradients:
     """Gradients that a user's code computes on the device; a kernel checks that they are finite."""
 
-    def __init__(self, ws: FitParts, objective: DeviceObjective | KernelObjective) -> None:
-        ways = ws.ways
-        self.ws, self._objective = ws, objective
+    def __init__(
+        self, arena: Arena, rows: FitRows, ways: Ways, objective: DeviceObjective | KernelObjective
+    ) -> None:
+        self.arena, self.rows, self._objective = arena, rows, objective
         code = objective.code if isinstance(objective, KernelObjective) else ""
         self._program = ways.device.build(
             "custom", wg_size=ways.wg_size(ways.variant("gradients")), statements=code
         )
-        ws.arena.array("custom_bad", 2, np.uint32, zeros)
+        arena.array("custom_bad", 2, np.uint32, zeros)
 
     def before_round(self, number: int) -> None:
         """Enqueue the kernels that compute and check a round's gradients."""
-        ws = self.ws
         reads, writes = ("margins", "labels"), ("given_g", "given_h")
         if isinstance(self._objective, DeviceObjective):
-            self._objective.function(*(_flat(ws.arena[name]) for name in (*reads, *writes)))
-        parts = [[self._of(part, number)] for part in ws.rows.parts]
-        for action in ws.rows.pagewise(parts, reads, writes):
+            self._objective.function(*(_flat(self.arena[name]) for name in (*reads, *writes)))
+        parts = [[self._of(part, number)] for part in self.rows.parts]
+        for action in self.rows.pagewise(parts, reads, writes):
             action()
 
     def _of(self, part: RowPart, number: int) -> Launch:
@@ -81,7 +85,7 @@ class CheckedGradients:
         ParameterError
             Names the first round with such a gradient.
         """
-        n_bad, number = map(int, self.ws.arena["custom_bad"].get())
+        n_bad, number = map(int, self.arena["custom_bad"].get())
         if n_bad:
             raise ParameterError(
                 f"objective={self._objective.custom_name}: round {number}, counted from 0: a "

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.arena import zeros
+from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, ROW
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
-from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 
@@ -25,15 +25,14 @@ class GatherDrawn:
 
     Parameters
     ----------
-    ws : FitParts
+    arena, rows, ways
         Whose pages take turns.
     drawn : FitRows
         Those that were drawn, see ``fit.drawn_rows``.
     """
 
-    def __init__(self, ws: FitParts, drawn: FitRows) -> None:
-        arena, ways = ws.arena, ws.ways
-        self.ws, self.drawn = ws, drawn
+    def __init__(self, arena: Arena, rows: FitRows, ways: Ways, drawn: FitRows) -> None:
+        self.arena, self.rows, self.drawn = arena, rows, drawn
         self.program = ways.build_kernel("gradients", template="gather_drawn")
         drawn.array_of_rows("quanta", PerRow(after=(2,)), QUANTA)
         # codes and row ids are valid, whatever the first tree leaves out
@@ -42,9 +41,9 @@ class GatherDrawn:
 
     def launches(self) -> list[Action]:
         """Return the actions that gather the rows of a tree; its quanta were computed before."""
-        pages = [[self._page(page)] for page in self.ws.rows.pages]
+        pages = [[self._page(page)] for page in self.rows.pages]
         lost = ("quanta", "factors")
-        return self.ws.rows.pagewise(pages, (CODES, *lost), drops=lost)
+        return self.rows.pagewise(pages, (CODES, *lost), drops=lost)
 
     def _page(self, page: FitPage) -> Launch:
         drawn, part, source = self.drawn, page.part, page.codes
@@ -56,8 +55,8 @@ class GatherDrawn:
             "gather_drawn", part.groups, n_rows=page.n_rows, n_blocks=source.order.n_blocks,
             **strides[0], **{f"to_{name}": stride for name, stride in strides[1].items()},
             capacity=np.uint32(drawn.n_rows), codes=source.codes.words(),
-            to_codes=to_codes.codes.words(), to_quanta=self.ws.arena["quanta"],
-            rows=self.ws.arena["even_rows"],
+            to_codes=to_codes.codes.words(), to_quanta=self.arena["quanta"],
+            rows=self.arena["even_rows"],
             drawn=into["drawn"], **part.arguments("factors", "quanta", "needs_high"),
         )  # fmt: skip
 

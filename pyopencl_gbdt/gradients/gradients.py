@@ -5,29 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.arena import zeros
+from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import RowPart
-from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import PerRow
+from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives import Objective
 
 
 class Gradients:
     """Computes gradients and Hessians for the trees of a batch."""
 
-    def __init__(self, ws: FitParts, objective: Objective) -> None:
-        arena, rows, ways = ws.arena, ws.rows, ws.ways
-        self.ws = ws
+    def __init__(
+        self, arena: Arena, rows: FitRows, nodes: Nodes, ways: Ways, objective: Objective
+    ) -> None:
+        self.arena, self.rows, self.nodes = arena, rows, nodes
         self.program = ways.build_kernel(
             "gradients",
             loss=objective.kernel,
             weighted=rows.weighted,
-            sampled=ws.nodes.params.samples_rows,
+            sampled=nodes.params.samples_rows,
         )
-        trees = ws.nodes.n_trees
+        trees = nodes.n_trees
         arena.array("exponents", (trees, 512), np.uint32, zeros)  # every tree leaves them so
         arena.array("scale", trees, SCALE)
         rows.array_of_rows("quanta", PerRow(each=trees, after=(2,)), QUANTA)
@@ -46,9 +47,8 @@ class Gradients:
         but ``high`` is not allocated, ``needs_high`` is set and the trees are invalid. ``sums``
         are then to be added up over pages and devices.
         """
-        ws = self.ws
-        rows = ws.rows
-        factors = ("factors",) if ws.nodes.params.samples_rows else ()
+        rows = self.rows
+        factors = ("factors",) if self.nodes.params.samples_rows else ()
         reads = (*rows.gradients_of, *rows.row_weights, *factors)
         high = ("high",) if rows.has_high else ()
         later = [[self._quantize(batch, part, clears=False)] for part in rows.parts]
@@ -57,7 +57,7 @@ class Gradients:
             later = first
         return [
             *rows.pagewise([[self._count(batch, part)] for part in rows.parts], reads),
-            *rows.sum(ws.arena["exponents"]),
+            *rows.sum(self.arena["exponents"]),
             *rows.cleared("sums"),
             *rows.pagewise(later, reads, ("quanta", *high), first=first),
         ]
@@ -65,14 +65,13 @@ class Gradients:
     def _count(self, batch: Batch, part: RowPart) -> Launch:
         """Return the launch that counts the exponents of gradients."""
         return self.program.bind(
-            "gradients", (part.groups, batch.size), **self.ws.rows.gradient_arguments(batch, part),
+            "gradients", (part.groups, batch.size), **self.rows.gradient_arguments(batch, part),
             factors=self._factors(part), **part.arguments("weights", "exponents"),
         )  # fmt: skip
 
     def _quantize(self, batch: Batch, part: RowPart, *, clears: bool) -> Launch:
         """Return the launch that rounds gradients; it clears the roots' histograms if asked to."""
-        ws = self.ws
-        rows = ws.rows
+        rows = self.rows
         return self.program.bind(
             "quantize_gradients", (part.groups, batch.size), weight_bits=rows.weight_bits,
             weight_shift=rows.weight_shift, root_cells=rows.cells_to_clear if clears else 0,
@@ -83,4 +82,4 @@ class Gradients:
         )  # fmt: skip
 
     def _factors(self, part: RowPart) -> DeviceArray:
-        return part["factors" if self.ws.nodes.params.samples_rows else "weights"]
+        return part["factors" if self.nodes.params.samples_rows else "weights"]

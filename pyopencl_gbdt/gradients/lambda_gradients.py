@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Program
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.launch_size import Parts
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.messages import QueryLabels
-from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.nodes import Nodes
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives.query_tables import QueryTables, joined, query_facts, query_tables
 
 if TYPE_CHECKING:
@@ -29,17 +32,19 @@ class LambdaGradients:
 
     Parameters
     ----------
-    ws : FitParts
+    arena, rows, nodes, ways
     loss : LambdaRank
     data : Dataset
         Labels, weights and queries.
     """
 
-    def __init__(self, ws: FitParts, loss: LambdaRank, data: Dataset) -> None:
-        ways = ws.ways
+    def __init__(
+        self, arena: Arena, rows: FitRows, nodes: Nodes, ways: Ways, loss: LambdaRank, data: Dataset
+    ) -> None:
         own = query_facts(data)
-        self.ws, self.loss, self._data = ws, loss, data
-        self._facts = joined(ws.rows.team.exchange(QueryLabels, own))
+        self.arena, self.rows, self.nodes, self.ways = arena, rows, nodes, ways
+        self.loss, self._data = loss, data
+        self._facts = joined(rows.team.exchange(QueryLabels, own))
         self.n_queries = own.n_queries
         self.n_positions = loss.n_positions(self._facts.longest)
         self.metric = loss.name.removeprefix("rank:")
@@ -67,7 +72,7 @@ class LambdaGradients:
 
     def _ask_for_tables(self, longest: int) -> None:
         """Ask for the tables of queries, of which the longest one has so many rows."""
-        n = self.ws.rows.n_rows
+        n = self.rows.n_rows
         tables = {
             "offsets": ("query_offsets", self.n_queries + 1, np.uint32),
             "query": ("query", n, np.uint32),
@@ -76,15 +81,15 @@ class LambdaGradients:
             **{name: (name, n, np.uint32) for name in _BY_LABEL if self.loss.is_mean},
         }
         for table, planned in tables.items():
-            self.ws.arena.array(*planned, partial(self._upload, table))
+            self.arena.array(*planned, partial(self._upload, table))
 
     def _upload(self, table: str, array: DeviceArray) -> None:
         array.set(getattr(self.tables, table))
 
     def _ask_for_sums(self) -> None:
         """Ask for ranks, sums of pairs, and the bias of positions."""
-        ws, loss, n, positions = self.ws, self.loss, self.ws.rows.n_rows, (2, self.n_positions)
-        arena = ws.arena
+        loss, n, positions = self.loss, self.rows.n_rows, (2, self.n_positions)
+        arena = self.arena
         for name in ("ranks", "rank_order"):
             arena.array(name, n, np.uint32)
         for name in ("relevant", "precision"):
@@ -97,18 +102,18 @@ class LambdaGradients:
         arena.array("rank_round", 1, np.uint32)
 
     def _build(self, template: str) -> Program:
-        return self.ws.ways.build_kernel("gradients", template=template)
+        return self.ways.build_kernel("gradients", template=template)
 
     def before_round(self, number: int) -> None:
         """Upload the first round's number; the device counts the next rounds itself."""
         if number != self._next:
-            self.ws.arena["rank_round"].set([number])
+            self.arena["rank_round"].set([number])
         self._next = number + 1
 
     def launches(self) -> list[Action]:
         """Return the launches of a round."""
-        ws, loss, bind, groups = self.ws, self.loss, self.program.bind, self.ws.rows.row_groups
-        arena, rows = ws.arena, ws.rows
+        loss, bind, groups = self.loss, self.program.bind, self.rows.row_groups
+        arena, rows = self.arena, self.rows
         n_rows, n_queries = rows.n_rows, self.n_queries
         n_pairs = min(loss.n_pairs, rows.n_rows) if not loss.is_mean else loss.n_pairs
         offsets, query, margins = arena["query_offsets"], arena["query"], arena["margins"]
@@ -133,7 +138,7 @@ class LambdaGradients:
             launches.append(self.drawing.bind(
                 "draw_partners", groups, n_rows=n_rows, first_row=rows.share.first_row,
                 n_pairs=n_pairs,
-                seed=ws.nodes.params.random_state, number=arena["rank_round"], offsets=offsets,
+                seed=self.nodes.params.random_state, number=arena["rank_round"], offsets=offsets,
                 query=query,
                 **arena.arguments("by_label", "bucket_begin", "bucket_end", "partners"),
             ))  # fmt: skip
@@ -157,13 +162,13 @@ class LambdaGradients:
 
     def _parts(self) -> Parts:
         """Return launches that share the rows, so many that all may be of the longest query."""
-        n_pairs = float(self.ws.rows.n_rows) * self._facts.longest
-        return Parts.of(self.ws.arena.device.caps, _PAIR_BYTES * n_pairs)
+        n_pairs = float(self.rows.n_rows) * self._facts.longest
+        return Parts.of(self.arena.device.caps, _PAIR_BYTES * n_pairs)
 
     def _bias(self) -> list[Action]:
         """Return the launches that estimate the positions' bias for the next round."""
-        ws, bind, n = self.ws, self.bias.bind, self.n_positions
-        arena, rows = ws.arena, ws.rows
+        bind, n = self.bias.bind, self.n_positions
+        arena, rows = self.arena, self.rows
         scale = self.tables.loss_scale
         power = 1.0 / (1.0 + self.loss.lambdarank_bias_norm)
         return [

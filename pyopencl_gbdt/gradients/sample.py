@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import PerRow
+from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives import Objective
 
 #: Number of classes of importance in which rows are counted.
@@ -24,10 +25,11 @@ class Sample:
     variant, all steps are built again.
     """
 
-    def __init__(self, ws: FitParts, objective: Objective) -> None:
-        rows, ways = ws.rows, ws.ways
-        self.ws, self.given = ws, objective.given
-        self.method = ws.nodes.params.sampling_method
+    def __init__(
+        self, arena: Arena, rows: FitRows, nodes: Nodes, ways: Ways, objective: Objective
+    ) -> None:
+        self.arena, self.rows, self.nodes, self.given = arena, rows, nodes, objective.given
+        self.method = nodes.params.sampling_method
         self.program = ways.build_kernel(
             "gradients",
             template="sample",
@@ -37,14 +39,14 @@ class Sample:
             listed=rows.lists_drawn,
             n_classes=CLASSES,
         )
-        trees, classes = ws.nodes.n_trees, 1 if self.method == "uniform" else CLASSES
+        trees, classes = nodes.n_trees, 1 if self.method == "uniform" else CLASSES
         rows.array_of_rows("factors", PerRow((trees,)), VALUE)
-        ws.arena.array("classes", (trees, classes), np.uint32)
+        arena.array("classes", (trees, classes), np.uint32)
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that draw the rows for a batch of trees."""
-        ws, p, bind = self.ws, self.ws.nodes.params, self.program.bind
-        arena, rows = ws.arena, ws.rows
+        p, bind = self.nodes.params, self.program.bind
+        arena, rows = self.arena, self.rows
         reads = () if self.method == "uniform" else (*rows.gradients_of, *rows.row_weights)
         listed = ("even_rows",) if rows.lists_drawn else ()
         pages = [[self._draw(batch, page)] for page in rows.pages]
@@ -63,12 +65,12 @@ class Sample:
 
     def _draw(self, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that draws the rows of a page."""
-        ws, p, part = self.ws, self.ws.nodes.params, page.part
-        rows = ws.rows
+        p, part = self.nodes.params, page.part
+        rows = self.rows
         return self.program.bind(
             "draw", (part.groups, batch.size), **rows.gradient_arguments(batch, part), **page.rows,
             first_id=rows.share.first_row + part.first_row, seed=p.random_state,
-            n_batches=len(ws.nodes.batches), keep=p.keep_below,
+            n_batches=len(self.nodes.batches), keep=p.keep_below,
             all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
             rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
             root_lambda=p.root_lambda, **self._places(page),
@@ -77,10 +79,10 @@ class Sample:
 
     def _places(self, page: FitPage) -> dict[str, DeviceArray]:
         """Return the round's number, and where the page's rows are listed and counted."""
-        drawn = self.ws.rows.drawn
+        drawn = self.rows.drawn
         if drawn is None:
             own = page["leaf_header"], page.part["even_rows"], page["drawn"]
         else:  # the gathered rows are listed, and all trees are counted there
             (whole,) = drawn.pages
-            own = whole["leaf_header"], self.ws.arena["even_rows"], whole["drawn"]
+            own = whole["leaf_header"], self.arena["even_rows"], whole["drawn"]
         return dict(zip(("header", "rows", "drawn"), own, strict=True))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.nodes import Nodes
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.numerics.expressions import statements
 from pyopencl_gbdt.objectives.softmax import of_share
 
@@ -12,9 +14,8 @@ from pyopencl_gbdt.objectives.softmax import of_share
 class Softmax:
     """Computes ``given_g`` and ``given_h``; each row on its own."""
 
-    def __init__(self, ws: FitParts) -> None:
-        ways = ws.ways
-        self.ws = ws
+    def __init__(self, rows: FitRows, nodes: Nodes, ways: Ways) -> None:
+        self.rows, self.nodes = rows, nodes
         gradient = statements(of_share, ("p", "label", "class_k"), ("g", "h"))
         self.program = ways.build_kernel(
             "gradients", template="softmax", gradient_of_share=gradient
@@ -25,8 +26,7 @@ class Softmax:
 
     def launches(self) -> list[Action]:
         """Return the actions of a round."""
-        ws = self.ws
-        rows = ws.rows
+        rows = self.rows
         reads, writes = (rows.gradients_at, "labels"), ("given_g", "given_h")
         parts = [
             [self.of(part.n_rows, *(part[name] for name in (*reads, *writes)))]
@@ -44,6 +44,6 @@ class Softmax:
     ) -> Launch:
         """Return the launch that computes the gradients of some rows."""
         return self.program.bind(
-            "softmax", self.ws.rows.row_groups, n_rows=n_rows, n_classes=self.ws.nodes.n_outputs,
+            "softmax", self.rows.row_groups, n_rows=n_rows, n_classes=self.nodes.n_outputs,
             margins=margins, labels=labels, gradients=gradients, hessians=hessians,
         )  # fmt: skip

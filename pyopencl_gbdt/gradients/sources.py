@@ -63,34 +63,35 @@ def source_of(objective: Objective, ws: FitParts, data: Dataset) -> GradientSour
 
 @source_of.register
 def _(objective: SoftProb, ws: FitParts, data: Dataset) -> GradientSource:
-    return softmax.Softmax(ws)
+    return softmax.Softmax(ws.rows, ws.nodes, ws.ways)
 
 
 @source_of.register
 def _(objective: Cox, ws: FitParts, data: Dataset) -> GradientSource:
     if ws.rows.team.size > 1:
-        return GatheredGradients(ws, objective, data.label)
-    return cox.CoxGradients(ws, data.label)
+        return GatheredGradients(ws.rows, ws.nodes, objective, data.label)
+    return cox.CoxGradients(ws.arena, ws.rows, ws.ways, data.label)
 
 
 @source_of.register
 def _(objective: Aft, ws: FitParts, data: Dataset) -> GradientSource:
-    return aft.AftGradients(ws, objective, *log_bounds(*data.bounds))
+    return aft.AftGradients(ws.rows, ws.ways, objective, *log_bounds(*data.bounds))
 
 
 @source_of.register
 def _(objective: LambdaRank, ws: FitParts, data: Dataset) -> GradientSource:
-    return lambda_gradients.LambdaGradients(ws, objective, data)
+    arena, rows, nodes, _, ways = ws
+    return lambda_gradients.LambdaGradients(arena, rows, nodes, ways, objective, data)
 
 
 @source_of.register
 def _(objective: Custom, ws: FitParts, data: Dataset) -> GradientSource:
     if isinstance(objective, FunctionObjective) and ws.rows.team.size > 1:
-        return GatheredGradients(ws, objective, data.label)
+        return GatheredGradients(ws.rows, ws.nodes, objective, data.label)
     if isinstance(objective, FunctionObjective):
-        return custom.FunctionGradients(ws, objective, data)
+        return custom.FunctionGradients(ws.rows, ws.nodes, objective, data)
     if isinstance(objective, DeviceObjective | KernelObjective):
-        return custom.CheckedGradients(ws, objective)
+        return custom.CheckedGradients(ws.arena, ws.rows, ws.ways, objective)
     raise ParameterError(
         f"objective={objective.custom_name or objective.name!r}: expected the loss itself, as only "
         "its name is kept in files; give the callable as objective="

@@ -24,7 +24,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.growth.feature_mask import FeatureMask
+from pyopencl_gbdt.growth.feature_mask import mask_of
 
 #: Borders that are scored at a time; a node's borders in a column take a multiple of them.
 _VECTOR = 8
@@ -62,7 +62,7 @@ class ColumnSearch:
     def __init__(self, ws: FitParts) -> None:
         arena, nodes = ws.arena, ws.nodes
         self.ws = ws
-        self.columns = FeatureMask(ws) if ws.features.masks_columns else None
+        self.columns = mask_of(ws)
         self.program = ws.ways.build("column_search", self._build)
         self._ask_for_walks()
         arena.array("row_nodes", (nodes.n_trees, ws.rows.n_rows), np.uint32)

@@ -14,7 +14,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth import approx, split
 from pyopencl_gbdt.growth.entries import EntrySizes
-from pyopencl_gbdt.growth.feature_mask import FeatureMask
+from pyopencl_gbdt.growth.feature_mask import mask_of
 from pyopencl_gbdt.growth.interleaved import Interleaved
 
 #: The lists of entries that take turns, by the depth of a node.
@@ -47,7 +47,7 @@ class ExactSearch:
     def __init__(self, ws: FitParts) -> None:
         arena = ws.arena
         self.ws, self.entries = ws, EntrySizes.of(ws)
-        self.columns = FeatureMask(ws) if ws.features.masks_columns else None
+        self.columns = mask_of(ws)
         self.bins = approx.bins_of(ws)
         self.program = ws.ways.build("exact", self._build)
         self.nodes = ws.ways.build("node_pieces", self._build_nodes)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.ways import Ways
 
 #: What draws columns, one of those of the other.
 _STAGES = ("tree", "level", "node")
@@ -17,9 +20,8 @@ _GROUPS = 256
 class FeatureMask:
     """Fills ``allowed``, a bit a feature and node; for fits that do not let nodes have them all."""
 
-    def __init__(self, ws: FitParts) -> None:
-        arena, nodes, features, ways = ws.arena, ws.nodes, ws.features, ws.ways
-        self.ws = ws
+    def __init__(self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways) -> None:
+        self.arena, self.nodes, self.features = arena, nodes, features
         n = features.layout.n_features
         counts = nodes.params.column_counts(n)
         stages = [
@@ -54,14 +56,20 @@ class FeatureMask:
 
     def level(self, depth: int, batch: Batch) -> Launch:
         """Return the launch for the nodes of a level."""
-        ws, n = self.ws, self.ws.features.layout.n_features
-        arena, nodes = ws.arena, ws.nodes
+        n = self.features.layout.n_features
+        arena, nodes = self.arena, self.nodes
         of_tree, of_level, of_node = nodes.params.column_counts(n)
         return self.program.bind(
             "choose_columns", min(self.groups, nodes.level_capacity(depth)), depth=depth,
             n_features=n, seed=nodes.params.random_state, n_batches=len(nodes.batches),
             first_tree=batch.first, of_tree=of_tree, of_level=of_level, of_node=of_node,
-            n_groups=len(ws.features.limits.interactions), header=arena["leaf_header"],
+            n_groups=len(self.features.limits.interactions), header=arena["leaf_header"],
             weights=arena["feature_weights"], groups=arena["column_groups"],
             all_keys=arena["column_keys"], **arena.arguments("levels", "nodes", "allowed"),
         )  # fmt: skip
+
+
+def mask_of(parts: FitParts) -> FeatureMask | None:
+    """Return what marks the features of nodes; None if nodes may split on all of them."""
+    arena, _, nodes, features, ways = parts
+    return FeatureMask(arena, nodes, features, ways) if features.masks_columns else None

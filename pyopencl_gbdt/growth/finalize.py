@@ -5,52 +5,55 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, PAYLOAD, STEP, WALK
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.ways import Ways
 
 
 class Finalize:
     """Finishes trees; built behind the kernels of leaves, for whose chunks it makes tasks."""
 
-    def __init__(self, ws: FitParts) -> None:
-        arena, ways = ws.arena, ws.ways
-        self.ws = ws
+    def __init__(
+        self, arena: Arena, rows: FitRows, nodes: Nodes, features: FitFeatures, ways: Ways
+    ) -> None:
+        self.arena, self.rows, self.nodes, self.features = arena, rows, nodes, features
         self.program = ways.build_kernel(
             "plan",
             template="finalize",
             leaf_chunk=ways.variant("update_margins").params["chunk"],
-            tables=ws.nodes.policy.fills_levels,
+            tables=nodes.policy.fills_levels,
         )
-        nodes, block = ws.nodes.max_nodes, ws.nodes.forest_block
-        arena.array("walk", nodes, WALK)
-        arena.array("steps", nodes, STEP)
-        arena.array("roots", ws.nodes.n_trees, np.uint32, np.arange(ws.nodes.n_trees))
-        arena.array("forest_nodes", (block, len(KEPT), nodes), np.uint32)
-        arena.array("forest_levels", (block, ws.nodes.n_levels + 1), LEVEL)
-        ws.rows.array_of_pages("leaf_task_begin", nodes + 1, np.uint32)
-        done = ws.nodes.first_round * len(ws.nodes.batches)  # it will wait at 0
-        ws.rows.array_of_pages("leaf_header", 4, np.uint32, [0, 0, block - 1, done])
+        most, block = nodes.max_nodes, nodes.forest_block
+        arena.array("walk", most, WALK)
+        arena.array("steps", most, STEP)
+        arena.array("roots", nodes.n_trees, np.uint32, np.arange(nodes.n_trees))
+        arena.array("forest_nodes", (block, len(KEPT), most), np.uint32)
+        arena.array("forest_levels", (block, nodes.n_levels + 1), LEVEL)
+        rows.array_of_pages("leaf_task_begin", most + 1, np.uint32)
+        done = nodes.first_round * len(nodes.batches)  # it will wait at 0
+        rows.array_of_pages("leaf_header", 4, np.uint32, [0, 0, block - 1, done])
 
     def set_rate(self, learning_rate: float) -> None:
         """Enqueue another learning rate for the rounds to come; nothing waits."""
-        rate = self.ws.nodes.leaf_rate(learning_rate)
-        self.program.launch("set_leaf_rate", 1, rate, self.ws.arena["leaf_rate"])
+        rate = self.nodes.leaf_rate(learning_rate)
+        self.program.launch("set_leaf_rate", 1, rate, self.arena["leaf_rate"])
 
     def tree(self, batch: Batch) -> list[Launch]:
         """Return the launches that make the last leaves, leaf tasks and the trees that rows walk.
 
         Every page makes the same trees, and leaf tasks of its own.
         """
-        return [self._page(batch, page) for page in self.ws.rows.pages]
+        return [self._page(batch, page) for page in self.rows.pages]
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
-        ws, p = self.ws, self.ws.nodes.params
-        nodes = ws.nodes
+        nodes, p = self.nodes, self.nodes.params
         depth = 2**31 if nodes.policy.moves_last_rows else nodes.n_levels
         block = (1, 1)  # steps are not walked along columns
-        if ws.features.columns is None:
+        if self.features.columns is None:
             block = page.codes.block_features, page.codes.block_codes
         return self.program.bind(
             "finish_tree", 1, level=nodes.n_levels, depth=depth, n_trees=batch.size,
@@ -58,14 +61,13 @@ class Finalize:
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight,
             **page.arguments("levels", "nodes", "leaf_task_begin", "leaf_header", "drawn"),
-            **ws.arena.arguments("leaf_rate", "scale", "feature_offset", "feature_bins",
-                                 "thresholds", "walk", "steps", "exponents", *PAYLOAD),
+            **self.arena.arguments("leaf_rate", "scale", "feature_offset", "feature_bins",
+                                   "thresholds", "walk", "steps", "exponents", *PAYLOAD),
         )  # fmt: skip
 
     def keep(self) -> Launch:
         """Return the launch that puts the trees where they wait for the host."""
-        ws = self.ws
-        arena, nodes = ws.arena, ws.nodes
+        arena, nodes = self.arena, self.nodes
         groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
         return self.program.bind(
             "keep", groups, most_nodes=nodes.max_nodes, level_words=arena["levels"].nbytes // 4,

@@ -8,7 +8,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
-from pyopencl_gbdt.growth.feature_mask import FeatureMask
+from pyopencl_gbdt.growth.feature_mask import mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.level_sums import level_sums
 from pyopencl_gbdt.growth.split import Split, candidates_of
@@ -40,7 +40,7 @@ class HistogramSearch:
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "split")
 
     def __init__(self, ws: FitParts) -> None:
-        self.columns = FeatureMask(ws) if ws.features.masks_columns else None
+        self.columns = mask_of(ws)
         self.histogram, self.split = Histogram(ws), Split(ws)
 
     def search(self, step: int, batch: Batch) -> list[Action]:

@@ -45,9 +45,10 @@ class Steps:
         if drawn is not None:
             drawn.team_groups = rows.row_groups
         self.source = source_of(objective, ws, data) if objective.given else None
-        self.sample = Sample(ws, objective) if ws.nodes.params.samples_rows else None
-        self.gradients = Gradients(ws, objective)
-        self.gather = None if drawn is None else GatherDrawn(ws, drawn)
+        own = ws.arena, rows, ws.nodes, ws.ways
+        self.sample = Sample(*own, objective) if ws.nodes.params.samples_rows else None
+        self.gradients = Gradients(*own, objective)
+        self.gather = None if drawn is None else GatherDrawn(ws.arena, rows, ws.ways, drawn)
         recipe = self.recipe = choose_recipe(RecipeFacts.of(ws))
         partition: Partition | None = None
         grown = ws._replace(rows=rows.grown)
@@ -60,7 +61,7 @@ class Steps:
             self.grower = Grower(grown, search, policy, partition)
         self.leaf = recipe.update(ws, partition)
         self.boosting = recipe.boosting(ws, self.leaf)
-        self.finish = Finalize(grown)
+        self.finish = Finalize(*grown)
         leaves = None if recipe.leaves is None else recipe.leaves(ws, objective, data)
         self.ordered = leaves if isinstance(leaves, OrderedLeaves) else None
         walked = self.leaf if isinstance(self.leaf, WalkedLeaves) else None

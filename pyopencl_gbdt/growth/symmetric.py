@@ -21,7 +21,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.growth.feature_mask import FeatureMask
+from pyopencl_gbdt.growth.feature_mask import mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
@@ -41,7 +41,7 @@ class SymmetricSearch:
     def __init__(self, ws: FitParts) -> None:
         arena, features = ws.arena, ws.features
         self.ws = ws
-        self.columns = FeatureMask(ws) if features.masks_columns else None
+        self.columns = mask_of(ws)
         self.histogram = Histogram(ws)
         self.sets = LevelBorders(ws) if features.has_categories else None
         self.program = ws.ways.build("symmetric", self._build)

@@ -44,7 +44,7 @@ def check(device, rng, wg, loss, margin, label, weight, params=None, *, parallel
     before = {name: spoil(ws.arena[name], rng) for name in ("quanta", "sums", "pool", "high")}
     ws.arena["margins"].set(margin)
     ws.arena["labels"].set(label)
-    launches = Gradients(ws, objective).launches(batch)
+    launches = Gradients(ws.arena, ws.rows, ws.nodes, ws.ways, objective).launches(batch)
     launches[0]()
     exponents = ws.arena["exponents"].get().astype(np.int64)
     for launch in launches[1:]:

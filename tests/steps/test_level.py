@@ -269,7 +269,7 @@ def test_begin_with_rows_that_were_drawn(device, rng, wg):
 @pytest.mark.parametrize("trees", [1, 3])
 def test_finish(device, rng, wg, trees):
     ws = workspace(device, rng, wg, 3000, outputs=trees)
-    step = Finalize(ws)
+    step = Finalize(*ws)
     for n_nodes in (1, 17, 601):
         nodes = level(rng, n_nodes, trees)
         leaf = rng.random(n_nodes) < 0.5
@@ -341,7 +341,7 @@ def test_finish(device, rng, wg, trees):
 
 def test_keep(device, rng, wg):
     ws = workspace(device, rng, wg, 3000, n_estimators=5)
-    step = Finalize(ws)
+    step = Finalize(*ws)
     for name in ("forest_nodes", "forest_levels", "levels"):
         spoil(ws.arena[name], rng)
     want = {name: ws.arena[name].get() for name in ("forest_nodes", "forest_levels")}

@@ -67,7 +67,7 @@ def prepare(device, rng, wg, n, weights, **params):
             lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = mine
     for name, content in lists.items():
         ws.arena[name].set(content)
-    run(Finalize(ws).tree(Batch(0, 1)))
+    run(Finalize(*ws).tree(Batch(0, 1)))
     return ws, get_nodes(ws), rows
 
 

@@ -83,7 +83,7 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
     ws.arena["levels"].set(levels)
-    run(Finalize(ws).tree(BATCH))
+    run(Finalize(*ws).tree(BATCH))
     return ws, get_nodes(ws), rows
 
 

@@ -45,7 +45,9 @@ def draw(device, rng, n_rows, trees, wg, params, labels=normal):
     assert ws.rows.lists_drawn == (trees > 1 or ws.ways.variant("update_margins").name == "walk")
     ws.arena["margins"].set(np.zeros(n_rows, np.float32))
     ws.arena["labels"].set(labels(rng, n_rows))
-    for launch in Sample(ws, get_objective("reg:squarederror")).launches(Batch(0, trees)):
+    for launch in Sample(
+        ws.arena, ws.rows, ws.nodes, ws.ways, get_objective("reg:squarederror")
+    ).launches(Batch(0, trees)):
         launch()
     lists = ws.arena["even_rows"].get().reshape(trees, n_rows)
     return ws.arena["factors"].get(), lists, ws.arena["drawn"].get()

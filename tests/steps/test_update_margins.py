@@ -104,7 +104,7 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
     ws.arena["margins"].set(margins.reshape(ws.arena["margins"].shape))
     batch = Batch(first, ws.nodes.n_trees)
-    run(Finalize(ws).tree(batch))  # it also gives the last level's leaves their values
+    run(Finalize(*ws).tree(batch))  # it also gives the last level's leaves their values
     run(UpdateMargins(ws).add(batch))
     finished = get_nodes(ws)[: nodes.size]
     is_leaf = finished["left"] == NO_NODE

@@ -64,7 +64,7 @@ def prepare(device, rng, wg, n, *, wide, outputs, parallel):
     quanta[quanta[:, 1] == 0] = 0  # rows that were not drawn
     quanta *= 2**20 if wide else 1
     set_quanta(ws, quanta, wide=wide, rng=rng)
-    run(Finalize(ws).tree(Batch(0, ws.nodes.n_trees)))
+    run(Finalize(*ws).tree(Batch(0, ws.nodes.n_trees)))
     return ws, nodes.size, quanta.reshape(ws.nodes.n_trees, n, 2), scales
 
 
