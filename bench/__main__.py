@@ -11,6 +11,7 @@ COMMANDS = {
     "cards": "bench.cards",
     "categories": "bench.categories",
     "contributions": "bench.contributions",
+    "dart": "bench.dart",
     "dependence": "bench.dependence",
     "devices": "bench.devices",
     "devices-jobs": "bench.devices_jobs",

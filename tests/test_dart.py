@@ -1,5 +1,7 @@
 """Training with dropped trees: the twin's model in every way, and what can be done with it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import xgboost
@@ -7,12 +9,19 @@ import xgboost
 import pyopencl_gbdt as gbdt
 from pyopencl_gbdt import Dataset, Model
 from pyopencl_gbdt.callbacks import EarlyStopping, TrainingCheckPoint
-from pyopencl_gbdt.errors import DataError, GBDTError, ParameterError
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.arena import MemoryPlan
+from pyopencl_gbdt.errors import DataError, GBDTError, MemoryPlanError, ParameterError
+from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.growth.coded_trees import coded_trees, plan_earlier
+from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
 from tests.layouts.recipes import Recipe
 from tests.layouts.run import is_refused
 from tests.layouts.ways import WAYS
+from tests.reference import quantize
 from tests.reference.train import train_reference
 
 rng = np.random.default_rng(11)
@@ -177,6 +186,34 @@ def test_evaluation_sets_of_every_kind(given):
         sets = [(data(), "train"), *dense]
     found = trained("forest", evals=sets).history
     assert found["test"] == expected["test"]
+
+
+@pytest.mark.parametrize("kind", ["plain", "classes"])
+def test_what_an_evaluation_set_takes_is_planned(kind):
+    device = open_device(TEST_DEVICE)
+    params = Parameters.from_dict({**PARAMS, **KINDS[kind], "n_estimators": 3})
+    objective, rows = get_objective(params.objective, params), data(kind)
+    test = Dataset(TEST, np.resize(label_of(kind), len(TEST)))
+    plan = plan_evaluation(device, objective, {}, [(test, "test")], rows, weighted=True)
+    fit, before = Booster(device, params, objective, rows, 0.0), device.allocated_bytes
+    fit.watch(test.values)
+    assert device.allocated_bytes - before == plan.total_bytes
+
+
+def test_what_earlier_trees_take_is_planned():
+    model, plan = trained().ensemble, MemoryPlan()
+    plan_earlier(plan, model.trees)
+    layout = quantize.make_layout(quantize.cuts(X, None, 16))
+    found = coded_trees(model.trees, layout, SimpleNamespace(block_features=16, block_codes=16))
+    assert plan.total_bytes == found.steps.nbytes + found.walk.nbytes + found.begin.nbytes
+    leaves = found.walk["left"] == 0
+    assert np.array_equal(found.walk["number"][leaves], found.steps["value"][leaves])
+    assert found.longest == 4
+
+
+def test_too_many_rounds_for_the_memory_are_named():
+    with pytest.raises(MemoryPlanError, match=r"or lower n_estimators, as booster='dart' keeps"):
+        trained(n_rounds=2_000_000, device_memory=20_000_000)
 
 
 def test_contributions_and_slices_of_a_trained_model():

@@ -174,6 +174,7 @@ KNOWN = ("weighted", "evaluation_rows", "n_targets", "n_queries")
         ((10_000, 3), {"objective": "rank:map", "n_queries": 40, **CLICKS}),
         ((10_000, 3), {"objective": "survival:cox", "weighted": True}),
         ((10_000, 3), {"objective": "survival:aft"}),
+        ((5000, 6), {**SOFTPROB, "booster": "dart", "evaluation_rows": 500, "n_estimators": 5}),
         ((10_000, 6), {"tree_method": "exact"}),
         ((5000, 3), {"tree_method": "exact", **SOFTPROB, "max_depth": 2}),
         ((5000, 3), {"tree_method": "exact", "grow_policy": "lossguide", "max_leaves": 31}),

@@ -73,6 +73,9 @@ class Boosting(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
+    n_dropped: list[int]
+    """The number of trees that each round of this fit has dropped."""
+
     def __init__(self, ws: FitParts, update: MarginUpdate) -> None: ...
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
@@ -127,15 +130,18 @@ class PlainBoosting:
 
     def __init__(self, ws: FitParts, update: MarginUpdate) -> None:
         self.ws, self.update = ws, update
+        self.n_dropped: list[int] = []
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Reset all margins."""
+        self.n_dropped = []
         self.ws.rows.set("margins", starting_margins(margins))
         for rows in following:
             rows.restart()
 
     def begin_round(self, number: int, rate: float) -> None:
         """Leave the margins as they are."""
+        self.n_dropped.append(0)
 
     def kept_margins(self) -> list[Action]:
         """Return the copies of the margins, if there are several batches."""

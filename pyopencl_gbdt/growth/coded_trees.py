@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.dtypes import STEP, WALK
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model.tree import Tree
@@ -65,6 +66,14 @@ def coded_trees(
         walk["number"][own] = np.where(leaf, tree.value[:, 0], tree.threshold)
     longest = max((1 + _depth(tree) for tree in trees), default=1)
     return CodedTrees(steps, walk, begin[:-1].astype(np.uint32), longest)
+
+
+def plan_earlier(plan: MemoryPlan, trees: Sequence[Tree]) -> None:
+    """Add to a plan what the trees of a model that is continued take on the device."""
+    n_nodes = sum(tree.n_nodes for tree in trees)
+    plan.add("steps of earlier trees", n_nodes, STEP)
+    plan.add("walk of earlier trees", n_nodes, WALK)
+    plan.add("roots of earlier trees", len(trees), np.uint32)
 
 
 def _bins(number: int, tree: Tree, layout: Layout) -> npt.NDArray[np.uint32]:

@@ -86,15 +86,13 @@ class _Bank:
 
     def __init__(self, ws: FitParts, earlier: CodedTrees) -> None:
         self.ws, self.n_earlier = ws, earlier.begin.size
-        device = ws.arena.device
-        self.earlier_steps = (
-            device.upload(earlier.steps) if self.n_earlier else ws.arena["kept_steps"]
-        )
-        self._earlier_walk = (
-            device.upload(earlier.walk) if self.n_earlier else ws.arena["kept_walk"]
-        )
+        upload, arena = ws.arena.device.upload, ws.arena
         self._earlier_begin = earlier.begin
-        self._earlier_roots = device.upload(earlier.begin if self.n_earlier else [0], np.uint32)
+        self.earlier_steps = arena["kept_steps"]  # as the kernel's argument, where there are none
+        if self.n_earlier:
+            self.earlier_steps = upload(earlier.steps)
+            self._earlier_walk = upload(earlier.walk)
+            self._earlier_roots = upload(earlier.begin)
         self.longest = max(ws.nodes.longest, earlier.longest)
 
     def root(self, tree: int) -> tuple[int, int]:
@@ -150,6 +148,7 @@ class DropoutBoosting:
         if isinstance(margins, WeightedStart):
             trees, weights = margins.trees, margins.weights
         self._weights, self._drops = weights, list[tuple[int, float]]()
+        self.n_dropped = list[int]()
         self._schedule = DropSchedule(ws.nodes.params, ws.nodes.round_trees, weights)
         self._bank = _Bank(ws, coded_trees(trees, ws.features.layout, rows.codes))
         n_trees = arena["kept_roots"].size
@@ -180,6 +179,7 @@ class DropoutBoosting:
         n_trees = self._schedule.weights.size
         drop = self._schedule.next(number, rate)
         self._drops.append((number, rate))
+        self.n_dropped.append(drop.trees.size)
         self._dropped = [
             self._entry(*one)
             for one in zip(

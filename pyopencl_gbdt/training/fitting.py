@@ -23,6 +23,7 @@ from pyopencl_gbdt.evaluation.watched import Start, start_of
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth import ordered_leaves
+from pyopencl_gbdt.growth.coded_trees import plan_earlier
 from pyopencl_gbdt.growth.weighted_start import WeightedStart
 from pyopencl_gbdt.logger import tell, tell_detail
 from pyopencl_gbdt.metrics import Metric
@@ -196,6 +197,8 @@ class Fit:
             device, task.objective, task.metrics, task.evals, data, gathered=task.whole,
             weighted=self._is_weighted,
         )  # fmt: skip
+        if isinstance(margins, WeightedStart):
+            plan_earlier(beside, margins.trees)
         first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Booster(
             device,
@@ -281,6 +284,11 @@ class Fit:
     def n_rounds(self) -> int:
         """Number of rounds so far, including those of the starting point."""
         return self.start.n_rounds + len(self.boosting.rates)
+
+    @property
+    def n_dropped(self) -> list[int]:
+        """The number of trees that each round of this fit has dropped."""
+        return self.boosting.steps.boosting.n_dropped
 
     @property
     def learning_rate(self) -> float:

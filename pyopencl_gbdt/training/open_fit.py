@@ -104,6 +104,16 @@ class OpenFit:
         self._is_over = self._callbacks.after_iteration(self._model, number, history)
         return True
 
+    def wait(self) -> None:
+        """Wait until the device is idle; rounds are enqueued ahead of it."""
+        self._check_open()
+        self._fit.wait()
+
+    @property
+    def n_dropped(self) -> list[int]:
+        """The number of trees that each round of this fit has dropped; 0 but for DART."""
+        return self._fit.n_dropped
+
     def model(self) -> Model:
         """Return the model of all rounds so far; waits for the device. The fit can go on.
 
