@@ -9,14 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperTeam
 from pyopencl_gbdt.device.team.sums import PIECE_BYTES
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.parted_cuts import columns_bytes
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.eval_metrics import choose_metrics
 from pyopencl_gbdt.training.memory_estimate import (
     HOST_BYTES,
     MemoryEstimate,
@@ -24,6 +29,7 @@ from pyopencl_gbdt.training.memory_estimate import (
     batches_bytes,
     estimate_memory,
 )
+from pyopencl_gbdt.training.paper_data import DataFacts
 from pyopencl_gbdt.training.tree_method import as_histograms
 
 
@@ -108,7 +114,7 @@ def estimate_team(
         )
     ends = np.rint(np.cumsum(shares) / np.sum(shares) * n_rows).astype(int).tolist()
     rows = [end - first for first, end in pairwise([0, *ends])]
-    n_outputs = n_targets * max(1, params.num_class)
+    whole = DataFacts(n_rows, n_features, weighted=weighted, n_targets=n_targets).dataset(2)
 
     def estimates(given: Parameters) -> list[MemoryEstimate]:
         found = []
@@ -120,8 +126,8 @@ def estimate_team(
                 batch_rows=batch_rows, evaluation_rows=evaluated, part=part, **others,
             )  # fmt: skip
             if rank == 0 and watches_training:
-                gathered = 4 * n_rows * (n_outputs + n_targets + weighted)
-                one = replace(one, training_bytes=one.training_bytes + gathered)
+                gathered = _gathered(device, given, whole)
+                one = replace(one, training_bytes=one.training_bytes + gathered.total_bytes)
             found.append(one)
         return found
 
@@ -145,3 +151,10 @@ def estimate_team(
             cutting += 4 * own * (n_targets + weighted)
         hosts.append(max(HOST_BYTES + max(cutting, kept + buffers), read))
     return TeamEstimate(members, hosts, rows)
+
+
+def _gathered(device: Device, params: Parameters, whole: Dataset) -> MemoryPlan:
+    """Return what the first device holds of all members' rows, where these are evaluated."""
+    objective = get_objective(params.objective, params)
+    metrics = choose_metrics(None, objective, params, (), lambda: (None, whole))
+    return plan_evaluation(device, objective, metrics, [(whole, "")], whole.part(0, 0), whole)
