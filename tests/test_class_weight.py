@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pyopencl_gbdt import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.estimators.class_weights import weights_of_classes
+from pyopencl_gbdt.estimators.gradient_boosting import weights_of_classes
 from pyopencl_gbdt.model import to_xgboost_json
 
 from .conftest import TEST_DEVICE

@@ -16,8 +16,13 @@ import numpy.typing as npt
 from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import forked
-from pyopencl_gbdt.device.first_contents import FirstContents, Place
-from pyopencl_gbdt.device.given_arrays import as_dtype, as_host_array, as_shape
+from pyopencl_gbdt.device.given_arrays import (
+    FirstContents,
+    Place,
+    as_dtype,
+    as_host_array,
+    as_shape,
+)
 from pyopencl_gbdt.device.profiler import Profiler
 from pyopencl_gbdt.device.program import Action, Program
 from pyopencl_gbdt.device.render import Param

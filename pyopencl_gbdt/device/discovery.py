@@ -94,7 +94,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
         import pyopencl as cl
 
         from pyopencl_gbdt.device.opencl import facts as opencl_facts
-        from pyopencl_gbdt.device.opencl import pocl_target
+        from pyopencl_gbdt.device.opencl import pocl as pocl_target
     except ImportError as error:
         if error.name == "pyopencl":
             return [], ["OpenCL: pyopencl is not installed; pip install pyopencl"]

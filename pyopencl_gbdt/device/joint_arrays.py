@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import Device, DeviceArray
-from pyopencl_gbdt.device.first_contents import FirstContents, Place
+from pyopencl_gbdt.device.given_arrays import FirstContents, Place
 
 #: Arrays of at most so many bytes are joined.
 MOST_BYTES = 64 * 1024

@@ -20,8 +20,7 @@ from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
-from pyopencl_gbdt.estimators.batches import rows_in_batches
-from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets
+from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets, rows_in_batches
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
 from pyopencl_gbdt.estimators.fitted import (
     FittedModel,
@@ -29,10 +28,10 @@ from pyopencl_gbdt.estimators.fitted import (
     joined_history,
     missing_rounds,
 )
-from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
+from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble, write_model
@@ -227,10 +226,8 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
             features = check_features(X, missing=self.missing, categorical=asked)
         labels = self._labels(y, features.values.shape[0])
         weight = self._row_weight(labels, sample_weight)
-        columns = self.feature_weights
-        data = Dataset(
-            features, labels, weight, None, base_margin, columns, missing=self.missing, **own
-        )
+        sides = weight, None, base_margin, self.feature_weights
+        data = Dataset(features, labels, *sides, missing=self.missing, **own)
         same = replace(same, weight=weight)
         evals = evaluation_sets(*sets, same, data, self._known_labels, self._extra, label_column)
         return data, evals, features.names if has_text_names(X) else None
@@ -256,7 +253,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
         before = init_model if xgb_model is None else xgb_model
         if before is not None:
             self._refuse(model="init_model" if xgb_model is None else "xgb_model")
-        if before is None:
+        else:
             before = self._former()
         if before is None:
             return None

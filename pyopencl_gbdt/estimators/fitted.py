@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.misplaced import explains_arguments
+from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS

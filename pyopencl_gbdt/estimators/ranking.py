@@ -14,8 +14,8 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.evaluation_sets import one_each, pairs_of
-from pyopencl_gbdt.estimators.misplaced import explains_arguments
 from pyopencl_gbdt.estimators.parameters import Parametrised
+from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.metrics import get_metric, metric_name, takes_queries
 from pyopencl_gbdt.parameters.parameters import Parameters
 

@@ -1,11 +1,12 @@
-"""The base class that gives an estimator's parameters several spellings."""
+"""The spellings of an estimator's parameters, and answers to arguments that a method lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.arguments import refusing
+from pyopencl_gbdt.errors import ArgumentError, ParameterError
 from pyopencl_gbdt.estimators.signatures import (
     ATTRIBUTES,
     SPELLINGS,
@@ -18,9 +19,11 @@ from pyopencl_gbdt.estimators.signatures import (
     show_signature,
 )
 from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.foreign import ANSWERS, OWN_NAMES
 from pyopencl_gbdt.parameters.names import check_answered, renamed, unknown
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
+from pyopencl_gbdt.prediction import foreign_arguments
 
 #: Parameters that some estimators lack, and what to use instead.
 INSTEAD = {
@@ -154,3 +157,25 @@ def _by_alias(own: str) -> property:
 
 for _spelling in ATTRIBUTES:
     setattr(AliasedParameters, _spelling, _by_alias(SPELLINGS[_spelling]))
+
+
+def _refused(estimator: Any, method: str, name: str, value: Any, own: set[str]) -> ArgumentError:
+    kind = type(estimator).__name__
+    if method != "fit" and name in foreign_arguments.ANSWERS:
+        return ArgumentError(f"{name}={show(value)}: {foreign_arguments.ANSWERS[name]}")
+    try:
+        parameter = estimator._known(name)
+    except ParameterError as error:
+        names = sorted(own - {"self"})
+        other = unknown(name, names, f"argument of {kind}.{method}")
+        return ArgumentError(str(error if name in INSTEAD else other))
+    if parameter in ANSWERS:  # the constructor refuses most of its values, too
+        return ArgumentError(f"{name}={show(value)}: {ANSWERS[parameter].text}")
+    return ArgumentError(
+        f"{name}={show(value)}: expected no such argument of {method}, as it is a parameter of the "
+        f"estimator; give it to {kind}({name}=...), or to set_params"
+    )
+
+
+#: Lets a method of an estimator refuse unknown arguments with an error that helps.
+explains_arguments = refusing(_refused)

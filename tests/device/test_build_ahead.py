@@ -59,7 +59,7 @@ def test_it_leaves_a_compiled_kernel_in_the_folder(device, monkeypatch, tmp_path
 @pytest.mark.parametrize(("off", "cores"), [("off", 4), ("", 1)])
 def test_it_starts_where_it_may_and_a_second_core_is_there(monkeypatch, off, cores):
     monkeypatch.setenv(build_ahead.ENVIRONMENT, off)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    monkeypatch.setattr(build_ahead, "usable_cores", lambda: cores)
     monkeypatch.setattr(build_ahead, "_helper", None)
     build_ahead.start(0)
     assert build_ahead.current() is None

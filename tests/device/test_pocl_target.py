@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyopencl_gbdt.device.opencl import pocl_target
+from pyopencl_gbdt.device.opencl import pocl as pocl_target
 
 V2 = "cx16 popcnt sse4_1 sse4_2 ssse3"
 V3 = f"{V2} avx2 bmi1 bmi2 fma f16c movbe abm"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.opencl import warm_up
+from pyopencl_gbdt.device.opencl import pocl as warm_up
 from pyopencl_gbdt.device.opencl.source import POCL
 
 

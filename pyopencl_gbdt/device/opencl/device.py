@@ -22,10 +22,10 @@ from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.opencl import build_ahead, compile_apart
 from pyopencl_gbdt.device.opencl.facts import message
+from pyopencl_gbdt.device.opencl.pocl import warm_up
 from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram
 from pyopencl_gbdt.device.opencl.source import POCL, build_source
 from pyopencl_gbdt.device.opencl.transfers import OpenCLTransfers
-from pyopencl_gbdt.device.opencl.warm_up import warm_up
 from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
