@@ -16,6 +16,7 @@
 ## params: wg_size; loss, statements that set g and h from margin, label and output; weighted;
 ##         sampled, whether gradients are multiplied by `factors`; rows with factor 0 do not count
 <%page args="wg_size, loss, weighted, sampled"/>
+<%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
@@ -83,9 +84,7 @@ KERNEL(${wg_size}) gradients(
         atomic_add_local_u32(&counts[256 + ((as_u32(h) >> 23) & 0xFF)], 1);
     }
 % endif
-    BARRIER();
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size})
-        if (counts[i]) atomic_add_global_u32(&exponents[i], counts[i]);
+${exponents.add_counts(wg_size)}\
 }
 
 KERNEL(${wg_size}) quantize_gradients(
@@ -118,15 +117,7 @@ KERNEL(${wg_size}) quantize_gradients(
     /* every group computes the scale; a separate launch would take longer */
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[i];
     BARRIER();
-    for (u32 part = 0; part < 2; part++) {
-        if (LOCAL_ID == part * ${wg_size // 2}) {
-            u32 wide_part = 0;
-            powers[part] = scale_exponent(counts + 256 * part, weight_bits, &wide_part);
-            wides[part] = wide_part;
-        }
-    }
-    BARRIER();
-    const i32 scale_g = powers[0], scale_h = powers[1];
+${exponents.scale_exponents(wg_size)}\
     const u32 wide = has_high ? wides[0] | wides[1] : 0;
     if (GROUP_ID == 0 && LOCAL_ID == 0) {
         if (!has_high && (wides[0] | wides[1])) *needs_high = 1; /* this tree is invalid */

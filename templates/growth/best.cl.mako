@@ -18,11 +18,7 @@ KERNEL(${wg_size}) best(
         const u32 depth, const u32 first_feature, const u32 end_feature, const u32 n_features,
         GLOBAL const level_t* RESTRICT levels,
         GLOBAL const candidate_t* RESTRICT candidates, GLOBAL candidate_t* RESTRICT chosen) {
-% if wg_size > 1:
-    LOCAL_ARRAY(f32, best_hi, ${wg_size});
-    LOCAL_ARRAY(f32, best_lo, ${wg_size});
-    LOCAL_ARRAY(u32, best_key, ${wg_size});
-% endif
+${candidates.best_arrays(wg_size)}\
     const u32 index = GROUP_ID;
     if (index >= levels[depth].count) return;
     GLOBAL const candidate_t* mine = candidates + (u64)index * n_features;

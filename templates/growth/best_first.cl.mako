@@ -12,13 +12,11 @@
 ##         of `gain` and `node`
 <%page args="wg_size, row_chunk, rank"/>
 <%namespace name="payload" file="payload.cl.mako"/>
+<%namespace name="picked_nodes" file="picked_nodes.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
-FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
-    (void)node; (void)gain;
-    return ${rank};
-}
+${picked_nodes.rank_of(rank)}
 
 /* One work-group a tree. `open` has its leaves, with what their splits gain. Those of the level
    come to it; of those that may split, the highest rank is picked, the first of equal ones. */
@@ -97,31 +95,8 @@ KERNEL(${wg_size}) decide_picked(
         GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
 ${payload.read()}\
-    LOCAL_ARRAY(u32, shared, ${wg_size});
-    const u32 next_first = levels[step].first + levels[step].count;
-    u32 n_split = 0, n_tasks = 0;
-    for (u32 base = 0; base < n_trees; base += ${wg_size}) {
-        const u32 tree = base + LOCAL_ID;
-        const u32 id = tree < n_trees ? picked[tree] : NO_NODE;
-        const int split = id != NO_NODE;
-        const u32 tasks = split ? tasks_of(nodes[id].count, ${row_chunk}) : 0;
-        u32 more_split, more_tasks;
-        const u32 rank = n_split + group_scan((u32)split, shared, &more_split);
-        const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
-        if (tree < n_trees) row_task_begin[tree] = my_tasks;
-        if (split) {
-            const rule_t rule = node_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
-            const u32 constraint = has_monotone ? monotone[kept[id].feature] : 0;
-            const f32 gain = open_gain[tree * most_leaves + open_at[tree]];
-            split_node(nodes, payload, id, next_first + 2 * rank, &kept[id], gain, rule, constraint);
-            child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
-        }
-        n_split += more_split;
-        n_tasks += more_tasks;
-    }
+${picked_nodes.split_picks(wg_size, row_chunk, "n_trees", "open_gain[index * most_leaves + open_at[index]]")}\
     if (LOCAL_ID == 0) {
-        row_task_begin[n_trees] = n_tasks;
-        levels[step].row_tasks = n_tasks;
         levels[step + 1].first = next_first;
         levels[step + 1].count = 2 * n_split;
         levels[step + 1].row_tasks = levels[step + 1].hist_tasks = 0;

@@ -20,13 +20,11 @@
 ##         leaves of a tree at most
 <%page args="wg_size, row_chunk, rank, picked, most_open"/>
 <%namespace name="payload" file="payload.cl.mako"/>
+<%namespace name="picked_nodes" file="picked_nodes.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 
-FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
-    (void)node; (void)gain;
-    return ${rank};
-}
+${picked_nodes.rank_of(rank)}
 
 /* What is known of nodes, by id. */
 typedef struct {
@@ -204,28 +202,7 @@ KERNEL(${wg_size}) decide_leaves(
         GLOBAL const f32* RESTRICT gains, GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
 ${payload.read()}\
-    LOCAL_ARRAY(u32, shared, ${wg_size});
-    const u32 next_first = levels[step].first + levels[step].count, n_picks = n_trees * ${picked};
-    u32 n_split = 0, n_tasks = 0;
-    for (u32 base = 0; base < n_picks; base += ${wg_size}) {
-        const u32 index = base + LOCAL_ID;
-        const u32 id = index < n_picks ? picked[index] : NO_NODE, split = id != NO_NODE;
-        const u32 tasks = split ? tasks_of(nodes[id].count, ${row_chunk}) : 0;
-        u32 more_split, more_tasks;
-        const u32 rank = n_split + group_scan(split, shared, &more_split);
-        const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
-        if (index < n_picks) row_task_begin[index] = my_tasks;
-        if (split) {
-            const rule_t rule =
-                node_rule(scale + nodes[id].tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
-            const u32 constraint = has_monotone ? monotone[kept[id].feature] : 0;
-            split_node(nodes, payload, id, next_first + 2 * rank, &kept[id], gains[id], rule, constraint);
-            child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
-        }
-        n_split += more_split;
-        n_tasks += more_tasks;
-    }
-    if (LOCAL_ID == 0) row_task_begin[n_picks] = levels[step].row_tasks = n_tasks;
+${picked_nodes.split_picks(wg_size, row_chunk, f"n_trees * {picked}", "gains[id]")}\
     for (u32 s = step + 1 + LOCAL_ID; s <= (n_split ? step + 1 : n_steps); s += ${wg_size}) {
         levels[s].first = next_first;
         levels[s].count = 2 * n_split;

@@ -110,6 +110,15 @@ ${best_rough(each_border, arguments)}
 ${best_exact(each_border, arguments, at, known, constraint)}
 </%def>
 
+## The arrays of a kernel that calls `group_best`.
+<%def name="best_arrays(wg_size)">
+% if wg_size > 1:
+    LOCAL_ARRAY(f32, best_hi, ${wg_size});
+    LOCAL_ARRAY(f32, best_lo, ${wg_size});
+    LOCAL_ARRAY(u32, best_key, ${wg_size});
+% endif
+</%def>
+
 <%def name="group_best(wg_size)">
 <%
     run = 1

@@ -10,17 +10,14 @@
 ##         level
 <%page args="wg_size, chunk, picked"/>
 <%namespace name="pieces" file="pieces_of_nodes.cl.mako"/>
+<%namespace name="nodes" file="picked_nodes.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%
     words = chunk // 32
 %>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${pieces.piece_of(chunk)}
-% if picked:
-#define NODE_OF(index) picks[index]
-% else:
-#define NODE_OF(index) (first + (index))
-% endif
+${nodes.node_of(picked)}
 
 /* `row_sides` has a bit for each row of a tree: 1 if the row goes left. */
 KERNEL(${wg_size}) count_lefts(
@@ -31,13 +28,7 @@ KERNEL(${wg_size}) count_lefts(
     LOCAL_ARRAY(u8, flags, ${chunk});
     LOCAL_ARRAY(u32, shared, ${wg_size});
     ${pieces.lists()}
-% if picked:
-    const u32 count = n_trees;
-    (void)levels; (void)step;
-% else:
-    const u32 first = levels[step].first, count = levels[step].count;
-    (void)picks; (void)n_trees;
-% endif
+${nodes.count(picked)}\
     const u32 n_tasks = task_begin[count];
     for (u32 task = first_group + GROUP_ID; task < n_tasks; task += n_groups) {
         const u32 index = find_node(task_begin, count, task), id = NODE_OF(index);
@@ -73,13 +64,7 @@ KERNEL(${wg_size}) move_entries(
     LOCAL_ARRAY(u32, sides, ${words});
     LOCAL_ARRAY(u32, before, ${words});
     ${pieces.lists()}
-% if picked:
-    const u32 count = n_trees;
-    (void)levels; (void)step;
-% else:
-    const u32 first = levels[step].first, count = levels[step].count;
-    (void)picks; (void)n_trees;
-% endif
+${nodes.count(picked)}\
     const u32 n_tasks = task_begin[count];
     for (u32 task = first_group + GROUP_ID; task < n_tasks; task += n_groups) {
         const u32 index = find_node(task_begin, count, task), id = NODE_OF(index);

@@ -209,11 +209,7 @@ KERNEL(${wg_size}) find(
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
     LOCAL_ARRAY(u32, marks, ${(wg_size + 31) // 32});
-% if wg_size > 1:
-    LOCAL_ARRAY(f32, best_hi, ${wg_size});
-    LOCAL_ARRAY(f32, best_lo, ${wg_size});
-    LOCAL_ARRAY(u32, best_key, ${wg_size});
-% endif
+${candidates.best_arrays(wg_size)}\
     (void)constraints; (void)n_features; (void)allowed; (void)node_bounds;
 <%call expr="each_piece('(exact_only || any_near(rough, node_rough, low, end, number, n_stretches))')">
         const f32 least_score = exact_only ? -1.0f : as_f32(node_rough[index]) * LESS;

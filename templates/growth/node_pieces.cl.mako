@@ -14,16 +14,13 @@
 <%page args="wg_size, chunk, search_chunk, missing, picked"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="carries" file="carries.cl.mako"/>
+<%namespace name="nodes" file="picked_nodes.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
 ${candidates.group_best(wg_size)}
 ${carries.functions(wg_size)}
 #define NO_KEY 0xFFFFFFFFu
-% if picked:
-#define NODE_OF(index) picks[index]
-% else:
-#define NODE_OF(index) (first + (index))
-% endif
+${nodes.node_of(picked)}
 #define SPLITS(id) ((id) != NO_NODE && nodes[id].left != NO_NODE)
 
 BRIEF
@@ -69,13 +66,7 @@ KERNEL(${wg_size}) list_moves(
         GLOBAL const u32* RESTRICT entry_begin, GLOBAL const u32* RESTRICT entry_end,
         GLOBAL u32* RESTRICT task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
-% if picked:
-    const u32 count = n_trees;
-    (void)levels; (void)step;
-% else:
-    const u32 first = levels[step].first, count = levels[step].count;
-    (void)picks; (void)n_trees;
-% endif
+${nodes.count(picked)}\
     u32 n_tasks = 0, more;
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID, id = NODE_OF(index < count ? index : 0);
@@ -108,11 +99,7 @@ KERNEL(${wg_size}) carry(
 KERNEL(${wg_size}) best_piece(
         const u32 step, GLOBAL const level_t* RESTRICT levels, GLOBAL const u32* RESTRICT task_begin,
         GLOBAL const candidate_t* RESTRICT found, GLOBAL candidate_t* RESTRICT chosen) {
-% if wg_size > 1:
-    LOCAL_ARRAY(f32, best_hi, ${wg_size});
-    LOCAL_ARRAY(f32, best_lo, ${wg_size});
-    LOCAL_ARRAY(u32, best_key, ${wg_size});
-% endif
+${candidates.best_arrays(wg_size)}\
     const u32 index = GROUP_ID;
     if (index >= levels[step].count) return;
     df top = df_make(NO_SCORE, 0.0f);
@@ -140,13 +127,7 @@ KERNEL(${wg_size}) place_entries(
         GLOBAL const u32* RESTRICT task_begin, GLOBAL u32* RESTRICT lefts,
         GLOBAL u32* entry_begin, GLOBAL u32* entry_end) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
-% if picked:
-    const u32 count = n_trees;
-    (void)levels; (void)step;
-% else:
-    const u32 first = levels[step].first, count = levels[step].count;
-    (void)picks; (void)n_trees;
-% endif
+${nodes.count(picked)}\
     for (u32 index = GROUP_ID; index < count; index += N_GROUPS) {
         const u32 id = NODE_OF(index);
         if (!SPLITS(id)) continue;

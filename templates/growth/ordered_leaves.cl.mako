@@ -24,6 +24,7 @@
 ## params: wg_size; loss, weighted, sampled as in `gradients`; cells, nodes whose sums lie in local memory;
 ##         code, categories as in `renew_leaves`; walk, chunk as in `update_margins`
 <%page args="wg_size, loss, weighted, sampled, cells, code, categories, walk, chunk"/>
+<%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="leaf_of_rows" file="leaf_of_rows.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 <%namespace name="sums" file="ordered_sums.cl.mako"/>
@@ -58,7 +59,9 @@ ${leaf_of_rows.by_node(wg_size)}
 % elif walk:
 ${leaf_of_rows.walk(wg_size, code, categories)}
 % else:
-${leaf_of_rows.by_rows(wg_size, code, categories, chunk)}
+${leaf_of_rows.by_rows(
+    wg_size, "find_leaves", code, categories, chunk, "=",
+    "GLOBAL u32* own = leaves + (u64)node->tree * n_rows;", "GLOBAL u32* RESTRICT leaves")}
 % endif
 /* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) count_entries(
@@ -80,9 +83,7 @@ KERNEL(${wg_size}) count_entries(
         count_one(&counts[(as_u32(g) >> 23) & 0xFF]);
         count_one(&counts[256 + ((as_u32(h) >> 23) & 0xFF)]);
     </%sums:each_gradient>
-    BARRIER();
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size})
-        if (counts[i]) atomic_add_global_u32(&exponents[i], counts[i]);
+${exponents.add_counts(wg_size)}\
 }
 
 /* `sums` is 0 when a tree begins; a sum has two words, the low one first. */
@@ -109,15 +110,7 @@ KERNEL(${wg_size}) sum_entries(
     for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[512 * tree + i];
     for (u32 i = LOCAL_ID; i < (fits ? 4 * n_nodes : 0); i += ${wg_size}) own[i] = 0;
     BARRIER();
-    for (u32 part = 0; part < 2; part++) {
-        u32 wide_part = 0;
-        if (LOCAL_ID == part * ${wg_size // 2}) {
-            powers[part] = scale_exponent(counts + 256 * part, weight_bits, &wide_part);
-            wides[part] = wide_part;
-        }
-    }
-    BARRIER();
-    const i32 scale_g = powers[0], scale_h = powers[1];
+${exponents.scale_exponents(wg_size)}\
     const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
     const u32 wide = wides[0] | wides[1];
     if (GROUP_ID == 0 && LOCAL_ID == 0) {
@@ -136,17 +129,10 @@ KERNEL(${wg_size}) sum_entries(
         if (quanta_h < 1) quanta_h = 1;
 % endif
         const u32 leaf = leaves[row];
-        if (fits) {
-            add_local_sum(&own[4 * leaf], quanta_g);
-            add_local_sum(&own[4 * leaf + 2], quanta_h);
-        } else {
-            add_global_sum(&sums[4 * (u64)leaf], quanta_g);
-            add_global_sum(&sums[4 * (u64)leaf + 2], quanta_h);
-        }
+        add_to_leaf(own, sums, fits, leaf, quanta_g, quanta_h);
     </%sums:each_gradient>
     BARRIER();
-    for (u32 i = LOCAL_ID; i < (fits ? 2 * n_nodes : 0); i += ${wg_size})
-        add_global_sum(&sums[2 * i], (i64)((u64)own[2 * i + 1] << 32 | own[2 * i]));
+    add_own(own, sums, fits ? n_nodes : 0);
 }
 
 KERNEL(${wg_size}) value_leaves(

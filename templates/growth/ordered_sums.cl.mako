@@ -59,6 +59,23 @@ FN void add_global_sum(GLOBAL u32* sum, const i64 x) {
     if (high) atomic_add_global_u32(&sum[1], high);
 }
 
+/* Add to a leaf's sums: to the group's own ones, if these fit local memory. */
+FN void add_to_leaf(LOCAL u32* own, GLOBAL u32* sums, const int fits, const u32 leaf, const i64 g, const i64 h) {
+    if (fits) {
+        add_local_sum(&own[4 * leaf], g);
+        add_local_sum(&own[4 * leaf + 2], h);
+    } else {
+        add_global_sum(&sums[4 * (u64)leaf], g);
+        add_global_sum(&sums[4 * (u64)leaf + 2], h);
+    }
+}
+
+/* Add a group's own sums to those of all. */
+FN void add_own(LOCAL const u32* own, GLOBAL u32* sums, const u32 n_nodes) {
+    for (u32 i = LOCAL_ID; i < 2 * n_nodes; i += ${wg_size})
+        add_global_sum(&sums[2 * i], (i64)((u64)own[2 * i + 1] << 32 | own[2 * i]));
+}
+
 /* A leaf without rows has weight 0, within its bounds. */
 FN f32 weight_of_sums(const i64 g, const i64 h, const rule_t rule) {
     const df none = df_make(0.0f, 0.0f), one = in_units(1);

@@ -19,6 +19,7 @@
 ##         ballots, warps vote on where rows go; prefetch, rows ahead whose codes are asked for (0: not at
 ##         all); categories, splits may be by sets of codes
 <%page args="wg_size, chunk, code, picked, ballots, prefetch, categories"/>
+<%namespace name="nodes" file="picked_nodes.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%namespace name="by_ballots" file="partition_ballots.cl.mako"/>
@@ -37,11 +38,7 @@ ${codes.in_columns(code)}
 #define PLACE(i) ((i) + (i) / ${run})
 % endif
 
-% if picked:
-#define NODE_OF(index) picks[index]
-% else:
-#define NODE_OF(index) (first + (index))
-% endif
+${nodes.node_of(picked)}
 /* Pieces of a histogram that are cleared by a work-group each. */
 #define PIECES 32
 

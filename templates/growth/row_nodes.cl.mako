@@ -14,11 +14,9 @@
 ##
 ## params: wg_size; picked, nodes of every tree that split, rather than those of a level
 <%page args="wg_size, picked"/>
-% if picked:
-#define NODE_OF(index) picks[index]
-% else:
-#define NODE_OF(index) (first + (index))
-% endif
+<%namespace name="nodes" file="picked_nodes.cl.mako"/>
+<%namespace name="outputs" file="outputs.cl.mako"/>
+${nodes.node_of(picked)}
 
 KERNEL(${wg_size}) follow(
         const u32 step, const u32 n_rows, GLOBAL const node_t* RESTRICT nodes, GLOBAL u32* RESTRICT row_nodes) {
@@ -42,13 +40,7 @@ KERNEL(${wg_size}) follow_split(
     const entries_t every = entry_list(all_rows, all_places, quanta);
     const entries_t even = entry_list(even_rows, even_places, quanta);
     const entries_t odd = entry_list(odd_rows, odd_places, quanta);
-% if picked:
-    const u32 count = n_trees;
-    (void)levels; (void)step;
-% else:
-    const u32 first = levels[step].first, count = levels[step].count;
-    (void)picks; (void)n_trees;
-% endif
+${nodes.count(picked)}\
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         const u32 id = NODE_OF(index);
         if (id == NO_NODE || nodes[id].left == NO_NODE) continue;
@@ -85,21 +77,6 @@ KERNEL(${wg_size}) pack_sides(
     }
 }
 
-/* Work-groups with GROUP_ID_Y = k add the trees of one output, one after the other. */
-KERNEL(${wg_size}) add_leaves(
-        const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
-        GLOBAL const f32* RESTRICT node_values, GLOBAL const u32* RESTRICT row_nodes,
-        GLOBAL f32* RESTRICT margins) {
-    const u32 output = first_tree / n_parallel + GROUP_ID_Y;
-    const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
-    const u32 own_end = (output + 1) * n_parallel - first_tree;
-    const u32 end = own_end < n_trees ? own_end : n_trees;
-    margins += (u64)output * n_rows;
-    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
-        f32 margin = margins[row];
-        IN_ORDER
-        for (u32 tree = begin; tree < end; tree++)
-            margin += node_values[row_nodes[(u64)tree * n_rows + row]];
-        margins[row] = margin;
-    }
-}
+${outputs.add_leaves(
+    wg_size, "GLOBAL const f32* RESTRICT node_values, GLOBAL const u32* RESTRICT row_nodes",
+    "node_values[row_nodes[(u64)tree * n_rows + row]]")}

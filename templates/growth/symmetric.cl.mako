@@ -43,6 +43,22 @@ ${level_borders.rough_sums(careful, categories)}
 #define NO_KEY 0xFFFFFFFFu
 #define RUN ${run}
 
+## The parameters of the kernels that score borders, from `more` on, and how these read a level of a tree.
+<%def name="level_parameters()">
+        const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
+        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool
+</%def>
+<%def name="read_level()">
+        const level_borders_t level = borders_of(
+            ${given}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
+            min_child_weight, constraints, allowed, levels, nodes, node_sums, node_bounds, scale,
+            feature_offset, feature_bins, pool);
+</%def>
 /* A work-group for a feature of two siblings, or of a root. Nodes without weight are never read. */
 KERNEL(${wg_size}) add_up(
         const u32 depth, const u32 n_codes, GLOBAL const level_t* RESTRICT levels,
@@ -70,21 +86,12 @@ KERNEL(${wg_size}) add_up(
 }
 
 KERNEL(${wg_size}) find_roughly(${more}
-        const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
-        GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
+        ${level_parameters()},
         GLOBAL f32* RESTRICT rough_sums, GLOBAL f32* RESTRICT rough_best) {
     LOCAL_ARRAY(f32, shared, ${wg_size});
     const u32 feature = GROUP_ID / n_parts, part = GROUP_ID % n_parts;
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
-        const level_borders_t level = borders_of(
-            ${given}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
-            min_child_weight, constraints, allowed, levels, nodes, node_sums, node_bounds, scale,
-            feature_offset, feature_bins, pool);
+${read_level()}\
         GLOBAL f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         const f32 error = 1.52587891e-5f + (f32)level.n_nodes * 2.38418579e-7f; /* 2^-16, 2^-22 */
         f32 best = NO_SCORE;
@@ -111,13 +118,7 @@ KERNEL(${wg_size}) find_roughly(${more}
 }
 
 KERNEL(${wg_size}) find(${more}
-        const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
-        GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
+        ${level_parameters()},
         GLOBAL const f32* RESTRICT rough_sums, GLOBAL const f32* RESTRICT rough_best,
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
@@ -127,10 +128,7 @@ KERNEL(${wg_size}) find(${more}
 % endif
     const u32 feature = GROUP_ID;
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
-        const level_borders_t level = borders_of(
-            ${given}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
-            min_child_weight, constraints, allowed, levels, nodes, node_sums, node_bounds, scale,
-            feature_offset, feature_bins, pool);
+${read_level()}\
         GLOBAL const f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         f32 least = NO_SCORE;
         for (u32 i = LOCAL_ID; i < n_features * n_parts; i += ${wg_size}) {

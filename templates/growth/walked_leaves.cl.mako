@@ -13,6 +13,7 @@
 <%page args="wg_size, cells, code, categories"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%namespace name="sums" file="ordered_sums.cl.mako"/>
+<%namespace name="outputs" file="outputs.cl.mako"/>
 ${sums.words_of_sums(wg_size)}
 ${codes.in_rows(code)}
 
@@ -39,18 +40,10 @@ ${codes.walk(categories)}\
             g += (i64)high[2 * row] * 4294967296;
             h += (i64)high[2 * row + 1] * 4294967296;
         }
-        if (h == 0) { /* it does not count */
-        } else if (fits) {
-            add_local_sum(&own[4 * leaf], g);
-            add_local_sum(&own[4 * leaf + 2], h);
-        } else {
-            add_global_sum(&sums[4 * (u64)leaf], g);
-            add_global_sum(&sums[4 * (u64)leaf + 2], h);
-        }
+        if (h != 0) add_to_leaf(own, sums, fits, leaf, g, h); /* others do not count */
     }
     BARRIER();
-    for (u32 i = LOCAL_ID; i < (fits ? 2 * n_nodes : 0); i += ${wg_size})
-        add_global_sum(&sums[2 * i], (i64)((u64)own[2 * i + 1] << 32 | own[2 * i]));
+    add_own(own, sums, fits ? n_nodes : 0);
 }
 
 KERNEL(${wg_size}) value_leaves(
@@ -76,21 +69,6 @@ KERNEL(${wg_size}) value_leaves(
     }
 }
 
-/* Work-groups with GROUP_ID_Y = k add the trees of one output, one after the other. */
-KERNEL(${wg_size}) add_leaves(
-        const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
-        GLOBAL const u32* RESTRICT leaves, GLOBAL const step_t* RESTRICT steps,
-        GLOBAL f32* RESTRICT margins) {
-    const u32 output = first_tree / n_parallel + GROUP_ID_Y;
-    const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
-    const u32 own_end = (output + 1) * n_parallel - first_tree;
-    const u32 end = own_end < n_trees ? own_end : n_trees;
-    margins += (u64)output * n_rows;
-    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
-        f32 margin = margins[row];
-        IN_ORDER
-        for (u32 tree = begin; tree < end; tree++)
-            margin += steps[leaves[(u64)tree * n_rows + row]].value;
-        margins[row] = margin;
-    }
-}
+${outputs.add_leaves(
+    wg_size, "GLOBAL const u32* RESTRICT leaves, GLOBAL const step_t* RESTRICT steps",
+    "steps[leaves[(u64)tree * n_rows + row]].value")}

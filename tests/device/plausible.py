@@ -39,6 +39,9 @@ LIBRARIES = frozenset(
         "pairs_of_nodes",
         *(
             "payload",
+            "picked_nodes",
+            "exponents",
+            "outputs",
             "column_walks",
             "closed_features",
             "runs_of_borders",

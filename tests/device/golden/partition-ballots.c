@@ -9,6 +9,7 @@
 
 
 
+
 typedef struct {
     GLOBAL const u8* codes;
     u64 row_stride;
@@ -26,7 +27,9 @@ FN column_t column_of(GLOBAL const u8* codes, const u32 block_features, const u6
 FN u32 code_of(const column_t column, const u32 row) { return column.codes[row * column.row_stride]; }
 
 
+
 #define NODE_OF(index) (first + (index))
+
 /* Pieces of a histogram that are cleared by a work-group each. */
 #define PIECES 32
 

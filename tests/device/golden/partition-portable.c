@@ -11,6 +11,7 @@
 
 
 
+
 FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     const u32 id = LOCAL_ID;
     shared[0 + id] = value0;
@@ -63,7 +64,9 @@ FN u32 code_of(const column_t column, const u32 row) { return column.codes[row *
 /* Runs of neighbours are read at once: a place left out after each keeps them in other banks. */
 #define PLACE(i) ((i) + (i) / 8)
 
+
 #define NODE_OF(index) picks[index]
+
 /* Pieces of a histogram that are cleared by a work-group each. */
 #define PIECES 32
 

@@ -13,6 +13,7 @@
 
 
 
+
 FN void group_scan_of_one(const u32 value0, LOCAL u32* shared, u32* before0, u32* total0) {
     (void)shared;
     *before0 = 0;
@@ -43,7 +44,9 @@ FN column_t column_of(GLOBAL const u8* codes, const u32 block_features, const u6
 FN u32 code_of(const column_t column, const u32 row) { return column.codes[row * column.row_stride]; }
 
 
+
 #define NODE_OF(index) (first + (index))
+
 /* Pieces of a histogram that are cleared by a work-group each. */
 #define PIECES 32
 

@@ -9,6 +9,9 @@
 
 
 
+
+
+
 typedef struct {
     GLOBAL const u8* codes;
     u64 row_stride;
@@ -26,28 +29,26 @@ FN column_t column_of(GLOBAL const u8* codes, const u32 block_features, const u6
 FN u32 code_of(const column_t column, const u32 row) { return column.codes[row * column.row_stride]; }
 
 KERNEL(1) add_leaves(
-        const u32 n_rows, const u32 first_row, const u32 first_tree,
-        const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u8* RESTRICT codes, GLOBAL const u32* RESTRICT header,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const f32* RESTRICT node_values,
-        GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT odd_rows,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL f32* RESTRICT margins) {
+        const u32 n_rows, const u32 first_row, const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u8* RESTRICT codes,
+        GLOBAL const u32* RESTRICT header, GLOBAL const u32* RESTRICT task_begin,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT even_rows,
+        GLOBAL const u32* RESTRICT odd_rows, GLOBAL const u32* RESTRICT feature_bins,
+        const u32 first_tree, GLOBAL const f32* RESTRICT node_values, GLOBAL f32* RESTRICT margins) {
     const u32 n_nodes = header[0], n_tasks = header[1];
     for (u32 task = GROUP_ID; task < n_tasks; task += N_GROUPS) {
         const u32 id = find_node(task_begin, n_nodes, task);
         GLOBAL const node_t* node = &nodes[id];
         GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
-        const u32 in_order = node->in_order;
-        const u32 base = node->tree * n_rows;
+        const u32 in_order = node->in_order, base = node->tree * n_rows;
         GLOBAL f32* own = margins + (u64)(first_tree + node->tree) * n_rows;
         const u32 begin = node->begin + (task - task_begin[id]) * 2048;
         const u32 node_end = node->begin + node->count;
         const u32 end = begin + 2048 < node_end ? begin + 2048 : node_end;
         if (node->left == NO_NODE) {
-            const f32 value = node_values[id];
+            const f32 leaf = node_values[id];
             PLAIN for (u32 position = begin + LOCAL_ID; position < end; position += 1)
-                own[in_order ? position - base : rows[position]] += value;
-        } else {
+                own[in_order ? position - base : rows[position]] += leaf;
+        } else { /* into leaves of the last level */
             const f32 left = node_values[node->left], right = node_values[node->left + 1];
             const code_split_t split =
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
@@ -64,3 +65,4 @@ KERNEL(1) add_leaves(
         }
     }
 }
+

@@ -1,0 +1,26 @@
+## outputs: margin[row] += values of the row's leaves; `update_margins`, `row_nodes` and `walked_leaves` import it
+
+## Work-groups with GROUP_ID_Y = k add the trees begin .. end - 1 of one output, one after the other.
+<%def name="trees_of_output()">
+    const u32 output = first_tree / n_parallel + GROUP_ID_Y;
+    const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
+    const u32 own_end = (output + 1) * n_parallel - first_tree;
+    const u32 end = own_end < n_trees ? own_end : n_trees;
+    margins += (u64)output * n_rows;
+</%def>
+
+## `value` is an expression of the tree, and of the row's node in it, which `leaves` has.
+<%def name="add_leaves(wg_size, arrays, value)">
+KERNEL(${wg_size}) add_leaves(
+        const u32 n_rows, const u32 first_tree, const u32 n_trees, const u32 n_parallel,
+        ${arrays}, GLOBAL f32* RESTRICT margins) {
+${trees_of_output()}\
+    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size}) {
+        f32 margin = margins[row];
+        IN_ORDER
+        for (u32 tree = begin; tree < end; tree++)
+            margin += ${value};
+        margins[row] = margin;
+    }
+}
+</%def>
