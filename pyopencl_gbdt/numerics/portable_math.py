@@ -200,7 +200,8 @@ def ordered(x: F) -> npt.NDArray[np.uint32]:
     """Return unsigned keys in the order of the floats; -0 and +0 have the same key."""
     bits = np.asarray(x, _f).view(np.uint32)
     keys = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000))
-    return np.where((bits & 0x7FFFFFFF) == 0, np.uint32(0x80000000), keys).astype(np.uint32)
+    found = np.where((bits & 0x7FFFFFFF) == 0, np.uint32(0x80000000), keys)
+    return found.astype(np.uint32, copy=False)
 
 
 def is_missing(x: F) -> npt.NDArray[np.bool_]:
