@@ -187,11 +187,10 @@ FN f32 real_hessian(const i64 h, GLOBAL const scale_t* scale) {
     return finite(scale_by(in_units(h).hi, 24 + scale->weight_shift - scale->h));
 }
 
-/* Make a node a leaf (until it splits). */
-FN void finish_node(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const rule_t rule,
-                    const f32 learning_rate) {
+/* Make a node a leaf (until it splits); `sums` are its sums. */
+FN void finish_node(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const i64x2 sums,
+                    const rule_t rule, const f32 learning_rate) {
     GLOBAL node_t* node = &nodes[id];
-    const i64x2 sums = payload.sums[id];
     const f32 weight = real_weight(weight_in_units(sums.x, sums.y, rule), rule);
     payload.weights[id] = weight;
     payload.values[id] = as_margin(weight * learning_rate);

@@ -30,7 +30,7 @@ FN int breaks_order_in_node(const u32 constraint, const i64 g, const i64 h, cons
 FN void finish_table_node(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const rule_t rule,
                           const f32 learning_rate, const i64 least) {
     const u32 parent = nodes[id].parent;
-    finish_node(nodes, payload, id, rule, learning_rate);
+    finish_node(nodes, payload, id, payload.sums[id], rule, learning_rate);
     if (parent == NO_NODE || !is_idle(payload.sums[parent].y, payload.sums[id].y, least)) return;
     const f32 weight = payload.weights[parent];
     payload.weights[id] = weight;

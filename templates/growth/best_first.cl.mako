@@ -42,7 +42,7 @@ ${payload.read()}\
         for (u32 id = first; id < first + count; id++) {
             if (nodes[id].tree != tree) continue;
             const rule_t rule = within(unbounded, node_bounds[id]);
-            finish_node(nodes, payload, id, rule, leaf_rate[0]);
+            finish_node(nodes, payload, id, node_sums[id], rule, leaf_rate[0]);
             GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
             c += best_of(c, n_each);
             /* the left child takes its parent's entry */

@@ -110,7 +110,7 @@ FN void take_nodes(const u32 first, const u32 count, const u32 tree, const u32 n
         GLOBAL const node_t* node = &nodes[id];
         if (node->tree != tree) continue;
         const rule_t rule = within(unbounded, payload.bounds[id]);
-        finish_node(nodes, payload, id, rule, rate);
+        finish_node(nodes, payload, id, payload.sums[id], rule, rate);
         GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
         c += best_of(c, n_each);
         gains[id] = leaf_gain(c, node->depth, payload.sums[id], rule, max_depth, gamma);
@@ -222,6 +222,6 @@ ${payload.read()}\
         GLOBAL const node_t* node = &nodes[id];
         if (node->left == NO_NODE || made[id] == NO_NODE || made[node->left] != NO_NODE) continue;
         const rule_t rule = node_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
-        finish_node(nodes, payload, id, rule, leaf_rate[0]);
+        finish_node(nodes, payload, id, payload.sums[id], rule, leaf_rate[0]);
     }
 }

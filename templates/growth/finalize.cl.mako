@@ -52,7 +52,7 @@ ${payload.read()}\
         finish_table_node(nodes, payload, id, rule, leaf_rate[0], least_hessian(min_child_weight, own_scale));
 % else:
         (void)min_child_weight;
-        finish_node(nodes, payload, id, rule, leaf_rate[0]);
+        finish_node(nodes, payload, id, payload.sums[id], rule, leaf_rate[0]);
 % endif
     }
     BARRIER();

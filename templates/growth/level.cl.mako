@@ -82,13 +82,14 @@ FN int splits(GLOBAL const candidate_t* best, const i64x2 sums, const rule_t rul
 }
 
 /* Set a node's weight and value. */
-FN void finish(GLOBAL node_t* nodes, const payload_t payload, const u32 id, GLOBAL const scale_t* scale,
-               const rule_t rule, const f32 rate, const f32 min_child_weight) {
+FN void finish(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const i64x2 sums,
+               GLOBAL const scale_t* scale, const rule_t rule, const f32 rate, const f32 min_child_weight) {
 % if tables:
+    (void)sums;
     finish_table_node(nodes, payload, id, rule, rate, least_hessian(min_child_weight, scale));
 % else:
     (void)min_child_weight; (void)scale;
-    finish_node(nodes, payload, id, rule, rate);
+    finish_node(nodes, payload, id, sums, rule, rate);
 % endif
 }
 
@@ -103,10 +104,11 @@ FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32
         GLOBAL const node_t* node = &nodes[id];
         GLOBAL const scale_t* own_scale = scale + node->tree;
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, payload.bounds[id]);
-        finish(nodes, payload, id, own_scale, rule, rate, min_child_weight);
+        const i64x2 sums = payload.sums[id];
+        finish(nodes, payload, id, sums, own_scale, rule, rate, min_child_weight);
         GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
         f32 gain;
-        wanted[index] = splits(c + best_of(c, n_each), payload.sums[id], rule, gamma, &gain) ? gain : -1.0f;
+        wanted[index] = splits(c + best_of(c, n_each), sums, rule, gamma, &gain) ? gain : -1.0f;
     }
 }
 
@@ -145,11 +147,13 @@ ${payload.read()}\
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID, id = first + index;
-        GLOBAL node_t* node = &nodes[first + (index < count ? index : 0)];
+        const u32 near = first + (index < count ? index : 0);
+        GLOBAL node_t* node = &nodes[near];
         GLOBAL const scale_t* own_scale = scale + (index < count ? node->tree : 0);
 % if not limited:
-        const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-        const rule_t rule = index < count ? within(unbounded, node_bounds[id]) : unbounded;
+        /* read at once, before anything is written: each waits as long as all of them */
+        const i64x2 sums = node_sums[near];
+        const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[near]);
 % endif
         int split = 0;
         f32 gain = 0.0f;
@@ -159,10 +163,10 @@ ${payload.read()}\
             gain = wanted[index];
             split = gain >= 0.0f;
 % else:
-            finish(nodes, payload, id, own_scale, rule, leaf_rate[0], min_child_weight);
+            finish(nodes, payload, id, sums, own_scale, rule, leaf_rate[0], min_child_weight);
             c += (u64)index * n_each;
             c += best_of(c, n_each);
-            split = splits(c, node_sums[id], rule, gamma, &gain);
+            split = splits(c, sums, rule, gamma, &gain);
 % endif
         }
         const u32 tasks = split ? tasks_of(node->count, ${row_chunk}) : 0;
