@@ -84,6 +84,10 @@ DIGESTS: dict[str, dict[str, str]] = {
         "values and weights": "8175a004dee287fe2349b80f5713c995db36ba9dfcec6283512da7044063cfb8",
         "predictions": "fa6ae1533d2e461fe9427257588aa029ef76038fb3cb49d660cfcf8dcdde8e70",
     },
+    "contributions 600": {
+        "contributions": "042d262bd672da347857d88e8eaabbdc98bfba65f30f0d5140f72c9a2d8cdaea",
+        "interactions": "1fd4892c791cfe8baa4f54fb9eef39b1396e87b997ce27ec6abc04ed674d4bfa",
+    },
     "inputs 300 60": {
         "floats": "9d179f07002cf083e9886f4f81f80e01f44d75ce8478c51c4e0887b790fa8f0d",
         "integers": "ce98c63862cd13209c80b00c1c911ec18b0e495fbd664f97f5e4097040a0f215",
@@ -160,5 +164,9 @@ DIGESTS: dict[str, dict[str, str]] = {
         "gains and sums": "915960d7bdfdba63e65d2962a775fdc18cd607ae575b5e67cd1508cfa0956c0f",
         "values and weights": "51d3551a653817c3a0f49fe4a2692a41d85ad9b8782aae3e3d69b1db6babffae",
         "predictions": "a36322fdf90cd70017b02a41ec3842dbc2ae560cca78108d8ce5947fa8fb82b9",
+    },
+    "contributions 60": {
+        "contributions": "b45b40565cec3163bf3adb01498734f471e66d21bc824955defb9ba38f04748c",
+        "interactions": "9047d34f3d4353978b0b9aa49630180d0c3f1a29c85d946ddc08c135b01f3ae8",
     },
 }

@@ -30,6 +30,8 @@ TRAININGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 _COMMON: dict[str, Any] = {"n_estimators": 2, "max_depth": 3, "max_bin": 32}
 _SEED, _N_FEATURES, _N_CUTS = 3, 5, 20
+#: The training whose model is explained, and for how many of its rows.
+EXPLAINED, EXPLAINED_ROWS = "binary:logistic", 20
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,11 @@ def inputs_name(n: int, n_rows: int) -> str:
 def primitive_name(kernel: str, n: int) -> str:
     """Return the name of the results of a primitive."""
     return f"{kernel} {n}"
+
+
+def explanation_name(n_rows: int) -> str:
+    """Return the name of the contributions to rows of a training."""
+    return f"contributions {n_rows}"
 
 
 def training_name(loss: str, n_rows: int) -> str:

@@ -206,6 +206,18 @@ def train_and_predict(
     return {**arrays_of(model.ensemble), "predictions": margins.T}
 
 
+def train_and_explain(device: Device, data: samples.SampleRows, _: Variant) -> Results:
+    """Return what columns, and pairs of them, add to margins of a model that a device trains."""
+    loss = samples.EXPLAINED
+    params = {**samples.parameters_of(loss), "device": device.caps.device_id}
+    model = train(params, Dataset(data.values, data.labels[loss], data.weight))
+    rows = data.values[: samples.EXPLAINED_ROWS]
+    return {
+        "contributions": model.predict(rows, pred_contribs=True, device=device),
+        "interactions": model.predict(rows, pred_interactions=True, device=device),
+    }
+
+
 def sizes_of(device: Device) -> tuple[int, int]:
     """Return the elements of a primitive and the rows of a training."""
     return samples.SIMULATED_SIZES if device.caps.is_simulator else samples.SIZES
@@ -237,6 +249,9 @@ def cases(device: Device) -> list[Case]:
         for loss in samples.TRAININGS if chosen else ["binary:logistic"]:
             run = partial(train_and_predict, device, loss, rows)
             add(f"training {loss}", samples.training_name(loss, n_rows), run, variant, chosen)
+    explains = partial(train_and_explain, device, rows)
+    name, variant = samples.explanation_name(n_rows), choose("contributions", caps)
+    add("contributions", name, explains, variant, True)
     for variant in variants_on_trial(caps):
         trial = partial(try_look_back, device, variant)
         found.append(Case(variant.kernel, variant.name, False, trial, measured_facts.LOOKBACK.name))

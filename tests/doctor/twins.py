@@ -14,7 +14,8 @@ from pyopencl_gbdt.doctor.primitive_cases import (
     wide,
 )
 from pyopencl_gbdt.parameters.parameters import Parameters
-from tests.reference import quantile_summary
+from pyopencl_gbdt.prediction.contributions.explain_rows import finish
+from tests.reference import contributions, quantile_summary
 from tests.reference.compact import compact
 from tests.reference.histogram import feature_histogram
 from tests.reference.multi_reduce import multi_reduce
@@ -83,6 +84,27 @@ def trained(loss, data):
     return {**arrays_of(model), "predictions": predict(model, data.values)}
 
 
+def explained(data):
+    """Return what the twin's columns, and pairs of them, add to the twin's margins."""
+    params = Parameters.from_dict(samples.parameters_of(samples.EXPLAINED))
+    model = train_reference(params, data.values, data.labels[samples.EXPLAINED], data.weight)
+    rows = data.values[: samples.EXPLAINED_ROWS]
+    single, pairs = contributions.quanta(model, rows)
+    matrices = np.zeros((*single.shape, single.shape[2]), np.int64)
+    matrices[..., :-1, :-1] = pairs
+    index = np.arange(single.shape[2])
+    matrices[..., index, index] = single
+    margins = predict(model, rows).reshape(1, -1)
+    base = np.full_like(margins, model.base_margin)
+    found = []
+    for every in (single, matrices):
+        floats = np.empty(every.shape)
+        of_trees = single[0, :, -1].copy()
+        finish(contributions.bits_of(model), of_trees, every.copy(), margins, base, floats)
+        found.append(floats[:, 0])
+    return {"contributions": found[0], "interactions": found[1]}
+
+
 def digests_of_twins(n, n_rows):
     """Yield (key, digest of every array) of the inputs and the results of a size."""
     elements, rows = samples.elements(n), samples.rows(n_rows)
@@ -91,5 +113,6 @@ def digests_of_twins(n, n_rows):
         found[samples.primitive_name(kernel, n)] = twin(elements)
     for loss in samples.TRAININGS:
         found[samples.training_name(loss, n_rows)] = trained(loss, rows)
+    found[samples.explanation_name(n_rows)] = explained(rows)
     for name, arrays in found.items():
         yield name, {what: digest(array) for what, array in arrays.items()}
