@@ -31,6 +31,12 @@ EXPECTED = {
 }
 #: Of gradient-based sampling on data with heavy tails; the same on PoCL and Intel's CPU runtime.
 HEAVY_TAILS = "f1c7eb1e2b1ac890055bb1245a6d1a77d1325a89258745ab7e6425f8f3bc8d9d"
+#: Of contributions and interactions of 300 rows; the same on PoCL and on the host.
+EXPLAINED = {
+    "logistic": "b169dafd1949994fa681878d4af706a6e972376c026c1f0fc01d5bc7887c8eb5",
+    "squared": "14728404755eeb57879e9cc749feedf273fb872fb357aa8c4b7a01364bea0ebc",
+    "symmetric": "d3a331ebf5c39f3e238ad356750b4e3968233b5827d4adb1b7d3f798dae01ca9",
+}
 #: Of every loss of ``objectives``; the same on PoCL and Intel's CPU runtime so far. ``OWN`` has
 #: parameters of its own.
 LOSSES = {
@@ -283,6 +289,22 @@ def test_intel_runtime_draws_the_same_rows_of_heavy_tails():
         pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
     for seed in range(5):
         assert heavy_tails(seed, "intel(r) opencl") == heavy_tails(seed, TEST_DEVICE)
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_known_bytes_of_contributions(name):
+    """The host has the bits of the device; 3000 rows of symmetric trees take tables of patterns."""
+    more = {"grow_policy": "symmetric"} if name == "symmetric" else {}
+    params, data = problem("logistic" if more else name)
+    model = train({**params, **more, "device": TEST_DEVICE}, data)
+    found = [
+        model.predict(data.values, pred_contribs=True, device=TEST_DEVICE)[:300],
+        model.predict(data.values[:300], pred_interactions=True, device=TEST_DEVICE),
+    ]
+    content = b"".join(np.ascontiguousarray(one, "<f8").tobytes() for one in found)
+    assert hashlib.sha256(content).hexdigest() == EXPLAINED[name]
+    few = [model.predict(data.values[i : i + 9], pred_contribs=True) for i in range(0, 18, 9)]
+    assert np.concatenate(few).tobytes() == found[0][:18].tobytes()
 
 
 def test_training_margins_are_predictions():

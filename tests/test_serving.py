@@ -147,3 +147,30 @@ def test_mlflow_records_parameters_and_the_model(tmp_path, monkeypatch):
     assert recorded.metrics["training_score"] == pytest.approx(model.score(X, y))
     again = mlflow.sklearn.load_model(f"runs:/{run.info.run_id}/model")
     assert_same_bits(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.thorough
+def test_mlflow_records_an_estimator_alone(tmp_path, monkeypatch):
+    """As ``docs/deploy.md`` shows: parameters, the metric of every round, and the model."""
+    mlflow = pytest.importorskip("mlflow", reason="needs mlflow or mlflow-skinny")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    rows = table(200)
+    X, y = rows[["area"]], (rents(rows) > 900).astype(int)
+    with mlflow.start_run() as run:
+        model = GBDTClassifier(n_estimators=3, **SMALL).fit(X, y, eval_set=[(X[:50], y[:50])])
+        mlflow.log_params(model.get_params())
+        for data, metrics in model.evals_result().items():
+            for metric, values in metrics.items():
+                for step, value in enumerate(values):
+                    mlflow.log_metric(f"{data}-{metric}", value, step=step)
+        mlflow.sklearn.log_model(model, name="model", serialization_format="cloudpickle")
+    assert mlflow.get_run(run.info.run_id).data.params["n_estimators"] == "3"
+    ((data, metrics),) = model.evals_result().items()
+    ((metric, values),) = metrics.items()
+    history = mlflow.MlflowClient().get_metric_history(run.info.run_id, f"{data}-{metric}")
+    assert {point.step: point.value for point in history} == dict(enumerate(values))
+    assert len(values) == 3
+    again = mlflow.sklearn.load_model(f"runs:/{run.info.run_id}/model")
+    assert_same_bits(again.predict_proba(X), model.predict_proba(X))
