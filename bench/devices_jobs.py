@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from bench.devices_rows import BLOCK, made_rows
+from bench.host import n_cpus
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device.timing import Stopwatch, middle
@@ -70,18 +71,22 @@ class Laps(TrainingCallback):
     def __init__(self, file: Path, n_rounds: int) -> None:
         self.file, self.n_rounds = file, n_rounds
         self.seconds: list[float] = []
-        self._watch: Stopwatch | None = None
+        self._watch: Any = None
+
+    def before_training(self, model: Any) -> Any:
+        self._watch = Stopwatch()
+        return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         if epoch % self.n_rounds == 0:
             model.current()  # waits for the devices
-            self._watch = self._watch or Stopwatch()
             self.seconds.append(self._watch.lap())
         return False
 
     def after_training(self, model: Any) -> Any:
-        groups = self.seconds[2:]  # the first group warms up
-        self.file.write_text(json.dumps([seconds / self.n_rounds for seconds in groups]))
+        first, _, *groups = self.seconds  # the first group warms up
+        each = [seconds / self.n_rounds for seconds in groups]
+        self.file.write_text(json.dumps([first, *each]))
         return model
 
 
@@ -106,10 +111,11 @@ def _params(options: argparse.Namespace, depth: int) -> dict[str, Any]:
 
 def _show(way: str, size: int, depth: int, times: tuple[float, Path], digest: str) -> None:
     total, file = times
-    each = json.loads(file.read_text())
+    first, *each = json.loads(file.read_text())
     print(
         f"{way:<8}{size:>3} processes, depth {depth}: {1e3 * middle(each):8.3f} ms a round "
-        f"({1e3 * min(each):.3f} to {1e3 * max(each):.3f}), {total:6.2f} s in all, {digest[:16]}",
+        f"({1e3 * min(each):.3f} to {1e3 * max(each):.3f}), the first {first:.2f} s, "
+        f"{total:.2f} s in all, {digest[:16]}",
         flush=True,
     )
 
@@ -117,8 +123,10 @@ def _show(way: str, size: int, depth: int, times: tuple[float, Path], digest: st
 def _mpi(options: argparse.Namespace) -> None:
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD
+    comm, watch = MPI.COMM_WORLD, Stopwatch()
     data = Dataset(*_part(options, comm.rank, comm.size))
+    if comm.rank == 0:
+        print(f"rows are there after {watch.lap():.1f} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for depth in options.depths:
             file, watch = Path(folder) / "laps", Stopwatch()
@@ -135,10 +143,13 @@ def _cluster(options: argparse.Namespace) -> Iterator[tuple[Any, Any, Any]]:
     import distributed
     from dask import array
 
-    size = options.workers
+    size, watch = options.workers, Stopwatch()
     with (
         distributed.LocalCluster(
-            n_workers=size, threads_per_worker=1, dashboard_address=None, memory_limit=0
+            n_workers=size,
+            threads_per_worker=max(1, n_cpus() // size),
+            memory_limit=0,
+            dashboard_address=None,
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -164,6 +175,7 @@ def _cluster(options: argparse.Namespace) -> Iterator[tuple[Any, Any, Any]]:
             found.append(array.concatenate(arrays))
         X, y = client.persist(found)
         distributed.wait([X, y])
+        print(f"workers and rows are there after {watch.lap():.1f} s", flush=True)
         yield client, X, y
 
 
@@ -195,6 +207,12 @@ def _xgboost(options: argparse.Namespace) -> None:
             super().__init__()
             self.file, self.n_rounds, self.ends = file, n_rounds, []
 
+        def before_training(self, model: Any) -> Any:
+            import time
+
+            self.began = time.perf_counter()
+            return model
+
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             import time
 
@@ -207,7 +225,7 @@ def _xgboost(options: argparse.Namespace) -> None:
             if collective.get_rank() == 0:
                 marks = self.ends[self.n_rounds - 1 :: self.n_rounds]
                 each = [(b - a) / self.n_rounds for a, b in pairwise(marks)]
-                self.file.write_text(json.dumps(each))
+                self.file.write_text(json.dumps([self.ends[0] - self.began, *each]))
             return model
 
     with _cluster(options) as (client, X, y), tempfile.TemporaryDirectory() as folder:

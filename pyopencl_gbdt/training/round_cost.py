@@ -70,14 +70,15 @@ class TeamLink:
         return moved / self.speed + n_sums * self.latency * growth
 
 
-#: How much more a sum takes with each doubling of the devices: four H100, 11 M x 28, lost 50 us a
-#: sum by NCCL, two 20; through the host's memory 24 ms a round of depth 8, two H200 5.6.
-_GROWTH = 1.5
+#: How much more a sum takes with each doubling of the devices: by NCCL, 11 M x 28 lost 8 us a sum
+#: on two H100 and 15 on four; through the host's memory, depth 8 lost 5.6 ms a round on two H200,
+#: 18 to 23 on four H100.
+_GROWTH = 1.0
 #: Through the host's memory, two H200: 11 M and 100 M rows x 28, depth 8, lost 5.6 and 7.2 ms a
 #: round (OpenCL); two threads wait for each other in 14 us (EPYC), about four times a sum.
 THROUGH_HOST = TeamLink(2.5e9, 60e-6, shared=True)
-#: By NCCL, two and four H100: 1 M x 2000, depth 6, lost 1.8 and 2.1 ms a round for 262 MB.
-ON_CARDS = TeamLink(200e9, 20e-6, shared=False)
+#: By NCCL, two and four H100: ``python -m bench devices-sums``; latency: see above.
+ON_CARDS = TeamLink(350e9, 8e-6, shared=False)
 
 
 @dataclass(frozen=True)
