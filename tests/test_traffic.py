@@ -69,7 +69,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     """What the formulas ask of a fit."""
     given = {
         "samples_rows": False, "sampling_method": "uniform", "reg_alpha": 0.0, "search": "exact",
-        "work_group_size": 0, **params,
+        "work_group_size": 0, "is_ordered": False, **params,
     }  # fmt: skip
     arena = Arena(PaperDevice(BASELINE))
     arena.array("sums", (5, 2), np.int64)
@@ -92,10 +92,10 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     sizes = TreeSizes(8, DEPTH, DEPTH, (1, 2, 4, 8), 8, 4, **flags)
     nodes = SimpleNamespace(
         params=SimpleNamespace(**given), policy=sizes, n_levels=DEPTH, n_trees=1,
-        n_parallel=1, batches=(0,),
+        n_parallel=1, batches=(0,), renews=False,
     )  # fmt: skip
     rows = SimpleNamespace(
-        n_rows=ROWS, weighted=weighted, lists_drawn=False, walks_leaves=True, n_orders=2, pages=(),
+        n_rows=ROWS, weighted=weighted, lists_drawn=False, n_orders=2, pages=(),
         row_arrays=("renew_weights",), cells_to_clear=2 * CODES if atomics else 0,
         codes=SimpleNamespace(row_bytes=ROW_BYTES, code_bytes=1),
     )  # fmt: skip

@@ -65,7 +65,7 @@ def test_codes_of_orders_change_once_a_round_and_between_batches():
     ws, rule = fit(), RULES["order_codes.replace_codes"].of_tree
     ws.nodes.batches = (0, 1)
     assert rule(ws, count_tree(*tree())) == 10 * 3 * 3 // 2
-    ws.rows.walks_leaves = False
+    ws.nodes.renews = True  # leaves are not walked
     assert rule(ws, count_tree(*tree())) == 10 * 3 // 2
     ws.rows.n_orders = 1
     assert rule(ws, count_tree(*tree())) == 0

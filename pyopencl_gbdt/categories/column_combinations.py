@@ -26,7 +26,7 @@ from pyopencl_gbdt.categories.pair_scores import (
 )
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
-from pyopencl_gbdt.device.paper import paper_bytes
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.combinations import Combination, Part, sizes_of
@@ -78,8 +78,9 @@ def combining_bytes(
     tables = n_rows * (8 + 4 * (n_targets + 1))  # keys and totals of a combination's levels
     levels = 4 * n_rows * (n_categorical - n_replaced)
     paired = [1] * min(n_categorical, MOST_COLUMNS)
-    scores = paper_bytes(device, lambda paper: PairScores(paper, n_rows, paired))
-    return begins + numbers + max(tables, scores) + levels
+    paper = PaperDevice.like(device, has_limits=False)
+    PairScores(paper, n_rows, paired)
+    return begins + numbers + max(tables, paper.asked_bytes) + levels
 
 
 def watched_bytes(n_rows: int, n_columns: int, n_categorical: int) -> int:

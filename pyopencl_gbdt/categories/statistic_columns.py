@@ -25,7 +25,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
-from pyopencl_gbdt.device.paper import PaperDevice, paper_bytes
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.statistics import Statistics
@@ -213,7 +213,9 @@ def _check_memory(params: Parameters, data: Dataset, sizes: StatisticSizes, devi
     )
     memory = MemoryPlan()
     there = sizes.lie_on(device)
-    needed = paper_bytes(device, lambda paper: _on_paper(params, data, sizes, paper, there=there))
+    paper = PaperDevice.like(device, has_limits=False)
+    _on_paper(params, data, sizes, paper, there=there)
+    needed = paper.asked_bytes
     memory.add("statistics of categories", needed, np.uint8)
     if needed > device.caps.global_bytes - device.allocated_bytes:
         memory.check(device, move)  # only then: it is not one piece

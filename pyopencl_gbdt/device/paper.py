@@ -83,7 +83,7 @@ class PaperDevice(Device):
         super().__init__(caps)
         self.allocations: list[Allocation] = []
         self.answers: dict[tuple[str, str], Answer] = {}
-        self._alignment = super().alignment
+        self._alignment, self._begin = super().alignment, 0
 
     @classmethod
     def like(cls, device: Device, *, has_limits: bool = True) -> PaperDevice:
@@ -93,9 +93,14 @@ class PaperDevice(Device):
         """
         found = cls(device.caps if has_limits else _without_limits(device.caps))
         found.borrows, found.works_in_place = device.borrows, device.works_in_place
-        found.allocated_bytes = found.peak_bytes = device.allocated_bytes
+        found.allocated_bytes = found.peak_bytes = found._begin = device.allocated_bytes
         found._alignment = device.alignment
         return found
+
+    @property
+    def asked_bytes(self) -> int:
+        """The most bytes that it was asked for at a time; not those of the device it is like."""
+        return self.peak_bytes - self._begin
 
     @property
     def alignment(self) -> int:
@@ -173,23 +178,6 @@ class PaperTeam(Member):
 
     def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
         return [stamp] * self.size, [value] * self.size
-
-
-def paper_bytes(device: Device, build: Callable[[PaperDevice], object]) -> int:
-    """Return the most bytes that constructors ask a device for at a time; they run on paper.
-
-    Parameters
-    ----------
-    device : Device
-        What it has allocated already is not counted.
-    build : callable
-        Gets the device on paper; what it returns stays until the bytes are read.
-    """
-    paper = PaperDevice.like(device, has_limits=False)
-    made = build(paper)
-    peak = paper.peak_bytes - device.allocated_bytes
-    del made
-    return peak
 
 
 @lru_cache

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.pages.page import AnyPage, Page, SortedColumns
@@ -26,6 +27,18 @@ def name_of(name: str, index: int) -> str:
 def in_slot(name: str, slot: int) -> str:
     """Return the name under which the fit keeps a slot's array of rows."""
     return f"{name} in slot {slot}"
+
+
+class PerRow(NamedTuple):
+    """The shape of an array of rows: ``(*before, each * n_rows, *after)``."""
+
+    before: tuple[int, ...] = ()
+    each: int = 1
+    after: tuple[int, ...] = ()
+
+    def of(self, n_rows: int) -> tuple[int, ...]:
+        """Return the shape for so many rows."""
+        return (*self.before, self.each * n_rows, *self.after)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.dtypes import VALUE, code_dtype
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
-from pyopencl_gbdt.fit.page import FitPage, RowPart, name_of
+from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, name_of
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.visits import Visits
@@ -33,23 +33,6 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 LISTS = ("even_rows", "odd_rows")
 #: Returns the first values of an array of rows.
 Values = Callable[[], npt.ArrayLike]
-#: With fewer rows for each leaf that a tree can have, leaf values come from another order of the
-#: rows than splits. Held-out log loss, PoCL, 3 sets of `bench tasks --categories`, 3 to 10 seeds:
-#: with 78 to 125 rows better on each, by 2 to 11 %; with 750 on two of three, with 1500 on none.
-#: 60 rounds of depth 6: with 312 rows better on `access` and worse on `clicks`.
-FEW_ROWS_OF_A_LEAF = 128
-
-
-class PerRow(NamedTuple):
-    """The shape of an array of rows: ``(*before, each * n_rows, *after)``."""
-
-    before: tuple[int, ...] = ()
-    each: int = 1
-    after: tuple[int, ...] = ()
-
-    def of(self, n_rows: int) -> tuple[int, ...]:
-        """Return the shape for so many rows."""
-        return (*self.before, self.each * n_rows, *self.after)
 
 
 def _numbers(count: int) -> PerRow:
@@ -361,24 +344,6 @@ class FitRows:
             "margins": margins, "labels": labels, "n_rows": part.n_rows, "first_tree": batch.first,
             "n_parallel": self.nodes.n_parallel, "label_stride": stride,
         }  # fmt: skip
-
-    @property
-    def row_weights(self) -> tuple[str, ...]:
-        """The array of the rows' weights, if they have some."""
-        return ("weights",) if self.weighted else ()
-
-    @property
-    def walks_leaves(self) -> bool:
-        """Whether leaf values come from the codes of the next order of the rows.
-
-        That is where trees are large for the rows, so that splits fit an order's chance.
-        """
-        nodes = self.nodes
-        if self.n_orders == 1 or nodes.params.is_ordered:
-            return False
-        if nodes.renews or nodes.policy.fills_levels:
-            return False
-        return self.n_rows < FEW_ROWS_OF_A_LEAF * nodes.policy.most_leaves
 
     # -- histograms and lists of rows ----------------------------------------------------------
     @property

@@ -14,9 +14,9 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import clear_launch
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.drawn_rows import DrawnRows
-from pyopencl_gbdt.fit.page import FitPage, RowPart, in_slot
+from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, in_slot
 from pyopencl_gbdt.fit.pagewise import CODES, PageWise
-from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.visits import Behind, Enlist, RunPass, Visits
 from pyopencl_gbdt.fit.visits_in_place import VisitsInPlace

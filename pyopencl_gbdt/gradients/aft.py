@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.page import RowPart
-from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.page import PerRow, RowPart
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives.aft import Aft
 

@@ -13,9 +13,9 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, ROW
-from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page import FitPage, PerRow
 from pyopencl_gbdt.fit.pagewise import CODES
-from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 

@@ -9,8 +9,8 @@ from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
-from pyopencl_gbdt.fit.page import RowPart
-from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.page import PerRow, RowPart
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives import Objective
 
@@ -49,7 +49,8 @@ class Gradients:
         """
         rows = self.rows
         factors = ("factors",) if self.nodes.params.samples_rows else ()
-        reads = (*rows.gradients_of, *rows.row_weights, *factors)
+        weights = ("weights",) if rows.weighted else ()
+        reads = (*rows.gradients_of, *weights, *factors)
         high = ("high",) if rows.has_high else ()
         later = [[self._quantize(batch, part, clears=False)] for part in rows.parts]
         first = [[self._quantize(batch, part, clears=True)] for part in rows.parts]

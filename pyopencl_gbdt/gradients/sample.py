@@ -9,8 +9,8 @@ from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
-from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.rows import FitRows, PerRow
+from pyopencl_gbdt.fit.page import FitPage, PerRow
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives import Objective
 
@@ -47,7 +47,8 @@ class Sample:
         """Return the actions that draw the rows for a batch of trees."""
         p, bind = self.nodes.params, self.program.bind
         arena, rows = self.arena, self.rows
-        reads = () if self.method == "uniform" else (*rows.gradients_of, *rows.row_weights)
+        weights = ("weights",) if rows.weighted else ()
+        reads = () if self.method == "uniform" else (*rows.gradients_of, *weights)
         listed = ("even_rows",) if rows.lists_drawn else ()
         pages = [[self._draw(batch, page)] for page in rows.pages]
         draw = rows.pagewise(pages, reads, ("factors", *listed))

@@ -12,9 +12,8 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.device.program import Action, Program
 from pyopencl_gbdt.dtypes import STEP, SUM, VALUE, WALK
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page import FitPage, PerRow
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import PerRow
 from pyopencl_gbdt.growth.boosting import FollowingRows, kept_margins
 from pyopencl_gbdt.growth.coded_trees import CodedTrees, coded_trees
 from pyopencl_gbdt.growth.drop_schedule import DropSchedule

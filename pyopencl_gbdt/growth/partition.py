@@ -8,10 +8,10 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page import FitPage, PerRow
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import LISTS, PerRow
+from pyopencl_gbdt.fit.rows import LISTS
 from pyopencl_gbdt.growth.category_sets import CategorySets, moved_sets
 from pyopencl_gbdt.growth.search import SplitSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets

@@ -24,7 +24,7 @@ from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
 from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
-from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
+from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves, walks_leaves
 from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -181,7 +181,7 @@ class RecipeFacts:
             layout.n_features, int(layout.feature_bins.max()), layout.most_codes,
             nodes.search_capacity // nodes.n_trees, features.has_categories,
             features.limits.monotone is not None, rows.lists_drawn or ways.gathers,
-            features.masks_columns, rows.adds_histograms, nodes.renews, rows.walks_leaves,
+            features.masks_columns, rows.adds_histograms, nodes.renews, walks_leaves(parts),
             ways.variant("whole_trees").name == "one_launch",
             ways.wg_size(ways.variant("exact")) == 1,
         )  # fmt: skip

@@ -22,6 +22,25 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.partition import Partition
 
+#: With fewer rows for each leaf that a tree can have, leaf values come from another order of the
+#: rows than splits. Held-out log loss, PoCL, 3 sets of `bench tasks --categories`, 3 to 10 seeds:
+#: with 78 to 125 rows better on each, by 2 to 11 %; with 750 on two of three, with 1500 on none.
+#: 60 rounds of depth 6: with 312 rows better on `access` and worse on `clicks`.
+FEW_ROWS_OF_A_LEAF = 128
+
+
+def walks_leaves(parts: FitParts) -> bool:
+    """Tell whether leaf values come from the codes of the next order of the rows.
+
+    That is where trees are large for the rows, so that splits fit an order's chance.
+    """
+    rows, nodes = parts.rows, parts.nodes
+    if rows.n_orders == 1 or nodes.params.is_ordered:
+        return False
+    if nodes.renews or nodes.policy.fills_levels:
+        return False
+    return rows.n_rows < FEW_ROWS_OF_A_LEAF * nodes.policy.most_leaves
+
 
 class WalkedLeaves:
     """Gives leaves the values of the rows that come to them, and adds these to the margins.

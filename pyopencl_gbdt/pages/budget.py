@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.paper import paper_bytes
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
@@ -45,7 +45,9 @@ RANKS_BYTES = 24
 def page_bytes(device: Device, n_rows: int, n_features: int, max_bin: int) -> int:
     """Return the bytes of all codes, with ``max_bin`` codes per feature, or fewer for few rows."""
     dtype = code_dtype(min(max_bin, n_rows))
-    return paper_bytes(device, lambda paper: empty_codes(paper, n_rows, n_features, dtype))
+    paper = PaperDevice.like(device, has_limits=False)
+    empty_codes(paper, n_rows, n_features, dtype)
+    return paper.asked_bytes
 
 
 def summary_values(device: Device) -> int:

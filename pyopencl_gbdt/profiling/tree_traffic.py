@@ -23,6 +23,7 @@ from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
 from pyopencl_gbdt.growth.split import candidates_of
+from pyopencl_gbdt.growth.walked_leaves import walks_leaves
 from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histograms
 
@@ -302,7 +303,7 @@ def _replace_codes(ws: FitParts, tree: TreeCounts) -> int:
     if ws.rows.n_orders == 1:
         return 0
     batches = len(ws.nodes.batches)
-    times = 2 * batches - 1 if ws.rows.walks_leaves else 1  # the next order's after every batch
+    times = 2 * batches - 1 if walks_leaves(ws) else 1  # the next order's after every batch
     return 3 * ws.rows.n_rows * ws.features.n_ordered * ws.rows.codes.code_bytes * times // batches
 
 

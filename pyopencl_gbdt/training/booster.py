@@ -35,6 +35,7 @@ from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.steps import Steps
+from pyopencl_gbdt.growth.walked_leaves import walks_leaves
 from pyopencl_gbdt.growth.weighted_start import starting_margins
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
@@ -129,9 +130,8 @@ class Booster:
         allocate(ws)
         self._orders = self._combining = None
         if replaced is not None and codes is not None:
-            self._orders = replaced.order_codes(
-                device, codes, ws.nodes.round_trees, ws.arena["quanta"]
-            )
+            facts = ws.nodes.round_trees, ws.arena["quanta"]
+            self._orders = replaced.order_codes(device, codes, *facts)
             self._combining = replaced.combining
         ws.rows.set("labels", data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
@@ -170,7 +170,7 @@ class Booster:
         self.ws.arena.device.send()  # a loss of the user's may launch kernels of its own
         self._before = self.steps.round_begins()
         self._kept = boosting.kept_margins()
-        turn = [self._orders.turn()] if self._orders and self.ws.rows.walks_leaves else []
+        turn = [self._orders.turn()] if self._orders and walks_leaves(self.ws) else []
         self._batches = [self.steps.trees(batch, turn) for batch in self.ws.nodes.batches]
         self._recorded: list[list[Action]] = []
         self._rate = self.ws.nodes.params.learning_rate  # the rate that the bound launches use
@@ -328,10 +328,8 @@ class Booster:
             self._combining.choose(self.trees, number)
         if self._orders is not None:
             self._orders.take(number)
-        for begins in self._before[number % len(self._before)]:
+        for begins in (*self._before[number % len(self._before)], *self._kept):
             begins()
-        for keep in self._kept:
-            keep()
         for actions in self._enqueued():
             if self._orders is not None:
                 self._orders.take(number)
@@ -373,7 +371,7 @@ class Booster:
             return False
         done = self._rounds
         self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays
-        del self.steps  # the arrays that only its launches know are free then
+        del self.steps, source  # the arrays that only its launches know are free then
         make_room_for_high_words(ws, self._placement.turn_again)
         self._begin_anew()
         pace = Pace(ws.arena.device)

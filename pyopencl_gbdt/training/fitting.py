@@ -24,6 +24,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth import ordered_leaves
 from pyopencl_gbdt.growth.coded_trees import plan_earlier
+from pyopencl_gbdt.growth.walked_leaves import walks_leaves
 from pyopencl_gbdt.growth.weighted_start import WeightedStart
 from pyopencl_gbdt.logger import tell, tell_detail
 from pyopencl_gbdt.metrics import Metric
@@ -262,7 +263,7 @@ class Fit:
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
             return self.start.margins(self.task.data, self.device, weighted=self._is_weighted)
-        return lambda ws: resumed_margins(made, before, ws.arena.device, int(ws.rows.walks_leaves))
+        return lambda ws: resumed_margins(made, before, ws.arena.device, int(walks_leaves(ws)))
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""
