@@ -101,8 +101,7 @@ FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32
                    GLOBAL const candidate_t* chosen, GLOBAL f32* wanted) {
     for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
         const u32 id = first + index;
-        GLOBAL const node_t* node = &nodes[id];
-        GLOBAL const scale_t* own_scale = scale + node->tree;
+        GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, payload.bounds[id]);
         const i64x2 sums = payload.sums[id];
         finish(nodes, payload, id, sums, own_scale, rule, rate, min_child_weight);
@@ -148,8 +147,7 @@ ${payload.read()}\
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID, id = first + index;
         const u32 near = first + (index < count ? index : 0);
-        GLOBAL node_t* node = &nodes[near];
-        GLOBAL const scale_t* own_scale = scale + (index < count ? node->tree : 0);
+        GLOBAL const scale_t* own_scale = scale + nodes[near].tree;
 % if not limited:
         /* read at once, before anything is written: each waits as long as all of them */
         const i64x2 sums = node_sums[near];
@@ -169,7 +167,7 @@ ${payload.read()}\
             split = splits(c, sums, rule, gamma, &gain);
 % endif
         }
-        const u32 tasks = split ? tasks_of(node->count, ${row_chunk}) : 0;
+        const u32 tasks = split ? tasks_of(nodes[near].count, ${row_chunk}) : 0;
         u32 more_split, more_tasks;
         const u32 rank = n_split + group_scan((u32)split, shared, &more_split);
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
@@ -193,8 +191,7 @@ ${payload.read()}\
     }
     if (LOCAL_ID == 0) {
         levels[depth].row_tasks = row_task_begin[count] = n_tasks;
-        levels[depth + 1].first = first + count;
-        levels[depth + 1].count = 2 * n_split;
+        levels[depth + 1].first = first + count, levels[depth + 1].count = 2 * n_split;
         levels[depth + 1].row_tasks = levels[depth + 1].hist_tasks = 0;
     }
 }
@@ -236,8 +233,7 @@ KERNEL(${wg_size}) place(
                 : child_rows[left + 1 - next_first] < child_rows[left - next_first];
             tasks = tasks_of(nodes[left + small].count, ${hist_chunk});
             const u32 rank = (left - next_first) / 2;
-            nodes[left + small].slot = (i32)(next_slot + rank);
-            nodes[left + small].sibling_slot = -1;
+            nodes[left + small].slot = (i32)(next_slot + rank), nodes[left + small].sibling_slot = -1;
             nodes[left + 1 - small].slot = node->slot;
             nodes[left + 1 - small].sibling_slot = (i32)(next_slot + rank);
         }
