@@ -14,6 +14,9 @@ from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.objectives import Objective
 
+#: Exponents of a tree's gradients, and of its Hessians, that are counted: all of float32.
+EXPONENTS = 2 * 256
+
 
 class Gradients:
     """Computes gradients and Hessians for the trees of a batch."""
@@ -27,9 +30,10 @@ class Gradients:
             loss=objective.kernel,
             weighted=rows.weighted,
             sampled=nodes.params.samples_rows,
+            n_exponents=EXPONENTS,
         )
         trees = nodes.n_trees
-        arena.array("exponents", (trees, 512), np.uint32, zeros)  # every tree leaves them so
+        arena.array("exponents", (trees, EXPONENTS), np.uint32, zeros)  # every tree leaves them so
         arena.array("scale", trees, SCALE)
         rows.array_of_rows("quanta", PerRow(each=trees, after=(2,)), QUANTA)
         if rows.has_high:

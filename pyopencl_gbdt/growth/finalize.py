@@ -12,6 +12,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.gradients.gradients import EXPONENTS
 
 
 class Finalize:
@@ -26,6 +27,7 @@ class Finalize:
             template="finalize",
             leaf_chunk=ways.variant("update_margins").params["chunk"],
             tables=nodes.policy.fills_levels,
+            n_exponents=EXPONENTS,
         )
         most, block = nodes.max_nodes, nodes.forest_block
         arena.array("walk", most, WALK)

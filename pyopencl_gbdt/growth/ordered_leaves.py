@@ -27,6 +27,7 @@ from pyopencl_gbdt.dtypes import ROW, SCALE, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.softmax import Softmax
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.category_sets import moved_sets, walked_sets
@@ -74,6 +75,7 @@ class OrderedLeaves:
             categories=ws.features.has_categories,
             walk=ways.variant("update_margins").name == "walk",
             chunk=ways.variant("update_margins").params["chunk"],
+            n_exponents=EXPONENTS,
         )
 
         self._ask_for_models()
@@ -95,7 +97,7 @@ class OrderedLeaves:
         orders = ws.nodes.params.n_orders, ws.rows.n_rows
         arena.array("ordered_table", (models, 3), np.uint32)
         arena.array("ordered_entry_of", orders, np.uint32)
-        arena.array("ordered_exponents", (ws.nodes.n_trees, 512), np.uint32, zeros)
+        arena.array("ordered_exponents", (ws.nodes.n_trees, EXPONENTS), np.uint32, zeros)
         arena.array("ordered_scale", ws.nodes.n_trees, SCALE)
         arena.array(
             "ordered_sums", (models, nodes, 4), np.uint32, zeros

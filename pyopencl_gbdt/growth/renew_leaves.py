@@ -49,6 +49,7 @@ class RenewLeaves:
             weighted=weighted,
             code="" if ws.features.columns is not None else ws.rows.codes.code_type,
             categories=ws.features.has_categories,
+            n_counts=COUNTS,
         )
         self._ask()
 

@@ -1,18 +1,19 @@
-## exponents: counts of gradients by their exponents, 256 of g and 256 of h; `gradients` and `ordered_leaves` import it
+## exponents: counts of gradients by their exponents, half of them of g, half of h; `gradients` and
+## `ordered_leaves` import it
 
 ## Add a group's `counts` to `exponents`.
-<%def name="add_counts(wg_size)">
+<%def name="add_counts(wg_size, n_exponents)">
     BARRIER();
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size})
+    for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size})
         if (counts[i]) atomic_add_global_u32(&exponents[i], counts[i]);
 </%def>
 
 ## Of `counts`, choose the exponents of a tree's scale: scale_g and scale_h; `wides` tells whether high words are needed.
-<%def name="scale_exponents(wg_size)">
+<%def name="scale_exponents(wg_size, n_exponents)">
     for (u32 part = 0; part < 2; part++) {
         if (LOCAL_ID == part * ${wg_size // 2}) {
             u32 wide_part = 0;
-            powers[part] = scale_exponent(counts + 256 * part, weight_bits, &wide_part);
+            powers[part] = scale_exponent(counts + ${n_exponents // 2} * part, weight_bits, &wide_part);
             wides[part] = wide_part;
         }
     }

@@ -14,8 +14,9 @@
 ##   (for example a class); they read its margins and labels.
 ##
 ## params: wg_size; loss, statements that set g and h from margin, label and output; weighted;
-##         sampled, whether gradients are multiplied by `factors`; rows with factor 0 do not count
-<%page args="wg_size, loss, weighted, sampled"/>
+##         sampled, whether gradients are multiplied by `factors`; rows with factor 0 do not count;
+##         n_exponents, counts of a tree, see `exponents`
+<%page args="wg_size, loss, weighted, sampled, n_exponents"/>
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
@@ -28,23 +29,23 @@ KERNEL(${wg_size}) gradients(
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
         GLOBAL u32* exponents) {
-    LOCAL_ARRAY(u32, counts, 512);
+    LOCAL_ARRAY(u32, counts, ${n_exponents});
     const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
     margins += (u64)output * n_rows;
     labels += output * label_stride;
-    exponents += 512 * GROUP_ID_Y;
+    exponents += ${n_exponents} * GROUP_ID_Y;
 % if sampled:
     factors += (u64)GROUP_ID_Y * n_rows;
 % else:
     (void)factors;
 % endif
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = 0;
+    for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = 0;
     BARRIER();
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
 % if wg_size == 1:
-    u32 copies[4 * 512];
-    for (u32 i = 0; i < 4 * 512; i++) copies[i] = 0;
+    u32 copies[4 * ${n_exponents}];
+    for (u32 i = 0; i < 4 * ${n_exponents}; i++) copies[i] = 0;
     f32 gs[64], hs[64]; /* a batch: the gradients' loop is vectorised, the counts' loop is not */
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
@@ -60,12 +61,12 @@ KERNEL(${wg_size}) gradients(
 % endif
             const u32 one = ${"as_u32(factors[at + i]) != 0 /* avoids a branch that is hard to predict */" if sampled else "1"};
             /* four copies: neighbours rarely wait for each other's additions */
-            copies[512 * (i % 4) + ((as_u32(gs[i]) >> 23) & 0xFF)] += one;
-            copies[512 * (i % 4) + 256 + ((as_u32(hs[i]) >> 23) & 0xFF)] += one;
+            copies[${n_exponents} * (i % 4) + ((as_u32(gs[i]) >> 23) & 0xFF)] += one;
+            copies[${n_exponents} * (i % 4) + ${n_exponents // 2} + ((as_u32(hs[i]) >> 23) & 0xFF)] += one;
         }
     }
-    for (u32 i = 0; i < 512; i++)
-        counts[i] = copies[i] + copies[512 + i] + copies[1024 + i] + copies[1536 + i];
+    for (u32 i = 0; i < ${n_exponents}; i++)
+        counts[i] = ${" + ".join(f"copies[{k * n_exponents} + i]" for k in range(4))};
 % else:
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
 % if weighted:
@@ -81,10 +82,10 @@ KERNEL(${wg_size}) gradients(
         h = finite(h * factors[row]);
 % endif
         atomic_add_local_u32(&counts[(as_u32(g) >> 23) & 0xFF], 1);
-        atomic_add_local_u32(&counts[256 + ((as_u32(h) >> 23) & 0xFF)], 1);
+        atomic_add_local_u32(&counts[${n_exponents // 2} + ((as_u32(h) >> 23) & 0xFF)], 1);
     }
 % endif
-${exponents.add_counts(wg_size)}\
+${exponents.add_counts(wg_size, n_exponents)}\
 }
 
 KERNEL(${wg_size}) quantize_gradients(
@@ -97,13 +98,13 @@ KERNEL(${wg_size}) quantize_gradients(
         GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
         GLOBAL i64* RESTRICT sums, GLOBAL i64* RESTRICT pool) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
-    LOCAL_ARRAY(u32, counts, 512);
+    LOCAL_ARRAY(u32, counts, ${n_exponents});
     LOCAL_ARRAY(i32, powers, 2);
     LOCAL_ARRAY(u32, wides, 2);
     const u32 tree = GROUP_ID_Y, output = (first_tree + tree) / n_parallel;
     margins += (u64)output * n_rows;
     labels += output * label_stride;
-    exponents += 512 * tree;
+    exponents += ${n_exponents} * tree;
     scale += tree;
     quanta += 2 * (u64)tree * n_rows;
     if (has_high) high += 2 * (u64)tree * n_rows;
@@ -115,9 +116,9 @@ KERNEL(${wg_size}) quantize_gradients(
     (void)factors;
 % endif
     /* every group computes the scale; a separate launch would take longer */
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[i];
+    for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = exponents[i];
     BARRIER();
-${exponents.scale_exponents(wg_size)}\
+${exponents.scale_exponents(wg_size, n_exponents)}\
     const u32 wide = has_high ? wides[0] | wides[1] : 0;
     if (GROUP_ID == 0 && LOCAL_ID == 0) {
         if (!has_high && (wides[0] | wides[1])) *needs_high = 1; /* this tree is invalid */

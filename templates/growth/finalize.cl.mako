@@ -6,8 +6,9 @@
 ##   keep         copies the trees to the buffer from which the host reads them; there each field is an
 ##                array
 ##
-## params: wg_size; leaf_chunk, rows of a leaf task; tables, nodes of a level share a split
-<%page args="wg_size, leaf_chunk, tables"/>
+## params: wg_size; leaf_chunk, rows of a leaf task; tables, nodes of a level share a split;
+##         n_exponents as in `gradients`
+<%page args="wg_size, leaf_chunk, tables, n_exponents"/>
 <%  # what `keep` writes of a node, in the order of dtypes.KEPT
     kept = [f"(u32)nodes[id].{name}" for name in (
         "tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count", "sibling_slot")]
@@ -43,7 +44,7 @@ KERNEL(${wg_size}) finish_tree(
 ${payload.read()}\
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 n_nodes = levels[level].first + levels[level].count;
-    for (u32 i = LOCAL_ID; i < 512 * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next batch */
+    for (u32 i = LOCAL_ID; i < ${n_exponents} * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next batch */
     for (u32 i = LOCAL_ID; i < n_trees; i += ${wg_size}) drawn[i] = 0;
     for (u32 id = levels[level].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;

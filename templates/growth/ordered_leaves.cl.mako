@@ -22,8 +22,9 @@
 ##   Work-group i takes a share of the entries of model i % n_models. Twin: tests/reference/ordered_leaves.py.
 ##
 ## params: wg_size; loss, weighted, sampled as in `gradients`; cells, nodes whose sums lie in local memory;
-##         code, categories as in `renew_leaves`; walk, chunk as in `update_margins`
-<%page args="wg_size, loss, weighted, sampled, cells, code, categories, walk, chunk"/>
+##         code, categories as in `renew_leaves`; walk, chunk as in `update_margins`;
+##         n_exponents as in `gradients`
+<%page args="wg_size, loss, weighted, sampled, cells, code, categories, walk, chunk, n_exponents"/>
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="leaf_of_rows" file="leaf_of_rows.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
@@ -70,20 +71,20 @@ KERNEL(${wg_size}) count_entries(
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
         GLOBAL u32* exponents) {
-    LOCAL_ARRAY(u32, counts, 512);
+    LOCAL_ARRAY(u32, counts, ${n_exponents});
     const u32 tree = GROUP_ID_Y;
     const share_t share = share_of(table, n_models, 0);
     margins += (u64)(first_tree + tree) * n_entries;
     labels += (first_tree + tree) * label_stride;
-    exponents += 512 * tree;
+    exponents += ${n_exponents} * tree;
     (void)n_rows; (void)weights; (void)factors;
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = 0;
+    for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = 0;
     BARRIER();
     <%sums:each_gradient wg_size="${wg_size}" weighted="${weighted}" sampled="${sampled}">
         count_one(&counts[(as_u32(g) >> 23) & 0xFF]);
-        count_one(&counts[256 + ((as_u32(h) >> 23) & 0xFF)]);
+        count_one(&counts[${n_exponents // 2} + ((as_u32(h) >> 23) & 0xFF)]);
     </%sums:each_gradient>
-${exponents.add_counts(wg_size)}\
+${exponents.add_counts(wg_size, n_exponents)}\
 }
 
 /* `sums` is 0 when a tree begins; a sum has two words, the low one first. */
@@ -95,7 +96,7 @@ KERNEL(${wg_size}) sum_entries(
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
         GLOBAL const u32* RESTRICT exponents, GLOBAL scale_t* RESTRICT scale, GLOBAL u32* sums) {
-    LOCAL_ARRAY(u32, counts, 512);
+    LOCAL_ARRAY(u32, counts, ${n_exponents});
     LOCAL_ARRAY(i32, powers, 2);
     LOCAL_ARRAY(u32, wides, 2);
     LOCAL_ARRAY(u32, own, ${4 * cells});
@@ -107,10 +108,10 @@ KERNEL(${wg_size}) sum_entries(
     leaves += (u64)tree * n_rows;
     sums += 4 * (u64)share.model * most_nodes;
     (void)weights; (void)factors;
-    for (u32 i = LOCAL_ID; i < 512; i += ${wg_size}) counts[i] = exponents[512 * tree + i];
+    for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = exponents[${n_exponents} * tree + i];
     for (u32 i = LOCAL_ID; i < (fits ? 4 * n_nodes : 0); i += ${wg_size}) own[i] = 0;
     BARRIER();
-${exponents.scale_exponents(wg_size)}\
+${exponents.scale_exponents(wg_size, n_exponents)}\
     const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
     const u32 wide = wides[0] | wides[1];
     if (GROUP_ID == 0 && LOCAL_ID == 0) {
@@ -143,7 +144,7 @@ KERNEL(${wg_size}) value_leaves(
         GLOBAL const scale_t* RESTRICT scale,
         GLOBAL u32* RESTRICT sums, GLOBAL f32* RESTRICT values, GLOBAL u32* RESTRICT exponents) {
     const u32 n_nodes = leaf_header[0], at = GROUP_ID * ${wg_size} + LOCAL_ID;
-    for (u32 i = at; i < 512 * n_trees; i += N_GROUPS * ${wg_size}) exponents[i] = 0;
+    for (u32 i = at; i < ${n_exponents} * n_trees; i += N_GROUPS * ${wg_size}) exponents[i] = 0;
     for (u32 i = at; i < n_models * n_nodes; i += N_GROUPS * ${wg_size}) {
         const u32 id = i % n_nodes, tree = nodes[id].tree;
         const u64 place = (u64)(i / n_nodes) * most_nodes + id;

@@ -15,11 +15,11 @@
 ##   counts are numbers of rows, and the quantile may be between two neighbouring residuals. Both are
 ##   searched at once; where their digits differ, the second one has counts of its own.
 ##
-##   a leaf's 512 words of counts:   |256 of the first|256 of the second|    or   |low high|low high|...
+##   a leaf's words of counts:       |256 of the first|256 of the second|    or   |low high|low high|...
 ##
 ## params: wg_size; weighted; code, the code's type, or tiled; empty if `row_nodes` tell the leaves of rows;
-##         categories, splits may be by sets of codes
-<%page args="wg_size, weighted, code, categories"/>
+##         categories, splits may be by sets of codes; n_counts, words of a leaf's counts
+<%page args="wg_size, weighted, code, categories, n_counts"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%
@@ -100,7 +100,7 @@ ${codes.walk(categories)}\
         const u64 weight = ${"(u64)weights[row]" if weighted else "1"};
         leaves[row] = leaf;
         keys[row] = key;
-        if (weight) count_row(counts + (u64)leaf * 512, 0, key >> 24, weight);
+        if (weight) count_row(counts + (u64)leaf * ${n_counts}, 0, key >> 24, weight);
     }
 }
 
@@ -120,7 +120,7 @@ KERNEL(${wg_size}) count_next(
         const u32 first = ((key ^ prefixes[2 * (u64)leaf]) >> shift >> 8) == 0;
         const u32 second = ((key ^ prefixes[2 * (u64)leaf + 1]) >> shift >> 8) == 0;
         if (weight && (first || second))
-            count_row(counts + (u64)leaf * 512, !first, (key >> shift) & 255, weight);
+            count_row(counts + (u64)leaf * ${n_counts}, !first, (key >> shift) & 255, weight);
     }
 }
 
@@ -177,7 +177,7 @@ KERNEL(${wg_size}) pick_digit(
     const u32 begin = LOCAL_ID * ${per_item} < 256 ? LOCAL_ID * ${per_item} : 256;
     const u32 end = begin < 256 ? begin + ${per_item} : 256;
     for (u32 id = GROUP_ID; id < n_nodes; id += N_GROUPS) {
-        GLOBAL u32* mine = counts + (u64)id * 512;
+        GLOBAL u32* mine = counts + (u64)id * ${n_counts};
         GLOBAL u32* prefix = prefixes + 2 * (u64)id;
         const int is_first = shift == 24;
         const u32 prefix0 = is_first ? 0 : prefix[0], prefix1 = is_first ? 0 : prefix[1];

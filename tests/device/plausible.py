@@ -151,6 +151,8 @@ VALUES: dict[str, list[Any]] = {
     "phases": [2],
     "counter_words": [32],
     "n_facts": [6],
+    "n_exponents": [512],
+    "n_counts": [512],
     "n_classes": [2048],
     "fine": [8],
     "coarse": [4],
