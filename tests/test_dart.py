@@ -13,6 +13,8 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import DataError, GBDTError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.watched import start_of
+from pyopencl_gbdt.fit import parts
 from pyopencl_gbdt.growth.coded_trees import coded_trees, plan_earlier
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -125,6 +127,22 @@ def test_a_model_without_weights_is_continued():
     found = trained(n_rounds=4, model=plain)
     assert len(found.ensemble.tree_weights) == 7
     assert found.ensemble.trees[:3] == plain.ensemble.trees
+
+
+@pytest.mark.parametrize("kind", ["classes", "forest"])
+def test_several_pages_and_a_few_trees_at_a_time(monkeypatch, kind):
+    params = Parameters.from_dict({**PARAMS, **KINDS[kind], "n_estimators": 5})
+    objective, rows = get_objective(params.objective, params), data(kind)
+    start = start_of(trained(kind, 0).ensemble.base_margin)
+    expected = trained(kind, 5).ensemble.trees
+
+    def trees(n_pages):
+        fit = Booster(open_device(TEST_DEVICE), params, objective, rows, start, n_pages=n_pages)
+        return fit.run(5)
+
+    assert trees(1) == trees(3) == expected
+    monkeypatch.setattr(parts, "trees_fit", lambda fit, on_paper: fit.nodes.n_trees <= 2)
+    assert trees(1) == trees(3) == expected
 
 
 def test_a_model_of_other_data_is_refused():

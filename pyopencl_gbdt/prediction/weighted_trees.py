@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +26,17 @@ I64 = npt.NDArray[np.int64]
 WalkOf = Callable[[Ensemble, tuple[int, int]], F32]
 #: Yields the margins of a plain model after each of some rounds; margins start at 0.
 StagesOf = Callable[[Ensemble, tuple[int, int]], Iterator[F32]]
-#: Cache by the model's id: a weak reference, its trees and weights, and the models of its digits.
-_kept: dict[
-    int, tuple[weakref.ref[Ensemble], list[Tree], tuple[float, ...] | None, list[Ensemble]]
-] = {}
+
+
+class _Plain(NamedTuple):
+    """Plain models of a model with weights: of each digit, and with weights in the leaves."""
+
+    digits: list[Ensemble]
+    folded: Ensemble
+
+
+#: Cache by the model's id: a weak reference, its trees and weights, and its plain models.
+_kept: dict[int, tuple[weakref.ref[Ensemble], list[Tree], tuple[float, ...] | None, _Plain]] = {}
 
 
 def weighted_sums(ensemble: Ensemble, n_rows: int, rounds: tuple[int, int], walk_of: WalkOf) -> I64:
@@ -77,13 +85,23 @@ def weighted_stages(
 
 def digit_models(ensemble: Ensemble) -> list[Ensemble]:
     """Return plain models, one for each digit of the leaves, the lowest digit first."""
+    return _plain(ensemble).digits
+
+
+def plain_model(ensemble: Ensemble) -> Ensemble:
+    """Return the model with its weights multiplied into the leaves; see ``Ensemble.folded``."""
+    return ensemble if ensemble.tree_weights is None else _plain(ensemble).folded
+
+
+def _plain(ensemble: Ensemble) -> _Plain:
+    """Return the plain models, from the cache unless the model has changed."""
     key, weights = id(ensemble), ensemble.tree_weights
     if key in _kept:
         alive, trees, own, made = _kept[key]
         same = alive() is ensemble and own == weights and len(trees) == len(ensemble.trees)
         if same and all(a is b for a, b in zip(trees, ensemble.trees, strict=True)):
             return made
-    made = _made(ensemble)
+    made = _Plain(_made(ensemble), ensemble.folded())
     alive = weakref.ref(ensemble, lambda _: _kept.pop(key, None))
     _kept[key] = alive, list(ensemble.trees), weights, made
     return made

@@ -27,6 +27,7 @@ from pyopencl_gbdt.prediction.contributions.sums import PIECE_BYTES, Sums, on_ho
 from pyopencl_gbdt.prediction.margins import tried
 from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_rows import walk
+from pyopencl_gbdt.prediction.weighted_trees import plain_model
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -86,7 +87,7 @@ def explain_rows(
     if background is None:
         check_covers(ensemble)
     margins, _ = walk(ensemble, values, device, start, rounds, "")
-    ensemble = ensemble.folded()
+    ensemble = plain_model(ensemble)
     games = Games(ensemble, None if background is None else on_host(background))
     trees = trees_of(ensemble, rounds)
     base = np.array(each(ensemble.base_margin), np.float32)[:, None] if start is None else start
