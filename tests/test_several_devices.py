@@ -286,7 +286,7 @@ def test_more_devices_are_never_expected_to_be_slower(joined, n_rows, n_outputs)
     with_weak = division.best_team([7e11, 1e8, 7e11], params, n_rows, 28, **more)
     assert 1 not in with_weak
     if n_rows == 10**9:
-        assert len(taken) == 8
+        assert len(taken) == (8 if joined else 5)  # all share the memory of the host
     if n_rows == 10**4:
         assert len(taken) == 1
 
