@@ -51,6 +51,7 @@ def library(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
     monkeypatch.setattr(nccl, "_in_use", threading.Semaphore(2))
+    monkeypatch.setattr(nccl.NcclSum, "__call__", lambda self: None)
     monkeypatch.delenv(nccl.ENVIRONMENT, raising=False)
     return made
 
@@ -61,9 +62,19 @@ class Card(contextlib.nullcontext):
         self.pci_bus_id = place
 
 
+class Number:
+    """An array of one number on a card, which is the sum of two ranks' numbers already."""
+
+    dtype = np.dtype(np.int64)
+    right = True
+
+    def get(self):
+        return np.array([3 if self.right else 2])
+
+
 def device_at(place, api="cuda"):
     caps = types.SimpleNamespace(api=api, device_id="cuda:0")
-    return types.SimpleNamespace(caps=caps, cuda=Card(place))
+    return types.SimpleNamespace(caps=caps, cuda=Card(place), upload=lambda values: Number())
 
 
 def test_different_cards_are_joined(library):
@@ -104,6 +115,23 @@ def test_a_card_that_does_not_join(library, monkeypatch):
 
     assert members(2, work) == [False, False]
     assert [one.ends for one in MADE] == [["abort"]]
+
+
+@pytest.mark.parametrize("how", ["wrong", "late"])
+def test_a_first_sum_that_fails(library, monkeypatch, how):
+    """It is wrong, or never comes: all sums go over the sockets then."""
+    monkeypatch.setattr(nccl, "_JOIN_SECONDS", 0.3)
+    monkeypatch.setattr(Number, "right", how != "wrong")
+    if how == "late":
+        over = threading.Event()
+        monkeypatch.setattr(nccl.NcclSum, "__call__", lambda self: over.wait(5))
+
+    def work(team, rank):
+        with team.joined_cards(device_at(f"bus {rank}")):
+            return team.enqueues, team.keeps_own
+
+    assert members(2, work) == [(False, True)] * 2
+    assert [one.ends for one in MADE] == [["abort"]] * 2
 
 
 @pytest.mark.parametrize("how", ["ended", "silent"])

@@ -27,7 +27,8 @@ from pyopencl_gbdt.errors import TeamError
 ENVIRONMENT = "PYOPENCL_GBDT_NCCL"
 #: One team at a time has communicators: sums of two could wait for each other on the cards.
 _in_use = threading.Lock()
-#: Seconds in which the processes of a host join their cards; else sums go through its memory.
+#: Seconds in which the processes of a host join their cards and add up a number; else sums go
+#: through its memory.
 _JOIN_SECONDS = 60.0
 
 
@@ -135,19 +136,27 @@ def _new_name() -> Any:
 
 
 def _joined_in_time(device: Any, size: int, name: Any, rank: int) -> Any:
-    """Return a communicator; None if NCCL raises, or another process does not come in time."""
+    """Return a communicator whose first sum is right; None if NCCL raises, or takes too long."""
     found: list[Any] = []
+    proved = threading.Event()
 
     def join() -> None:
         with contextlib.suppress(Exception), device.cuda:
             from cupy.cuda import nccl
 
             found.append(nccl.NcclCommunicator(size, name, rank))
+            array = device.upload(np.array([rank + 1], np.int64))
+            NcclSum(found[0], array, None, array.dtype)()
+            if array.get()[0] == size * (size + 1) // 2:
+                proved.set()
 
     thread = threading.Thread(target=join, daemon=True, name="joining cards")
     thread.start()
     thread.join(_JOIN_SECONDS)
-    return found[0] if found else None
+    if proved.is_set():
+        return found[0]
+    abort(found)
+    return None
 
 
 def release(found: Sequence[Any]) -> None:
