@@ -31,7 +31,7 @@ FN f32 leaf_gain(GLOBAL const candidate_t* best, const u32 depth, const i64x2 su
 /* Split a node; its children are nodes `left` and `left + 1`. */
 FN void split_node(
         GLOBAL node_t* nodes, const payload_t payload, const u32 id, const u32 left,
-        GLOBAL const candidate_t* c, const f32 gain, const rule_t rule, const u32 constraint) {
+        GLOBAL const candidate_t* c, const f32 gain) {
     GLOBAL node_t* node = &nodes[id];
     const i64x2 own = MAKE_I64X2(c->left_g, c->left_h), rest = SUB_I64X2(payload.sums[id], own);
     payload.values[id] = 0.0f;
@@ -52,13 +52,18 @@ FN void split_node(
         nodes[left + side].in_order = 0;
         nodes[left + side].gain = 0.0f;
     }
-    if (constraint) { /* all nodes below stay on their side of the middle */
-        const f32 one = weight_in_units(own.x, own.y, rule);
-        const f32 other = weight_in_units(rest.x, rest.y, rule);
-        const f32 half_one = 0.5f * one, half_other = 0.5f * other;
-        const f32 middle = half_one + half_other;
-        const u32 low = constraint == 1 ? left : left + 1;
-        payload.bounds[low].upper = middle;
-        payload.bounds[2 * left + 1 - low].lower = middle;
-    }
+}
+
+/* The bounds of a split node's children under a monotone constraint: all nodes below stay on their side of the middle.
+   Kernels do this in a loop of its own: with what they keep over their scans it takes registers that spill. */
+FN void bound_children(const payload_t payload, const u32 left, const rule_t rule, const u32 constraint) {
+    if (!constraint) return;
+    const i64x2 own = payload.sums[left], rest = payload.sums[left + 1];
+    const f32 one = weight_in_units(own.x, own.y, rule);
+    const f32 other = weight_in_units(rest.x, rest.y, rule);
+    const f32 half_one = 0.5f * one, half_other = 0.5f * other;
+    const f32 middle = half_one + half_other;
+    const u32 low = constraint == 1 ? left : left + 1;
+    payload.bounds[low].upper = middle;
+    payload.bounds[2 * left + 1 - low].lower = middle;
 }

@@ -40,12 +40,9 @@ KERNEL(${wg_size}) begin_tree(
     i64 g = 0, h = 0, tasks_before = 0;
     for (u32 i = LOCAL_ID; i < tree; i += ${wg_size})
         tasks_before += root_tasks(lists_drawn ? drawn[i] : page_rows);
-    for (u32 i = tree * n_groups + LOCAL_ID; i < (tree + 1) * n_groups; i += ${wg_size}) {
-        g += sums[2 * i];
-        h += sums[2 * i + 1];
-    }
-    g = group_sum(g, shared);
-    h = group_sum(h, shared);
+    for (u32 i = tree * n_groups + LOCAL_ID; i < (tree + 1) * n_groups; i += ${wg_size})
+        g += sums[2 * i], h += sums[2 * i + 1];
+    g = group_sum(g, shared), h = group_sum(h, shared);
     tasks_before = group_sum(tasks_before, shared);
     if (LOCAL_ID != 0) return;
     GLOBAL node_t* root = &nodes[tree];
@@ -54,10 +51,8 @@ KERNEL(${wg_size}) begin_tree(
     root->begin = tree * n_rows + first_row, root->count = count;
     root->in_order = !lists_drawn;
     root->parent = NO_NODE;
-    root->depth = 0;
     root->slot = (i32)tree, root->sibling_slot = -1;
-    root->tree = tree;
-    root->path = 1;
+    root->tree = tree, root->path = 1, root->depth = 0;
     root->gain = 0.0f;
     splits_left[tree] = most_leaves - 1;
     hist_task_begin[tree] = (u32)tasks_before;
@@ -147,8 +142,8 @@ ${payload.read()}\
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID, id = first + index;
         const u32 near = first + (index < count ? index : 0);
-        GLOBAL const scale_t* own_scale = scale + nodes[near].tree;
 % if not limited:
+        GLOBAL const scale_t* own_scale = scale + nodes[near].tree;
         /* read at once, before anything is written: each waits as long as all of them */
         const i64x2 sums = node_sums[near];
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[near]);
@@ -174,20 +169,21 @@ ${payload.read()}\
         if (index < count) row_task_begin[index] = my_tasks;
         if (split) {
 % if limited:
-            /* made here again: kept over the scans, they take registers that spill */
-            const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
             c += (u64)index * n_each;
             c += best_of(c, n_each);
 % endif
-            const u32 constraint = has_monotone ? monotone[c->feature] : 0;
-            split_node(nodes, payload, id, first + count + 2 * rank, c, gain, rule, constraint);
-% if tables:
-            bound_idle_children(nodes, payload, id, rule, least_hessian(min_child_weight, own_scale), constraint);
-% endif
+            split_node(nodes, payload, id, first + count + 2 * rank, c, gain);
             child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
         n_tasks += more_tasks;
+    }
+    for (u32 id = first + LOCAL_ID; id < (has_monotone ? first + count : 0); id += ${wg_size}) {
+        if (nodes[id].left == NO_NODE) continue;
+        GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
+        const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
+        bound_children(payload, nodes[id].left, rule, monotone[nodes[id].feature]);
+        ${"bound_idle_children(nodes, payload, id, rule, least_hessian(min_child_weight, own_scale), monotone[nodes[id].feature]);" if tables else ""}
     }
     if (LOCAL_ID == 0) {
         levels[depth].row_tasks = row_task_begin[count] = n_tasks;

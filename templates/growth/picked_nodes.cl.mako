@@ -42,14 +42,17 @@ FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
         if (index < n_picks) row_task_begin[index] = my_tasks;
         if (split) {
-            const rule_t rule =
-                node_rule(scale + nodes[id].tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
-            const u32 constraint = has_monotone ? monotone[kept[id].feature] : 0;
-            split_node(nodes, payload, id, next_first + 2 * rank, &kept[id], ${gain}, rule, constraint);
+            split_node(nodes, payload, id, next_first + 2 * rank, &kept[id], ${gain});
             child_rows[2 * rank] = child_rows[2 * rank + 1] = 0; /* `partition` counts */
         }
         n_split += more_split;
         n_tasks += more_tasks;
+    }
+    for (u32 index = LOCAL_ID; index < (has_monotone ? n_picks : 0); index += ${wg_size}) {
+        const u32 id = picked[index];
+        if (id == NO_NODE) continue;
+        const rule_t rule = node_rule(scale + nodes[id].tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
+        bound_children(payload, nodes[id].left, rule, monotone[nodes[id].feature]);
     }
     if (LOCAL_ID == 0) row_task_begin[n_picks] = levels[step].row_tasks = n_tasks;
 </%def>

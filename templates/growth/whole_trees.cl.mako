@@ -96,7 +96,7 @@ FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 
             split = gain > 1e-6f && gain >= gamma;
         }
         finish_node(nodes, payload, id, payload.sums[id], rule, rate);
-        if (split) split_node(nodes, payload, id, first + count + 2 * n_split++, c, gain, rule, 0);
+        if (split) split_node(nodes, payload, id, first + count + 2 * n_split++, c, gain);
     }
     for (u32 next = depth + 1; next <= (n_split ? depth + 1 : n_levels); next++) {
         levels[next].first = first + count;

@@ -511,7 +511,7 @@ _ENTRIES = (
             "nested",
             {"wg_size": 128, "rows": 1, "levels": 8},
             "trees of up to 8 levels in registers; H200, 10^5 rows, 500 trees of depth 8: 0.25 s; "
-            "AMD's compilers take 120 registers, 91 of Intel's pvc spill, which has 128",
+            "AMD's compilers take 112 to 132 registers; of Intel's pvc 128, and 91 spill",
             registers=255,
             chosen_on=_GPU,
         ),
