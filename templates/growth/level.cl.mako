@@ -142,12 +142,6 @@ ${payload.read()}\
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID, id = first + index;
         const u32 near = first + (index < count ? index : 0);
-% if not limited:
-        GLOBAL const scale_t* own_scale = scale + nodes[near].tree;
-        /* read at once, before anything is written: each waits as long as all of them */
-        const i64x2 sums = node_sums[near];
-        const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[near]);
-% endif
         int split = 0;
         f32 gain = 0.0f;
         GLOBAL const candidate_t* c = chosen;
@@ -156,6 +150,10 @@ ${payload.read()}\
             gain = wanted[index];
             split = gain >= 0.0f;
 % else:
+            /* read at once, before anything is written: each waits as long as all of them */
+            GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
+            const i64x2 sums = node_sums[id];
+            const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
             finish(nodes, payload, id, sums, own_scale, rule, leaf_rate[0], min_child_weight);
             c += (u64)index * n_each;
             c += best_of(c, n_each);
