@@ -194,7 +194,7 @@ def test_every_parameter_and_alias_is_a_key() -> None:
         ("n_gpus=8", "set it to 1, and name the devices by device=gpu:0,gpu:1"),
         ("bagging=1", "give subsample=0.632"),
         ("gpu_id=0", "choose the device by device=cuda:0"),
-        ("booster=gblinear", "booster='gblinear': known from XGBoost, not supported yet"),
+        ("booster=gblinear", "booster='gblinear': linear models are not here yet; give 'gbtree'"),
         ("task=predict", "task='predict': expected 'train' or 'pred' or 'dump'; did you mean"),
         ("save_period=-1", "save_period=-1: expected 0..2147483647; raise save_period"),
         ("eval_train=maybe", "eval_train='maybe': expected True or False"),

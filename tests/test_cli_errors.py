@@ -23,7 +23,11 @@ from tests.cli_samples import DEVICE, LOGISTIC, SMALL, train_small, write_rows
             ["--learning-rate", ".1", "--eta", ".2"],
             "--learning-rate and --eta are two spellings of one parameter; give one of them",
         ),
-        (["--param", "booster=dart"], "not supported yet"),
+        (
+            ["--param", "booster=gblinear"],
+            "--booster gblinear: linear models are not here yet; give",
+        ),
+        (["--param", "process_type=update"], "not supported yet; leave it out"),
         (["--param", "max_depth"], "expected NAME=VALUE"),
         (["--param", "device=cpu"], "--device cpu"),
         (["--param", "gamma=1", "--gamma", "2"], "given twice"),

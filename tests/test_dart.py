@@ -263,7 +263,7 @@ def test_an_estimator_takes_the_parameters():
         ({"skip_drop": 2}, r"skip_drop=2.0: expected 0..1; lower skip_drop"),
         ({"sample_type": "some"}, r"sample_type='some': expected 'uniform' or 'weighted'"),
         ({"normalize_type": "trees"}, r"normalize_type='trees': expected 'tree' or 'forest'"),
-        ({"booster": "gblinear"}, r"booster='gblinear': linear models are not here yet; leave"),
+        ({"booster": "gblinear"}, r"booster='gblinear': linear models are not here yet; give"),
         ({"tree_method": "exact"}, r"tree_method='exact': expected 'hist' for booster='dart'"),
     ],
 )

@@ -14,6 +14,7 @@ from pyopencl_gbdt.callbacks import ProgressBar, progress
 from pyopencl_gbdt.device import builds
 from pyopencl_gbdt.device.opencl.source import POCL
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.logger import NOTES, ROUNDS, register_logger, tell
 from tests.conftest import TEST_DEVICE
 
@@ -142,5 +143,6 @@ def test_the_drivers_compiler_says_nothing(device, capfd):
         pytest.skip("other compilers leave their warnings in the log")
     new = random.randrange(1 << 40)
     loss = f"g = margin - label; h = {new}.0f;"
-    device.build("gradients", wg_size=1, loss=loss, weighted=False, sampled=False)
+    values = {"wg_size": 1, "weighted": False, "sampled": False, "n_exponents": EXPONENTS}
+    device.build("gradients", loss=loss, **values)
     assert capfd.readouterr() == ("", "")

@@ -14,7 +14,9 @@ def clear_frames(error: BaseException | None) -> None:
 
     A notebook or a debugger keeps the last traceback, and a traceback keeps its frames' variables.
     So the device memory of a failed fit would stay allocated. Frames of other packages, such as the
-    user's callbacks, keep their variables, and so do frames that still run.
+    user's callbacks, keep their variables, and so do frames that still run. A frame keeps the
+    variables that its function takes from a function around it, so no generator expression calls
+    the device with arrays of the function around it.
     """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -60,7 +60,7 @@ class GrownTrees:
             As for ``decode_trees``.
         """
         arena = self._ws.arena
-        words, levels = (arena[name].get()[at] for name in ("forest_nodes", "forest_levels"))
+        words, levels = arena["forest_nodes"].get()[at], arena["forest_levels"].get()[at]
         sets = arena["forest_sets"].get()[at] if self._ws.features.has_categories else None
         nodes = kept_nodes(words)
         counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]

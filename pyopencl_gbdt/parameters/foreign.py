@@ -95,7 +95,7 @@ VALUE_ANSWERS: dict[str, dict[str, str]] = {
         "rf": "give num_parallel_tree, or use GBDTRandomForestRegressor or ...Classifier",
         "goss": "give sampling_method='goss'",
     },
-    "booster": {"gblinear": "linear models are not here yet; leave it out"},
+    "booster": {"gblinear": "linear models are not here yet; give 'gbtree' or 'dart'"},
     "objective": {
         "multiclassova": _ONE_VS_ALL,
         "MultiClassOneVsAll": _ONE_VS_ALL,
