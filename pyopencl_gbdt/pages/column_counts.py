@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.pages.cuts import NO_KEY, most_bins, run_begins, share_end
 
@@ -27,6 +28,8 @@ _FEW_RANGES = 1 << 10
 FEW_ROWS = 64
 #: A range of 2**8 keys is divided into single ones.
 _NARROW = 8
+#: Values that become keys at a time: their temporary arrays stay in a processor's cache.
+_PIECE = 1 << 15
 #: The key of both zeros.
 _ZERO = 1 << 31
 
@@ -77,28 +80,25 @@ class OwnColumns:
     Parameters
     ----------
     columns : float32 array, shape (n_columns, n_rows)
-        Of the rows that count; NaN is missing.
+        Of the rows that count; NaN is missing. Keys take the place of values.
     weight : int64 array, shape (n_rows,), or None
         Integer weights above 0.
     """
 
     def __init__(self, columns: F32, weight: I64 | None) -> None:
         self.weighted = weight is not None
-        self.keys: list[U32] = []
         self._running: list[I64] = []  # weight of the rows before each one, and of all
-        self.zeros = np.zeros((len(columns), 2), np.uint32)
-        for number, of_all in enumerate(columns):
-            there = ~np.isnan(of_all)
-            column = of_all[there]
-            self.zeros[number] = _zeros(column)
-            keys = ordered(column)
-            if weight is None:
-                keys.sort()
-            else:
-                order = np.argsort(keys, kind="stable")
-                keys = keys[order]
-                self._running.append(np.append(0, np.cumsum(weight[there][order])))
-            self.keys.append(keys)
+        self.zeros = np.array(in_threads(_zeros, list(columns)), np.uint32).reshape(-1, 2)
+        if weight is None:
+            self.keys: list[U32] = in_threads(_sorted_keys, list(columns))
+            return
+        self.keys = []
+        for column in columns:  # one after the other: each takes 60 bytes a row
+            own = weight[~np.isnan(column)]
+            keys = _keys(column)
+            order = np.argsort(keys, kind="stable")
+            self.keys.append(keys[order])
+            self._running.append(np.append(0, np.cumsum(own[order])))
 
     def distinct(self) -> I64:
         """Return the number of distinct values of every column."""
@@ -164,11 +164,29 @@ def merged(parts: Sequence[Entries]) -> Entries:
 
 def _zeros(column: F32) -> tuple[int, int]:
     """Return 1 plus the sign bit of the first and of the last zero of a column; 0 for none."""
-    zeros = np.flatnonzero(column == 0)
-    if not zeros.size:
+    zeros = column == 0
+    if not zeros.any():
         return 0, 0
-    signs = np.signbit(column[zeros[[0, -1]]])
-    return 1 + int(signs[0]), 1 + int(signs[1])
+    first, last = column[zeros.argmax()], column[zeros.size - 1 - zeros[::-1].argmax()]
+    return 1 + int(np.signbit(first)), 1 + int(np.signbit(last))
+
+
+def _keys(column: F32) -> U32:
+    """Return the keys of a column's present values, in the memory of the column."""
+    keys, end = column.view(np.uint32), 0
+    for begin in range(0, column.size, _PIECE):
+        piece = column[begin : begin + _PIECE]
+        own = ordered(piece[~np.isnan(piece)])
+        keys[end : end + own.size] = own
+        end += own.size
+    return keys[:end]
+
+
+def _sorted_keys(column: F32) -> U32:
+    """Return the sorted keys of a column's present values, in the memory of the column."""
+    keys = _keys(column)
+    keys.sort()
+    return keys
 
 
 class ColumnCounts:
@@ -226,10 +244,11 @@ class ColumnCounts:
         """Put the parts of all replaced ranges in order."""
         if not self._parts:
             return
-        kept = ~np.isin(self._first, self._replaced)
+        kept = np.ones(self._first.size, np.bool_)
+        kept[np.searchsorted(self._first, self._replaced)] = False
         self._parts.append((self._first[kept], self._bits[kept], self._counts[kept]))
         first, bits, counts = map(np.concatenate, zip(*self._parts, strict=True))
-        order = np.argsort(first)
+        order = np.argsort(first, kind="stable")  # which merges sorted parts
         self._first, self._bits, self._counts = first[order], bits[order], counts[order]
         self._parts, self._replaced = [], []
 
@@ -262,16 +281,18 @@ class ColumnCounts:
         """
         rows, weight = self._counts[:, 0].cumsum(), self._counts[:, -1].cumsum()
         total, done, bins = int(weight[-1]), self._done, len(self._keys)
+        singles = self._counts[self._bits == 0, 0]
+        usual = float(np.median(singles)) if singles.size else 1.0  # rows of a value
         unknown: dict[int, None] = {}
         while done < total and bins < self.most:
             goal, at = share_end(weight, done, self.most - bins)
             done = int(weight[at])
             if self._bits[at]:
                 unknown[at] = None
-                # a narrow range with many rows has one heavy value, most likely
-                heavy = self._bits[at] <= _NARROW and self._counts[at, 0] > FEW_ROWS
-                rows_here, weight_here = self._counts[at, 0], self._counts[at, -1]
-                beyond = int(weight_here // (2 * rows_here))  # bins end half a row late
+                bits, values = int(self._bits[at]), float(self._counts[at, 0]) / usual
+                # it has a single value, or one with more rows than is usual, most likely
+                heavy = bits <= _NARROW and not 2 <= values <= 2 << bits
+                beyond = int(self._counts[at, -1] / (2 * values))  # bins end half a value late
                 done = done if heavy else min(done, goal + beyond)
             elif not unknown:
                 self._keys.append(int(self._first[at]))

@@ -129,12 +129,14 @@ def _missing(team: Team, rows: Rows, cut: U32) -> npt.NDArray[np.bool_]:
 
 def _counted(rows: Rows, weight: F32 | None, features: U32) -> F32:
     """Return some columns of the rows that count, shape (n_features, n_counted)."""
-    counts = np.ones(len(rows), np.bool_) if weight is None else weight > 0
-    end, found = 0, np.empty((features.size, np.count_nonzero(counts)), np.float32)
+    counts = None if weight is None else weight > 0
+    n_counted = len(rows) if counts is None else np.count_nonzero(counts)
+    end, found = 0, np.empty((features.size, n_counted), np.float32)
     for first, block in rows.blocks(_ROWS):
-        own = block[counts[first : first + len(block)]][:, features]
+        own = block if counts is None else block[counts[first : first + len(block)]]
         end, begin = end + len(own), end
-        found[:, begin:end] = own.T
+        for column, feature in zip(found, features, strict=True):
+            column[begin:end] = own[:, feature]
     return found
 
 
