@@ -186,7 +186,8 @@ def _pieces(
     statistics = range(ensemble.n_features, ensemble.n_tree_features)
     replaced = {column for feature in statistics for column in ensemble.sources(feature)}
     there = not isinstance(rows.device, str) or is_there(rows.device)
-    if replaced.intersection(columns) or not there:
+    weighted = ensemble.tree_weights is not None
+    if weighted or replaced.intersection(columns) or not there:
         for place, margins in enumerate(_by_prediction(rows, columns, cells, rounds)):
             own = _linked(model.objective, margins) if asked else margins
             yield slice(0, rows.n_rows), slice(place, place + 1), own
@@ -207,7 +208,7 @@ def _pieces(
 def _by_prediction(
     rows: ExplainedRows, columns: Sequence[int], cells: F32, rounds: tuple[int, int]
 ) -> Iterator[F32]:
-    """Yield the margins of all rows at each cell: where statistics change too, or on the host."""
+    """Yield the margins of all rows at each cell: with weights, with statistics, or on the host."""
     ensemble, values = rows.model.ensemble, rows.host_values().copy()
     apart = {c: codes for c, codes in rows.features.codes_apart.items() if c not in columns}
     changed = replace(rows.features, values=values, codes_apart=apart)

@@ -42,7 +42,7 @@ def to_shap(model: Any) -> dict[str, Any]:
         If a tree splits by a set of levels or on a statistic, or the model has no sums of Hessians.
     """
     own = model_of(model)
-    ensemble = own.ensemble
+    ensemble = own.ensemble.folded()
     trees = ensemble.trees[: own.rounds_to_predict * ensemble.round_trees]
     for number, tree in enumerate(trees):
         _check(ensemble, number, tree)

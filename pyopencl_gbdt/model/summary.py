@@ -56,7 +56,7 @@ class ModelSummary:
             ("kind", f"{self.task}, by {self.growth}"),
             ("objective", f"{own.objective}, starts from {starts}"),
             ("rounds", str(own.n_rounds)),
-            ("trees", f"{len(own.trees)}, {own.round_trees} a round"),
+            ("trees", f"{len(own.trees)}, {own.round_trees} a round{self._weights()}"),
             ("depth", _range(self.depths)),
             ("leaves", f"{sum(self.leaves)}, a tree has {_range(self.leaves)}"),
             ("features", self._features()),
@@ -67,6 +67,10 @@ class ModelSummary:
             counted = plural(own.statistics.n_features, "feature")
             found.append(("statistics", f"{counted} made of categorical columns"))
         return found
+
+    def _weights(self) -> str:
+        weights = self.ensemble.tree_weights
+        return f", weighted by {min(weights):.3g} to {max(weights):.3g} (DART)" if weights else ""
 
     def _features(self) -> str:
         n_used, n_features = len(self.used), self.ensemble.n_features

@@ -9,6 +9,7 @@ import xgboost
 
 from pyopencl_gbdt import Model
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.explain import partial_dependence, to_shap
 from pyopencl_gbdt.numerics.tree_weights import digit_bits, digits, in_units, margins_of
 from tests.conftest import TEST_DEVICE
 from tests.reference import dropout
@@ -128,6 +129,37 @@ def test_contributions_add_up_to_the_margin(booster, model):
     found = model.predict(X, pred_contribs=True, device=TEST_DEVICE)
     assert np.array_equal(found.sum(axis=-1), margins(model))
     np.testing.assert_allclose(found, booster.predict(DATA, pred_contribs=True), atol=1e-5)
+
+
+def test_partial_dependence_is_the_mean_of_predict(model):
+    found = partial_dependence(model, X, [2], grid=[-1, 1], kind="both", device=TEST_DEVICE)
+    for place, value in enumerate((-1, 1)):
+        rows = X.copy()
+        rows[:, 2] = value
+        wanted = model.predict(rows, device=TEST_DEVICE).reshape(len(X), -1).T
+        assert np.array_equal(found.individual[:, :, place], wanted)
+        means = wanted.mean(axis=1, dtype=np.float64)
+        np.testing.assert_allclose(found.average[:, place], means, rtol=1e-12)
+
+
+def test_the_dictionary_of_shap_has_weighted_leaves(model):
+    assert [tree["values"].sum() for tree in to_shap(model)["trees"]] == [
+        tree.value.astype(np.float64).sum() for tree in model.ensemble.folded().trees
+    ]
+
+
+def test_shap_predicts_the_margins(model):
+    shap = pytest.importorskip("shap")
+    found = shap.TreeExplainer(to_shap(model)).model.predict(X)
+    np.testing.assert_allclose(found, margins(model), atol=1e-5)
+
+
+def test_a_description_tells_that_trees_have_weights(model):
+    weights = model.ensemble.tree_weights
+    told = f"a round, weighted by {min(weights):.3g} to {max(weights):.3g} (DART)"
+    assert told in model.describe()
+    assert told in model._repr_html_()
+    assert "weighted" not in Model(model.ensemble.folded()).describe()
 
 
 def test_a_model_without_trees_keeps_that_it_is_dart(model):
