@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from pyopencl_gbdt.errors import ModelFormatError
 
@@ -42,3 +43,12 @@ def check_best_round(attributes: Mapping[str, str], place: str) -> tuple[int, fl
                 "remove it"
             )
     return int(number), float(score)
+
+
+def first_of_history(model: Any) -> int:
+    """Return the round, from 0, of the first values in a ``Model``'s history."""
+    if model.history_start is not None:
+        return int(model.history_start)
+    # a continued model has the history of its last rounds
+    n_known = max((len(v) for own in model.history.values() for v in own.values()), default=0)
+    return max(0, int(model.num_boosted_rounds()) - n_known)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model.best_round import first_of_history
 from pyopencl_gbdt.model.pictures import COLORS, FAINT, check_limits, fitted, frame, new_axes
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def plot_metric(
     check_limits(xlim=xlim, ylim=ylim)
     model = fitted(model)
     name, curves = _choose(_history(model), metric, dataset_names)
-    first = _first_round(model, curves)
+    first = 0 if isinstance(model, Mapping) else first_of_history(model)
     axes = new_axes(6.4, 4.2, pyplot=True, layout="constrained") if ax is None else ax
     for number, (label, values) in enumerate(curves.items()):
         color, style = COLORS[number % len(COLORS)], _STYLES[number % len(_STYLES)]
@@ -111,14 +112,6 @@ def _history(model: Any) -> Mapping[str, Mapping[str, Sequence[float]]]:
                 "as {'test': {'rmse': [0.5, 0.4]}}"
             )
     return found
-
-
-def _first_round(model: Any, curves: _Curves) -> int:
-    """Return the number of the first round of a history, from 0."""
-    if isinstance(model, Mapping):
-        return 0
-    longest = max(map(len, curves.values()), default=0)
-    return max(0, int(model.num_boosted_rounds()) - longest)
 
 
 def _choose(

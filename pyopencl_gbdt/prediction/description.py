@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from html import escape
 
-from pyopencl_gbdt.model.best_round import BEST_ITERATION
+from pyopencl_gbdt.model.best_round import BEST_ITERATION, first_of_history
 from pyopencl_gbdt.model.explain import used_importances
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.model.summary import grouped_variants, summarize
@@ -45,9 +45,7 @@ def facts_of(model: Inspected) -> list[tuple[str, str]]:
 
 def _scores(model: Inspected) -> str:
     """Return every metric of every evaluation set, after the last round that predictions use."""
-    n_known = max((len(v) for own in model.history.values() for v in own.values()), default=0)
-    # a continued model has the history of its last rounds
-    last = model.rounds_to_predict - 1 - max(0, model.num_boosted_rounds() - n_known)
+    last = model.rounds_to_predict - 1 - first_of_history(model)
     return "; ".join(
         f"{name}: " + ", ".join(f"{metric} {values[last]:.6g}" for metric, values in own.items())
         for name, own in model.history.items()

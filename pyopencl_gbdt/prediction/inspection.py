@@ -40,6 +40,7 @@ class Inspected:
 
     ensemble: Ensemble
     history: dict[str, dict[str, list[float]]]
+    history_start: int | None = None
     training_device: str
     variants: dict[str, str]
     profile: Profile | None
@@ -221,6 +222,7 @@ class Inspected:
         )  # fmt: skip
         twin = self._with(ensemble)
         twin.history, twin.profile = deepcopy(self.history), self.profile
+        twin.history_start = self.history_start
         return twin
 
     def __getitem__(self: _Own, rounds: int | slice) -> _Own:

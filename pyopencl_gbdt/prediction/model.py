@@ -74,6 +74,9 @@ class Model(Inspected):
         The trees and base scores.
     history : dict
         ``history[evaluation set][metric]`` is a list with one value per round.
+    history_start : int or None
+        The round, from 0, of the first values in ``history``; a continued model has no earlier
+        ones. None: not known, as in pickles of earlier versions.
     training_device : str
         The device that trained the model; empty if the model was read from a file.
     variants : dict of str to str

@@ -229,6 +229,8 @@ class Fit:
             name: {metric: list(done.get(name, {}).get(metric, ())) for metric in task.metrics}
             for _, name in task.evals
         }
+        n_done = max((len(v) for own in self.history.values() for v in own.values()), default=0)
+        self._history_start = self.start.n_rounds - n_done
         watched, labels = self.boosting.evaluation, self.boosting.ws.arena.arrays.get("labels")
         own = task.objective, task.metrics, task.evals, watched, labels
         self._evaluation = Evaluation(device, *own, task.params.work_group_size)
@@ -349,6 +351,7 @@ class Fit:
             tree_weights=weights,
         )
         model = Model(ensemble, self.history)
+        model.history_start = self._history_start
         model.training_device = self.device.caps.label
         model.variants = self.boosting.variants()
         return model

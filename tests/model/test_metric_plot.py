@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,7 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import pyopencl_gbdt
-from pyopencl_gbdt import GBDTRegressor, Model
+from pyopencl_gbdt import Dataset, GBDTRegressor, Model, train
+from pyopencl_gbdt.callbacks import EarlyStopping
 from pyopencl_gbdt.errors import NotFittedError, ParameterError
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
 from tests.conftest import TEST_DEVICE
@@ -113,3 +116,21 @@ def test_the_rounds_of_a_continued_model_begin_behind_the_others():
     np.testing.assert_array_equal(curve.get_xdata(), [2, 3, 4])
     assert best.get_xdata()[0] == 3
     assert curve.get_ydata()[1] == 1.0
+
+
+def test_rounds_that_were_dropped_after_the_best_one_move_no_curve():
+    rng = np.random.default_rng(0)
+    X, V = rng.normal(size=(100, 3)), rng.normal(size=(200, 3))
+    params = {"max_depth": 4, "device": TEST_DEVICE}
+    first = train(params, Dataset(X, X[:, 0] * X[:, 1]), 5)
+    noisy = Dataset(V, V[:, 0] * V[:, 1] + rng.normal(size=200))
+    model = train(
+        params, Dataset(X, X[:, 0] * X[:, 1]), 60, evals=[(noisy, "noisy")], model=first,
+        callbacks=[EarlyStopping(3, save_best=True)],
+    )  # fmt: skip
+    for again in (model, model.copy(), pickle.loads(pickle.dumps(model))):
+        curve = plot_metric(again).lines[0]
+        assert curve.get_xdata()[0] == 5
+        assert curve.get_xdata()[np.argmin(curve.get_ydata())] == model.best_iteration
+        best = min(model.history["noisy"]["rmse"])
+        assert f"noisy: rmse {best:.6g}" in again.describe()
