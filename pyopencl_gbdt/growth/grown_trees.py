@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.growth.category_sets import words_of
 from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.pages.page import Layout
 
 #: Fields of every node that are the same in all members of a team, ...
 _OF_ALL = ("tree", "parent", "left", "gain", "weight", "value", "hessian")
@@ -23,7 +25,7 @@ _OF_SPLITS = ("feature", "bin", "default_left", "split_kind")
 
 @dataclass(frozen=True)
 class _Read:
-    """Trees that were read together; see ``decode_trees``."""
+    """Trees that were read together, without the room for more nodes; see ``decode_trees``."""
 
     words: npt.NDArray[np.uint32]
     levels: npt.NDArray[np.void]
@@ -34,8 +36,8 @@ class _Read:
 class GrownTrees:
     """Trees that are decoded when they are asked for.
 
-    The members of a team share one interpreter, and only the first is asked for its trees: the
-    others compare digests of what they read.
+    Only the first member of a team is asked for its trees: the others keep none, and all compare
+    digests of what they read.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class GrownTrees:
     """
 
     def __init__(self, ws: FitParts) -> None:
-        self._ws = ws
+        self._ws, self._keeps = ws, ws.rows.team.rank == 0
         self._read: list[_Read] = []
         self._digest = hashlib.sha256()
 
@@ -70,19 +72,37 @@ class GrownTrees:
         for names, mask in ((_OF_ALL, there), (_OF_SPLITS, splits)):
             for name in names:
                 self._digest.update(nodes[name][mask].data)
-        self._read.append(_Read(words, levels, leaf_rates, sets))
+        if sets is not None:
+            self._digest.update(_words(sets, nodes, splits, self._ws.features.layout))
+        if self._keeps:
+            most = int(counts.max(initial=0))
+            own_sets = None if sets is None else sets[:, : most // 2 + 1].copy()
+            self._read.append(_Read(words[:, :, :most].copy(), levels, leaf_rates, own_sets))
         return (({n: nodes[n][i] for n in nodes}, own) for i, own in enumerate(levels))
 
     @property
     def digest(self) -> str:
-        """The digest of all trees so far, whatever was taken; sets of levels are left out."""
+        """The digest of all trees so far, whatever was taken."""
         return self._digest.hexdigest()
 
     def take(self) -> list[Tree]:
-        """Return the trees that were added since the last call."""
+        """Return the trees that were added since the last call; none in other members."""
         read, self._read = self._read, []
         found: list[Tree] = []
         for one in read:
             nodes, layout = kept_nodes(one.words), self._ws.features.layout
             found += decode_trees(nodes, one.levels, layout, one.leaf_rates, one.sets)
         return found
+
+
+def _words(
+    sets: npt.NDArray[np.uint32],
+    nodes: Mapping[str, npt.NDArray[Any]],
+    splits: npt.NDArray[np.bool_],
+    layout: Layout,
+) -> bytes:
+    """Return the words of all sets by which nodes split, as a model keeps them."""
+    by_set = splits & (nodes["split_kind"] != 0) & (nodes["left"] < splits.shape[1])
+    levels = layout.feature_bins[nodes["feature"][by_set]]
+    words = words_of(sets, np.nonzero(by_set)[0], nodes["left"][by_set], levels)
+    return b"".join(own.tobytes() for own in words)

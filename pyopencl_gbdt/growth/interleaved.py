@@ -44,21 +44,22 @@ class Interleaved:
 
     def __init__(self, ws: FitParts, search: Callable[[Variant], Program]) -> None:
         arena = ws.arena
-        self.ws, self.entries, self._search = ws, EntrySizes.of(ws), search
-        self.program = ws.ways.build("interleaved", self._build)
+        self.ws, self.entries = ws, EntrySizes.of(ws)
+
+        def build(variant: Variant) -> Program:
+            self.search = search(variant)  # not kept: it may be bound to whoever keeps this
+            return ws.ways.device.build(
+                "interleaved",
+                wg_size=ws.ways.wg_size(variant),
+                chunk=variant.params["chunk"],
+                most_nodes=MOST_NODES,
+            )
+
+        self.program = ws.ways.build("interleaved", build)
         assert ws.features.columns is not None
         arena.array("entry_ranks", ws.nodes.n_trees * ws.features.columns.n_entries, np.uint16)
         for name in ("spans", "first_places", "piece_at"):
             arena.array(name, self.entries.most_stretch_pieces, np.uint32)
-
-    def _build(self, variant: Variant) -> Program:
-        self.search = self._search(variant)
-        return self.ws.ways.device.build(
-            "interleaved",
-            wg_size=self.ws.ways.wg_size(variant),
-            chunk=variant.params["chunk"],
-            most_nodes=MOST_NODES,
-        )
 
     def covers(self, step: int) -> bool:
         """Tell whether a step's nodes have their entries in the data's order; roots always do."""

@@ -1,0 +1,109 @@
+"""What a fit keeps of its trees, and what members of a team compare; what is left of a fit."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device, selection
+from pyopencl_gbdt.growth.decode import kept_nodes
+from pyopencl_gbdt.growth.grown_trees import GrownTrees
+from pyopencl_gbdt.training import fitting
+from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fitting import Fit
+from pyopencl_gbdt.training.preparing import prepare, prepared_on
+from tests.conftest import TEST_DEVICE
+from tests.test_pages import GROWTH
+
+N = 300
+RNG = np.random.default_rng(5)
+X = RNG.random((N, 5), dtype=np.float32)
+X[:, 1] = RNG.integers(0, 40, N)
+Y = ((X[:, 1] % 3 == 1) + X[:, 0]).astype(np.float32)
+PARAMS = {"device": TEST_DEVICE, "verbosity": 0, "max_depth": 9, "gamma": 0.2}
+
+
+def grown():
+    """Return a fit of three rounds whose nodes split by sets, too; its trees are not taken."""
+    data = Dataset(X, Y, categorical_features=[1])
+    task = prepare({**PARAMS, "cat_method": "sets"}, data, (), None, None)
+    device = open_device(TEST_DEVICE)
+    fit = Fit(device, prepared_on(device, task))
+    for _ in range(3):
+        fit.step()
+    return fit
+
+
+def test_trees_take_the_memory_of_their_nodes():
+    fit = grown()
+    fit.boosting.finished_digest()
+    (read,) = fit.boosting._grown._read
+    trees = fit.boosting.finished_trees()
+    most = max(tree.n_nodes for tree in trees)
+    assert 1 < most < fit.boosting.ws.nodes.max_nodes // 2
+    assert read.words.shape == (3, len(kept_nodes(read.words)), most)
+    assert read.sets.shape[:2] == (3, most // 2 + 1)
+    assert read.words.base is read.sets.base is None
+
+
+def test_other_members_keep_no_trees(monkeypatch):
+    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+    kept, original = {0: 0, 1: 0}, GrownTrees.read
+
+    def read(self, at, leaf_rates):
+        found = original(self, at, leaf_rates)
+        kept[self._ws.rows.team.rank] += len(self._read)
+        return found
+
+    monkeypatch.setattr(GrownTrees, "read", read)
+    train({**PARAMS, "device": ",".join([f"{TEST_DEVICE}=1"] * 2)}, Dataset(X, Y), 3)
+    assert kept[0] > kept[1] == 0
+
+
+def test_members_compare_sets_by_which_nodes_split():
+    ws = grown().boosting.ws
+    at, rates = np.array([0]), np.ones(1, np.float32)
+
+    def digest():
+        trees = GrownTrees(ws)
+        trees.read(at, rates)
+        return trees.digest
+
+    nodes = kept_nodes(ws.arena["forest_nodes"].get()[:1])
+    count = int((nodes["left"] < ws.nodes.max_nodes).sum())
+    by_set = np.flatnonzero((nodes["left"][0] < 2 * count + 1) & (nodes["split_kind"][0] != 0))
+    sets, before = ws.arena["forest_sets"].get(), digest()
+    changed = sets.copy()
+    changed[0, -1, 1] ^= 1  # of no node
+    ws.arena["forest_sets"].set(changed)
+    assert digest() == before
+    changed = sets.copy()
+    changed[0, nodes["left"][0, by_set[0]] // 2, 1] ^= 1
+    ws.arena["forest_sets"].set(changed)
+    assert digest() != before
+
+
+@pytest.mark.parametrize("growth", [*GROWTH, "exact", "approx"])
+def test_a_fit_is_gone_after_training(monkeypatch, growth):
+    """Its memory does not wait for Python's collector of cycles."""
+    fits = []
+
+    class Noted(Booster):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named)
+            fits.append([weakref.ref(one) for one in (self.ws.arena, self.steps)])
+
+    monkeypatch.setattr(fitting, "Booster", Noted)
+    more = GROWTH.get(growth, {"tree_method": growth})
+    rows = Dataset(X, Y)
+    gc.collect()
+    gc.disable()
+    try:
+        train({"device": TEST_DEVICE, "verbosity": 0, "max_depth": 3, **more}, rows, 3)
+        assert [one() for one in fits[0]] == [None, None]
+    finally:
+        gc.enable()
