@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
-from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, weighted
+from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, most_margin, weighted
 
 
 def check_categories(
@@ -223,11 +223,7 @@ class Ensemble:
         """
         if self.tree_weights is None:
             return self
-        trees = [
-            tree.with_values(weighted(tree.value, weight))
-            for tree, weight in zip(self.trees, self.tree_weights, strict=True)
-        ]
-        return replace(self, trees=trees, tree_weights=None)
+        return replace(self, trees=weighted_trees(self.trees, self.tree_weights), tree_weights=None)
 
     def with_weights(self) -> Ensemble:
         """Return the model with weights of trees; a model without has weights of 1."""
@@ -313,8 +309,8 @@ class Ensemble:
                 "or more; round it by np.float32"
             )
         largest = [float(np.abs(tree.value).max()) for tree in self.trees]
-        most = float((weights * largest).reshape(-1, self.round_trees).sum(axis=0).max(initial=0))
-        if self.n_parallel * most >= MOST_MARGIN:
+        most = most_margin(largest, weights, self.n_outputs, self.n_parallel)
+        if most >= MOST_MARGIN:
             raise ModelFormatError(
                 f"trees with weights add up to {most:g}: expected less than 2^30 for margins in "
                 "fixed point; divide the labels by a constant and train again"
@@ -335,3 +331,9 @@ class Ensemble:
             number = feature - self.n_features
             return self.statistics.name(number, self.feature_name)
         return f"f{feature}" if self.feature_names is None else self.feature_names[feature]
+
+
+def weighted_trees(trees: Sequence[Tree], weights: Sequence[float]) -> list[Tree]:
+    """Return trees whose leaves are multiplied by the weights of the trees, in float32."""
+    pairs = zip(trees, weights, strict=True)
+    return [tree.with_values(weighted(tree.value, weight)) for tree, weight in pairs]

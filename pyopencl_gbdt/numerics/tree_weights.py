@@ -29,6 +29,24 @@ def weighted(values: F32, weight: np.float32 | float) -> F32:
     return found
 
 
+def most_margin(
+    largest: npt.ArrayLike, weights: npt.ArrayLike, n_outputs: int, n_parallel: int
+) -> float:
+    """Return what the trees of an output add up to at most, in absolute value.
+
+    Parameters
+    ----------
+    largest : array-like, shape (n_trees,)
+        The largest absolute value of each tree's leaves, in the order of ``Ensemble.trees``.
+    weights : array-like, shape (n_trees,)
+    n_outputs, n_parallel : int
+        Outputs, and trees of an output and a round.
+    """
+    products = np.asarray(largest, np.float64) * np.asarray(weights, np.float64)
+    rounds = products.reshape(-1, n_outputs, n_parallel)
+    return float(rounds.sum(axis=(0, 2)).max(initial=0))
+
+
 def in_units(values: F32, weight: np.float32 | float) -> I64:
     """Return what leaves of a tree with a weight add to a row's sum, in units of 2^-32."""
     return to_quanta(weighted(values, weight), FRACTION_BITS)

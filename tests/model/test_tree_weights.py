@@ -1,5 +1,6 @@
 """Models whose trees have weights: margins in fixed point, slices, files and contributions."""
 
+import json
 import pickle
 from dataclasses import replace
 
@@ -121,8 +122,31 @@ def test_other_formats_multiply_weights_into_leaves(model):
     assert folded.tree_weights is None
     assert folded.folded() is folded
     np.testing.assert_allclose(margins(Model(folded)), margins(model), atol=1e-5)
-    for raw in ("txt", "py", "c"):
-        assert model.save_raw(raw) == Model(folded).save_raw(raw)
+    assert model.save_raw("txt") == Model(folded).save_raw("txt")
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"), [("py", b", the same bits"), ("c", b", with the same bits")]
+)
+def test_programs_have_folded_leaves_and_do_not_promise_the_bits(model, raw, told):
+    plain = Model(model.ensemble.folded()).save_raw(raw)
+    assert told in plain
+    assert model.save_raw(raw) == plain.replace(told, b"")
+
+
+def test_weighted_leaves_beyond_fixed_point_are_read_with_the_weights_in_the_leaves(booster):
+    document = json.loads(booster.save_raw("json"))
+    for tree in document["learner"]["gradient_booster"]["gbtree"]["model"]["trees"]:
+        pairs = zip(tree["split_conditions"], tree["left_children"], strict=True)
+        tree["split_conditions"] = [v if left >= 0 else v * 2e9 for v, left in pairs]
+    data = json.dumps(document).encode()
+    found = Model.load_model(data)
+    assert found.ensemble.tree_weights is None
+    theirs = xgboost.Booster(model_file=bytearray(data)).predict(DATA, output_margin=True)
+    np.testing.assert_allclose(margins(found), theirs, rtol=1e-5, atol=1e4)
+    document["learner"]["gradient_booster"]["weight_drop"][1] = 1e38
+    with pytest.raises(ModelFormatError, match="with finite products of leaf values"):
+        Model.load_model(json.dumps(document).encode())
 
 
 def test_contributions_add_up_to_the_margin(booster, model):

@@ -15,6 +15,7 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.formats.flat_nodes import FlatNodes, flat_nodes
 from pyopencl_gbdt.model.formats.used_rounds import (
+    bits_of,
     link_of,
     of_used_rounds,
     too_many_columns,
@@ -26,8 +27,8 @@ _PER_LINE = 8
 _HEAD = """{start}, written by pyopencl_gbdt {version}.
 
      float row[GBDT_FEATURES], found[GBDT_PREDICTIONS];
-     gbdt_predict(row, found);            what Model.predict returns, with the same bits
-     gbdt_margins(row, margins);          GBDT_OUTPUTS margins, with the same bits
+     gbdt_predict(row, found);            what Model.predict returns{bits}
+     gbdt_margins(row, margins);          GBDT_OUTPUTS margins{bits}
 
    NaN in a row is a missing value. A categorical column has the code of its level, which
    gbdt_code_of_text or gbdt_code_of_number returns; NaN if training has not seen the level.
@@ -191,6 +192,7 @@ def to_c(ensemble: Ensemble) -> str:
     head = _HEAD.format(
         start=_START,
         version=__version__,
+        bits=bits_of(ensemble, ", with the same bits"),
         n_features=model.n_features,
         n_outputs=model.n_outputs,
         n_predictions=1 if link == "class" else model.n_outputs,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.formats.flat_nodes import flat_nodes
 from pyopencl_gbdt.model.formats.used_rounds import (
+    bits_of,
     link_of,
     of_used_rounds,
     too_many_columns,
@@ -23,7 +24,7 @@ _START = '"""Gradient-boosted trees in Python'
 
 _HEAD = '''{start}, written by pyopencl_gbdt {version}.
 
-    found = predict([[0.5, None, 2.0, ...], ...])        what Model.predict returns, the same bits
+    found = predict([[0.5, None, 2.0, ...], ...])        what Model.predict returns{bits}
     found = margins([0.5, None, 2.0, ...])               of one row, for each output
 
 None and NaN in a row are missing values. A categorical column has its levels, as in training; one
@@ -181,7 +182,7 @@ def to_python(ensemble: Ensemble) -> str:
     names = [model.feature_name(i) for i in range(model.n_features)]
     levels = {c: levels.values.tolist() for c, levels in sorted(model.categories.items())}
     parts = [
-        _HEAD.format(start=_START, version=__version__),
+        _HEAD.format(start=_START, version=__version__, bits=bits_of(ensemble, ", the same bits")),
         f"FEATURES = {model.n_features}\n",
         f"NAMES = {_literal(names)}\n",
         f"LEVELS = {_literal(levels)}  # of categorical columns, by the column's number\n",

@@ -43,6 +43,11 @@ def of_used_rounds(ensemble: Ensemble) -> Ensemble:
     return ensemble.of_rounds(range(best + 1), kept).folded()
 
 
+def bits_of(ensemble: Ensemble, told: str) -> str:
+    """Return what a program tells of its bits: nothing where weights of trees are multiplied in."""
+    return told if ensemble.tree_weights is None else ""
+
+
 def too_many_columns(ensemble: Ensemble) -> str:
     """Return what formats lack that write a name for each column; '' if nothing.
 

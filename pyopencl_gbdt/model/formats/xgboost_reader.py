@@ -17,7 +17,7 @@ import numpy as np
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.best_round import check_best_round
-from pyopencl_gbdt.model.ensemble import Ensemble, Score
+from pyopencl_gbdt.model.ensemble import Ensemble, Score, weighted_trees
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.xgboost_categories import read_categories
 from pyopencl_gbdt.model.formats.xgboost_links import (
@@ -31,7 +31,7 @@ from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parame
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_trees
 from pyopencl_gbdt.model.formats.xgboost_vectors import has_vectors, read_vector_trees
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, weighted
+from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, most_margin, weighted
 
 #: Prefix of this library's keys in XGBoost's ``attributes``. Only the reader and the writer of
 #: files use these keys; ``Ensemble.attributes`` does not hold them.
@@ -87,7 +87,8 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
         Trees are renumbered breadth-first, without the nodes that pruning deleted.
         ``base_margin`` is the exact margin of this library if the file has it, else the one that
         XGBoost computes from ``base_score`` (``margin_from_base_score``). Trees of the booster
-        dart keep their weights, see ``Ensemble.tree_weights``; a tree whose leaves are vectors
+        dart keep their weights, see ``Ensemble.tree_weights``, if they add up to less than 2^30,
+        else the weights are multiplied into the leaves; a tree whose leaves are vectors
         becomes one tree for each output.
 
     Raises
@@ -138,6 +139,9 @@ def _read_learner(learner: Cursor) -> Ensemble:
         check_symmetric(learner.member("attributes").member(SYMMETRIC_KEY), trees)
     for key in RESERVED_KEYS:
         attributes.pop(key, None)
+    largest = [float(np.abs(tree.value).max()) for tree in trees] if weights else []
+    if weights and most_margin(largest, weights, n_outputs, n_parallel) >= MOST_MARGIN:
+        trees, weights = weighted_trees(trees, weights), None  # more than fixed point holds
     return Ensemble(
         trees=trees,
         objective=objective,
@@ -198,8 +202,8 @@ def _read_weights(trees: list[Tree], place: Cursor) -> tuple[float, ...]:
     """Return the weights that dart gave the trees."""
     weights = place.floats(len(trees), "one for each tree, and leaves of one value")
     for index, (tree, weight) in enumerate(zip(trees, weights, strict=True)):
-        if not (weight >= 0 and np.abs(weighted(tree.value, weight)).max() < MOST_MARGIN):
-            place.entry(index).fail("a weight of 0 or more, with leaf values below 2^30")
+        if not (weight >= 0 and np.isfinite(weighted(tree.value, weight)).all()):
+            place.entry(index).fail("a weight of 0 or more, with finite products of leaf values")
     return tuple(map(float, weights))
 
 
