@@ -237,8 +237,8 @@ def _train_on(
     device = all_or_none(team, lambda: open_in_turn(task.params.device, place))
     limit_memory(device, task.params.device_memory)
     device.warm_up()
+    share = _share(team, task, asked)  # takes long, and the guard of joined cards would look on
     with settled(device), team.joined_cards(device):
-        share = _share(team, task, asked)
         if not leads:
             fit = Fit(device, task, share)
             try:

@@ -6,6 +6,7 @@ NCCL and the cards are made up; the processes are threads that talk over sockets
 from __future__ import annotations
 
 import contextlib
+import socket
 import sys
 import threading
 import time
@@ -17,6 +18,8 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.team import member, nccl, sliced_sums
+from pyopencl_gbdt.device.team.channel import Channel
+from pyopencl_gbdt.device.team.handshake import Keys
 from pyopencl_gbdt.device.team.limits import Limits
 from pyopencl_gbdt.device.team.messages import DeviceIdle
 from pyopencl_gbdt.device.team.sums import TeamReduce
@@ -134,7 +137,60 @@ def test_a_first_sum_that_fails(library, monkeypatch, how):
     assert [one.ends for one in MADE] == [["abort"]] * 2
 
 
-@pytest.mark.parametrize("how", ["ended", "silent"])
+def test_a_communicator_that_comes_too_late(library, monkeypatch):
+    """It is ended, and enqueues nothing on the stream that the training has by then."""
+    monkeypatch.setattr(nccl, "_JOIN_SECONDS", 0.1)
+    may_come, sums = threading.Event(), []
+
+    def late(size, name, rank):
+        may_come.wait(20)
+        return Communicator(size, name, rank)
+
+    library.NcclCommunicator = late
+    monkeypatch.setattr(nccl.NcclSum, "__call__", sums.append)
+
+    def work(team, rank):
+        with team.joined_cards(device_at(f"bus {rank}")):
+            return team.enqueues
+
+    assert members(2, work) == [False, False]
+    joining = [one for one in threading.enumerate() if one.name == "joining cards"]
+    may_come.set()
+    for thread in joining:
+        thread.join(20)
+    assert [one.ends for one in MADE] == [["abort"]] * 2
+    assert not sums
+
+
+def test_a_member_that_sends_much_is_alive():
+    """It waits until the other one reads, and gives no signs of life."""
+    own, other = socket.socketpair()
+    channel, limits = Channel(own, Keys(b"a", b"b")), Limits(silence=1e-9)
+
+    def looks():
+        return [channel.has_ended(limits) for _ in range(3)]
+
+    with own, other:
+        other.sendall(bytes(1000))
+        assert looks() == [False, True, True]
+        other.sendall(bytes(1 << 16))
+        assert looks() == [False, False, False]
+        other.shutdown(socket.SHUT_WR)
+        assert looks() == [True, True, True]
+
+
+def test_sums_in_a_group_that_fail(library):
+    library.groupStart = lambda: None
+    library.groupEnd = lambda: (_ for _ in ()).throw(RuntimeError("unhandled"))
+    library.NcclError = RuntimeError
+    array = types.SimpleNamespace(device=device_at("a"))
+    array.device.caps.label = "a card"
+    pair = [nccl.NcclSum(None, array, None, np.dtype(np.int64))] * 2
+    with pytest.raises(TeamError, match=r"^a card: NCCL failed: unhandled; .*NCCL=off"):
+        nccl.NcclSums(pair)()
+
+
+@pytest.mark.parametrize("how", ["ended", "silent", "sums failed"])
 def test_a_member_that_is_gone_ends_the_sums(library, how):
     """The other waits for its card alone; the error names the rank."""
     over = threading.Event()
@@ -154,6 +210,8 @@ def test_a_member_that_is_gone_ends_the_sums(library, how):
             over.set()
             if how == "silent":
                 raise DeviceError("cuda:0 failed: an illegal memory access")  # sums were ended
+            if how == "sums failed":
+                raise nccl.SumError("cuda:0: NCCL failed: unhandled")
             team.exchange(DeviceIdle, None)
 
     def and_leave(team, rank):

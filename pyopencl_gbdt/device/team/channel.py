@@ -179,7 +179,8 @@ class Channel:
     def has_ended(self, limits: Limits) -> bool:
         """Tell whether the other member closed its end, or gives no sign of life; reads nothing.
 
-        For a thread that looks while nobody receives. Linux only, as NCCL is.
+        For a thread that looks while nobody receives: a member that sends a large message waits
+        until it is read, and gives no signs of life. Linux only, as NCCL is.
         """
         import fcntl
         import termios
@@ -191,7 +192,7 @@ class Channel:
         unread = bytearray(4)
         fcntl.ioctl(self._socket, termios.FIONREAD, unread)
         came = self._n_read, int.from_bytes(unread, sys.byteorder)
-        if came != self._came_before:
+        if came != self._came_before or came[1] > _SMALL:
             self._came_before, self._came_at = came, now
         return now - self._came_at > limits.silence
 

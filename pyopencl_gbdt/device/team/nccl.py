@@ -32,6 +32,10 @@ _in_use = threading.Lock()
 _JOIN_SECONDS = 60.0
 
 
+class SumError(TeamError):
+    """NCCL failed; the cause may be that another member is gone."""
+
+
 class Processes(Protocol):
     """A member of a team of processes, as far as its cards are joined."""
 
@@ -138,13 +142,18 @@ def _new_name() -> Any:
 def _joined_in_time(device: Any, size: int, name: Any, rank: int) -> Any:
     """Return a communicator whose first sum is right; None if NCCL raises, or takes too long."""
     found: list[Any] = []
-    proved = threading.Event()
+    proved, given_up, deciding = threading.Event(), threading.Event(), threading.Lock()
 
     def join() -> None:
         with contextlib.suppress(Exception), device.cuda:
             from cupy.cuda import nccl
 
-            found.append(nccl.NcclCommunicator(size, name, rank))
+            made = nccl.NcclCommunicator(size, name, rank)
+            with deciding:
+                found.append(made)
+                if given_up.is_set():  # the training has the stream
+                    abort(found)
+                    return
             array = device.upload(np.array([rank + 1], np.int64))
             NcclSum(found[0], array, None, array.dtype)()
             if array.get()[0] == size * (size + 1) // 2:
@@ -155,7 +164,9 @@ def _joined_in_time(device: Any, size: int, name: Any, rank: int) -> Any:
     thread.join(_JOIN_SECONDS)
     if proved.is_set():
         return found[0]
-    abort(found)
+    with deciding:
+        given_up.set()
+        abort(found)
     return None
 
 
@@ -213,10 +224,14 @@ class NcclSum:
                     place, place, count, kind, nccl.NCCL_SUM, device.stream.ptr
                 )
         except nccl.NcclError as error:
-            raise TeamError(
-                f"{device.caps.label}: NCCL failed: {error}; if no other device failed, set "
-                f"{ENVIRONMENT}=off, which sends sums through the host's memory"
-            ) from error
+            raise _failed(device, error) from error
+
+
+def _failed(device: Device, error: Exception) -> SumError:
+    return SumError(
+        f"{device.caps.label}: NCCL failed: {error}; if no other device failed, set "
+        f"{ENVIRONMENT}=off, which sends sums through the host's memory"
+    )
 
 
 @dataclass(frozen=True)
@@ -235,12 +250,15 @@ class NcclSums:
     def __call__(self) -> None:
         from cupy.cuda import nccl
 
-        nccl.groupStart()
         try:
-            for one in self.sums:
-                one()
-        finally:
-            nccl.groupEnd()
+            nccl.groupStart()
+            try:
+                for one in self.sums:
+                    one()
+            finally:
+                nccl.groupEnd()
+        except nccl.NcclError as error:
+            raise _failed(self.sums[0].array.device, error) from error
 
 
 def neighbours_joined(actions: Sequence[Action]) -> list[Action]:

@@ -27,7 +27,7 @@ from pyopencl_gbdt.device.team.limits import Limits
 from pyopencl_gbdt.device.team.member import Alone, Integers, Team
 from pyopencl_gbdt.device.team.messages import NOTHING, Message, Stamp, other_step
 from pyopencl_gbdt.device.team.messages import NUMBERS as SUMS
-from pyopencl_gbdt.device.team.nccl import abort
+from pyopencl_gbdt.device.team.nccl import SumError, abort
 from pyopencl_gbdt.device.team.sliced_sums import SlicedSums
 from pyopencl_gbdt.errors import DeviceError, TeamError
 
@@ -154,7 +154,8 @@ class SocketTeam(SlicedSums):
             try:
                 yield
             except DeviceError as error:
-                if self._lost is None or isinstance(error, TeamError):
+                names_a_rank = isinstance(error, TeamError) and not isinstance(error, SumError)
+                if self._lost is None or names_a_rank:
                     raise
                 raise self._ended_by(self._lost, LostError("ended")) from error
             finally:
