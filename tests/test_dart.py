@@ -1,5 +1,6 @@
 """Training with dropped trees: the twin's model in every way, and what can be done with it."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +19,7 @@ from pyopencl_gbdt.fit import parts
 from pyopencl_gbdt.growth.coded_trees import coded_trees, plan_earlier
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import DROPPING, TABLE
 from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
 from tests.layouts.recipes import Recipe
@@ -276,3 +278,31 @@ def test_labels_that_are_too_large_are_named():
     big = Dataset(X, Y * 2.0**31)
     with pytest.raises(GBDTError, match=r"expected less than 2\^30 .*; divide the labels"):
         gbdt.train(PARAMS, big, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"rate_drop": 0.5, "one_drop": True},
+         "rate_drop=0.5 and one_drop=True have no effect: expected booster='dart'; give it, or "
+         "leave them out"),
+        ({"sample_type": "weighted"},
+         "sample_type='weighted' has no effect: expected booster='dart'; give it, or leave it out"),
+        ({"rate_drop": 0.0, "normalize_type": "tree"}, None),
+        ({"booster": "dart", "rate_drop": 0.5}, None),
+    ],
+)  # fmt: skip
+def test_parameters_of_another_booster_are_told(given, text):
+    params = {"max_depth": 2, "device": TEST_DEVICE, "verbosity": 0, **given}
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model = gbdt.train(params, Dataset(X, Y), 2)
+    told = [one for one in seen if "no effect" in str(one.message)]
+    assert [str(one.message) for one in told] == ([] if text is None else [text])
+    assert all(one.filename == __file__ for one in told)
+    assert (model.ensemble.tree_weights is None) == ("booster" not in given)
+
+
+def test_the_parameters_of_dart_follow_the_booster_in_the_table():
+    rows = {row.name: row.doc for row in TABLE}
+    assert [name for name, text in rows.items() if text.startswith("dart: ")] == list(DROPPING)

@@ -49,7 +49,8 @@ USUAL = (
     "early_stopping_round", "verbose", "num_threads", "device_type", "extra_trees",
     "linear_tree", "data_sample_strategy", "boosting", "gpu_id", "shrinkage_rate",
     "poisson_max_delta_step", "num_classes", "feature_fraction_bynode", "deterministic",
-    "force_col_wise", "metrics", "eval_at",
+    "force_col_wise", "metrics", "eval_at", "drop_rate", "max_drop", "uniform_drop",
+    "xgboost_dart_mode", "drop_seed",
 )  # fmt: skip
 
 
@@ -168,7 +169,7 @@ def test_answers_name_what_is_taken(text):
     named = set(re.findall(r"[a-z]+(?:_[a-z]+)+", re.sub(r"'[^']+'", "", text)))
     assert named <= OWN | besides
     known = [*ROWS["objective"].allowed, *ROWS["sampling_method"].allowed, *METRICS]
-    assert set(values) <= {*known, "balanced", "dart", "gpu:0", "gpu:1", "ndcg@5"}
+    assert set(values) <= {*known, "balanced", "dart", "weighted", "gpu:0", "gpu:1", "ndcg@5"}
 
 
 def test_dictionaries_of_other_libraries():

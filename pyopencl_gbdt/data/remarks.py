@@ -94,6 +94,14 @@ def warn_of_page(page: str, why: str) -> None:
     _warn(f"page={page!r} has no effect {why}: expected 'auto'; leave out page")
 
 
+def warn_of_dropping(given: Mapping[str, object]) -> None:
+    """Warn of parameters of dropped trees that this training does not use; at most once."""
+    if given:
+        listed = " and ".join(f"{name}={value!r}" for name, value in given.items())
+        have, them = ("has", "it") if len(given) == 1 else ("have", "them")
+        _warn(f"{listed} {have} no effect: expected booster='dart'; give it, or leave {them} out")
+
+
 def _others(columns: Mapping[int, str]) -> str:
     return f" and {plural(len(columns) - 1, 'other column')}" if len(columns) > 1 else ""
 

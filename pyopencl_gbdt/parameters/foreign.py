@@ -15,6 +15,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "max_leaves": ("num_leaves", "num_leaf", "max_leaf", "max_leaf_nodes"),
     "max_bin": ("max_bins",),
     "boosting_type": ("boosting",),
+    "rate_drop": ("drop_rate",),
     "subsample": ("bagging_fraction", "sub_row"),
     "sampling_method": ("data_sample_strategy",),
     "colsample_bytree": ("feature_fraction", "sub_feature"),
@@ -91,7 +92,8 @@ _SCORE = "there is no such metric here; train and the estimators take a function
 _ONE_VS_ALL = "one model against all others is not here; give 'multi:softprob'"
 VALUE_ANSWERS: dict[str, dict[str, str]] = {
     "boosting_type": {
-        "dart": "give booster='dart'",
+        "dart": "give booster='dart', with rate_drop=0.1, skip_drop=0.5 and sample_type='weighted' "
+                "for the defaults of LightGBM",
         "rf": "give num_parallel_tree, or use GBDTRandomForestRegressor or ...Classifier",
         "goss": "give sampling_method='goss'",
     },
@@ -157,7 +159,14 @@ ANSWERS: dict[str, Answer] = {
     "min_samples_split": Answer("give min_child_weight, the least sum of Hessians in a child",
                                 (0, 1, 2)),
     **dict.fromkeys(("bagging_freq", "subsample_freq"), _EACH_TREE),
-    **dict.fromkeys(("bagging_seed", "feature_fraction_seed", "data_random_seed"), _SEEDS),
+    **dict.fromkeys(("bagging_seed", "feature_fraction_seed", "data_random_seed",
+                     "drop_seed"), _SEEDS),
+    "max_drop": Answer("a round may drop any number of trees; leave it out, or lower rate_drop",
+                       (0, -1)),
+    "uniform_drop": Answer("give sample_type='uniform' for true, and 'weighted' for false",
+                           (True,)),
+    "xgboost_dart_mode": Answer("weights of trees follow XGBoost's rule, as they do there for "
+                                "true; give true, or leave it out", (True,)),
     "is_unbalance": _BALANCE,
     "unbalance": _BALANCE,
     "auto_class_weights": Answer("give class_weight='balanced' to GBDTClassifier", ("None",)),

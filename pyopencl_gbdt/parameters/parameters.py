@@ -15,7 +15,7 @@ from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping, check_foreign
 from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
-from pyopencl_gbdt.parameters.table import POISSON_DELTA_STEP, TABLE
+from pyopencl_gbdt.parameters.table import DROPPING, POISSON_DELTA_STEP, TABLE
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 
@@ -72,3 +72,10 @@ class Parameters(ParameterValues):
         if values["objective"] == "count:poisson" and "max_delta_step" not in spelled:
             values["max_delta_step"] = POISSON_DELTA_STEP
         return cls(**values)
+
+    @property
+    def unused_dropping(self) -> dict[str, Any]:
+        """The parameters of dropped trees that were given to a booster that drops none."""
+        names = () if self.booster == "dart" else DROPPING
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value != ROWS[name].default}

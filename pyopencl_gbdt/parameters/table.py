@@ -24,6 +24,8 @@ DEEPEST_TABLE = 16
 """Largest depth of symmetric trees."""
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
+DROPPING = ("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type")
+"""Parameters that only ``booster="dart"`` uses."""
 
 TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("objective", str, OBJECTIVES[0], "The loss to minimise, or your own loss: "

@@ -18,7 +18,7 @@ from pyopencl_gbdt.categories.statistic_columns import (
 )
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_page
+from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_dropping, warn_of_page
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
@@ -152,6 +152,7 @@ def prepare(
     refuse(facts, REFUSED)
     if asked_page != "auto" and (unused := facts.unused_page(asked_page)):
         warn_of_page(asked_page, unused)
+    warn_of_dropping(p.unused_dropping)
     warn_of_blurred(data.checked.remarks.blurred.pairs, data.feature_names)
     n_outputs = facts.n_outputs
     _check_outputs(n_outputs, objective, data)
