@@ -50,6 +50,11 @@ class Source:
         return f"column {column}{named}"
 
 
+def variable(name: str) -> str:
+    """Return how code in a message calls an input: ``X`` for names such as ``batch 0``."""
+    return name if name.isidentifier() else "X"
+
+
 def show(value: object) -> str:
     """Format a value for a message: NumPy scalars as plain numbers, long values cut."""
     if isinstance(value, int) and value.bit_length() > 200:  # repr refuses huge integers

@@ -261,3 +261,14 @@ def test_bad_values(given, error, words):
 def test_weights_of_columns_are_no_parameter_of_train():
     with pytest.raises(ParameterError, match="feature_weights: expected as an argument of Dataset"):
         train({**SMALL, "feature_weights": WEIGHTS}, Dataset(X, Y))
+
+
+@pytest.mark.parametrize("estimator", [GBDTRegressor, GBDTRanker])
+def test_parameters_without_names(estimator):
+    class Own(estimator):
+        pass
+
+    for cls in (estimator, Own):
+        words = rf"^{cls.__name__}\(5\): expected parameters by their names; give {cls.__name__}\("
+        with pytest.raises(TypeError, match=words):
+            cls(5)

@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, train
 from pyopencl_gbdt.callbacks import TrainingCallback
@@ -289,3 +290,10 @@ def test_other_orders_of_rows_are_noticed_beside_categories(rows):
     whole = Dataset(X, y, categorical_features=[3])
     with pytest.raises(DataError, match="has other values than in an earlier pass"):
         train(params, whole, 1, evals=[(other, "other")])
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+def test_complex_rows(form):
+    batch = form(np.ones((2, 5), complex)), np.ones(2)
+    with pytest.raises(DataError, match=r"batch 0 .*complex128.*, for example X\.astype\("):
+        Dataset.from_batches(lambda: iter([batch]))

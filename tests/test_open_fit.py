@@ -67,3 +67,12 @@ def test_a_closed_fit_says_so(method):
         fit.update()
     with pytest.raises(ParameterError, match=r"the fit is closed.*open another one"):
         getattr(fit, method)()
+
+
+def test_a_closed_fit_has_no_learning_rate():
+    with gbdt.open_fit(PARAMS, data(), 2) as fit:
+        fit.update()
+    with pytest.raises(ParameterError, match=r"the fit is closed.*open another one"):
+        _ = fit.learning_rate
+    with pytest.raises(ParameterError, match=r"the fit is closed.*open another one"):
+        fit.learning_rate = 0.1

@@ -12,10 +12,25 @@ import numpy as np
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
 from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, most_margin, weighted
+
+
+def _as_weights(given: Any) -> tuple[float, ...] | None:
+    """Return the weights of trees as plain numbers; any sequence or array of numbers is taken."""
+    try:
+        weights = np.asarray(() if given is None else given)
+    except ValueError:  # rows of several lengths
+        weights = np.asarray("")
+    if weights.ndim == 1 and weights.dtype.kind in "fiu":
+        return None if given is None else tuple(weights.astype(np.float64).tolist())
+    raise ModelFormatError(
+        f"tree_weights={show(given)}: expected None or a sequence of numbers; give one for "
+        "each tree"
+    )
 
 
 def check_categories(
@@ -144,6 +159,7 @@ class Ensemble:
         if self.feature_names is not None and not isinstance(self.feature_names, (list, str)):
             self.feature_names = list(self.feature_names)
         self.categories = dict(self.categories)
+        self.tree_weights = _as_weights(self.tree_weights)
         self.check()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -165,7 +181,8 @@ class Ensemble:
         if isinstance(trees, list):
             numbers = [tree.file_numbers for tree in trees]
             trees = join_trees([replace(tree) for tree in trees])  # which checks each
-        self.__dict__ = {**state, "trees": []}
+        weights = _as_weights(state["tree_weights"])
+        self.__dict__ = {**state, "tree_weights": weights, "trees": []}
         if self.statistics is not None:
             self.statistics = replace(self.statistics)
         self.trees = split_trees(trees, self.n_tree_features)

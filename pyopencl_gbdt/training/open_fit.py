@@ -74,11 +74,13 @@ class OpenFit:
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the rounds to come; can be assigned."""
+        """The learning rate of the rounds to come; can be assigned while the fit is open."""
+        self._check_open()
         return self._model.learning_rate
 
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:
+        self._check_open()
         self._model.learning_rate = value
 
     def update(self) -> bool:

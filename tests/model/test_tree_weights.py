@@ -11,6 +11,7 @@ import xgboost
 from pyopencl_gbdt import Model
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.explain import partial_dependence, to_shap
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.numerics.tree_weights import digit_bits, digits, in_units, margins_of
 from tests.conftest import TEST_DEVICE
 from tests.reference import dropout
@@ -190,6 +191,29 @@ def test_a_model_without_trees_keeps_that_it_is_dart(model):
     empty = replace(model.ensemble, trees=[], tree_weights=())
     assert np.array_equal(margins(Model(empty)), predict(empty, X).T)
     assert Model.load_model(Model(empty).save_raw("json")).ensemble == empty
+
+
+@pytest.mark.parametrize("kind", [np.array, list, np.float32])
+def test_weights_become_plain_numbers(model, kind):
+    weights = model.ensemble.tree_weights
+    again = replace(model.ensemble, tree_weights=kind(weights))
+    assert again == model.ensemble
+    assert {type(weight) for weight in again.tree_weights} == {float}
+    assert Model(again).save_raw("json") == model.save_raw("json")
+
+
+@pytest.mark.parametrize("given", ["12", 1.0, np.ones((2, 2)), [[1.0], [1.0, 2.0]], ["a"], [None]])
+def test_weights_that_are_no_numbers(model, given):
+    with pytest.raises(
+        ModelFormatError, match=r"(?s)^tree_weights=.*: expected None or a sequence"
+    ):
+        replace(model.ensemble, tree_weights=given)
+    with pytest.raises(
+        ModelFormatError, match=r"(?s)^tree_weights=.*: expected None or a sequence"
+    ):
+        object.__new__(Ensemble).__setstate__(
+            {**model.ensemble.__getstate__(), "tree_weights": given}
+        )
 
 
 @pytest.mark.parametrize(

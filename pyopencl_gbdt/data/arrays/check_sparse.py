@@ -20,7 +20,7 @@ from pyopencl_gbdt.data.arrays.narrow import check_missing, to_float32
 from pyopencl_gbdt.data.arrays.sparse import I32, I64, SparseMatrix
 from pyopencl_gbdt.data.blurred import Blurred, Sifted
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.messages import Source, show
+from pyopencl_gbdt.messages import Source, show, variable
 
 #: Columns are numbered by int32.
 MOST_COLUMNS = 2**31 - 1
@@ -171,7 +171,7 @@ def _check_dtype(dtype: np.dtype[Any], name: str) -> None:
         unsupported = "Complex data not supported: " if dtype.kind == "c" else ""
         raise DataError(
             f"{unsupported}{name} is a sparse matrix of dtype {dtype}: expected real numbers; "
-            f"convert it, for example {name}.astype(np.float32)"
+            f"convert it, for example {variable(name)}.astype(np.float32)"
         )
 
 

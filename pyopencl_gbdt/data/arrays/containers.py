@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.arrays.tables import collected
 from pyopencl_gbdt.data.categories.columns import Column
 from pyopencl_gbdt.errors import DataError, DataTypeError
-from pyopencl_gbdt.messages import Source, show
+from pyopencl_gbdt.messages import Source, show, variable
 
 NUMERIC_KINDS = "biuf"
 CHUNK = 1 << 20
@@ -118,7 +118,7 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
     unsupported = "Complex data not supported: " if kind == "c" else ""
     raise DataError(
         f"{unsupported}{source.name} has dtype {array.dtype}: expected real numbers; "
-        f"convert it, for example {source.name}.astype(np.float32)"
+        f"convert it, for example {variable(source.name)}.astype(np.float32)"
     )
 
 
