@@ -1,5 +1,6 @@
 """Training with dropped trees: the twin's model in every way, and what can be done with it."""
 
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -274,12 +275,6 @@ def test_what_is_wrong_is_named(params, words):
         trained(**params)
 
 
-def test_labels_that_are_too_large_are_named():
-    big = Dataset(X, Y * 2.0**31)
-    with pytest.raises(GBDTError, match=r"expected less than 2\^30 .*; divide the labels"):
-        gbdt.train(PARAMS, big, 3)
-
-
 @pytest.mark.parametrize(
     ("given", "text"),
     [
@@ -306,3 +301,51 @@ def test_parameters_of_another_booster_are_told(given, text):
 def test_the_parameters_of_dart_follow_the_booster_in_the_table():
     rows = {row.name: row.doc for row in TABLE}
     assert [name for name, text in rows.items() if text.startswith("dart: ")] == list(DROPPING)
+
+
+def test_labels_that_are_too_large_are_named_before_the_first_round():
+    largest = f"{np.abs(Y * np.float32(2.0**31)).max():g}"
+    words = (
+        f"y: its largest absolute value is {re.escape(largest)}, and labels are .* in the mean: "
+    )
+    with pytest.raises(
+        DataError, match=words + r"expected less than 2\^30 .*; divide the labels, y"
+    ):
+        gbdt.train(PARAMS, Dataset(X, Y * 2.0**31), 3)
+
+
+@pytest.mark.parametrize("kind", ["plain", "forest", "classes"])
+def test_the_largest_leaves_are_those_of_the_trees(kind):
+    params = {**PARAMS, **KINDS[kind]}
+    with gbdt.open_fit(params, data(kind), 4) as fit:
+        while fit.update():
+            pass
+        trees = fit.model().ensemble.trees
+        found = fit._fit.boosting.grown.largest
+    assert found.tolist() == [np.abs(tree.value).max() for tree in trees]
+
+
+def test_sums_that_become_too_large_end_the_training_early():
+    """Rows beside each other have labels far apart, which the mean distance does not show."""
+    y, done = np.where(np.arange(len(X)) % 6 == 0, 2.0**32, 0.0), []
+    params = {**PARAMS, "learning_rate": 1.0, "rate_drop": 0.0, "base_score": 0.0}
+
+    def fit():
+        with gbdt.open_fit(params, Dataset(X, y), 100) as opened:
+            while opened.update():
+                done.append(0)
+
+    with pytest.raises(DataError, match=r"y: .* is 4.29497e\+09, and the trees of 16 rounds add"):
+        fit()
+    assert 15 <= len(done) <= 17
+
+
+def test_labels_around_a_large_mean_train():
+    y = np.float32(3e9) * (1 + Y / 1000)
+    assert gbdt.train(PARAMS, Dataset(X, y), 20).ensemble.tree_weights is not None
+
+
+def test_large_labels_of_rows_without_weight_train():
+    y = np.where(np.arange(len(X)) % 2, Y, 2.0**35)
+    rows = Dataset(X, y, weight=np.arange(len(X)) % 2)
+    assert gbdt.train(PARAMS, rows, 2).ensemble.tree_weights is not None

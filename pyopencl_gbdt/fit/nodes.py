@@ -14,6 +14,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
+#: Rounds of trees with weights after which the host reads them, as it checks what they add up to.
+CHECKED_ROUNDS = 16
 
 
 def forest_bytes(caps: Capabilities, *, in_turn: bool) -> int:
@@ -99,7 +101,10 @@ class Nodes:
         sets = self.most_sets * self.set_words * 4
         most = self.forest_bytes // (self.max_nodes * len(KEPT) * 4 + sets)
         batches = len(self.batches)  # those of a round are read together
-        return max(batches, min(most, self.params.n_estimators * batches))
+        rounds = self.params.n_estimators
+        if self.params.booster == "dart":  # the host checks the sums of trees as it reads them
+            rounds = min(rounds, CHECKED_ROUNDS)
+        return max(batches, min(most, rounds * batches))
 
     def leaf_rate(self, learning_rate: float) -> np.float32:
         """Return the factor on leaf values; 0 if devices would disagree on it."""

@@ -240,9 +240,10 @@ class DropoutBoosting:
 
     def weights(self, n_rounds: int) -> F32:
         """Return the weights of all trees as they were after some rounds of this fit."""
-        nodes = self.ws.nodes
-        schedule = DropSchedule(nodes.params, nodes.round_trees, self._weights)
-        for number, rate in self._drops[:n_rounds]:
-            schedule.next(number, rate)
-        found: F32 = schedule.weights
+        nodes, schedule = self.ws.nodes, self._schedule
+        if n_rounds < len(self._drops):
+            schedule = DropSchedule(nodes.params, nodes.round_trees, self._weights)
+            for number, rate in self._drops[:n_rounds]:
+                schedule.next(number, rate)
+        found: F32 = schedule.weights.copy()
         return found

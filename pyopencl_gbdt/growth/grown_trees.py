@@ -42,12 +42,19 @@ class GrownTrees:
     Parameters
     ----------
     ws : FitParts
+
+    Attributes
+    ----------
+    largest : float32 array, shape (n_trees,)
+        The largest absolute value of the leaves of each tree that was read, where trees have
+        weights; else empty.
     """
 
     def __init__(self, ws: FitParts) -> None:
         self._ws, self._keeps = ws, ws.rows.team.rank == 0
         self._read: list[_Read] = []
         self._digest = hashlib.sha256()
+        self.largest = np.zeros(0, np.float32)
 
     def read(
         self, at: npt.NDArray[np.int64], leaf_rates: npt.NDArray[np.float32]
@@ -74,6 +81,10 @@ class GrownTrees:
                 self._digest.update(nodes[name][mask].data)
         if sets is not None:
             self._digest.update(_words(sets, nodes, splits, self._ws.features.layout))
+        if self._ws.nodes.params.booster == "dart":
+            leaves = there & ~splits
+            own = _largest_leaves(nodes, leaves, levels["count"][:, 0].astype(np.int64))
+            self.largest = np.append(self.largest, own)
         if self._keeps:
             most = int(counts.max(initial=0))
             own_sets = None if sets is None else sets[:, : most // 2 + 1].copy()
@@ -93,6 +104,19 @@ class GrownTrees:
             nodes, layout = kept_nodes(one.words), self._ws.features.layout
             found += decode_trees(nodes, one.levels, layout, one.leaf_rates, one.sets)
         return found
+
+
+def _largest_leaves(
+    nodes: Mapping[str, npt.NDArray[Any]],
+    leaves: npt.NDArray[np.bool_],
+    n_roots: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float32]:
+    """Return the largest absolute value of each tree's leaves; batches have ``n_roots`` trees."""
+    own = np.minimum(nodes["tree"], n_roots[:, None] - 1)
+    tree = (np.cumsum(n_roots) - n_roots)[:, None] + own
+    found = np.zeros(int(n_roots.sum()), np.float32)
+    np.maximum.at(found, tree[leaves], np.abs(nodes["value"][leaves]))
+    return found
 
 
 def _words(

@@ -177,7 +177,7 @@ class Booster:
         for rows in self.evaluation:
             self._follow(rows)
         self.trees: list[Tree] = []
-        self._grown = GrownTrees(self.ws)
+        self.grown = GrownTrees(self.ws)
         self._first_waiting = self._waiting = self._rounds = 0
         self._checked = 0  # rounds after which no high words were needed
 
@@ -296,13 +296,13 @@ class Booster:
     def finished_trees(self) -> list[Tree]:
         """Return all trees so far; waits for the last round."""
         self._collect()
-        self.trees += self._grown.take()
+        self.trees += self.grown.take()
         return self.trees
 
     def finished_digest(self) -> str:
         """Return a digest of all trees so far, without decoding them; waits for the last round."""
         self._collect()
-        return self._grown.digest
+        return self.grown.digest
 
     def close(self) -> None:
         """Free what the host keeps of pages that take turns, and their files, if the fit made them.
@@ -389,11 +389,11 @@ class Booster:
             at = (self._first_waiting + np.arange(self._waiting)) % ws.nodes.forest_block
             first = self._rounds - self._waiting // len(self._batches)
             rates = [ws.nodes.leaf_rate(rate) for rate in self.rates[first : self._rounds]]
-            read = self._grown.read(at, np.repeat(rates, ws.nodes.round_trees))
+            read = self.grown.read(at, np.repeat(rates, ws.nodes.round_trees))
             if self.tally is not None:
                 for nodes, its_levels in read:
                     self.tally.add_tree(nodes, its_levels)
             if self._combining is not None:  # it asks for the columns of new trees
-                self.trees += self._combining.collected(self._grown.take())
+                self.trees += self._combining.collected(self.grown.take())
         self._first_waiting = (self._first_waiting + self._waiting) % ws.nodes.forest_block
         self._waiting = 0

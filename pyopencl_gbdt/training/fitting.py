@@ -41,6 +41,7 @@ from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.prediction.with_statistics import eval_margins, resumed_margins
 from pyopencl_gbdt.profiling.profile import Recorder
 from pyopencl_gbdt.training.booster import Booster, LateStart
+from pyopencl_gbdt.training.weighted_sums import check_sums
 
 F32 = npt.NDArray[np.float32]
 
@@ -236,7 +237,7 @@ class Fit:
         self._evaluation = Evaluation(device, *own, task.params.work_group_size)
         if self._recorder is not None:
             self._recorder.begin_rounds()
-        self._pace = Pace(device)
+        self._pace, self._n_checked = Pace(device), 0
         if task.params.verbosity > 1:
             ran = self.boosting.variants()
             chosen = ", ".join(f"{kernel}: {name}" for kernel, name in ran.items())
@@ -306,6 +307,7 @@ class Fit:
         """Train one round and compute its metrics; waits for the device if there are any."""
         boosting = self.boosting
         boosting.step(self._pace)
+        self._check_sums()
         if self._gathers:
             boosting.settle(watched=True)
             boosting.gather()
@@ -331,6 +333,7 @@ class Fit:
         own = {} if made is None else made.attributes()
         earlier = start.trees if made is None else made.earlier(start.trees)
         trees = [*earlier, *self.boosting.finished_trees()]
+        self._check_sums()
         trees = trees if n_rounds is None else trees[: n_rounds * ws.nodes.round_trees]
         weights = self._weights(len(trees) // ws.nodes.round_trees)
         if made is not None:
@@ -355,6 +358,19 @@ class Fit:
         model.training_device = self.device.caps.label
         model.variants = self.boosting.variants()
         return model
+
+    def _check_sums(self) -> None:
+        """Raise ``DataError`` if the trees with weights that were read last add up to too much."""
+        found, boosting = self.boosting.grown.largest, self.boosting
+        if found.size == self._n_checked:
+            return
+        self._n_checked = found.size
+        largest = [*(float(np.abs(tree.value).max()) for tree in self.start.trees), *found]
+        weights = boosting.steps.boosting.weights(len(boosting.rates))
+        assert weights is not None
+        nodes = boosting.ws.nodes
+        own = weights[: len(largest)], nodes.n_outputs, nodes.n_parallel
+        check_sums(largest, *own, self.task.data)
 
     def _weights(self, n_rounds: int) -> tuple[float, ...] | None:
         """Return the weights of the trees of the first rounds, as they were after these rounds."""

@@ -44,6 +44,7 @@ from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_me
 from pyopencl_gbdt.training.fit_facts import fit_facts
 from pyopencl_gbdt.training.fitting import StartingPoint, Task
 from pyopencl_gbdt.training.tree_method import resolved
+from pyopencl_gbdt.training.weighted_sums import check_labels
 
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
@@ -162,6 +163,8 @@ def prepare(
         later = is_part or sums_labels_on_device(objective, data)
         if p.base_score is not None or not later:
             start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
+        if p.booster == "dart" and not is_part:
+            check_labels(p.objective, data, None if start is None else start.base_margin)
     else:
         start = continued(ensemble, data)
         data, given_data = data.coded_by(ensemble.categories, "the training data"), data
