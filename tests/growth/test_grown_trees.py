@@ -41,7 +41,7 @@ def grown():
 def test_trees_take_the_memory_of_their_nodes():
     fit = grown()
     fit.boosting.finished_digest()
-    (read,) = fit.boosting._grown._read
+    (read,) = fit.boosting.grown._read
     trees = fit.boosting.finished_trees()
     most = max(tree.n_nodes for tree in trees)
     assert 1 < most < fit.boosting.ws.nodes.max_nodes // 2
