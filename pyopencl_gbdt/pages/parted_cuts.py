@@ -182,7 +182,7 @@ def columns_bytes(
     columns = min(n_features, _most_columns(n_own, in_batches=in_batches))
     if n_rows <= FEW_VALUES:  # every member gets all values
         return n_rows * columns * (80 if weighted else 56)
-    each = 16 * columns + 4 * n_features + 60 if weighted else 8 * columns + 12
+    each = 16 * columns + 4 * n_features + 60 if weighted else 8 * columns + 9
     counts = 8 * PARTS * min(columns * max_bin, _MOST_RANGES)
     counts = int(counts * (1 + weighted / 3) * (1.5 + 0.35 * n_members))
     return max(n_own * each, n_own * columns * (12 if weighted else 4) + counts)

@@ -121,7 +121,10 @@ def fits(device: NullDevice) -> None:
                 _fit(device, data, params).watch(data.values)
             dropped = {"max_bin": max_bin, "booster": "dart"}
             for page in ("auto", "tiled"):
-                _fit(device, data, {**dropped, "page": page}).watch(data.values)
+                fit = _fit(device, data, {**dropped, "page": page})
+                fit.watch(data.values)
+                fit.steps.boosting.begin_round(0, 0.1)
+                fit.steps.boosting.end_round()
             for variant in runnable("tiled_histogram", device.caps):
                 device.label = f"tiled, {variant.name}"
                 tiled = {"max_bin": max_bin, "histogram": variant.name, "page": "tiled"}

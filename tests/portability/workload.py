@@ -19,6 +19,7 @@ from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk, plan_sums
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
+from pyopencl_gbdt.prediction.contributions.quantum import Starts
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.packing import packed
 from pyopencl_gbdt.prediction.predict_codes import CodeWalk
@@ -244,6 +245,7 @@ def _prediction(device: NullDevice) -> None:
 def _contributions(device: NullDevice) -> None:
     """Explain rows by trees that loops are nested for, by deeper ones, and by sets."""
     values = np.zeros((N_ROWS, 12), np.float32)
+    starts = Starts.of(40, np.zeros(1, np.int64), np.zeros((1, 1), np.float32))
     for tree in (full_tree(8), full_tree(11), tree_of_sets(2)):
         feature = np.where(tree.is_leaf, 0, tree.depth)
         same = [replace(tree, feature=feature)] * 4  # which work-groups share
@@ -253,6 +255,8 @@ def _contributions(device: NullDevice) -> None:
         for way, kind in [*ways, (plan_sums(device, game, Kind.FEATURES, 10**6), Kind.FEATURES)]:
             told = np.arange(game.n_places(kind is Kind.PAIRS))
             way.sums(values, rows, trees, told, np.empty((N_ROWS, 1, told.size), np.int64))
+            n_told = 13 * 13 if kind is Kind.PAIRS else 13
+            way.finish(device.empty((N_ROWS, 1, n_told), np.int64), starts)
 
 
 def _others(device: NullDevice) -> None:

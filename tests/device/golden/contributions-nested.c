@@ -70,7 +70,7 @@ FN i64 shifted_quanta(const i64 q, const u32 shift) {
 }
 
 /* The bits of q * 2^-bits as float64, rounded to the nearest, ties to even. */
-FN i64 double_bits(const i64 q, const i32 bits) {
+FN i64 float64_bits(const i64 q, const i32 bits) {
     const u64 a = q < 0 ? 0 - (u64)q : (u64)q;
     if (!a) return 0;
     u32 top = 0; /* place of the highest bit */
@@ -132,9 +132,9 @@ KERNEL(128) finish_lines(
             if (j == line) continue;
             const i64 q = shifted_quanta(own[j], shift);
             rest -= q;
-            own[j] = double_bits(q, bits - (i32)shift);
+            own[j] = float64_bits(q, bits - (i32)shift);
         }
-        own[line] = double_bits(rest, bits - (i32)shift);
+        own[line] = float64_bits(rest, bits - (i32)shift);
     }
 }
 

@@ -72,7 +72,7 @@ FN i64 shifted_quanta(const i64 q, const u32 shift) {
 }
 
 /* The bits of q * 2^-bits as float64, rounded to the nearest, ties to even. */
-FN i64 double_bits(const i64 q, const i32 bits) {
+FN i64 float64_bits(const i64 q, const i32 bits) {
     const u64 a = q < 0 ? 0 - (u64)q : (u64)q;
     if (!a) return 0;
     u32 top = 0; /* place of the highest bit */
@@ -109,7 +109,7 @@ KERNEL(1) finish_rows(
         u32 column = width - 1;
         for (u32 j = 0; j < width; j++) {
             const i64 q = j < width - 1 ? shifted_quanta(own[j * step], shift) : base;
-            own[j * step] = double_bits(q, bits - (i32)shift);
+            own[j * step] = float64_bits(q, bits - (i32)shift);
             if (j == width - 1) break;
             sum += q;
             const u64 a = q < 0 ? 0 - (u64)q : (u64)q;
