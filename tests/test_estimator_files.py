@@ -191,3 +191,13 @@ def test_damaged_classes_are_refused(text, tmp_path):
         GBDTClassifier().load_model(path)
     edit(path, **{CLASSES: '["no","yes"]'})
     assert GBDTClassifier().load_model(path).classes_.tolist() == ["no", "yes"]
+
+
+def test_a_file_of_dropped_trees_tells_the_booster(tmp_path):
+    params = {"n_estimators": 3, "max_depth": 2, "device": TEST_DEVICE}
+    for booster in ("dart", "gbtree"):
+        fitted = GBDTRegressor(booster=booster, **params).fit(X, LABELS["reg:squarederror"])
+        fitted.save_model(tmp_path / "model.json")
+        again = GBDTRegressor(booster="gbtree" if booster == "dart" else "dart")
+        again.load_model(tmp_path / "model.json")
+        assert again.get_params()["booster"] == booster

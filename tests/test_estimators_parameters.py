@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from pyopencl_gbdt import (
     Dataset,
     GBDTClassifier,
+    GBDTRandomForestClassifier,
     GBDTRandomForestRegressor,
     GBDTRanker,
     GBDTRegressor,
@@ -263,7 +264,10 @@ def test_weights_of_columns_are_no_parameter_of_train():
         train({**SMALL, "feature_weights": WEIGHTS}, Dataset(X, Y))
 
 
-@pytest.mark.parametrize("estimator", [GBDTRegressor, GBDTRanker])
+@pytest.mark.parametrize(
+    "estimator",
+    [GBDTRegressor, GBDTRanker, GBDTRandomForestRegressor, GBDTRandomForestClassifier],
+)
 def test_parameters_without_names(estimator):
     class Own(estimator):
         pass

@@ -379,6 +379,8 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
     def load_model(self, path: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Any:
         """Read a model file, or its content as bytes; the estimator is fitted afterwards.
 
+        The parameter ``booster`` becomes that of the model, as in XGBoost.
+
         Raises
         ------
         ModelFormatError
@@ -391,6 +393,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
         read_classes(ensemble, source)
         ensemble.attributes.pop(SAVED_BY, None)
         self._take(model, ensemble.feature_names)
+        self.booster = "gbtree" if ensemble.tree_weights is None else "dart"
         return self
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.estimators.spellings import AliasedParameters
-from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.row import ParameterRow
 from pyopencl_gbdt.parameters.table import TABLE
 
@@ -88,12 +87,7 @@ class Constructed(AliasedParameters):
     """An estimator whose constructor takes the parameters of the table, and its own."""
 
     def __init__(self, *unnamed: Any, **given: Any) -> None:
-        if unnamed:
-            name = type(self).__name__
-            raise TypeError(
-                f"{name}({show(unnamed[0])}): expected parameters by their names; give "
-                f"{name}(n_estimators=100), say"
-            )
+        self._refuse_unnamed(unnamed)
         for name, parameter in PARAMETERS.items():
             setattr(self, name, given.pop(name, parameter.default))
         for name, value in given.items():

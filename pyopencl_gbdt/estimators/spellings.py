@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,9 +49,20 @@ class AliasedParameters(BaseEstimator):  # type: ignore[misc]
         show_signature(cls, AliasedParameters, cls._absent)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Raise an error if a parameter is given in two spellings."""
+        """Raise an error for parameters without names, or one in two spellings."""
+        named = inspect.Parameter.KEYWORD_ONLY
+        if not any(one.kind < named for one in inspect.signature(cls).parameters.values()):
+            cls._refuse_unnamed(args)
         cls._refuse_twice(kwargs)
         return super().__new__(cls)
+
+    @classmethod
+    def _refuse_unnamed(cls, unnamed: tuple[Any, ...]) -> None:
+        if unnamed:
+            raise TypeError(
+                f"{cls.__name__}({show(unnamed[0])}): expected parameters by their names; give "
+                f"{cls.__name__}(n_estimators=100), say"
+            )
 
     @classmethod
     def _refuse_twice(cls, given: Mapping[str, Any]) -> None:

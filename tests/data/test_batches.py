@@ -196,7 +196,8 @@ def test_columns_of_arrow(folder, suffix):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     word = pyarrow.array(list("abcabcabcz")).dictionary_encode()
-    columns = {"y": Y, **{f"f{i}": X[:, i] for i in range(4)}, "word": word}
+    shop = pyarrow.array([7, 30, None, 7, 2, 2, 30, 7, 7, 2]).dictionary_encode()
+    columns = {"y": Y, **{f"f{i}": X[:, i] for i in range(4)}, "word": word, "shop": shop}
     table = pyarrow.table(columns)
     path = str(folder / f"t.{suffix}")
     if suffix == "parquet":
@@ -206,7 +207,22 @@ def test_columns_of_arrow(folder, suffix):
         with new(path, table.schema) as writer:
             writer.write_table(table, 4)
     data = Dataset.from_batches(path, label_column="y", batch_rows=3)
+    assert [*data.categories] == [4, 5]
     same(data, Dataset(table.drop_columns("y"), Y))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_missing_label_of_categories(folder, suffix):
+    pyarrow = pytest.importorskip("pyarrow")
+    label = pyarrow.array([3, 1, None, 3]).dictionary_encode()
+    table, path = pyarrow.table({"y": label, "x": [1.0, 2, 3, 4]}), str(folder / f"t.{suffix}")
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    else:
+        with pyarrow.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(DataError, match=r"y holds 1 missing value, the first .* at row 2"):
+        Dataset.from_batches(path, label_column="y")
 
 
 def test_damaged_offsets_of_an_arrow_file(folder):

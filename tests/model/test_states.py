@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -67,37 +66,6 @@ def test_an_older_state_is_checked_too():
     wrong = Tree.trusted(**{**vars(ensemble.trees[0]), "left": np.full(5, 4, np.int32)})
     with pytest.raises(ModelFormatError, match=r"tree\.left"):
         unpickled({**vars(ensemble), "trees": [wrong]})
-
-
-#: Of a version whose statistics were defined in ``categories.statistics``; ``frame_of_then`` has
-#: the rows, and ``PREDICTED_THEN`` what that version predicted for the first ones.
-THEN = Path(__file__).parent / "pickles"
-PREDICTED_THEN = np.array([1.4674421548843384, 2.4845223426818848, 1.992417573928833], np.float32)
-
-
-def frame_of_then() -> pd.DataFrame:
-    numbers = np.arange(60)
-    towns = [f"l{number}" for number in numbers * 7 % 20]
-    return pd.DataFrame({"c": towns, "d": [f"m{number}" for number in numbers * 5 % 3]})
-
-
-def check_of_then(model: GBDTRegressor) -> None:
-    assert [table.sizes for table in model.model_.ensemble.statistics.tables] == [(20,), (3,)]
-    found = model.predict(frame_of_then())
-    np.testing.assert_array_equal(found[: len(PREDICTED_THEN)], PREDICTED_THEN)
-
-
-def test_a_pickle_of_statistics_of_an_earlier_version():
-    pytest.importorskip("numpy._core.multiarray", reason="the pickle was made with NumPy 2")
-    check_of_then(pickle.loads((THEN / "statistics.pkl").read_bytes()))
-
-
-def test_a_skops_file_of_statistics_of_an_earlier_version():
-    skops = pytest.importorskip("skops.io", reason="needs skops")
-    data = (THEN / "statistics.skops").read_bytes()
-    found = skops.get_untrusted_types(data=data)
-    assert "pyopencl_gbdt.categories.statistics.Statistics" in found
-    check_of_then(skops.loads(data, trusted=found))
 
 
 #: What a user has to trust; the first two hold the arrays, the others levels and statistics.

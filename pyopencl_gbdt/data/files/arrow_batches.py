@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -70,9 +71,32 @@ def _parquet(file: str, rows_of: Callable[[int], int]) -> Iterator[tuple[int, An
 
     with pyarrow.parquet.ParquetFile(file) as opened:
         rows, first = rows_of(len(opened.schema_arrow.names)), 0
+        categories = _number_categories(opened)
         for batch in opened.iter_batches(batch_size=rows):
-            yield first, pyarrow.Table.from_batches([batch])
+            table = pyarrow.Table.from_batches([batch])
+            for place in categories:
+                column = table.column(place).dictionary_encode()
+                table = table.set_column(place, table.column_names[place], column)
+            yield first, table
             first += batch.num_rows
+
+
+def _number_categories(opened: Any) -> list[int]:
+    """Return the columns that were written as categories of numbers, which Parquet stores plainly.
+
+    Arrow's writer adds the schema of its table to the file; pyarrow reads categories of strings
+    by it, and no others.
+    """
+    import pyarrow
+
+    written = (opened.metadata.metadata or {}).get(b"ARROW:schema", b"")
+    try:
+        schema = pyarrow.ipc.read_schema(pyarrow.BufferReader(base64.b64decode(written)))
+    except (ValueError, OSError):  # no schema; the library that wrote the file has another
+        return []
+    is_category = pyarrow.types.is_dictionary
+    kept = zip(schema, opened.schema_arrow, strict=False)
+    return [n for n, (w, k) in enumerate(kept) if is_category(w.type) and not is_category(k.type)]
 
 
 def _ipc(file: str, rows_of: Callable[[int], int]) -> Iterator[tuple[int, Any]]:
@@ -101,7 +125,7 @@ def _batch(
     names = list(table.column_names)
     own = [column_number(one, names, len(names), file, option) for option, one in
            (("label_column", label), ("qid_column", qid))]  # fmt: skip
-    y, ids = (None if place is None else np.asarray(table.column(place)) for place in own)
+    y, ids = (None if place is None else _plain(table.column(place)) for place in own)
     kept = [number for number in range(len(names)) if number not in own]
     if not kept:
         raise DataError(f"{file} has no column of features: expected one or more; add them")
@@ -109,3 +133,9 @@ def _batch(
     check_unnamed(label, own[0], names, file)
     where, of_label = f"{file}, rows from {first}", described(own[0], names, file)
     return RowBatch(table.select(kept), y, qid=ids, where=where, label_column=of_label)
+
+
+def _plain(column: Any) -> Any:
+    """Return a column as an array; NumPy would take another category for a null."""
+    values = getattr(column.type, "value_type", None)  # of categories
+    return np.asarray(column if values is None else column.cast(values))
