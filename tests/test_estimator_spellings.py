@@ -66,7 +66,7 @@ def test_two_spellings_are_refused(kind):
         one = kind()
         with pytest.raises(ParameterError, match=words):
             one.set_params(max_depth=3, **given)
-        assert one.max_depth == 6
+        assert one.max_depth is None
     assert kind(learning_rate=0.1, eta=0.1).learning_rate == 0.1
 
 

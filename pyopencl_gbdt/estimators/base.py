@@ -22,28 +22,24 @@ from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets, rows_in_batches
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
-from pyopencl_gbdt.estimators.fitted import (
-    FittedModel,
-    XGBoostMethods,
-    joined_history,
-    missing_rounds,
-)
+from pyopencl_gbdt.estimators.fitted import FittedModel, XGBoostMethods
 from pyopencl_gbdt.estimators.parameters import Parametrised
+from pyopencl_gbdt.estimators.presets import check_preset
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.estimators.spellings import explains_arguments
+from pyopencl_gbdt.estimators.training import Trained
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble, write_model
 from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.model.formats.files import name_of
 from pyopencl_gbdt.objectives.custom import custom_objective
-from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
 from pyopencl_gbdt.parameters.foreign import answer_to
 from pyopencl_gbdt.parameters.names import ROWS, check_n_jobs
 from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.training.continuing import as_ensemble
-from pyopencl_gbdt.training.train import Model, train
+from pyopencl_gbdt.training.train import Model
 
 F32 = npt.NDArray[np.float32]
 _Own = TypeVar("_Own", bound="Base")
@@ -53,7 +49,7 @@ class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: i
     """Raised by an unfitted estimator; an error of this library and of scikit-learn."""
 
 
-class Base(FittedModel, Parametrised, XGBoostMethods):
+class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
     """The base of all estimators."""
 
     _kind = "regressor"
@@ -64,6 +60,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
         check_importance_kind(self.importance_type, "importance_type")
         check_switches(warm_start=self.warm_start)
         check_n_jobs(self.n_jobs)
+        check_preset(self.preset)
         named = self.objective is None or isinstance(self.objective, str)
         own = not named and custom_objective(self.objective) is not None
         if not own and (not named or answer_to("objective", self.objective)):
@@ -79,6 +76,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
             self.objective,
             None if own else self._named_objective,
             warm_start=self.warm_start,
+            preset=self.preset,
             class_weight=getattr(self, "class_weight", None),
         )
         refuse(replace(facts, **self._own_facts, **known), OF_ESTIMATORS)
@@ -174,29 +172,11 @@ class Base(FittedModel, Parametrised, XGBoostMethods):
             data, evals, names = self._data(given, sets, asked, label_column)
             if before is not None:
                 self._check_before(before)
-            params, former = self._training_parameters(), self._former()
-            if former is not None:
-                params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
-            model = train(
-                params,
-                data,
-                evals=evals,
-                eval_metric=scikit_learn_metrics(self.eval_metric),
-                early_stopping_rounds=self.early_stopping_rounds,
-                callbacks=() if self.callbacks is None else self.callbacks,
-                model=before,
-                verbose=verbose,
-                profile=profile,
-            )
-            if former is not None:
-                rounds = former.num_boosted_rounds()
-                model.history = joined_history(former.history, rounds, model.history)
-                model = model if params["n_estimators"] else former
+            model = self._trained(data, evals, before, verbose=verbose, profile=profile)
             self._take(model, names)
             self._training_sets = tuple(name for rows, name in evals if rows is data)
         finally:
             self._forget_labels()
-        self._seed_of_fit = params["random_state"]
         return self
 
     def _data(

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
+from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
 from pyopencl_gbdt.estimators.spellings import AliasedParameters
 from pyopencl_gbdt.parameters.row import ParameterRow
 from pyopencl_gbdt.parameters.table import TABLE
 
 #: Parameters that are not in the table: annotation and default.
 OWN: dict[str, tuple[str, Any]] = {
+    "preset": ("str | None", None),
     "feature_weights": ("Any", None),
     "categorical_features": ("Any", FROM_DTYPE),
     "eval_metric": ("Metrics", None),
@@ -30,6 +32,7 @@ OWN: dict[str, tuple[str, Any]] = {
 }
 #: Parameters that follow others than in the table, in their order, by the name before them.
 _PLACES = {
+    "n_estimators": ("preset",),
     "colsample_bynode": ("feature_weights", "categorical_features"),
     "ctr_prior_weight": ("monotone_constraints", "interaction_constraints"),
     "min_data_per_group": ("objective",),
@@ -39,6 +42,7 @@ _PLACES = {
     "work_group_size": ("random_state", "missing", "n_jobs"),
 }  # fmt: skip
 #: Parameters of the table whose default is None, "not given": only some trainings take them.
+#: So is that of the parameters that presets set.
 _NOT_GIVEN = frozenset((
     "max_delta_step", "monotone_constraints", "interaction_constraints", "objective",
     "cat_method", "permutation_count", "max_ctr_complexity", "has_time", "target_border_count",
@@ -64,7 +68,7 @@ _TAKES = {
 
 def _of_row(row: ParameterRow) -> tuple[str, Any]:
     """Return a parameter's annotation and default."""
-    default = None if row.name in _NOT_GIVEN else row.default
+    default = None if row.name in _NOT_GIVEN | SET_BY_PRESETS else row.default
     kind = row.kind.__name__ + (" | Sequence[float]" if row.several else "")
     return _TAKES.get(row.name, kind if default is not None else f"{kind} | None"), default
 

@@ -15,13 +15,14 @@ OWN: dict[str, tuple[str, Any]]
 PARAMETERS: dict[str, Parameter]
 
 class Constructed(AliasedParameters):
-    n_estimators: int
-    learning_rate: float
+    n_estimators: int | None
+    preset: str | None
+    learning_rate: float | None
     num_parallel_tree: int
-    max_depth: int
-    max_leaves: int
-    grow_policy: str
-    boosting_type: str
+    max_depth: int | None
+    max_leaves: int | None
+    grow_policy: str | None
+    boosting_type: str | None
     booster: str
     rate_drop: float
     skip_drop: float
@@ -29,21 +30,21 @@ class Constructed(AliasedParameters):
     sample_type: str
     normalize_type: str
     tree_method: str
-    max_bin: int
+    max_bin: int | None
     proposal: str | None
     max_bin_exact: bool
-    reg_lambda: float
+    reg_lambda: float | None
     reg_alpha: float
     gamma: float
-    min_child_weight: float
+    min_child_weight: float | None
     max_delta_step: float | None
-    subsample: float
-    sampling_method: str
+    subsample: float | None
+    sampling_method: str | None
     top_rate: float
     other_rate: float
-    colsample_bytree: float
-    colsample_bylevel: float
-    colsample_bynode: float
+    colsample_bytree: float | None
+    colsample_bylevel: float | None
+    colsample_bynode: float | None
     feature_weights: Any
     categorical_features: Any
     cat_method: str | None
@@ -96,13 +97,14 @@ class Constructed(AliasedParameters):
     def __init__(
         self,
         *,
-        n_estimators: int = ...,
-        learning_rate: float = ...,
+        n_estimators: int | None = ...,
+        preset: str | None = ...,
+        learning_rate: float | None = ...,
         num_parallel_tree: int = ...,
-        max_depth: int = ...,
-        max_leaves: int = ...,
-        grow_policy: str = ...,
-        boosting_type: str = ...,
+        max_depth: int | None = ...,
+        max_leaves: int | None = ...,
+        grow_policy: str | None = ...,
+        boosting_type: str | None = ...,
         booster: str = ...,
         rate_drop: float = ...,
         skip_drop: float = ...,
@@ -110,21 +112,21 @@ class Constructed(AliasedParameters):
         sample_type: str = ...,
         normalize_type: str = ...,
         tree_method: str = ...,
-        max_bin: int = ...,
+        max_bin: int | None = ...,
         proposal: str | None = ...,
         max_bin_exact: bool = ...,
-        reg_lambda: float = ...,
+        reg_lambda: float | None = ...,
         reg_alpha: float = ...,
         gamma: float = ...,
-        min_child_weight: float = ...,
+        min_child_weight: float | None = ...,
         max_delta_step: float | None = ...,
-        subsample: float = ...,
-        sampling_method: str = ...,
+        subsample: float | None = ...,
+        sampling_method: str | None = ...,
         top_rate: float = ...,
         other_rate: float = ...,
-        colsample_bytree: float = ...,
-        colsample_bylevel: float = ...,
-        colsample_bynode: float = ...,
+        colsample_bytree: float | None = ...,
+        colsample_bylevel: float | None = ...,
+        colsample_bynode: float | None = ...,
         feature_weights: Any = ...,
         categorical_features: Any = ...,
         cat_method: str | None = ...,

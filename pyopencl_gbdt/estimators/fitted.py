@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
 from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.objectives.custom import custom_objective
-from pyopencl_gbdt.parameters.table import TABLE
+from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.prediction.description import card
 from pyopencl_gbdt.prediction.model import History, Model
 
@@ -128,17 +129,26 @@ class XGBoostMethods:
         return self._fitted()
 
     def get_num_boosting_rounds(self) -> int:
-        """Return the number of rounds that ``fit`` trains at most."""
-        return int(self._named_parameters().get("n_estimators", self.n_estimators))
+        """Return the number of rounds that ``fit`` trains at most, or the last ``fit`` did."""
+        given = self._named_parameters().get("n_estimators")
+        return int(self._default_of("n_estimators") if given is None else given)
+
+    def _default_of(self, name: str) -> Any:
+        """Return the value that the last ``fit`` used, else the one of the table."""
+        used = self._fitted().parameters if hasattr(self, "model_") else {}
+        return used.get(name, ROWS[name].default)
 
     def get_xgb_params(self) -> dict[str, Any]:
         """Return the parameters for ``train``, by this library's names.
 
         ``train(estimator.get_xgb_params(), data, n_rounds)`` trains what ``fit`` does. Those that
-        are None are left out, and so is a loss of your own. A fitted
-        classifier adds the number of classes.
+        are None are left out, and so is a loss of your own. After ``fit`` those of the preset are
+        there; a fitted classifier adds the number of classes.
         """
         params = self._named_parameters() | {"random_state": self.random_state}
+        if hasattr(self, "model_"):
+            used = self._fitted().parameters
+            params = {name: used[name] for name in SET_BY_PRESETS & used.keys()} | params
         own = callable(params["objective"]) or custom_objective(params["objective"]) is not None
         if hasattr(self, "model_") and not own:
             ensemble = self._fitted().ensemble
@@ -166,8 +176,7 @@ def missing_rounds(n_estimators: object, former: Ensemble) -> int:
     ParameterError
         If the former model has more than ``n_estimators`` rounds.
     """
-    row = next(row for row in TABLE if row.name == "n_estimators")
-    wanted = row.convert(n_estimators)
+    wanted = ROWS["n_estimators"].convert(n_estimators)
     assert isinstance(wanted, int)
     if wanted < former.n_rounds:
         raise ParameterError(

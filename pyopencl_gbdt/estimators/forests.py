@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
-from pyopencl_gbdt.parameters.table import TABLE
+from pyopencl_gbdt.parameters.names import ROWS
 
 
 class Forest(Base):
@@ -18,6 +18,7 @@ class Forest(Base):
 
     _absent = ("num_parallel_tree",)
     _own_facts: ClassVar[dict[str, Any]] = {"is_forest": True}
+    _takes_presets = False
 
     def __init__(
         self,
@@ -40,8 +41,9 @@ class Forest(Base):
         )
 
     def _named_parameters(self) -> dict[str, Any]:
-        (row,) = (row for row in TABLE if row.name == "num_parallel_tree")
-        trees = row.convert(self.n_estimators, "n_estimators")
+        given = self.n_estimators
+        given = ROWS["n_estimators"].default if given is None else given
+        trees = ROWS["num_parallel_tree"].convert(given, "n_estimators")
         return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
 
     def _refuse(self, **known: Any) -> None:

@@ -25,6 +25,9 @@ class Parametrised(Constructed):
 
     Parameters
     ----------
+    preset : str or None
+        Where parameters that are not given come from: ``"balanced"`` (also None), ``"xgboost"``, or
+        a version such as ``"balanced-1"``; see ``docs/presets.md``.
     n_estimators : int, default 100
         Number of rounds; each adds one tree, or one for each class, target and parallel tree.
     learning_rate : float, default 0.3

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyopencl_gbdt.estimators.files import BINARY
+from pyopencl_gbdt.estimators.presets import PLAIN
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.parameters.refusal import Refusal
 
@@ -33,6 +34,8 @@ class EstimatorFacts:
         0 where they are not known yet, and where y has several columns.
     model : str
         The argument that gives a model to continue; empty if none does.
+    preset : object
+        As the user gave it; None if not given.
     """
 
     estimator: str
@@ -47,6 +50,12 @@ class EstimatorFacts:
     several_columns: bool = False
     n_classes: int = 0
     model: str = ""
+    preset: Any = None
+
+    @property
+    def has_preset(self) -> bool:
+        """Whether a preset is given that changes defaults."""
+        return self.preset not in (None, PLAIN)
 
 
 OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
@@ -111,6 +120,19 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         lambda f: f.warm_start and f.model != "",
         "{model}: expected None with warm_start=True, which continues the former fit",
         "give one of them",
+    ),
+    Refusal(
+        "A preset of a forest or on Dask",
+        lambda f: (f.is_forest or f.on_dask) and f.has_preset,
+        f"preset={{preset!r}}: expected None or {PLAIN!r} for {{estimator}}",
+        "leave out preset, and give parameters by their names",
+    ),
+    Refusal(
+        "A preset with `warm_start`, or with a model to continue",
+        lambda f: (f.warm_start or f.model != "") and f.has_preset,
+        f"preset={{preset!r}}: expected None or {PLAIN!r} where a training is continued, which "
+        "keeps XGBoost's defaults",
+        "leave out preset, and give parameters by their names",
     ),
     Refusal(
         "`warm_start` on Dask",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, to_raw, write_model
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.prediction.class_or_model import OfClassOrModel
 from pyopencl_gbdt.prediction.contributions.explain_rows import explain_rows
 from pyopencl_gbdt.prediction.contributions.kinds import kind_of
 from pyopencl_gbdt.prediction.description import card, describe
@@ -48,23 +49,6 @@ F32 = npt.NDArray[np.float32]
 History = dict[str, dict[str, list[float]]]
 
 
-class _OfClassOrModel:
-    """A class method that makes a model; called on a model, it replaces what that one holds."""
-
-    def __init__(self, method: Any) -> None:  # what ``@classmethod`` returns
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, model: Model | None, kind: type[Model]) -> Callable[..., Model]:
-        make: Callable[..., Model] = self._method.__get__(None, kind)
-        return make if model is None else partial(_replaced, model, make)
-
-
-def _replaced(model: Model, make: Callable[..., Model], *args: Any, **kwargs: Any) -> Model:
-    model.__dict__ = make(*args, **kwargs).__dict__
-    return model
-
-
 class Model(Inspected):
     """A fitted model; it holds only NumPy arrays, so it pickles and predicts on any machine.
 
@@ -81,12 +65,23 @@ class Model(Inspected):
         The device that trained the model; empty if the model was read from a file.
     variants : dict of str to str
         The variant used for every kernel in training.
+    parameters : dict of str to object
+        The value of every parameter that the training used, by this library's names; empty if the
+        model was read from a file.
     profile : Profile or None
         Time, bytes and share of bandwidth of every kernel, if ``train`` was asked to profile.
     """
 
-    def __init__(self, ensemble: Ensemble, history: History | None = None) -> None:
+    parameters: Mapping[str, Any] = MappingProxyType({})  # pickles of earlier versions have none
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        history: History | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
         self.ensemble = ensemble
+        self.parameters = dict(parameters or {})
         self.history: History = history or {}
         self.training_device = ""
         self.variants: dict[str, str] = {}
@@ -372,7 +367,7 @@ class Model(Inspected):
         """
         return to_raw(self.ensemble, raw_format)
 
-    @_OfClassOrModel
+    @OfClassOrModel
     @classmethod
     def load_model(cls, path: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Model:
         """Read a model file in any format that is read, and return the model.

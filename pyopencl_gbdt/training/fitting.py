@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -353,7 +353,7 @@ class Fit:
             statistics=statistics,
             tree_weights=weights,
         )
-        model = Model(ensemble, self.history)
+        model = Model(ensemble, self.history, asdict(task.params))
         model.history_start = self._history_start
         model.training_device = self.device.caps.label
         model.variants = self.boosting.variants()

@@ -60,6 +60,14 @@ CASES = {
         lambda: GBDTRegressor(warm_start=True), TWO, {"init_model": "model.json"},
         "init_model: expected None with warm_start=True",
     ),
+    "A preset of a forest or on Dask": (
+        lambda: GBDTRandomForestRegressor(preset="balanced"), TWO, {},
+        "preset='balanced': expected None or 'xgboost' for GBDTRandomForestRegressor",
+    ),
+    "A preset with `warm_start`, or with a model to continue": (
+        lambda: GBDTRegressor(preset="balanced-1"), TWO, {"init_model": "model.json"},
+        "preset='balanced-1': expected None or 'xgboost' where a training is continued",
+    ),
     "`warm_start` on Dask": (
         lambda: on_dask("DaskGBDTRegressor", warm_start=True), TWO, {},
         "warm_start=True: expected False on Dask",

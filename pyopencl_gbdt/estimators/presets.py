@@ -1,0 +1,120 @@
+"""Presets: the values of parameters that an estimator was not given, in one table.
+
+``PRESETS`` says what each preset sets. ``complete`` fills in the values for one fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.names import unknown
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import OBJECTIVES
+
+#: The preset of estimators that are given none.
+USUAL = "balanced"
+#: The preset of forests, of continued and resumed trainings, and of ``train``.
+PLAIN = "xgboost"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What a preset sets; explicit parameters win.
+
+    Attributes
+    ----------
+    doc : str
+        What the preset is for, in a sentence.
+    shared : mapping of str to object
+        Parameters by name, for every task.
+    tasks : mapping of str to mapping
+        Further parameters by task: ``regression``, ``binary``, ``multiclass``. A task of ``none``
+        keeps XGBoost's defaults.
+    none : tuple of str
+        Tasks that the preset does not change.
+    """
+
+    doc: str
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    none: tuple[str, ...] = ("ranking",)
+
+    def values(self, task: str) -> dict[str, Any]:
+        """Return the parameters that the preset sets for a task."""
+        return {} if task in self.none else {**self.shared, **self.tasks.get(task, {})}
+
+
+#: By versioned name. A version never changes; a better one gets the next number.
+PRESETS: dict[str, Preset] = {
+    PLAIN: Preset("XGBoost's defaults, as of `train` and `cv`."),
+    "balanced-1": Preset("Good models without tuning; what estimators use when nothing is said."),
+}
+#: The newest version of each name.
+NEWEST = {PLAIN: PLAIN, "balanced": "balanced-1"}
+#: The parameters that presets may set; None means "not given" for them.
+SET_BY_PRESETS = frozenset((
+    "n_estimators", "learning_rate", "max_depth", "max_leaves", "grow_policy", "boosting_type",
+    "max_bin", "reg_lambda", "min_child_weight", "subsample", "sampling_method",
+    "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+))  # fmt: skip
+
+
+def check_preset(name: object) -> str:
+    """Return the versioned name of a preset; None is the usual one.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such preset.
+    """
+    if name is None:
+        name = USUAL
+    found = NEWEST.get(name, name) if isinstance(name, str) else None
+    if found in PRESETS:
+        return str(found)
+    known = [*NEWEST, *(one for one in PRESETS if one not in NEWEST)]
+    if isinstance(name, str):
+        raise unknown(name, known, "preset", "docs/presets.md lists those that are")
+    raise ParameterError(
+        f"preset={show(name)}: expected one of {', '.join(known)}, or None for {USUAL!r}; give one"
+    )
+
+
+def complete(preset: str, given: Mapping[str, Any], task: str, n_rows: int) -> dict[str, Any]:
+    """Return the parameters of a fit: those given, and the preset's for the others.
+
+    Parameters
+    ----------
+    preset : str
+        A versioned name.
+    given : mapping of str to object
+        The explicit parameters, by this library's names.
+    task : {"regression", "binary", "multiclass", "ranking"}
+    n_rows : int
+        Number of training rows.
+
+    Notes
+    -----
+    A value of the preset that does not go with an explicit one is left out, such as
+    ``grow_policy="symmetric"`` beside ``max_leaves=31``.
+    """
+    added = PRESETS[preset].values(task)
+    added = {name: value for name, value in added.items() if given.get(name) is None}
+    if not _go_together({**given, **added}):
+        added = {n: v for n, v in added.items() if _go_together({**given, n: v})}
+    return {**added, **given}
+
+
+def _go_together(params: Mapping[str, Any]) -> bool:
+    """Tell whether parameters may stand beside each other."""
+    named = params.get("objective") in OBJECTIVES
+    known = params if named else {**params, "objective": OBJECTIVES[0]}
+    try:
+        Parameters.from_dict(known)
+    except ParameterError as error:
+        return not error.refusal
+    return True
