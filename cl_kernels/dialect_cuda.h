@@ -1,5 +1,5 @@
 /* The types and macros that kernels use, for CUDA C (NVRTC, with -fmad=false).
-   dialect_opencl.h defines the same names; tests/test_dialects.py compares the two sets. */
+   dialect_opencl.h defines the same names; tests/device/test_dialects.py compares the two sets. */
 
 typedef unsigned char u8;
 typedef unsigned short u16;

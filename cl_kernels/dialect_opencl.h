@@ -1,5 +1,5 @@
 /* The types and macros that kernels use, for OpenCL C 1.2.
-   dialect_cuda.h defines the same names; tests/test_dialects.py compares the two sets. */
+   dialect_cuda.h defines the same names; tests/device/test_dialects.py compares the two sets. */
 #pragma OPENCL FP_CONTRACT OFF
 
 typedef uchar u8;

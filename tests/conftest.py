@@ -1,7 +1,10 @@
 """Fixtures shared by all tests, and how many processes run them.
 
-``device`` opens what ``PYOPENCL_GBDT_DEVICE`` names, else PoCL; every test that takes ``variant``
-runs each variant that this device can run.
+``device`` opens what ``PYOPENCL_GBDT_DEVICE`` names, else PoCL. Every test that takes ``variant``
+runs each variant of a kernel that this device can run: of its module's ``KERNEL``, else of the one
+that the test is called after. ``wg`` runs over the module's ``WG_SIZES``; a CPU takes
+``WG_SIZES_CPU``, where a module has them, because PoCL needs 10 s and more to build a kernel with
+many barriers for one work-group size.
 
 PoCL builds most kernels without optimising them, see ``quick_builds``.
 
@@ -15,14 +18,25 @@ import gc
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import Device, DeviceArray, builds, find, open_device
+from pyopencl_gbdt.device import (
+    Device,
+    DeviceArray,
+    Variant,
+    builds,
+    find,
+    open_device,
+    runnable,
+    variants,
+)
 from pyopencl_gbdt.device.opencl import device as opencl
 from pyopencl_gbdt.device.paper import Allocation
 from pyopencl_gbdt.growth import recipe
@@ -164,9 +178,51 @@ def eighty_columns() -> Iterator[None]:
         yield
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    module, names = metafunc.module, metafunc.fixturenames
+    kernel = getattr(module, "KERNEL", metafunc.function.__name__.removeprefix("test_"))
+    tries = "variant" in names and kernel in variants.KERNELS
+    sized = "wg" in names and hasattr(module, "WG_SIZES")
+    caps = find(TEST_DEVICE).caps if tries or sized else None
+    if tries:
+        found = runnable(kernel, caps) if caps else []
+        metafunc.parametrize("variant", found, ids=[variant.name for variant in found])
+    if sized:
+        few = caps is not None and caps.kind == "cpu"
+        sizes = getattr(module, "WG_SIZES_CPU", module.WG_SIZES) if few else module.WG_SIZES
+        metafunc.parametrize("wg", sizes)
+
+
 @pytest.fixture(scope="session")
 def device() -> Device:
     return open_device(TEST_DEVICE)
+
+
+@pytest.fixture(scope="session")
+def other_device() -> Device:
+    """The same device, opened a second time."""
+    return open_device(TEST_DEVICE)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+@pytest.fixture
+def force(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Variant]:
+    """A function that makes the steps take a variant, with some of its parameters replaced."""
+
+    def do(variant: Variant, **params: int) -> Variant:
+        params = {**variant.params, **params}
+        forced = replace(variant, params=params, chosen_on=frozenset({"gpu", "cpu", "accelerator"}))
+        table = variants.KERNELS[forced.kernel]
+        others = [other for other in table.variants if other.name != forced.name]
+        changed = replace(table, variants=(forced, *others))
+        monkeypatch.setitem(variants.KERNELS, forced.kernel, changed)
+        return forced
+
+    return do
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from pyopencl_gbdt.errors import FileWriteError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.pages import disk_pages
 from tests.device.fakes import make_caps
-from tests.test_disk_pages import CODES, layout_of
+from tests.pages.test_disk_pages import CODES, layout_of
 
 ROOT = Path(__file__).resolve().parents[1]
 

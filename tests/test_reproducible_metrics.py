@@ -9,10 +9,10 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import devices
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.metrics import METRICS
+from tests.test_reproducible import loss_labels
 
 from .conftest import TEST_DEVICE
 from .higgs import load_higgs7k
-from .test_reproducible import loss_labels
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True

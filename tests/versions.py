@@ -32,13 +32,13 @@ TOLD = ("numpy", "pyopencl", "scikit-learn", "scipy")
 TESTS = (
     "tests/numerics",
     "tests/data/test_categories.py",
-    "tests/test_dataset.py",
-    "tests/test_estimator_checks.py",
-    "tests/test_estimator_meta.py",
-    "tests/test_estimators.py",
+    "tests/data/test_dataset.py",
+    "tests/estimators/test_checks.py",
+    "tests/estimators/test_meta.py",
+    "tests/estimators/test_estimators.py",
     "tests/test_reproducible.py",
-    "tests/test_train_sparse.py",
-    "tests/test_training.py",
+    "tests/training/test_train_sparse.py",
+    "tests/training/test_training.py",
 )
 
 

@@ -19,7 +19,7 @@ from pyopencl_gbdt.primitives.histogram import CodeHistogram
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.training.division import with_own_cores
 from tests.device.fakes import BASELINE, Platform, make_caps, opencl_device
-from tests.test_disk_pages import layout_of
+from tests.pages.test_disk_pages import layout_of
 
 CPU = make_caps(kind="cpu")
 EMULATOR = Platform("Intel(R) FPGA Emulation Platform for OpenCL(TM)", ())

@@ -20,7 +20,7 @@ from tests.objectives.quantile_leaves import MEDIAN, QUANTILE, train_xgboost
 from tests.objectives.samples import few_values
 from tests.reference.predict import leaf_of
 from tests.reference.train import train_reference
-from tests.test_reference_train import rows
+from tests.training.test_reference_train import rows
 
 RENEWED = [name for name, objective in OBJECTIVES.items() if objective.renews]
 THOROUGH = {

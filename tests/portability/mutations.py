@@ -101,8 +101,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("vocabulary", "baseline: PoCL"),
     ),
 )
-_VOCABULARY_TESTS = ("tests/test_dialects.py", "tests/device/test_templates.py")
-_BASELINE_TEST = "tests/test_portability.py::test_the_baseline_is_asked_for_nothing_more"
+_VOCABULARY_TESTS = ("tests/device/test_dialects.py", "tests/device/test_templates.py")
+_BASELINE_TEST = (
+    "tests/portability/test_portability.py::test_the_baseline_is_asked_for_nothing_more"
+)
 
 
 def _vocabulary(folder: Path) -> bool:

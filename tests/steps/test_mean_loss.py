@@ -15,9 +15,9 @@ from pyopencl_gbdt.numerics.product_sums import INFINITE, UNDEFINED
 from pyopencl_gbdt.objectives import OBJECTIVES
 from tests.compare import assert_same_bits
 from tests.device.plausible import MEANS
+from tests.metrics.test_metrics import drawn
 from tests.reference.mean_loss import sum_words
 from tests.steps.evaluated import evaluated, run, weights_of
-from tests.test_metrics import drawn
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]
 KINDS = ["none", "uniform", "whole", "heavy"]

@@ -11,9 +11,9 @@ from pyopencl_gbdt.evaluation.ranking_metric import RankingMetrics
 from pyopencl_gbdt.metrics import get_metric, ranked_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
+from tests.metrics.test_ranking_metrics import NAMES, drawn
 from tests.reference.ranking_metric import parts, ranked_words
 from tests.steps.evaluated import evaluated, run
-from tests.test_ranking_metrics import NAMES, drawn
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]
 GRADED = [name for name in NAMES if name.startswith("ndcg")]

@@ -16,7 +16,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import booster
 from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
-from tests.test_work import round_launches
+from tests.training.test_work import round_launches
 
 OPTIMISED = True
 KERNEL = "whole_trees"

@@ -1,0 +1,83 @@
+"""Least bytes of ordered boosting and of walked leaves, by hand for the tree of `test_traffic`."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyopencl_gbdt.profiling import traffic
+from pyopencl_gbdt.profiling.least_bytes import RULES
+from pyopencl_gbdt.profiling.tree_counts import count_tree
+from tests.profiling.test_traffic import LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
+
+#: 160 rows in 2 orders: each has models that learn from 64 and 128 rows, and know 128 and 160.
+ROWS, ORDERS = 160, 2
+LEARNT, ENTRIES, MODELS = 160 + 2 * (64 + 128), 160 + 2 * (128 + 160), 5
+#: Leaves are b, e, f and g.
+ORDERED = {
+    "take_margins": ROWS * (4 + 4 + 4),  # the entry's number and margin in, the margin out
+    # a code for every split on the way: 21 for 10 rows
+    "find_leaves": ROWS * 4 + ROWS // 10 * 21,
+    "count_entries": LEARNT * 8,  # margin and label
+    "sum_entries": LEARNT * (8 + 4) + ROWS * 4,  # the entry's row; its leaf
+    "value_leaves": MODELS * 4 * (16 + 16 + 4),  # sums in and cleared, a value out
+    "set_leaves": 4 * (4 + 3 * 4),  # to nodes and both forms that rows walk
+    "add_entries": ENTRIES * (4 + 8) + ROWS * 4,  # row, margin in and out; leaf
+}
+#: Of 10 rows.
+WALKED = {
+    "sum_leaves": 10 * (8 + 4) + 21,  # quanta in, the leaf out; codes as above
+    "value_leaves": 4 * (16 + 16 + 4 * 4),  # sums in and cleared; weight, and value in three places
+    "add_leaves": 10 * (4 + 8),  # the leaf; margin in and out
+}
+#: Of 7 nodes and 10 rows.
+DROPPED = {
+    "keep_trees": 7 * 2 * (16 + 16),  # both forms that rows walk, in and out
+    "change": 10 * (4 + 16 + 4) + 21,  # base margin; sum in and out; margin; codes as above
+}
+
+
+def workspace(**given):
+    ws = fit(n_orders=ORDERS, **given)
+    ws.rows.n_rows = ROWS
+    return ws
+
+
+@pytest.mark.parametrize("function", ORDERED)
+def test_hand_count_of_ordered_boosting(function):
+    rule = RULES[f"ordered_leaves.{function}"].of_tree
+    assert rule(workspace(), count_tree(*tree())) == ORDERED[function]
+
+
+@pytest.mark.parametrize("function", WALKED)
+def test_hand_count_of_walked_leaves(function):
+    rule = RULES[f"walked_leaves.{function}"].of_tree
+    assert rule(fit(), count_tree(*tree())) == WALKED[function]
+
+
+@pytest.mark.parametrize("function", DROPPED)
+def test_hand_count_of_dropped_trees(function):
+    rule = RULES[f"dropout.{function}"].of_tree
+    assert rule(fit(), count_tree(*tree())) == DROPPED[function]
+
+
+def test_codes_of_orders_change_once_a_round_and_between_batches():
+    ws, rule = fit(), RULES["order_codes.replace_codes"].of_tree
+    ws.nodes.batches = (0, 1)
+    assert rule(ws, count_tree(*tree())) == 10 * 3 * 3 // 2
+    ws.nodes.renews = True  # leaves are not walked
+    assert rule(ws, count_tree(*tree())) == 10 * 3 // 2
+    ws.rows.n_orders = 1
+    assert rule(ws, count_tree(*tree())) == 0
+
+
+def test_weights_are_read_by_row():
+    more = RULES["ordered_leaves.count_entries"].of_tree(
+        workspace(weighted=True), count_tree(*tree())
+    )
+    assert more == ORDERED["count_entries"] + LEARNT * 4 + ROWS * 4
+
+
+def test_plain_boosting_counts_none():
+    tally = traffic.Tally(fit(), LEFT_OUT)
+    tally.add_tree(*tree())
+    assert tally.n_bytes("ordered_leaves.add_entries", weighted=False) is None
