@@ -49,7 +49,7 @@ def to_shap(model: Any) -> dict[str, Any]:
     loss, unit = _LOSSES.get(ensemble.objective, (None, "raw_value"))
     return {
         "trees": [
-            _tree(tree, number // ensemble.n_parallel % ensemble.n_outputs, ensemble.n_outputs)
+            _tree(tree, _outputs(ensemble, number), ensemble.n_outputs)
             for number, tree in enumerate(trees)
         ],
         "base_offset": np.array(each(ensemble.base_margin), np.float64),
@@ -79,11 +79,18 @@ def _check(ensemble: Ensemble, number: int, tree: Tree) -> None:
         )
 
 
-def _tree(tree: Tree, output: int, n_outputs: int) -> dict[str, Any]:
+def _outputs(ensemble: Ensemble, number: int) -> slice:
+    """Return the outputs that a tree adds to."""
+    width = ensemble.tree_outputs
+    first = number // ensemble.n_parallel % (ensemble.n_outputs // width) * width
+    return slice(first, first + width)
+
+
+def _tree(tree: Tree, outputs: slice, n_outputs: int) -> dict[str, Any]:
     """Return a tree; shap sends ``x <= threshold`` to the left."""
     leaf, cover = tree.is_leaf, tree.sum_hessian.astype(np.float64)
     values = np.zeros((tree.n_nodes, n_outputs))
-    values[:, output] = tree.value[:, 0]
+    values[:, outputs] = tree.value
     below = np.nextafter(tree.threshold, np.float32(-np.inf))
     return {
         "children_left": tree.left.copy(),

@@ -13,6 +13,7 @@ from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model.leaf_kinds import LeafKind, leaf_kind_of
 from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
@@ -101,8 +102,9 @@ class Ensemble:
     Attributes
     ----------
     trees : list of Tree
-        Round by round; within a round, ``n_parallel`` trees for every output. A row's margin is
-        the float32 sum, from left to right, of ``base_margin`` and its leaf values.
+        Round by round; within a round, ``n_parallel`` trees for every output, or for all outputs
+        together if leaves are vectors. A row's margin is the float32 sum, from left to right, of
+        ``base_margin`` and its leaf values.
     objective : str
         Name of the loss, as in ``pyopencl_gbdt.objectives``.
     n_features : int
@@ -119,7 +121,7 @@ class Ensemble:
     n_outputs : int
         Margins per row: classes of ``multi:softprob``, targets of a regression.
     n_parallel : int
-        Trees per round and output.
+        Trees per round and output, or per round if leaves are vectors.
     objective_parameters : dict of str to float or str
         Parameters of the loss that differ from their defaults; numbers are rounded to float32.
     categories : dict of int to Levels
@@ -212,9 +214,19 @@ class Ensemble:
         return self.statistics.sources(feature - self.n_features)
 
     @property
+    def leaves(self) -> LeafKind:
+        """What leaves hold: numbers, or vectors."""
+        return leaf_kind_of(self.trees)
+
+    @property
+    def tree_outputs(self) -> int:
+        """Number of outputs that a tree adds to."""
+        return self.leaves.tree_outputs(self.n_outputs)
+
+    @property
     def round_trees(self) -> int:
         """Number of trees per round."""
-        return self.n_outputs * self.n_parallel
+        return self.n_outputs // self.tree_outputs * self.n_parallel
 
     @property
     def n_rounds(self) -> int:
@@ -242,6 +254,28 @@ class Ensemble:
             return self
         return replace(self, trees=weighted_trees(self.trees, self.tree_weights), tree_weights=None)
 
+    def with_numbers(self) -> Ensemble:
+        """Return a model that predicts the same and whose leaves are numbers.
+
+        Raises
+        ------
+        ModelFormatError
+            If no such model exists.
+        """
+        trees = self.leaves.as_numbers(self.trees, self.n_outputs, self.n_parallel)
+        if trees is None:
+            raise ModelFormatError(
+                f"the leaves of the model are {self.leaves.name}: expected numbers; train the "
+                "model with leaves that are numbers"
+            )
+        if trees is self.trees:
+            return self
+        n, weights = self.n_parallel, self.tree_weights
+        if weights is not None:
+            rounds = [weights[first : first + n] for first in range(0, len(weights), n)]
+            weights = tuple(one for own in rounds for one in own * self.tree_outputs)
+        return replace(self, trees=trees, tree_weights=weights)
+
     def with_weights(self) -> Ensemble:
         """Return the model with weights of trees; a model without has weights of 1."""
         if self.tree_weights is not None:
@@ -249,14 +283,17 @@ class Ensemble:
         return replace(self, tree_weights=(1.0,) * len(self.trees))
 
     def by_output(self) -> list[Tree]:
-        """Return the first output's trees, round by round, then the second output's, and so on."""
+        """Return the first output's trees, round by round, then the second output's, and so on.
+
+        Trees of all outputs are returned once.
+        """
         n, step = self.n_parallel, self.round_trees
         starts = range(0, len(self.trees), step)
         return [
             tree
-            for output in range(self.n_outputs)
+            for first in range(0, step, n)
             for start in starts
-            for tree in self.trees[start + output * n : start + (output + 1) * n]
+            for tree in self.trees[start + first : start + first + n]
         ]
 
     def check(self) -> None:
@@ -295,7 +332,7 @@ class Ensemble:
         if self.n_parallel < 1 or len(self.trees) % self.round_trees:
             raise ModelFormatError(
                 f"{len(self.trees)} trees: expected a multiple of n_outputs * n_parallel = "
-                f"{self.n_outputs} * {self.n_parallel}; keep whole rounds"
+                f"{self.n_outputs // self.tree_outputs} * {self.n_parallel}; keep whole rounds"
             )
         self._check_weights()
         check_categories(self.categories, self.n_features, self.statistics)
@@ -306,7 +343,8 @@ class Ensemble:
             )
         features = [tree.feature for tree in self.trees]
         highest = np.concatenate(features).max() if features else 0
-        if highest >= self.n_tree_features or any(t.value.shape[1] != 1 for t in self.trees):
+        n = self.tree_outputs
+        if highest >= self.n_tree_features or any(t.value.shape[1] != n for t in self.trees):
             for index, tree in enumerate(self.trees):
                 self._check_tree(index, tree)
 
@@ -326,7 +364,8 @@ class Ensemble:
                 "or more; round it by np.float32"
             )
         largest = [float(np.abs(tree.value).max()) for tree in self.trees]
-        most = most_margin(largest, weights, self.n_outputs, self.n_parallel)
+        groups = self.n_outputs // self.tree_outputs
+        most = most_margin(largest, weights, groups, self.n_parallel)
         if most >= MOST_MARGIN:
             raise ModelFormatError(
                 f"trees with weights add up to {most:g}: expected less than 2^30 for margins in "
@@ -335,10 +374,11 @@ class Ensemble:
 
     def _check_tree(self, index: int, tree: Tree) -> None:
         highest = int(tree.feature.max())
-        if highest >= self.n_tree_features or tree.n_outputs != 1:
+        if highest >= self.n_tree_features or tree.n_outputs != self.tree_outputs:
+            outputs = "1 output" if self.tree_outputs == 1 else f"{self.tree_outputs} outputs"
             raise ModelFormatError(
                 f"trees[{index}] uses feature {highest} and has {tree.n_outputs} outputs: "
-                f"expected features 0..{self.n_tree_features - 1} and 1 output; "
+                f"expected features 0..{self.n_tree_features - 1} and {outputs}; "
                 f"keep trees of one training only"
             )
 

@@ -142,6 +142,11 @@ class Tree:
         """Return the same tree with other leaf values: finite float32, (n_nodes, n_outputs)."""
         return Tree.trusted(**(vars(self) | {"value": values}))
 
+    def of_output(self, output: int) -> Tree:
+        """Return the same tree whose leaves are numbers: those of one output."""
+        own = {name: getattr(self, name)[:, output : output + 1] for name in ("value", "weight")}
+        return Tree.trusted(**(vars(self) | own))
+
     def numbered_in_file(self, numbers: npt.ArrayLike) -> Tree:
         """Keep the number that each node has in a file, if they differ from ours; return self."""
         own = np.array(numbers, np.int32)

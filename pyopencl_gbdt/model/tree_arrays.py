@@ -30,6 +30,8 @@ OF_NODES: dict[str, type[np.generic]] = {
     "gain": np.float32,
     "sum_hessian": np.float32,
 }
+#: Of these, arrays with an entry for each output of a tree.
+OF_OUTPUTS = ("value", "weight")
 #: Arrays with an entry for each tree, each split by a set, and each word of a set.
 OTHERS: dict[str, type[np.generic]] = {
     "sizes": np.uint32,
@@ -39,9 +41,10 @@ OTHERS: dict[str, type[np.generic]] = {
 
 
 def join_trees(trees: list[Tree]) -> Arrays:
-    """Return trees of one output as arrays: those of `OF_NODES` and of `OTHERS`.
+    """Return trees as arrays: those of `OF_NODES` and of `OTHERS`.
 
-    ``feature`` is `NO_NODE` in leaves.
+    ``feature`` is `NO_NODE` in leaves. ``value`` and ``weight`` have as many numbers for each node,
+    one after the other, as the leaves have; all trees have the same number.
     """
     found: Arrays = {}
     for name, dtype in OF_NODES.items():
@@ -81,7 +84,7 @@ def split_trees(arrays: Arrays, n_features: int) -> list[Tree]:
         _fail(f"trees of a node or more, {feature.size} in all")
     begin: I64 = np.concatenate([[0], np.cumsum(sizes)])
     left, parent = _links(leaf, begin)
-    zero = np.float32(0)
+    zero, shape = np.float32(0), (leaf.size, _n_outputs(arrays))
     return trees_of(
         begin,
         _sets(arrays, int(by_set.sum())),
@@ -92,8 +95,8 @@ def split_trees(arrays: Arrays, n_features: int) -> list[Tree]:
         threshold=np.where(leaf | by_set, zero, arrays["threshold"]),
         default_left=arrays["default_left"].copy(),
         split_kind=kind.copy(),
-        value=np.where(leaf, arrays["value"], zero)[:, None],
-        weight=arrays["weight"][:, None].copy(),
+        value=np.where(leaf[:, None], arrays["value"].reshape(shape), zero),
+        weight=arrays["weight"].reshape(shape).copy(),
         gain=np.where(leaf, zero, arrays["gain"]),
         sum_hessian=arrays["sum_hessian"].copy(),
     )
@@ -128,14 +131,22 @@ def _fail(expected: str) -> NoReturn:
     raise ModelFormatError(f"trees: expected {expected}; they are damaged, write the model again")
 
 
+def _n_outputs(arrays: Arrays) -> int:
+    """Return how many numbers the leaves have, by the sizes of the arrays."""
+    sizes = (np.size(arrays.get(name, ())) for name in ("value", "feature"))
+    return max(1, next(sizes) // max(1, next(sizes)))
+
+
 def _check_layout(arrays: Arrays) -> None:
     n_nodes = np.size(arrays.get("feature", ()))
+    n_each = _n_outputs(arrays)
     for name, dtype in (OF_NODES | OTHERS).items():
         array = arrays.get(name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
             _fail(f"{name} to be an array of {np.dtype(dtype)} of one dimension")
-        elif name in OF_NODES and array.size != n_nodes:
-            _fail(f"{name} to have {n_nodes} entries, one for each node")
+        elif name in OF_NODES and array.size != n_nodes * (n_each if name in OF_OUTPUTS else 1):
+            several = f"{n_each} times " if name in OF_OUTPUTS and n_each > 1 else ""
+            _fail(f"{name} to have {several}{n_nodes} entries, one for each node")
         elif dtype is np.float32 and not np.isfinite(array).all():
             node = int(np.argmin(np.isfinite(array)))
             _fail(f"finite numbers in {name}, but that of node {node} is {array[node]}")

@@ -18,14 +18,15 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.dtypes import WALK_BY_SET
 from pyopencl_gbdt.numerics.portable_math import is_missing, ordered
+from pyopencl_gbdt.prediction.leaf_terms import LeafTerms
+from pyopencl_gbdt.prediction.row_block import RowBlock
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
-#: Keys of a threshold that all rows are below, and of missing values; see `value_decision.h`.
-_ABOVE_ALL, _MISSING_RIGHT, _MISSING_LEFT = (np.uint32(k) for k in (0xFFFFFFFF, 0xFFFFFFFE, 0))
-_SIGN = np.int32(-(2**31))
+#: Key of a threshold that all rows are below; see `value_decision.h`.
+_ABOVE_ALL = np.uint32(0xFFFFFFFF)
 #: Keys of a block of rows, its rows, and rows times trees that walk together: a core's cache holds
 #: them. 28 columns, one core: a step of a row takes 4 to 5 ns so, 9 with 256 rows, 13 with 4096.
 _KEYS, _ROWS, _WALKS = 2**17, 2048, 2**14
@@ -46,6 +47,8 @@ class HostWalk:
         The columns that the trees ask for, ascending.
     sets : uint32 array or None
         Sets of codes, as in ``PackedTrees``.
+    terms : LeafTerms
+        What leaves add to margins.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class HostWalk:
         longest: int,
         used: npt.NDArray[Any],
         sets: U32 | None,
+        terms: LeafTerms,
     ) -> None:
+        self._terms = terms
         sizes = np.diff(begin.astype(np.int64)).astype(np.int64)
         self._roots, self._used, self._sets = begin[:-1].astype(np.int64), used, sets
         self._inner = nodes["left"] != 0
@@ -78,23 +83,25 @@ class HostWalk:
         ----------
         values : float32 array or SparseMatrix, shape (n_rows, n_features)
         margins : float32 array, shape (n_outputs, n_rows), written
-        trees : int64 array, shape (n_outputs, n)
+        trees : int64 array, shape (n_outputs, n), or (1, n) if leaves are vectors
             The trees of each output, in the order in which they are added.
         stages : float32 array, shape (n_stages, n_outputs, n_rows), or None, written
             The margins after each ``n / n_stages`` trees of every output.
         """
         each = trees.shape[1] // len(stages) if stages is not None else 1
+        width = self._terms.n_outputs
         for rows, block in self.blocks(values):
-            n_outputs = max(1, _WALKS // block.n_rows)
-            together = max(1, n_outputs // trees.shape[0] // each) * each
-            for first in range(0, trees.shape[0], n_outputs):
-                own = slice(first, first + n_outputs)
+            n_groups = max(1, _WALKS // block.n_rows // width)
+            together = max(1, n_groups // trees.shape[0] // each) * each
+            for first in range(0, trees.shape[0], n_groups):
+                own = slice(first * width, (first + n_groups) * width)
                 for begin in range(0, trees.shape[1], together):
-                    some = trees[own, begin : begin + together]
-                    leaves = self._leaves(block, some.ravel())
-                    sums = np.empty((some.shape[0], some.shape[1] + 1, block.n_rows), np.float32)
+                    some = trees[first : first + n_groups, begin : begin + together]
+                    terms = self._terms.of(self._leaves(block, some.ravel()), block)
+                    n_own = some.shape[0] * width
+                    sums = np.empty((n_own, some.shape[1] + 1, block.n_rows), np.float32)
                     sums[:, 0] = margins[own, rows]
-                    sums[:, 1:] = self._values[leaves].reshape(*some.shape, -1)
+                    sums[:, 1:] = terms.reshape(n_own, some.shape[1], -1)
                     with np.errstate(over="ignore", invalid="ignore"):  # as on a device
                         np.add.accumulate(sums, axis=1, out=sums)
                     margins[own, rows] = sums[:, -1]
@@ -200,22 +207,3 @@ def set_goes_right(
     code = np.where(inside, value, 0).astype(np.int64)
     right = inside & (sets[begin + 1 + (code >> 5)] >> (code & 31) & 1 > 0)
     return np.where(is_missing(value), ~default_left, right)
-
-
-class RowBlock:
-    """A block of rows: each value, and its key twice, as missing values go right or left."""
-
-    def __init__(self, values: F32) -> None:
-        self.n_rows = len(values)
-        self.values = np.ascontiguousarray(values.T)
-        self.rows = np.arange(self.n_rows)
-        bits = self.values.view(np.int32)
-        bits = np.where(bits == _SIGN, 0, bits)  # -0 is 0
-        keys = (bits ^ (bits >> 31 | _SIGN)).view(np.uint32)  # as those of `ordered`
-        both = np.empty((len(self.values), 2, self.n_rows), np.uint32)
-        both[:] = keys[:, None]
-        missing = np.isnan(self.values)
-        if missing.any():
-            both[:, 0][missing] = _MISSING_RIGHT
-            both[:, 1][missing] = _MISSING_LEFT
-        self.keys = both.reshape(-1)

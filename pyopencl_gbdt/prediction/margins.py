@@ -25,6 +25,7 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.tree_weights import margins_of
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
 from pyopencl_gbdt.prediction import predict
+from pyopencl_gbdt.prediction.kept import numbers_of
 from pyopencl_gbdt.prediction.links import apply_link
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 from pyopencl_gbdt.prediction.predict_sparse import check_no_sets, searched_bytes, walked_pieces
@@ -179,6 +180,9 @@ def _margins(
             "columns, the features of trees; give what Model.tree_values returns"
         )
 
+    if isinstance(values, SparseMatrix):
+        ensemble = numbers_of(ensemble)
+
     def work() -> F32:
         opened = open_device(device)
         out = np.empty((len(ends) - 1, ensemble.n_outputs, values.shape[0]), np.float32)
@@ -222,15 +226,16 @@ def _add_trees(
     for piece, walk in _walks(opened, trees, values):
         of_rows = out[:, :, piece]
         every = opened.empty(of_rows.shape[1:], np.float32) if link == "softmax" else None
-        for output in range(ensemble.n_outputs):
-            margins = opened.upload(of_rows[0, output])
-            n_together = max(1, walks // max(1, margins.size))
-            places = [(output * ensemble.n_rounds + r) * ensemble.n_parallel for r in ends]
-            for own, (begin, end) in zip(of_rows[:, output], pairwise(places), strict=True):
+        for group in range(ensemble.n_outputs // ensemble.tree_outputs):
+            of_group = of_rows if trees.vectors is not None else of_rows[:, group]
+            margins = opened.upload(np.ascontiguousarray(of_group[0]))
+            n_together = max(1, walks // max(1, of_rows.shape[2]))
+            places = [(group * ensemble.n_rounds + r) * ensemble.n_parallel for r in ends]
+            for own, (begin, end) in zip(of_group, pairwise(places), strict=True):
                 for tree in range(begin, end, n_together):
                     walk.add(margins, (tree, min(tree + n_together, end)))
                 if every is not None:
-                    opened.copy(margins, every, output * margins.size)
+                    opened.copy(margins, every, group * margins.size)
                     continue
                 if link:
                     apply_link(opened, link, margins)

@@ -108,8 +108,12 @@ def _are_few(values: Values, trees: PackedTrees, n_walks: int) -> bool:
 
 
 def trees_of(ensemble: Ensemble, rounds: tuple[int, int]) -> I64:
-    """Return the trees of some rounds by their place in ``PackedTrees``, a line for each output."""
-    first = np.arange(ensemble.n_outputs) * ensemble.n_rounds + rounds[0]
+    """Return the trees of some rounds by their place in ``PackedTrees``, a line for each output.
+
+    If leaves are vectors, there is one line.
+    """
+    n_groups = ensemble.n_outputs // ensemble.tree_outputs
+    first = np.arange(n_groups) * ensemble.n_rounds + rounds[0]
     n_each = ensemble.n_parallel * (rounds[1] - rounds[0])
     return first[:, None] * ensemble.n_parallel + np.arange(n_each)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-import weakref
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,10 +14,13 @@ from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 from pyopencl_gbdt.prediction.code_trees import PackedCodeTrees, pack_codes
 from pyopencl_gbdt.prediction.host_walk import HostWalk
+from pyopencl_gbdt.prediction.kept import Kept
+from pyopencl_gbdt.prediction.leaf_terms import LeafTerms, NumberTerms, VectorTerms
 from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
 I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
 #: Number of levels stored as a perfect tree: at least the levels that are walked at once, and
 #: not many more than a tree with so many leaves needs.
@@ -33,7 +34,8 @@ class PackedTrees:
     Attributes
     ----------
     nodes : array of ``dtypes.WALK``
-        Nodes of all trees, tree by tree; the trees of the first output come first.
+        Nodes of all trees, tree by tree; the trees of the first output come first. The bits of a
+        leaf's ``number`` say which of ``vectors`` is its own, if there are any.
     begin : uint32 array, shape (n_trees + 1,)
         First node of every tree; the last element is the number of nodes.
     longest : int
@@ -51,7 +53,9 @@ class PackedTrees:
         Sets of codes, see ``cl_kernels/set_decision.h``; a node's ``number`` says by its bits where
         its set begins. None is no split by a set.
     tables : PackedTables or None
-        The same trees as tables, if all of them are.
+        The same trees as tables, if all of them are and leaves are numbers.
+    vectors : float32 array, shape (n_leaves, n_outputs), or None
+        What leaves add to every output; None if leaves are numbers.
     """
 
     nodes: npt.NDArray[np.void]
@@ -63,6 +67,7 @@ class PackedTrees:
     n_features: int
     sets: U32 | None = None
     tables: PackedTables | None = None
+    vectors: F32 | None = None
 
     @property
     def n_trees(self) -> int:
@@ -118,7 +123,7 @@ class PackedTrees:
         begin = self.begin.astype(np.int64)
         ids = np.arange(leaf.size) - np.repeat(begin[:-1], np.diff(begin))
         nodes["number"][leaf] = ids[leaf]
-        return replace(self, nodes=nodes, tables=None)
+        return replace(self, nodes=nodes, tables=None, vectors=None)
 
     @cached_property
     def set_keys(self) -> SetKeys | None:
@@ -144,7 +149,11 @@ class PackedTrees:
     @cached_property
     def host_walk(self) -> HostWalk:
         """The nodes as rows walk them on the host."""
-        return HostWalk(self.compact.nodes, self.begin, self.longest, self.used, self.sets)
+        nodes = self.compact.nodes
+        terms: LeafTerms = NumberTerms(nodes)
+        if self.vectors is not None:
+            terms = VectorTerms(nodes, self.vectors)
+        return HostWalk(nodes, self.begin, self.longest, self.used, self.sets, terms)
 
     @cached_property
     def codes(self) -> PackedCodeTrees | None:
@@ -166,22 +175,26 @@ def pack(ensemble: Ensemble) -> PackedTrees:
     nodes = np.zeros(int(begin[-1]), WALK)
     columns: U32 = np.zeros(1, np.uint32)  # a tree without splits reads a column too
     deepest = np.zeros(len(trees), np.int64)
+    vectors: F32 | None = None
     if trees:
         left = np.concatenate([tree.left for tree in trees])
         leaf = left == NO_NODE
-        value = np.concatenate([tree.value[:, 0] for tree in trees])
+        value = np.concatenate([tree.value for tree in trees])
+        if value.shape[1] > 1:
+            vectors = value[leaf]
+            value = (np.cumsum(leaf, dtype=np.uint32) - leaf).view(np.float32)[:, None]
         nodes["left"] = np.where(leaf, 0, left)
         nodes["feature"] = np.concatenate([tree.feature for tree in trees])
         nodes["default_left"] = np.concatenate([tree.default_left for tree in trees])
         threshold = np.concatenate([tree.threshold for tree in trees])
-        nodes["number"] = np.where(leaf, value, threshold)
+        nodes["number"] = np.where(leaf, value[:, 0], threshold)
         asked = 2 * nodes["feature"].astype(np.int64) + nodes["default_left"]
         asked[np.concatenate([tree.split_kind for tree in trees]) == CATEGORY_SPLIT] |= OF_SETS
         columns = np.unique(asked[~leaf]).astype(np.uint32) if not leaf.all() else columns
         deepest = _deepest(left, begin[:-1])
     needed = np.ceil(np.log2((sizes + 1) // 2)).astype(np.int64)
     levels = np.clip(np.minimum(deepest, needed + 1), _LEAST_LEVELS, _MOST_LEVELS)
-    tables = tables_of(trees)
+    tables = tables_of(trees) if vectors is None else None
     places = np.concatenate([[0], np.cumsum(np.left_shift(1, levels))])
     behind = np.maximum(deepest - levels, 0)
     return PackedTrees(
@@ -194,6 +207,7 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         n_features=ensemble.n_tree_features,
         sets=_pack_sets(trees, nodes, begin),
         tables=None if tables is None else pack_tables(tables, columns),
+        vectors=vectors,
     )
 
 
@@ -227,29 +241,9 @@ def _deepest(left: npt.NDArray[np.int32], begin: I64) -> I64:
         at, tree = np.concatenate([child, child + 1]), np.concatenate([tree, tree])
 
 
-#: Cache by the ensemble's id: a weak reference, its trees when packed, and the arrays.
-_kept: dict[int, tuple[weakref.ref[Ensemble], list[Tree], int, PackedTrees]] = {}
+_PACKED = Kept(pack)
 
 
 def packed(ensemble: Ensemble) -> PackedTrees:
-    """Return the arrays of an ensemble, from the cache unless the ensemble has changed.
-
-    The cache drops the arrays with the ensemble, and pickling does not save them.
-    """
-    key = id(ensemble)
-    found = _kept.get(key)
-    if found is not None:
-        alive, trees, n_features, made = found
-        same = alive() is ensemble and n_features == ensemble.n_tree_features
-        if same and _are(trees, ensemble.trees):
-            return made
-    made = pack(ensemble)
-    # No lock: dict operations are atomic, and two threads at worst compute the same arrays twice.
-    alive = weakref.ref(ensemble, lambda _: _kept.pop(key, None))
-    _kept[key] = (alive, list(ensemble.trees), ensemble.n_tree_features, made)
-    return made
-
-
-def _are(some: list[Tree], others: list[Tree]) -> bool:
-    """Tell whether two lists hold the same objects; trees are immutable."""
-    return len(some) == len(others) and all(map(operator.is_, some, others))
+    """Return the arrays of an ensemble, from a cache unless the ensemble has changed."""
+    return _PACKED.of(ensemble)

@@ -19,6 +19,7 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.portable_math import is_missing, ordered
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
 from pyopencl_gbdt.prediction.host_walk import set_goes_right
+from pyopencl_gbdt.prediction.kept import numbers_of
 from pyopencl_gbdt.prediction.links import apply_link
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 from pyopencl_gbdt.prediction.predict import walk_bytes
@@ -82,6 +83,7 @@ def margins_of_cells(
     rows : slice
     margins : float32 array, shape (n_outputs, n_cells, n_rows of the piece)
     """
+    ensemble = numbers_of(ensemble)
     trees = packed(ensemble)
     n_chunks = -(-len(cells) // CELLS)
     together = max(1, min(MOST_Y, n_chunks, _together(device, ensemble, values)))

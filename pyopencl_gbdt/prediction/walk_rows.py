@@ -101,7 +101,8 @@ def walk_to_leaves(
     Trees have the order of the ensemble's, and leaves the numbers of nodes in the file that a tree
     was read from, or is written to.
     """
-    of_outputs = trees_of(ensemble, rounds).reshape(ensemble.n_outputs, -1, ensemble.n_parallel)
+    of_rounds = trees_of(ensemble, rounds)
+    of_outputs = of_rounds.reshape(of_rounds.shape[0], -1, ensemble.n_parallel)
     trees = of_outputs.swapaxes(0, 1).ravel().tolist()
     host = host_rows(ensemble, values, device, rounds)
     if host is None and max((tree.n_nodes for tree in ensemble.trees), default=0) > _MOST_IDS:

@@ -7,17 +7,15 @@ any walk gives the exact sum of these. ``numerics.tree_weights`` has the rule.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.tree_weights import digit_bits, digits, in_units, margins_of
+from pyopencl_gbdt.prediction.kept import Kept
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -26,17 +24,6 @@ I64 = npt.NDArray[np.int64]
 WalkOf = Callable[[Ensemble, tuple[int, int]], F32]
 #: Yields the margins of a plain model after each of some rounds; margins start at 0.
 StagesOf = Callable[[Ensemble, tuple[int, int]], Iterator[F32]]
-
-
-class _Plain(NamedTuple):
-    """Plain models of a model with weights: of each digit, and with weights in the leaves."""
-
-    digits: list[Ensemble]
-    folded: Ensemble
-
-
-#: Cache by the model's id: a weak reference, its trees and weights, and its plain models.
-_kept: dict[int, tuple[weakref.ref[Ensemble], list[Tree], tuple[float, ...] | None, _Plain]] = {}
 
 
 def weighted_sums(ensemble: Ensemble, n_rows: int, rounds: tuple[int, int], walk_of: WalkOf) -> I64:
@@ -85,29 +72,15 @@ def weighted_stages(
 
 def digit_models(ensemble: Ensemble) -> list[Ensemble]:
     """Return plain models, one for each digit of the leaves, the lowest digit first."""
-    return _plain(ensemble).digits
+    return _DIGITS.of(ensemble)
 
 
 def plain_model(ensemble: Ensemble) -> Ensemble:
     """Return the model with its weights multiplied into the leaves; see ``Ensemble.folded``."""
-    return ensemble if ensemble.tree_weights is None else _plain(ensemble).folded
+    return ensemble if ensemble.tree_weights is None else _FOLDED.of(ensemble)
 
 
-def _plain(ensemble: Ensemble) -> _Plain:
-    """Return the plain models, from the cache unless the model has changed."""
-    key, weights = id(ensemble), ensemble.tree_weights
-    if key in _kept:
-        alive, trees, own, made = _kept[key]
-        same = alive() is ensemble and own == weights and len(trees) == len(ensemble.trees)
-        if same and all(a is b for a, b in zip(trees, ensemble.trees, strict=True)):
-            return made
-    made = _Plain(_made(ensemble), ensemble.folded())
-    alive = weakref.ref(ensemble, lambda _: _kept.pop(key, None))
-    _kept[key] = alive, list(ensemble.trees), weights, made
-    return made
-
-
-def _made(ensemble: Ensemble) -> list[Ensemble]:
+def _digit_models(ensemble: Ensemble) -> list[Ensemble]:
     assert ensemble.tree_weights is not None
     bits = digit_bits(_added(ensemble))
     of_trees = [
@@ -140,3 +113,6 @@ def _pieces(ensemble: Ensemble, rounds: tuple[int, int]) -> Iterator[tuple[int, 
     step = _added(ensemble) // ensemble.n_parallel
     for first in range(*rounds, step):
         yield first, min(first + step, rounds[1])
+
+
+_DIGITS, _FOLDED = Kept(_digit_models), Kept(Ensemble.folded)

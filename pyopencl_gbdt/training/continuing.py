@@ -16,14 +16,17 @@ Before = Model | Ensemble | str | os.PathLike[str] | bytes | bytearray
 
 
 def as_ensemble(before: Before) -> Ensemble:
-    """Return the model to continue; a path, or the content of a file, is read."""
+    """Return the model to continue; a path, or the content of a file, is read.
+
+    A tree whose leaves are vectors becomes a tree for each output.
+    """
     if isinstance(before, Ensemble):
-        return before
+        return before.with_numbers()
     if isinstance(before, Model):
-        return before.ensemble
+        return before.ensemble.with_numbers()
     if isinstance(before, (str, os.PathLike, bytes, bytearray)):
         check_file("model", before)
-        return read_model(before)
+        return read_model(before).with_numbers()
     raise ParameterError(
         f"model={type(before).__name__}: expected a Model or the path of one; give what train "
         "returned"

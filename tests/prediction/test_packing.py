@@ -84,7 +84,7 @@ def test_an_ensemble_that_is_gone_leaves_nothing_behind(rng):
     packing.packed(model)
     assert len(pickle.dumps(model)) == before
     key = id(model)
-    assert key in packing._kept
+    assert key in packing._PACKED.found
     del model
     gc.collect()
-    assert key not in packing._kept
+    assert key not in packing._PACKED.found

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import ClassVar, Protocol
 
+from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.leaf_kinds import NUMBERS, LeafKind
 
 #: Bytes of a file that ``Format.sniff`` is given.
 HEAD_SIZE = 4096
@@ -70,6 +73,41 @@ class Format(Protocol):
         ModelFormatError
             If a value of the model cannot be written.
         """
+
+
+class OneOutputTrees(ABC):
+    """Part of a format whose trees add to one output each; vectors become a tree for each output.
+
+    Attributes
+    ----------
+    holds : tuple of LeafKind
+        The kinds of leaves that are written as they are. Others are written as numbers.
+    """
+
+    holds: ClassVar[tuple[LeafKind, ...]] = (NUMBERS,)
+
+    def lacks(self, model: Ensemble) -> str:
+        """Return what ``Format.lacks`` does."""
+        try:
+            own = self._held(model)
+        except ModelFormatError:
+            return f"leaves that are {model.leaves.name}"
+        return self._lacks(own)
+
+    def write(self, model: Ensemble) -> bytes:
+        """Return what ``Format.write`` does."""
+        return self._write(self._held(model))
+
+    def _held(self, model: Ensemble) -> Ensemble:
+        return model if model.leaves in self.holds else model.with_numbers()
+
+    @abstractmethod
+    def _lacks(self, model: Ensemble) -> str:
+        """Return what the format lacks to hold a model whose leaves it holds."""
+
+    @abstractmethod
+    def _write(self, model: Ensemble) -> bytes:
+        """Return a model whose leaves the format holds as the content of a file."""
 
 
 def first_key(head: bytes) -> str:

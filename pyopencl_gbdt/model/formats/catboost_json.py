@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import CLASSES, first_key
+from pyopencl_gbdt.model.formats.base import CLASSES, OneOutputTrees, first_key
 from pyopencl_gbdt.model.formats.catboost_reader import LOSSES, read_catboost
 from pyopencl_gbdt.model.formats.thresholds import last_below
 from pyopencl_gbdt.model.formats.used_rounds import (
@@ -35,7 +35,7 @@ _BY_LINK = {"identity": "RMSE", "exp": "Poisson", "sigmoid": "CrossEntropy",
             "softmax": "MultiClass", "class": "MultiClass"}  # fmt: skip
 
 
-class CatBoostJson:
+class CatBoostJson(OneOutputTrees):
     """JSON that ``CatBoost.save_model(format="json")`` writes."""
 
     name = "CatBoost's JSON"
@@ -45,7 +45,7 @@ class CatBoostJson:
     def sniff(self, head: bytes) -> bool:
         return first_key(head) in ("features_info", "ctr_data", "model_info")
 
-    def lacks(self, model: Ensemble) -> str:
+    def _lacks(self, model: Ensemble) -> str:
         if model.statistics is not None:
             return "statistics of categories"
         if link_of(model) not in _BY_LINK:
@@ -59,7 +59,7 @@ class CatBoostJson:
     def read(self, data: bytes, source: str) -> Ensemble:
         return read_catboost(data, source)
 
-    def write(self, model: Ensemble) -> bytes:
+    def _write(self, model: Ensemble) -> bytes:
         return to_catboost_json(model).encode("utf-8")
 
 

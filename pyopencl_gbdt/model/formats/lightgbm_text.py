@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.formats.base import OneOutputTrees
 from pyopencl_gbdt.model.formats.lightgbm_reader import (
     BY_SET,
     DEFAULT_LEFT,
@@ -40,7 +41,7 @@ _BY_LINK = {
 _MOST_NUMBER = 2**16
 
 
-class LightGBMText:
+class LightGBMText(OneOutputTrees):
     """The text that ``lightgbm.Booster.save_model`` writes."""
 
     name = "LightGBM's text"
@@ -50,7 +51,7 @@ class LightGBMText:
     def sniff(self, head: bytes) -> bool:
         return head.startswith((b"tree\n", b"tree\r\n"))
 
-    def lacks(self, model: Ensemble) -> str:
+    def _lacks(self, model: Ensemble) -> str:
         if model.statistics is not None:
             return "statistics of categories"
         link = link_of(model)
@@ -67,7 +68,7 @@ class LightGBMText:
     def read(self, data: bytes, source: str) -> Ensemble:
         return read_lightgbm(data, source)
 
-    def write(self, model: Ensemble) -> bytes:
+    def _write(self, model: Ensemble) -> bytes:
         return to_lightgbm_text(model).encode("utf-8")
 
 

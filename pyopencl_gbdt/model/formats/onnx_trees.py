@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import CLASSES
+from pyopencl_gbdt.model.formats.base import CLASSES, OneOutputTrees
 from pyopencl_gbdt.model.formats.used_rounds import (
     link_of,
     of_used_rounds,
@@ -36,7 +36,7 @@ _MODES = {_LESS: 1, _EQUAL: 4, _MEMBER: 6}  # their numbers in opset 5
 _NO_LEVEL = -1.0
 
 
-class Onnx:
+class Onnx(OneOutputTrees):
     """ONNX, of one opset of ``ai.onnx.ml``."""
 
     reads, writes = False, True
@@ -50,7 +50,7 @@ class Onnx:
         """Tell opset 3 from others by the version of the format that a file begins with."""
         return head[:1] == b"\x08" and (head[1:2] == b"\x0a") == (self.opset == 5)
 
-    def lacks(self, model: Ensemble) -> str:
+    def _lacks(self, model: Ensemble) -> str:
         if model.statistics is not None:
             return "statistics of categories"
         largest = max((_largest_set(model, tree) for tree in model.trees), default=0)
@@ -62,7 +62,7 @@ class Onnx:
     def read(self, data: bytes, source: str) -> Ensemble:
         raise NotImplementedError
 
-    def write(self, model: Ensemble) -> bytes:
+    def _write(self, model: Ensemble) -> bytes:
         return to_onnx(model, self.opset)
 
 

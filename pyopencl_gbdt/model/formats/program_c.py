@@ -13,6 +13,7 @@ import numpy as np
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.formats.base import OneOutputTrees
 from pyopencl_gbdt.model.formats.flat_nodes import FlatNodes, flat_nodes
 from pyopencl_gbdt.model.formats.used_rounds import (
     bits_of,
@@ -156,7 +157,7 @@ _LINKS = {
 }
 
 
-class ProgramC:
+class ProgramC(OneOutputTrees):
     """A program in C that predicts a row."""
 
     name = "a program in C"
@@ -166,13 +167,13 @@ class ProgramC:
     def sniff(self, head: bytes) -> bool:
         return head.startswith(_START.encode())
 
-    def lacks(self, model: Ensemble) -> str:
+    def _lacks(self, model: Ensemble) -> str:
         return too_many_columns(model) if model.statistics is None else "statistics of categories"
 
     def read(self, data: bytes, source: str) -> Ensemble:
         raise NotImplementedError
 
-    def write(self, model: Ensemble) -> bytes:
+    def _write(self, model: Ensemble) -> bytes:
         return to_c(model).encode("ascii")
 
 

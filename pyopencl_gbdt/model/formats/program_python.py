@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.formats.base import OneOutputTrees
 from pyopencl_gbdt.model.formats.flat_nodes import flat_nodes
 from pyopencl_gbdt.model.formats.used_rounds import (
     bits_of,
@@ -153,7 +154,7 @@ _LINKS = {
 }
 
 
-class ProgramPython:
+class ProgramPython(OneOutputTrees):
     """A program in Python that predicts rows."""
 
     name = "a program in Python"
@@ -163,13 +164,13 @@ class ProgramPython:
     def sniff(self, head: bytes) -> bool:
         return head.startswith(_START.encode())
 
-    def lacks(self, model: Ensemble) -> str:
+    def _lacks(self, model: Ensemble) -> str:
         return too_many_columns(model) if model.statistics is None else "statistics of categories"
 
     def read(self, data: bytes, source: str) -> Ensemble:
         raise NotImplementedError
 
-    def write(self, model: Ensemble) -> bytes:
+    def _write(self, model: Ensemble) -> bytes:
         return to_python(model).encode("ascii")
 
 

@@ -24,6 +24,7 @@ from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers, path_factors
 from pyopencl_gbdt.prediction.contributions.quantum import Starts, to_floats, to_matrices
 from pyopencl_gbdt.prediction.contributions.sums import PIECE_BYTES, Sums, on_host, sums_of
+from pyopencl_gbdt.prediction.kept import numbers_of
 from pyopencl_gbdt.prediction.margins import tried
 from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_rows import walk
@@ -85,9 +86,9 @@ def explain_rows(
         "predict fewer rows at a time",
     )  # fmt: skip
     if background is None:
-        check_covers(ensemble)
+        check_covers(numbers_of(ensemble))
     margins, _ = walk(ensemble, values, device, start, rounds, "")
-    ensemble = plain_model(ensemble)
+    ensemble = numbers_of(plain_model(ensemble))
     games = Games(ensemble, None if background is None else on_host(background))
     trees = trees_of(ensemble, rounds)
     base = np.array(each(ensemble.base_margin), np.float32)[:, None] if start is None else start
