@@ -37,6 +37,7 @@ class Constructed(AliasedParameters):
     reg_alpha: float
     gamma: float
     min_child_weight: float | None
+    min_samples_leaf: int
     max_delta_step: float | None
     subsample: float | None
     sampling_method: str | None
@@ -119,6 +120,7 @@ class Constructed(AliasedParameters):
         reg_alpha: float = ...,
         gamma: float = ...,
         min_child_weight: float | None = ...,
+        min_samples_leaf: int = ...,
         max_delta_step: float | None = ...,
         subsample: float | None = ...,
         sampling_method: str | None = ...,

@@ -69,6 +69,8 @@ class Parametrised(Constructed):
         Least loss reduction of a split.
     min_child_weight : float, default 1
         Least sum of Hessians in a child.
+    min_samples_leaf : int, default 0
+        Least rows in a child; 0 and 1 are no limit. LightGBM's ``min_child_samples``.
     max_delta_step : float or None
         Largest absolute leaf value; 0 is no limit; None is 0.7 for ``count:poisson``, else 0.
     subsample : float, default 1

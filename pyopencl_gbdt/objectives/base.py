@@ -98,6 +98,14 @@ class Objective(ABC):
         found = self.derivatives(*trace.inputs("margin", "label"))
         return trace.statements(found, ("g", "h"))
 
+    @property
+    def has_unit_hessians(self) -> bool:
+        """Whether the Hessian of every row is 1, without weights."""
+        if self.given:
+            return False
+        _, hessian = self.derivatives(*Trace().inputs("margin", "label"))
+        return hessian == 1
+
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         """Compute on the host what ``kernel`` does, with the same bits.
 

@@ -35,6 +35,8 @@ class LossFacts:
         Whether a user's function computes the gradients of all rows.
     has_targets : bool
         Whether labels are numbers or classes, so that statistics of categories can count them.
+    unit_hessians : bool
+        Whether the Hessian of every row is 1, without weights.
     """
 
     name: str = ""
@@ -46,6 +48,7 @@ class LossFacts:
     fills_device_arrays: bool = False
     fills_host_arrays: bool = False
     has_targets: bool = True
+    unit_hessians: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class FitFacts:
     loss : LossFacts
     n_rows, n_targets : int
         Rows of the training data, and labels of a row.
-    sparse, in_batches : bool
+    sparse, in_batches, weighted : bool
         How the training data are given.
     categories : tuple of CategoryFacts
         Categorical columns, ascending.
@@ -136,6 +139,7 @@ class FitFacts:
     n_targets: int = 1
     sparse: bool = False
     in_batches: bool = False
+    weighted: bool = False
     categories: tuple[CategoryFacts, ...] = ()
     sparse_evals: tuple[str, ...] = ()
     model: ModelFacts | None = None

@@ -25,6 +25,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "reg_alpha": ("lambda_l1", "l1_regularization"),
     "gamma": ("min_split_gain", "min_gain_to_split"),
     "min_child_weight": ("min_sum_hessian_in_leaf", "min_sum_hessian", "min_hessian"),
+    "min_samples_leaf": ("min_data_in_leaf", "min_child_samples", "min_data"),
     "max_delta_step": ("max_tree_output", "max_leaf_output"),
     "monotone_constraints": ("monotone_constraint", "monotonic_cst", "mc"),
     "interaction_constraints": ("interaction_cst",),
@@ -141,10 +142,6 @@ class Answer:
     harmless: tuple[object, ...] = ()
 
 
-_ROWS_OF_LEAVES = Answer(
-    "leaves have no least number of rows yet; give min_child_weight, the least sum of Hessians, "
-    "which is that number for squared error", (0, 1),
-)  # fmt: skip
 _EACH_TREE = Answer("rows are drawn anew for each tree; leave it out", (1,))
 _SEEDS = Answer("random_state is the seed of all random numbers; give that")
 _BALANCE = Answer(
@@ -154,10 +151,7 @@ _BALANCE = Answer(
 _DEVICES = Answer("leave it out, and choose the device by device=cuda:0", (-1,))
 _EVERY: tuple[object, ...] = (True, False)
 ANSWERS: dict[str, Answer] = {
-    **dict.fromkeys(("min_child_samples", "min_data_in_leaf", "min_data", "min_samples_leaf"),
-                    _ROWS_OF_LEAVES),
-    "min_samples_split": Answer("give min_child_weight, the least sum of Hessians in a child",
-                                (0, 1, 2)),
+    "min_samples_split": Answer("give min_samples_leaf, the least rows of a child", (0, 1, 2)),
     **dict.fromkeys(("bagging_freq", "subsample_freq"), _EACH_TREE),
     **dict.fromkeys(("bagging_seed", "feature_fraction_seed", "data_random_seed",
                      "drop_seed"), _SEEDS),

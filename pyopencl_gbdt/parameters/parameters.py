@@ -7,8 +7,10 @@ a test compares the two.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
+
+import numpy as np
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -72,6 +74,19 @@ class Parameters(ParameterValues):
         if values["objective"] == "count:poisson" and "max_delta_step" not in spelled:
             values["max_delta_step"] = POISSON_DELTA_STEP
         return cls(**values)
+
+    def with_least_hessian(self) -> Parameters:
+        """Return parameters in which the least Hessian says ``min_samples_leaf``.
+
+        If more than 1 is asked for, every row's Hessian has to be 1: then a child's Hessian is the
+        number of its rows.
+        """
+        if not self.limits_rows:
+            return self
+        rows = np.float32(self.min_samples_leaf)
+        if float(rows) < self.min_samples_leaf:  # float32 has no number between
+            rows = np.nextafter(rows, np.float32(np.inf))
+        return replace(self, min_child_weight=max(self.min_child_weight, float(rows)))
 
     @property
     def unused_dropping(self) -> dict[str, Any]:

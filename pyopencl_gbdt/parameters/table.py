@@ -78,6 +78,8 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("gamma", float, 0.0, "Least gain of a split.",
                  low=0, aliases=("min_split_loss",)),
     ParameterRow("min_child_weight", float, 1.0, "Least sum of Hessians in a child.", low=0),
+    ParameterRow("min_samples_leaf", int, 0, "Least rows in a child; 0 and 1 are no limit.",
+                 low=0, high=2**31 - 1),
     ParameterRow("max_delta_step", float, 0.0,
                  "Largest absolute leaf value before learning_rate; 0 is no limit. The default of "
                  f"count:poisson is {POISSON_DELTA_STEP}.", low=0),

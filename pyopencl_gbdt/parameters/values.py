@@ -42,6 +42,7 @@ class ParameterValues:
     reg_alpha: float
     gamma: float
     min_child_weight: float
+    min_samples_leaf: int
     max_delta_step: float
     subsample: float
     sampling_method: str
@@ -155,6 +156,16 @@ class ParameterValues:
         """Uniform sampling keeps a row if its 32-bit random number is below this."""
         most: np.uint32 = np.uint32(min(int(self.subsample * 2.0**32), 2**32 - 1))
         return most
+
+    @property
+    def weighs_samples(self) -> bool:
+        """Whether sampled rows count by their gradients: others than 0 and 1 are factors."""
+        return self.samples_rows and self.sampling_method != "uniform"
+
+    @property
+    def limits_rows(self) -> bool:
+        """Whether a child needs more than one row."""
+        return self.min_samples_leaf > 1
 
     @property
     def root_lambda(self) -> np.float32:

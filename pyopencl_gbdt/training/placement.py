@@ -127,6 +127,7 @@ class Placement:
     def __post_init__(self) -> None:
         self.chosen = self.policy or policy_of(self.params)
         self.limits = limits_of(self.params, self.data)
+        self.params = self.params.with_least_hessian()
 
     def _on_paper(self, parts: FitParts) -> FitParts:
         """Build the fit's steps on paper; return the parts that know their arrays."""

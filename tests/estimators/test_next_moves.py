@@ -114,7 +114,7 @@ def test_what_is_no_parameter_gets_the_nearest_argument():
     ("name", "words"),
     [
         ("metric", r"give it to GBDTClassifier\(metric=\.\.\.\)"),
-        ("min_child_samples", "min_child_samples=3: leaves have no least number of rows yet"),
+        ("bagging_freq", "bagging_freq=3: rows are drawn anew for each tree"),
         ("num_class", "num_class: no parameter of GBDTClassifier; leave it out, y has the classes"),
     ],
 )

@@ -105,8 +105,8 @@ def train_reference(
                     drawn = factors(params, g, h, scaled, *tree)
                     scale = choose_scale(g, h, scaled, *powers, factors=drawn)
                     quanta = quantize_gradients(g, h, scaled, scale, drawn)
-                    grower = make(codes, quanta, scale, layout, params, tree, limits, rank)
-                    nodes = grower.grow()
+                    asked = params.with_least_hessian()
+                    nodes = make(codes, quanta, scale, layout, asked, tree, limits, rank).grow()
                     leaves = [node for node in nodes if node.left == NO_NODE]
                     if objective.renews:
                         _renew(leaves, before[output], output, objective, data, params)

@@ -24,7 +24,7 @@ theirs = train(
     8,
 )
 assert np.array_equal(ours.predict(X), theirs.predict(X))
-for name, value in [("use_label_encoder", False), ("silent", True), ("min_child_samples", 20)]:
+for name, value in [("use_label_encoder", False), ("silent", True), ("bagging_freq", 5)]:
     try:
         train({name: value}, data, 2)
     except ValueError as error:
