@@ -25,7 +25,7 @@ def members(archive) -> dict[str, bytes]:
 
 
 def test_the_corpus_has_many_versions():
-    assert len(ARCHIVES) >= 11
+    assert len(ARCHIVES) >= 12
 
 
 @BY_VERSION
@@ -92,6 +92,7 @@ def test_vectors_that_are_damaged(name, value, words):
         Model.load_model(json.dumps(document).encode())
 
 
+@pytest.mark.parametrize("archive", ARCHIVES[-2:], ids=lambda path: path.stem)
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
@@ -100,9 +101,12 @@ def test_vectors_that_are_damaged(name, value, words):
         ("1", "weight_drop='1': expected an array"),
     ],
 )
-def test_weights_of_dart_that_are_damaged(weights, words):
-    document = json.loads(members(ARCHIVES[-1])["dart.json"])
-    document["learner"]["gradient_booster"]["weight_drop"] = weights
+def test_weights_of_dart_that_are_damaged(archive, weights, words):
+    document = json.loads(members(archive)["dart.json"])
+    booster = document["learner"]["gradient_booster"]
+    holder = booster if booster["name"] == "dart" else booster["model"]
+    assert "weight_drop" in holder
+    holder["weight_drop"] = weights
     with pytest.raises(ModelFormatError, match=words):
         Model.load_model(json.dumps(document).encode())
 

@@ -102,7 +102,9 @@ def test_stages_and_slices(booster, model):
 def test_xgboost_reads_weights_and_writes_the_same_bytes(booster, model, raw):
     data = model.save_raw(raw)
     again = xgboost.Booster(model_file=data)
-    assert again.save_raw(raw) == data
+    if xgboost.__version__.startswith("3.2"):  # the version whose form is written here
+        assert again.save_raw(raw) == data
+    assert Model.load_model(again.save_raw(raw)).ensemble == Model.load_model(data).ensemble
     theirs = again.predict(DATA, output_margin=True)
     assert np.array_equal(theirs, booster.predict(DATA, output_margin=True))
 

@@ -187,7 +187,10 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _read_booster(learner: Cursor) -> tuple[Cursor, Cursor | None]:
-    """Return the trees' place, and that of the weights by which dart multiplies trees."""
+    """Return the trees' place, and that of the weights by which dart multiplies trees.
+
+    XGBoost 3.4 names the booster gbtree, and writes the weights beside the trees.
+    """
     booster = learner.member("gradient_booster")
     name = booster.member("name")
     if name.text() == "dart":
@@ -195,7 +198,8 @@ def _read_booster(learner: Cursor) -> tuple[Cursor, Cursor | None]:
     if name.text() != "gbtree":
         what = ", a linear model without trees" if name.text() == "gblinear" else ""
         name.fail(f"a model of the booster gbtree or dart{what}", "train with booster='gbtree'")
-    return booster.member("model"), None
+    model = booster.member("model")
+    return model, model.member("weight_drop") if model.has("weight_drop") else None
 
 
 def _read_weights(trees: list[Tree], place: Cursor) -> tuple[float, ...]:
