@@ -131,10 +131,10 @@ def _fit(device: Device, rows: Rows, codes: Any, options: argparse.Namespace) ->
     )  # fmt: skip
     data: Any = rows
     objective = get_objective(params.objective, params)
-    gathers = placement.gathers_rows if options.gather else (lambda ws: False)
+    gathers = placement.gathers_rows if options.gather else (lambda parts: False)
     with patch.object(placement, "gathers_rows", gathers):
         fit = Booster(device, params, objective, data, 0.0, share=Share(codes=codes))
-    pace, visits = Pace(device), fit.ws.rows.visits
+    pace, visits = Pace(device), fit.parts.rows.visits
 
     def rounds(count: int) -> None:
         for _ in range(count):
@@ -147,12 +147,13 @@ def _fit(device: Device, rows: Rows, codes: Any, options: argparse.Namespace) ->
     before = (0, 0, 0) if visits is None else _counted(visits)
     seconds = clock(rounds, options.rounds) / options.rounds
     taken = Timed(seconds, device.peak_bytes, fit.finished_trees())
-    if visits is not None and fit.ws.rows.turns is not None:
+    if visits is not None and fit.parts.rows.turns is not None:
         passes, n_in, n_out = (
             (b - a) / options.rounds for a, b in zip(before, _counted(visits), strict=True)
         )
         taken.passes, taken.n_in, taken.n_out = passes, n_in, n_out
-        taken.n_pages, taken.n_slots = len(fit.ws.rows.turns.bounds), fit.ws.rows.turns.n_slots
+        turns = fit.parts.rows.turns
+        taken.n_pages, taken.n_slots = len(turns.bounds), turns.n_slots
         visits.close()
     return taken
 

@@ -26,12 +26,12 @@ def sums_labels_on_device(objective: Objective, data: Dataset) -> bool:
     return objective.starts_at_mean and one_target and data.n_rows >= LEAST_ROWS
 
 
-def starting_score(ws: FitParts, objective: Objective, data: Dataset) -> float:
+def starting_score(parts: FitParts, objective: Objective, data: Dataset) -> float:
     """Return the base score of a loss that ``starts_at_mean``.
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
         Holds the labels and weights.
     objective : Objective
     data : Dataset
@@ -42,12 +42,12 @@ def starting_score(ws: FitParts, objective: Objective, data: Dataset) -> float:
     float
         The same bits as ``objective.starting_score``.
     """
-    arena, rows = ws.arena, ws.rows
+    arena, rows = parts.arena, parts.rows
     weight, mean = data.weight, None
     if rows.turns is not None:  # the device has the labels of a few pages
         return objective.starting_score(data.label, weight)
     if weight is None or _scaled_exactly(weight, rows.weight_shift):
-        wg_size = ws.nodes.params.work_group_size
+        wg_size = parts.nodes.params.work_group_size
         label_mean = LabelMean(
             arena.device, data.n_rows, weighted=weight is not None, wg_size=wg_size
         )

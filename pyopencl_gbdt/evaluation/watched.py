@@ -41,12 +41,12 @@ def prefix_of(name: str) -> str:
 class PagedMargins:
     """The margins of training rows whose pages take turns on the device."""
 
-    def __init__(self, ws: FitParts) -> None:
-        self._ws = ws
+    def __init__(self, parts: FitParts) -> None:
+        self._parts = parts
 
     def get(self) -> npt.NDArray[Any]:
         """Return the margins of all rows; waits for the device."""
-        return self._ws.rows.get("margins")
+        return self._parts.rows.get("margins")
 
 
 #: Margins of a set: on the device, or page by page.
@@ -84,25 +84,25 @@ class EvaluationSet:
         """Whether the rows walk trees by values of their own."""
         return self.values is not None
 
-    def launches(self, ws: FitParts, batch: Batch) -> list[Action]:
+    def launches(self, parts: FitParts, batch: Batch) -> list[Action]:
         """Return the launches that add finished trees to the margins."""
         if self.values is None or isinstance(self.margins, PagedMargins):
             return []
-        first = batch.first // ws.nodes.n_parallel
-        outputs = (first, first + max(1, batch.size // ws.nodes.n_parallel))
-        arrays = (ws.arena["walk"], ws.arena["roots"], self.margins)
-        return self._walks(ws, arrays, (0, batch.size), outputs, ws.nodes.longest)
+        first = batch.first // parts.nodes.n_parallel
+        outputs = (first, first + max(1, batch.size // parts.nodes.n_parallel))
+        arrays = (parts.arena["walk"], parts.arena["roots"], self.margins)
+        return self._walks(parts, arrays, (0, batch.size), outputs, parts.nodes.longest)
 
     def walk(
-        self, ws: FitParts, nodes: DeviceArray, roots: DeviceArray, tree: int, longest: int,
+        self, parts: FitParts, nodes: DeviceArray, roots: DeviceArray, tree: int, longest: int,
         values: DeviceArray,
     ) -> list[Action]:  # fmt: skip
         """Return the launches that add the leaf values of one tree to ``values``."""
-        return self._walks(ws, (nodes, roots, values), (tree, tree + 1), (0, 1), longest)
+        return self._walks(parts, (nodes, roots, values), (tree, tree + 1), (0, 1), longest)
 
     def _walks(
         self,
-        ws: FitParts,
+        parts: FitParts,
         arrays: tuple[DeviceArray, DeviceArray, DeviceArray],
         trees: tuple[int, int],
         outputs: tuple[int, int],
@@ -110,22 +110,26 @@ class EvaluationSet:
     ) -> list[Action]:
         walk: dict[str, Any] = {"trees": trees, "outputs": outputs, "longest": longest}
         row_bytes = longest * (WALK.itemsize + VALUE.itemsize)
-        most_rows = rows_a_launch(ws.arena.device.caps, row_bytes)  # of one tree
+        most_rows = rows_a_launch(parts.arena.device.caps, row_bytes)  # of one tree
         walk["most_rows"] = most_rows
         most = most_rows // max(1, arrays[-1].shape[-1])
         pieces = [{**walk, **piece} for piece in _pieces(trees, outputs, most)]
         launches: list[Action] = []
         if isinstance(self.values, SparseRows):
             for piece in pieces:
-                launches += predict_sparse.prepare(ws.arena.device, self.values, *arrays, **piece)
+                launches += predict_sparse.prepare(
+                    parts.arena.device, self.values, *arrays, **piece
+                )
             return launches
         assert self.values is not None
-        sets = ws.arena["sets"] if ws.features.has_categories else None
+        sets = parts.arena["sets"] if parts.features.has_categories else None
         if isinstance(self.values, RowsInBatches):
             nodes, roots, margins = arrays
             return [AddTrees(self.values, margins, nodes, roots, {**walk, "sets": sets})]
         for piece in pieces:
-            launches += predict.prepare(ws.arena.device, self.values, *arrays, **piece, sets=sets)
+            launches += predict.prepare(
+                parts.arena.device, self.values, *arrays, **piece, sets=sets
+            )
         return launches
 
 

@@ -53,7 +53,7 @@ def takes_pages(objective: Objective) -> bool:
 
 
 @singledispatch
-def source_of(objective: Objective, ws: FitParts, data: Dataset) -> GradientSource:
+def source_of(objective: Objective, parts: FitParts, data: Dataset) -> GradientSource:
     """Return the kernels of a loss whose gradients are ``given``.
 
     For a new loss of this kind, write a class like those of ``gradients/`` and register it here.
@@ -62,36 +62,36 @@ def source_of(objective: Objective, ws: FitParts, data: Dataset) -> GradientSour
 
 
 @source_of.register
-def _(objective: SoftProb, ws: FitParts, data: Dataset) -> GradientSource:
-    return softmax.Softmax(ws.rows, ws.nodes, ws.ways)
+def _(objective: SoftProb, parts: FitParts, data: Dataset) -> GradientSource:
+    return softmax.Softmax(parts.rows, parts.nodes, parts.ways)
 
 
 @source_of.register
-def _(objective: Cox, ws: FitParts, data: Dataset) -> GradientSource:
-    if ws.rows.team.size > 1:
-        return GatheredGradients(ws.rows, ws.nodes, objective, data.label)
-    return cox.CoxGradients(ws.arena, ws.rows, ws.ways, data.label)
+def _(objective: Cox, parts: FitParts, data: Dataset) -> GradientSource:
+    if parts.rows.team.size > 1:
+        return GatheredGradients(parts.rows, parts.nodes, objective, data.label)
+    return cox.CoxGradients(parts.arena, parts.rows, parts.ways, data.label)
 
 
 @source_of.register
-def _(objective: Aft, ws: FitParts, data: Dataset) -> GradientSource:
-    return aft.AftGradients(ws.rows, ws.ways, objective, *log_bounds(*data.bounds))
+def _(objective: Aft, parts: FitParts, data: Dataset) -> GradientSource:
+    return aft.AftGradients(parts.rows, parts.ways, objective, *log_bounds(*data.bounds))
 
 
 @source_of.register
-def _(objective: LambdaRank, ws: FitParts, data: Dataset) -> GradientSource:
-    arena, rows, nodes, _, ways = ws
+def _(objective: LambdaRank, parts: FitParts, data: Dataset) -> GradientSource:
+    arena, rows, nodes, _, ways = parts
     return lambda_gradients.LambdaGradients(arena, rows, nodes, ways, objective, data)
 
 
 @source_of.register
-def _(objective: Custom, ws: FitParts, data: Dataset) -> GradientSource:
-    if isinstance(objective, FunctionObjective) and ws.rows.team.size > 1:
-        return GatheredGradients(ws.rows, ws.nodes, objective, data.label)
+def _(objective: Custom, parts: FitParts, data: Dataset) -> GradientSource:
+    if isinstance(objective, FunctionObjective) and parts.rows.team.size > 1:
+        return GatheredGradients(parts.rows, parts.nodes, objective, data.label)
     if isinstance(objective, FunctionObjective):
-        return custom.FunctionGradients(ws.rows, ws.nodes, objective, data)
+        return custom.FunctionGradients(parts.rows, parts.nodes, objective, data)
     if isinstance(objective, DeviceObjective | KernelObjective):
-        return custom.CheckedGradients(ws.arena, ws.rows, ws.ways, objective)
+        return custom.CheckedGradients(parts.arena, parts.rows, parts.ways, objective)
     raise ParameterError(
         f"objective={objective.custom_name or objective.name!r}: expected the loss itself, as only "
         "its name is kept in files; give the callable as objective="

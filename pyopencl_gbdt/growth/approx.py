@@ -23,10 +23,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from pyopencl_gbdt.device import Variant
-from pyopencl_gbdt.device.arena import zeros
+from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.entries import EntrySizes
 from pyopencl_gbdt.pages.page import Layout
 
@@ -48,8 +47,9 @@ class Bins(ABC):
 
     name = ""
 
-    def __init__(self, ws: FitParts) -> None:
-        self.ws, self.entries = ws, EntrySizes.of(ws)
+    def __init__(self, arena: Arena, layout: Layout, entries: EntrySizes) -> None:
+        self.arena, self.layout, self.entries = arena, layout, entries
+        self.nodes, self.ways = entries.nodes, entries.ways
         self._ask()
 
     @abstractmethod
@@ -58,12 +58,11 @@ class Bins(ABC):
 
     def build(self, variant: Variant) -> None:
         """Build the kernels for pieces of the size that a variant of the search has."""
-        ws = self.ws
-        self.program = ws.ways.device.build(
+        self.program = self.ways.device.build(
             "approx",
-            wg_size=ws.ways.wg_size(variant),
+            wg_size=self.ways.wg_size(variant),
             search_chunk=variant.params["chunk"],
-            max_bin=ws.nodes.params.max_bin,
+            max_bin=self.nodes.params.max_bin,
             by_node=self.name == "node",
         )
 
@@ -92,8 +91,7 @@ class Bins(ABC):
         return listed
 
     def _marking(self, where: dict[str, object]) -> dict[str, object]:
-        ws = self.ws
-        arena = ws.arena
+        arena = self.arena
         tables = arena.arguments("feature_offset", "feature_bins")
         return {**self._listed(where), **tables, "carries": arena["piece_carries"]}
 
@@ -104,22 +102,21 @@ class BinsOfTree(Bins):
     name = "tree"
 
     def _ask(self) -> None:
-        ws, trees = self.ws, self.ws.nodes.n_trees
-        arena = ws.arena
-        first = first_cuts(ws.features.layout, ws.nodes.params.max_bin)
+        trees = self.nodes.n_trees
+        arena = self.arena
+        first = first_cuts(self.layout, self.nodes.params.max_bin)
         arena.array("first_cut", first.size, np.uint32, first)
         # cuts of a feature whose rows are all left out stay unset
         arena.array("cuts", (trees, max(1, int(first[-1]))), np.uint32, zeros)
-        arena.array("bin_ends", (trees, ws.features.layout.n_codes), np.uint32)
+        arena.array("bin_ends", (trees, self.layout.n_codes), np.uint32)
 
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         if step > 0:
             return []
-        ws = self.ws
-        arena = ws.arena
+        arena = self.arena
         common = {"n_cuts": arena["cuts"].shape[1], **arena.arguments("first_cut", "cuts")}
         features = where["features"]
-        shared = min(16 * arena.device.caps.compute_units, -(-ws.features.layout.n_codes // 256))
+        shared = min(16 * arena.device.caps.compute_units, -(-self.layout.n_codes // 256))
         return [
             *self.entries.parts.bind(
                 self.program, "cut_roots", groups, **common, **self._marking(where)
@@ -131,7 +128,7 @@ class BinsOfTree(Bins):
         ]  # fmt: skip
 
     def arguments(self) -> dict[str, object]:
-        return {"n_places": self.ws.features.layout.n_codes, "bin_ends": self.ws.arena["bin_ends"]}
+        return {"n_places": self.layout.n_codes, "bin_ends": self.arena["bin_ends"]}
 
 
 class BinsOfNodes(Bins):
@@ -140,10 +137,7 @@ class BinsOfNodes(Bins):
     name = "node"
 
     def _ask(self) -> None:
-        assert self.ws.features.columns is not None
-        self.ws.arena.array(
-            "ends_bin", self.ws.nodes.n_trees * self.ws.features.columns.n_entries, np.uint8
-        )
+        self.arena.array("ends_bin", self.nodes.n_trees * self.entries.n_entries, np.uint8)
 
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         parts, ends = self.entries.parts, self.arguments()
@@ -157,11 +151,13 @@ class BinsOfNodes(Bins):
         ]
 
     def arguments(self) -> dict[str, object]:
-        return {"ends_bin": self.ws.arena["ends_bin"]}
+        return {"ends_bin": self.arena["ends_bin"]}
 
 
-def bins_of(ws: FitParts) -> Bins | None:
+def bins_of(arena: Arena, layout: Layout, entries: EntrySizes) -> Bins | None:
     """Return what cuts bins, as the parameters ask; None if every value is a bin."""
-    if ws.nodes.params.search != "approx":
+    params = entries.nodes.params
+    if params.search != "approx":
         return None
-    return BinsOfNodes(ws) if ws.nodes.params.proposal == "local" else BinsOfTree(ws)
+    kind = BinsOfNodes if params.proposal == "local" else BinsOfTree
+    return kind(arena, layout, entries)

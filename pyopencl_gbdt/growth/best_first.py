@@ -6,15 +6,15 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.dtypes import CANDIDATE, PAYLOAD
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
+from pyopencl_gbdt.fit.rows import FitRows
 
 
-def open_leaves(ws: FitParts) -> None:
+def open_leaves(rows: FitRows, nodes: Nodes) -> None:
     """Ask for the list of open leaves of every tree, and the best split of every node."""
-    rows, nodes = ws.rows, ws.nodes
     rows.array_of_pages("kept", nodes.max_nodes, CANDIDATE)
     rows.array_of_pages("open", (nodes.n_trees, nodes.policy.most_leaves), np.uint32)
     rows.array_of_pages("picked", nodes.n_trees * nodes.policy.picks, np.uint32)
@@ -28,22 +28,22 @@ class Pick:
     Built behind the kernels for whose chunks it makes tasks.
     """
 
-    def __init__(self, ws: FitParts, rank: str) -> None:
-        nodes, ways = ws.nodes, ws.ways
-        self.ws = ws
+    def __init__(self, parts: FitParts, rank: str) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        nodes, ways = self.nodes, self.ways
         self.program = ways.build_kernel(
             "plan",
             template="best_first",
             row_chunk=ways.variant("partition").params["chunk"],
             rank=rank,
         )
-        open_leaves(ws)
-        ws.rows.array_of_pages("open_gain", nodes.n_trees * nodes.policy.most_leaves, np.float32)
-        ws.rows.array_of_pages("open_at", nodes.n_trees, np.uint32)
+        open_leaves(self.rows, self.nodes)
+        self.rows.array_of_pages("open_gain", nodes.n_trees * nodes.policy.most_leaves, np.float32)
+        self.rows.array_of_pages("open_at", nodes.n_trees, np.uint32)
 
     def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that pick a leaf of every tree and split it."""
-        pages = self.ws.rows.pages
+        pages = self.rows.pages
         picks = [self.pick(step, batch, page, found) for page in pages]
         return picks + [self.decide(step, batch, page) for page in pages]
 
@@ -57,26 +57,26 @@ class Pick:
 
     def pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that picks a leaf of every tree."""
-        ws, p = self.ws, self.ws.nodes.params
-        arena = ws.arena
+        p = self.nodes.params
+        arena = self.arena
         return self.program.bind(
             "pick", batch.size, step=step, n_each=found.per_node,
-            most_leaves=ws.nodes.policy.most_leaves, max_depth=p.max_depth or 2**31, gamma=p.gamma,
-            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            chosen=arena[found.array],
+            most_leaves=self.nodes.policy.most_leaves, max_depth=p.max_depth or 2**31,
+            gamma=p.gamma, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
+            max_delta_step=p.max_delta_step, chosen=arena[found.array],
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
             **arena.arguments("leaf_rate", "scale", *PAYLOAD),
         )  # fmt: skip
 
     def decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that splits the leaves that are picked."""
-        ws, p = self.ws, self.ws.nodes.params
+        p = self.nodes.params
         return self.program.bind(
             "decide_picked", 1, step=step, n_trees=batch.size,
-            most_leaves=ws.nodes.policy.most_leaves,
+            most_leaves=self.nodes.policy.most_leaves,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            has_monotone=ws.features.limits.monotone is not None,
+            has_monotone=self.features.limits.monotone is not None,
             **page.arguments("levels", "nodes", "kept", "open_gain", "open_at", "picked",
                              "row_task_begin"),
-            **ws.arena.arguments("monotone", "scale", "child_rows", *PAYLOAD),
+            **self.arena.arguments("monotone", "scale", "child_rows", *PAYLOAD),
         )  # fmt: skip

@@ -26,9 +26,9 @@ MOST_SEVERAL = 512
 class PickSeveral:
     """Picks leaves of every tree, step by step, and splits them; as ``best_first.Pick``."""
 
-    def __init__(self, ws: FitParts, rank: str) -> None:
-        rows, nodes, ways = ws.rows, ws.nodes, ws.ways
-        self.ws = ws
+    def __init__(self, parts: FitParts, rank: str) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        rows, nodes, ways = self.rows, self.nodes, self.ways
         self.program = ways.build_kernel(
             "plan",
             template="best_leaves",
@@ -37,7 +37,7 @@ class PickSeveral:
             picked=nodes.policy.picks,
             most_open=MOST_SEVERAL,
         )
-        open_leaves(ws)
+        open_leaves(self.rows, self.nodes)
         trees, made = nodes.n_trees, nodes.policy.made
         for name in ("known_gain", "known_rank"):
             rows.array_of_pages(name, nodes.max_nodes, np.float32)
@@ -49,13 +49,13 @@ class PickSeveral:
 
     def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that pick leaves of every tree and split them."""
-        pages = self.ws.rows.pages
+        pages = self.rows.pages
         picks = [self._pick(step, batch, page, found) for page in pages]
         return picks + [self._decide(step, batch, page) for page in pages]
 
     def _pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
-        ws, p = self.ws, self.ws.nodes.params
-        arena, nodes = ws.arena, ws.nodes
+        p = self.nodes.params
+        arena, nodes = self.arena, self.nodes
         return self.program.bind(
             "pick_leaves", batch.size, step=step, n_each=found.per_node,
             most_leaves=nodes.policy.most_leaves, most_made=nodes.policy.made,
@@ -69,19 +69,19 @@ class PickSeveral:
         )  # fmt: skip
 
     def _decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
-        ws, p = self.ws, self.ws.nodes.params
+        p = self.nodes.params
         return self.program.bind(
-            "decide_leaves", 1, step=step, n_steps=ws.nodes.n_levels, n_trees=batch.size,
+            "decide_leaves", 1, step=step, n_steps=self.nodes.n_levels, n_trees=batch.size,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            has_monotone=ws.features.limits.monotone is not None, gains=page["known_gain"],
+            has_monotone=self.features.limits.monotone is not None, gains=page["known_gain"],
             **page.arguments("levels", "nodes", "kept", "picked", "row_task_begin"),
-            **ws.arena.arguments("monotone", "scale", "child_rows", *PAYLOAD),
+            **self.arena.arguments("monotone", "scale", "child_rows", *PAYLOAD),
         )  # fmt: skip
 
     def settle(self, batch: Batch) -> list[Launch]:
         """Return the launches that take back the splits that the trees do not get."""
-        ws, p = self.ws, self.ws.nodes.params
-        arena, nodes = ws.arena, ws.nodes
+        p = self.nodes.params
+        arena, nodes = self.arena, self.nodes
         groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
         return [
             self.program.bind(
@@ -90,9 +90,9 @@ class PickSeveral:
                 **page.arguments("levels", "made", "nodes"),
                 **arena.arguments("leaf_rate", "scale", *PAYLOAD),
             )
-            for page in ws.rows.pages
+            for page in self.rows.pages
         ]  # fmt: skip
 
     def growing(self) -> bool:
         """Tell whether the last step split a leaf; waits for the device."""
-        return bool(self.ws.arena["growing"].get().any())
+        return bool(self.arena["growing"].get().any())

@@ -13,6 +13,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.update_margins import MarginUpdate
 from pyopencl_gbdt.growth.weighted_start import AnyStart, starting_margins
 
@@ -43,11 +44,11 @@ class FollowingRows(Protocol):
     def restart(self) -> None:
         """Reset the margins to those before the first tree."""
 
-    def launches(self, ws: FitParts, batch: Batch) -> list[Action]:
+    def launches(self, parts: FitParts, batch: Batch) -> list[Action]:
         """Return the launches that add the trees that were finished last to the margins."""
 
     def walk(
-        self, ws: FitParts, nodes: DeviceArray, roots: DeviceArray, tree: int, longest: int,
+        self, parts: FitParts, nodes: DeviceArray, roots: DeviceArray, tree: int, longest: int,
         values: DeviceArray,
     ) -> list[Action]:  # fmt: skip
         """Return the launches that add the leaf values of one tree to ``values``.
@@ -76,7 +77,7 @@ class Boosting(Protocol):
     n_dropped: list[int]
     """The number of trees that each round of this fit has dropped."""
 
-    def __init__(self, ws: FitParts, update: MarginUpdate) -> None: ...
+    def __init__(self, parts: FitParts, update: MarginUpdate) -> None: ...
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Take the margins of the rows before the first tree; forget all trees."""
@@ -114,9 +115,9 @@ class Boosting(Protocol):
         """
 
 
-def kept_margins(ws: FitParts) -> list[Action]:
+def kept_margins(rows: FitRows) -> list[Action]:
     """Return the copies of the margins that gradients are taken of, for several batches."""
-    rows, names = ws.rows, ("margins", "before")
+    names = ("margins", "before")
     if not rows.keeps_margins:
         return []
     copies = [[copy_launch(*(part[name] for name in names))] for part in rows.parts]
@@ -128,14 +129,14 @@ class PlainBoosting:
 
     kernels: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, ws: FitParts, update: MarginUpdate) -> None:
-        self.ws, self.update = ws, update
+    def __init__(self, parts: FitParts, update: MarginUpdate) -> None:
+        self.parts, self.update = parts, update
         self.n_dropped: list[int] = []
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Reset all margins."""
         self.n_dropped = []
-        self.ws.rows.set("margins", starting_margins(margins))
+        self.parts.rows.set("margins", starting_margins(margins))
         for rows in following:
             rows.restart()
 
@@ -145,7 +146,7 @@ class PlainBoosting:
 
     def kept_margins(self) -> list[Action]:
         """Return the copies of the margins, if there are several batches."""
-        return kept_margins(self.ws)
+        return kept_margins(self.parts.rows)
 
     def add(self, batch: Batch) -> Sequence[Action]:
         """Return what adds each leaf's value to the margins of its rows."""
@@ -153,7 +154,7 @@ class PlainBoosting:
 
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
         """Return what adds each leaf's value to the margins of its rows."""
-        return rows.launches(self.ws, batch)
+        return rows.launches(self.parts, batch)
 
     def end_round(self) -> None:
         """Do nothing: the margins are those after the round."""

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_split import order_arguments
@@ -38,14 +40,15 @@ def words_of(
     return [own[:size] for own, size in zip(words, sizes, strict=True)]
 
 
-def walked_sets(ws: FitParts) -> dict[str, DeviceArray]:
+def walked_sets(arena: Arena, features: FitFeatures) -> dict[str, DeviceArray]:
     """Return the sets of codes, for kernels that walk trees by codes; nothing without sets."""
-    return ws.arena.arguments("sets") if ws.features.has_categories else {}
+    return arena.arguments("sets") if features.has_categories else {}
 
 
-def moved_sets(ws: FitParts) -> dict[str, Any]:
+def moved_sets(arena: Arena, nodes: Nodes, features: FitFeatures) -> dict[str, Any]:
     """Return the sets of codes and their size, for kernels that move rows; nothing without sets."""
-    return walked_sets(ws) | ({"set_words": ws.nodes.set_words} if ws.nodes.set_words else {})
+    size = {"set_words": nodes.set_words} if nodes.set_words else {}
+    return walked_sets(arena, features) | size
 
 
 class CategorySets:
@@ -53,9 +56,9 @@ class CategorySets:
 
     kernels: ClassVar[tuple[str, ...]] = ("category_sets",)
 
-    def __init__(self, ws: FitParts) -> None:
-        arena, nodes, ways = ws.arena, ws.nodes, ws.ways
-        self.ws = ws
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        arena, nodes, ways = self.arena, self.nodes, self.ways
         self.program = ways.build_kernel("category_sets", picked=nodes.policy.picks)
         arena.array("sets", (nodes.most_sets, nodes.set_words), np.uint32)
         arena.array(
@@ -66,23 +69,21 @@ class CategorySets:
 
     def write(self, step: int, batch: Batch) -> list[Launch]:
         """Return the launches that write the sets of a step's splits; nodes learn their kind."""
-        return [self._page(step, batch, page) for page in self.ws.rows.pages]
+        return [self._page(step, batch, page) for page in self.rows.pages]
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
-        ws = self.ws
-        nodes = ws.nodes
+        nodes = self.nodes
         return self.program.bind(
             "write_sets", nodes.level_capacity(depth), depth=depth, n_trees=batch.size,
-            n_codes=ws.features.layout.n_codes, set_words=nodes.set_words, picks=page["picked"],
-            **order_arguments(ws), **page.arguments("levels", "nodes"),
-            **ws.arena.arguments("feature_kinds", "node_sums", "scale", "feature_offset",
+            n_codes=self.features.layout.n_codes, set_words=nodes.set_words, picks=page["picked"],
+            **order_arguments(self.nodes), **page.arguments("levels", "nodes"),
+            **self.arena.arguments("feature_kinds", "node_sums", "scale", "feature_offset",
                                  "feature_bins", "fullest", "pool", "sets"),
         )  # fmt: skip
 
     def finish(self) -> Launch:
         """Return the launch that makes finished trees point to their sets, and keeps these."""
-        ws = self.ws
-        arena, nodes = ws.arena, ws.nodes
+        arena, nodes = self.arena, self.nodes
         groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
         return self.program.bind(
             "finish_sets", max(groups, 1), set_words=nodes.set_words,

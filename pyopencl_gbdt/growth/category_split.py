@@ -8,8 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Nodes
+from pyopencl_gbdt.fit.ways import Ways
 
 #: Kinds of features: between bins, a level against the others, a set of levels.
 NUMERIC, ONE_HOT, PARTITION = 0, 1, 2
@@ -17,26 +20,26 @@ NUMERIC, ONE_HOT, PARTITION = 0, 1, 2
 FACTS = 6
 
 
-def kinds_of(ws: FitParts) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+def kinds_of(nodes: Nodes, features: FitFeatures) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     """Return the kind of every feature: uint32 array, shape (n_features,)."""
-    categorical, levels = ws.features.layout.categorical, ws.features.layout.feature_bins
+    categorical, levels = features.layout.categorical, features.layout.feature_bins
     assert categorical is not None
-    few = levels < ws.nodes.params.max_cat_to_onehot
+    few = levels < nodes.params.max_cat_to_onehot
     return np.where(categorical, np.where(few, ONE_HOT, PARTITION), NUMERIC).astype(np.uint32)
 
 
-def _entries(ws: FitParts) -> tuple[np.ndarray[Any, Any], int]:
+def _entries(nodes: Nodes, features: FitFeatures) -> tuple[np.ndarray[Any, Any], int]:
     """Return (feature, first entry, one-hot, 0) of categorical features, and all their levels."""
-    features = np.flatnonzero(kinds_of(ws))
-    levels = ws.features.layout.feature_bins[features].astype(np.int64)
-    one_hot = kinds_of(ws)[features] == ONE_HOT
-    facts = (features, np.cumsum(levels) - levels, one_hot, np.zeros_like(features))
+    kinds = kinds_of(nodes, features)
+    own = np.flatnonzero(kinds)
+    levels = features.layout.feature_bins[own].astype(np.int64)
+    facts = (own, np.cumsum(levels) - levels, kinds[own] == ONE_HOT, np.zeros_like(own))
     return np.column_stack(facts).astype(np.uint32), int(levels.sum())
 
 
-def order_arguments(ws: FitParts) -> dict[str, Any]:
+def order_arguments(nodes: Nodes) -> dict[str, Any]:
     """Return the kernels' arguments that say how levels are put in order."""
-    p, all_rows = ws.nodes.params, ws.nodes.all_rows
+    p, all_rows = nodes.params, nodes.all_rows
     return {
         "all_rows": all_rows, "smooth_rows": min(math.ceil(p.cat_smooth), all_rows),
         "order_lambda": p.reg_lambda + p.cat_smooth, "min_child_weight": p.min_child_weight,
@@ -51,12 +54,12 @@ class CategorySplit:
 
     kernels: ClassVar[tuple[str, ...]] = ("category_split",)
 
-    def __init__(self, ws: FitParts) -> None:
-        arena, features = ws.arena, ws.features
-        self.ws = ws
-        self.program = ws.ways.build(
+    def __init__(self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways) -> None:
+        self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
+        arena, features = self.arena, self.features
+        self.program = self.ways.build(
             "category_split",
-            lambda variant: ws.ways.device.build(
+            lambda variant: self.ways.device.build(
                 "category_split",
                 wg_size=variant.params["wg_size"],
                 digit=variant.params["digit"],
@@ -65,17 +68,18 @@ class CategorySplit:
                 n_facts=FACTS,
             ),
         )
-        entries, n_order = _entries(ws)
-        arena.array("feature_kinds", features.layout.n_features, np.uint32, kinds_of(ws))
+        entries, n_order = _entries(nodes, features)
+        kinds = kinds_of(nodes, features)
+        arena.array("feature_kinds", kinds.size, np.uint32, kinds)
         arena.array("set_features", entries.shape, np.uint32, entries)
         for name in ("level_order", "spare_order"):
-            arena.array(name, (ws.nodes.search_capacity, max(n_order, 1)), np.uint64)
-        arena.array("order_facts", (ws.nodes.search_capacity, len(entries), FACTS), np.int64)
+            arena.array(name, (self.nodes.search_capacity, max(n_order, 1)), np.uint64)
+        arena.array("order_facts", (self.nodes.search_capacity, len(entries), FACTS), np.int64)
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level."""
-        ws, p = self.ws, self.ws.nodes.params
-        arena, nodes, features = ws.arena, ws.nodes, ws.features
+        p = self.nodes.params
+        arena, nodes, features = self.arena, self.nodes, self.features
         (n_sets, _), n_order = arena["set_features"].shape, arena["level_order"].shape[1]
         groups = (n_sets, min(nodes.level_capacity(depth), MOST_Y))
         sizes = {
@@ -87,7 +91,7 @@ class CategorySplit:
         }  # fmt: skip
         order = self.program.bind(
             "order_levels", groups, spare=arena["spare_order"], most=p.max_cat_threshold,
-            **sizes, **order_arguments(ws), **arena.arguments("allowed", "feature_bins"),
+            **sizes, **order_arguments(self.nodes), **arena.arguments("allowed", "feature_bins"),
         )  # fmt: skip
         least, all_rows = p.min_data_per_group, nodes.all_rows
         find = self.program.bind(

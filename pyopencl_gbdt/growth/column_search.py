@@ -20,9 +20,10 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Variant
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action, Program
 from pyopencl_gbdt.dtypes import CANDIDATE, ROW, SUM
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import mask_of
 
@@ -32,26 +33,25 @@ _VECTOR = 8
 _MANY_GROUPS = 64
 
 
-def n_groups(ws: FitParts) -> int:
+def n_groups(ways: Ways) -> int:
     """Return the work-groups that share the columns of all trees.
 
     Several for each core even out their work. Each has room for the borders of a column, so where
     there are many cores, each core has one.
     """
-    units = ws.arena.device.caps.compute_units
-    several = ws.ways.variant("column_search").params["groups_per_unit"]
+    units = ways.device.caps.compute_units
+    several = ways.variant("column_search").params["groups_per_unit"]
     return units * max(1, min(several, _MANY_GROUPS // units))
 
 
-def most_nodes(ws: FitParts) -> int:
+def most_nodes(nodes: Nodes) -> int:
     """Return the most nodes of a tree in a step that is searched."""
-    return ws.nodes.search_capacity // ws.nodes.n_trees
+    return nodes.search_capacity // nodes.n_trees
 
 
-def most_borders(ws: FitParts) -> int:
+def most_borders(nodes: Nodes, n_rows: int) -> int:
     """Return the room for the borders of a column, of all nodes of a tree."""
-    nodes = min(most_nodes(ws), ws.rows.n_rows)
-    return ws.rows.n_rows + (_VECTOR - 1) * nodes
+    return n_rows + (_VECTOR - 1) * min(most_nodes(nodes), n_rows)
 
 
 class ColumnSearch:
@@ -59,72 +59,72 @@ class ColumnSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("column_search",)
 
-    def __init__(self, ws: FitParts) -> None:
-        arena, nodes = ws.arena, ws.nodes
-        self.ws = ws
-        self.columns = mask_of(ws)
-        self.program = ws.ways.build("column_search", self._build)
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        arena, nodes = self.arena, self.nodes
+        self.columns = mask_of(parts)
+        self.program = self.ways.build("column_search", self._build)
         self._ask_for_walks()
-        arena.array("row_nodes", (nodes.n_trees, ws.rows.n_rows), np.uint32)
+        arena.array("row_nodes", (nodes.n_trees, self.rows.n_rows), np.uint32)
         arena.array("pool", (1, 1, 2), SUM)  # bound, never read
         arena.array("chosen", nodes.search_capacity, CANDIDATE)
         if nodes.params.samples_rows:
             arena.array("even_rows", 1, ROW)  # bound, not written: rows are not listed
-        split.constraints(ws)
+        split.constraints(self.arena, self.features)
 
     def _ask_for_walks(self) -> None:
         """Ask for what every work-group knows of a column and a tree; steps leave zeros there."""
-        ws, n_features = self.ws, self.ws.features.layout.n_features
-        arena = ws.arena
-        groups, nodes, borders = n_groups(ws), most_nodes(ws), most_borders(ws)
+        n_features = self.features.layout.n_features
+        arena = self.arena
+        groups, nodes = n_groups(self.ways), most_nodes(self.nodes)
+        borders = most_borders(self.nodes, self.rows.n_rows)
         arena.array("column_begin", n_features + 1, np.uint32, self._begin_columns)
-        arena.array("closed_columns", (ws.nodes.n_trees, n_features), np.uint8)
-        arena.array("column_found", (groups + ws.nodes.n_trees, nodes), CANDIDATE)
+        arena.array("closed_columns", (self.nodes.n_trees, n_features), np.uint8)
+        arena.array("column_found", (groups + self.nodes.n_trees, nodes), CANDIDATE)
         arena.array("column_sums", (groups, nodes, 4), SUM, zeros)
         arena.array("node_spots", (groups, 5 * nodes), np.uint32, zeros)
         arena.array("border_sums", (groups, 2, borders), SUM)
         arena.array("border_places", (groups, borders), np.uint32)
-        arena.array("node_rough", ws.nodes.most_level_nodes, np.uint32, zeros)
+        arena.array("node_rough", self.nodes.most_level_nodes, np.uint32, zeros)
 
     def _build(self, variant: Variant) -> Program:
-        ws = self.ws
-        return ws.ways.device.build(
+        return self.ways.device.build(
             "column_search",
             wg_size=1,
             chunk=variant.params["chunk"],
-            masked=ws.features.masks_columns,
-            clipped=ws.nodes.params.max_delta_step > 0,
+            masked=self.features.masks_columns,
+            clipped=self.nodes.params.max_delta_step > 0,
         )
 
     def _begin_columns(self, column_begin: DeviceArray) -> None:
         """Find where columns begin."""
-        ws, page = self.ws, self.ws.rows.pages[0].columns
+        page = self.rows.pages[0].columns
         self.program.launch(
-            "begin_columns", n_groups(ws), n_entries=page.n_entries,
-            n_features=ws.features.layout.n_features, all_places=page.places,
-            feature_offset=ws.arena["feature_offset"], column_begin=column_begin,
+            "begin_columns", n_groups(self.ways), n_entries=page.n_entries,
+            n_features=self.features.layout.n_features, all_places=page.places,
+            feature_offset=self.arena["feature_offset"], column_begin=column_begin,
         )  # fmt: skip
 
     def candidates(self, step: int) -> Candidates:
         """Return that a node's best split is left."""
-        return Candidates(True, self.ws.features.layout.n_features)
+        return Candidates(True, self.features.layout.n_features)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that fill ``chosen`` for the new nodes of a step."""
-        ws, p, bind = self.ws, self.ws.nodes.params, self.program.bind
-        arena, rows = ws.arena, ws.rows
+        p, bind = self.nodes.params, self.program.bind
+        arena, rows = self.arena, self.rows
         masks: list[Launch] = [] if self.columns is None else [self.columns.level(step, batch)]
-        groups, page = n_groups(ws), rows.pages[0]
+        groups, page = n_groups(self.ways), rows.pages[0]
         common = {
             "step": step, "n_trees": batch.size, "n_entries": page.columns.n_entries,
-            "n_nodes": most_nodes(ws), "found": arena["column_found"],
+            "n_nodes": most_nodes(self.nodes), "found": arena["column_found"],
             **page.arguments("levels", "nodes"), **arena.arguments("node_rough"),
         }  # fmt: skip
         return [
             *masks,
             bind(
-                "find", groups, n_rows=rows.n_rows, n_features=ws.features.layout.n_features,
-                n_borders=most_borders(ws), reg_lambda=p.reg_lambda,
+                "find", groups, n_rows=rows.n_rows, n_features=self.features.layout.n_features,
+                n_borders=most_borders(self.nodes, rows.n_rows), reg_lambda=p.reg_lambda,
                 max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
                 all_rows=page.columns.rows, all_places=page.columns.places,
                 **common,
@@ -133,7 +133,7 @@ class ColumnSearch:
                                "border_sums", "border_places"),
             ),
             bind(
-                "best", ws.nodes.level_capacity(step), n_groups=groups, **common,
+                "best", self.nodes.level_capacity(step), n_groups=groups, **common,
                 **arena.arguments("feature_offset", "chosen"),
             ),
         ]  # fmt: skip
@@ -144,16 +144,16 @@ class PartitionOfRows:
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
     search : ColumnSearch
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("row_nodes",)
 
-    def __init__(self, ws: FitParts, search: ColumnSearch) -> None:
-        ways = ws.ways
-        self.ws, self.program = ws, search.program
-        self.rows = ways.build_kernel("row_nodes", picked=False)
+    def __init__(self, parts: FitParts, search: ColumnSearch) -> None:
+        self.arena, self.rows, self.nodes = parts.arena, parts.rows, parts.nodes
+        self.program = search.program
+        self.row_nodes = parts.ways.build_kernel("row_nodes", picked=False)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return nothing: the first step finds all rows in the roots."""
@@ -161,17 +161,17 @@ class PartitionOfRows:
 
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that send rows to the children."""
-        ws, page = self.ws, self.ws.rows.pages[0]
-        arena, rows = ws.arena, ws.rows
+        page = self.rows.pages[0]
+        arena, rows = self.arena, self.rows
         common = {
             "step": step, "n_rows": rows.n_rows, "nodes": page["nodes"],
             "row_nodes": arena["row_nodes"],
         }  # fmt: skip
         return [
-            self.rows.bind("follow", (rows.row_groups, batch.size), **common),
+            self.row_nodes.bind("follow", (rows.row_groups, batch.size), **common),
             self.program.bind(
                 "follow_column",
-                min(ws.nodes.level_capacity(step), 8 * arena.device.caps.compute_units),
+                min(self.nodes.level_capacity(step), 8 * arena.device.caps.compute_units),
                 levels=page["levels"], all_rows=page.columns.rows,
                 all_places=page.columns.places, **common,
                 **arena.arguments("feature_offset", "column_begin"),

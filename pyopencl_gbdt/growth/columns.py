@@ -11,13 +11,14 @@ from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.column_search import PartitionOfRows
 from pyopencl_gbdt.growth.exact import TURNS, ExactSearch, entry_arguments
 
 
-def row_words(ws: FitParts) -> int:
+def row_words(rows: FitRows) -> int:
     """Return the words that have a bit for every row."""
-    return -(-ws.rows.n_rows // 32)
+    return -(-rows.n_rows // 32)
 
 
 class PartitionByColumns:
@@ -25,34 +26,34 @@ class PartitionByColumns:
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
     search : ExactSearch
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("columns", "row_nodes")
 
-    def __init__(self, ws: FitParts, search: ExactSearch) -> None:
-        arena, nodes, ways = ws.arena, ws.nodes, ws.ways
-        self.ws, self.nodes, self.interleaved = ws, search.nodes, search.interleaved
+    def __init__(self, parts: FitParts, search: ExactSearch) -> None:
+        arena, rows, nodes, _, ways = parts
+        self.arena, self.rows, self.nodes = arena, rows, nodes
+        self.node_pieces, self.interleaved = search.node_pieces, search.interleaved
         self.entries = search.entries
         picked = nodes.policy.picks_leaves
-        self.rows = ways.build_kernel("row_nodes", picked=picked)
+        self.row_nodes = ways.build_kernel("row_nodes", picked=picked)
         self.program = ways.build_kernel("columns", of_variant=("chunk",), picked=picked)
         tasks, chunk = self.entries.most_tasks, ways.variant("columns").params["chunk"]
         self.groups = min(tasks, 16 * arena.device.caps.compute_units)
-        arena.array("row_nodes", (nodes.n_trees, ws.rows.n_rows), np.uint32)
+        arena.array("row_nodes", (nodes.n_trees, rows.n_rows), np.uint32)
         arena.array("move_begin", nodes.most_level_nodes + 1, np.uint32)
-        arena.array("row_sides", (nodes.n_trees, row_words(ws)), np.uint32)
+        arena.array("row_sides", (nodes.n_trees, row_words(rows)), np.uint32)
         arena.array("piece_lefts", tasks, np.uint32)
         arena.array("entry_sides", (tasks, chunk // 32), np.uint32)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return the launch that gives the roots all entries."""
-        ws = self.ws
-        arena = ws.arena
+        arena = self.arena
         return [
-            self.nodes.bind(
-                "begin_entries", batch.size, n_entries=ws.rows.pages[0].columns.n_entries,
+            self.node_pieces.bind(
+                "begin_entries", batch.size, n_entries=self.rows.pages[0].columns.n_entries,
                 task_begin=arena["piece_begin"],
                 **arena.arguments("entry_begin", "entry_end", "node_rough"),
             )
@@ -60,15 +61,15 @@ class PartitionByColumns:
 
     def move(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that send rows and entries to the children, and list new pieces."""
-        ws, page, interleaved = self.ws, self.ws.rows.pages[0], self.interleaved
-        arena = ws.arena
+        page, interleaved = self.rows.pages[0], self.interleaved
+        arena = self.arena
         if interleaved is not None and interleaved.covers(step + 1):
             return [*self.last(step, batch), *interleaved.find(step + 1, batch)]
         if interleaved is not None and interleaved.sorts(step + 1):
             moved = interleaved.sort(step + 1, batch)
         else:
             moved = self._move(step, batch)
-        pieces = self.nodes.bind(
+        pieces = self.node_pieces.bind(
             "list_pieces", 1, step=step + 1, levels=page["levels"], task_begin=arena["piece_begin"],
             **arena.arguments("entry_begin", "entry_end", "node_rough"),
         )  # fmt: skip
@@ -76,27 +77,30 @@ class PartitionByColumns:
 
     def _move(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that move the entries of each node to its children."""
-        ws, parts = self.ws, self.entries.parts
-        arena = ws.arena
-        page, capacity = ws.rows.pages[0], self.ws.nodes.level_capacity(step)
+        parts = self.entries.parts
+        arena = self.arena
+        page, capacity = self.rows.pages[0], self.nodes.level_capacity(step)
         nodes = {"picks": page["picked"], **page.arguments("levels", "nodes")}
-        where = entry_arguments(ws, "move_begin")
+        where = entry_arguments(self.arena, self.rows, self.entries, "move_begin")
         ends = {name: where[name] for name in ("entry_begin", "entry_end", "task_begin")}
         step_of = {"step": step, "n_trees": batch.size}
         tasks = {**where, **nodes, **step_of, "entry_sides": arena["entry_sides"]}
         moved = {f"moved_{name}": arena[name] for name in TURNS}
-        lefts, words = arena["piece_lefts"], row_words(ws)
+        lefts, words = arena["piece_lefts"], row_words(self.rows)
         return [
-            self.rows.bind(
-                "pack_sides", (-(-words // self.rows.wg_size), batch.size), n_rows=ws.rows.n_rows,
-                row_words=words, n_trees=batch.size, **arena.arguments("row_nodes", "row_sides"),
+            self.row_nodes.bind(
+                "pack_sides", (-(-words // self.row_nodes.wg_size), batch.size),
+                n_rows=self.rows.n_rows, row_words=words, n_trees=batch.size,
+                **arena.arguments("row_nodes", "row_sides"),
             ),
-            self.nodes.bind("list_moves", 1, **step_of, **nodes, **ends),
+            self.node_pieces.bind("list_moves", 1, **step_of, **nodes, **ends),
             *parts.bind(
                 self.program, "count_lefts", self.groups, row_words=words,
                 row_sides=arena["row_sides"], lefts=lefts, **tasks,
             ),
-            self.nodes.bind("place_entries", capacity, lefts=lefts, **step_of, **nodes, **ends),
+            self.node_pieces.bind(
+                "place_entries", capacity, lefts=lefts, **step_of, **nodes, **ends
+            ),
             *parts.bind(
                 self.program, "move_entries", self.groups, lefts=lefts, **moved, **tasks
             ),
@@ -104,22 +108,22 @@ class PartitionByColumns:
 
     def last(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that send rows, but not entries, to the children."""
-        ws, page = self.ws, self.ws.rows.pages[0]
-        arena, rows = ws.arena, ws.rows
-        where = entry_arguments(ws, "move_begin")
+        page = self.rows.pages[0]
+        arena, rows = self.arena, self.rows
+        where = entry_arguments(self.arena, self.rows, self.entries, "move_begin")
         for name in ("task_begin", "all_quanta", "even_quanta", "odd_quanta"):
             del where[name]
-        capacity = min(ws.nodes.level_capacity(step), MOST_Y)
+        capacity = min(self.nodes.level_capacity(step), MOST_Y)
         shared = max(1, 16 * arena.device.caps.compute_units // capacity)
         common = {"step": step, "n_rows": rows.n_rows, "row_nodes": arena["row_nodes"]}
-        follow = self.rows.bind(
+        follow = self.row_nodes.bind(
             "follow", (rows.row_groups, batch.size), nodes=page["nodes"], **common
         )
         if self.interleaved is not None and self.interleaved.covers(step):
             return [follow, self.interleaved.follow(step)]
         return [
             follow,
-            self.rows.bind(
+            self.row_nodes.bind(
                 "follow_split", (shared, capacity), n_trees=batch.size, picks=page["picked"],
                 feature_offset=arena["feature_offset"], quanta=arena["even_quanta"], **where,
                 **common,
@@ -133,20 +137,20 @@ class UpdateMarginsByNode:
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
     partition : PartitionByColumns or PartitionOfRows
         Has built the kernels of ``row_nodes``.
     """
 
     kernels: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, ws: FitParts, partition: PartitionByColumns | PartitionOfRows) -> None:
-        self.ws, self.program = ws, partition.rows
+    def __init__(self, parts: FitParts, partition: PartitionByColumns | PartitionOfRows) -> None:
+        self.arena, self.rows, self.nodes = parts.arena, parts.rows, parts.nodes
+        self.program = partition.row_nodes
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launch that adds the trees that were finished last."""
-        ws = self.ws
-        arena, rows, nodes = ws.arena, ws.rows, ws.nodes
+        arena, rows, nodes = self.arena, self.rows, self.nodes
         outputs = -(-batch.size // nodes.n_parallel)
         return [
             self.program.bind(

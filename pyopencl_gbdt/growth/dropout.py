@@ -43,8 +43,8 @@ def of_followed_rows(
 class _FollowedRows:
     """An evaluation set: the sums of its rows, and the launches that change them."""
 
-    def __init__(self, ws: FitParts, program: Program, rows: FollowingRows) -> None:
-        device, self.rows, self.program = ws.arena.device, rows, program
+    def __init__(self, device: Device, program: Program, rows: FollowingRows) -> None:
+        self.rows, self.program = rows, program
         self.shape = tuple(rows.margins.shape)
         self.n_rows = self.shape[-1]
         self.start, self.sums, self.values = of_followed_rows(device, self.shape)
@@ -83,20 +83,20 @@ class _Bank:
     those of a model that is continued lie apart.
     """
 
-    def __init__(self, ws: FitParts, earlier: CodedTrees) -> None:
-        self.ws, self.n_earlier = ws, earlier.begin.size
-        upload, arena = ws.arena.device.upload, ws.arena
+    def __init__(self, parts: FitParts, earlier: CodedTrees) -> None:
+        self.parts, self.n_earlier = parts, earlier.begin.size
+        arena, upload = parts.arena, parts.arena.device.upload
         self._earlier_begin = earlier.begin
         self.earlier_steps = arena["kept_steps"]  # as the kernel's argument, where there are none
         if self.n_earlier:
             self.earlier_steps = upload(earlier.steps)
             self._earlier_walk = upload(earlier.walk)
             self._earlier_roots = upload(earlier.begin)
-        self.longest = max(ws.nodes.longest, earlier.longest)
+        self.longest = max(parts.nodes.longest, earlier.longest)
 
     def root(self, tree: int) -> tuple[int, int]:
         """Return the first node of a tree, and whether it is one of a model that is continued."""
-        nodes, own = self.ws.nodes, tree - self.n_earlier
+        nodes, own = self.parts.nodes, tree - self.n_earlier
         if own < 0:
             return int(self._earlier_begin[tree]), 1
         number, place = divmod(own, nodes.round_trees)
@@ -107,12 +107,12 @@ class _Bank:
 
     def walk(self, rows: FollowingRows, tree: int, values: DeviceArray) -> list[Action]:
         """Return the launches that add the leaf values of a tree to ``values``."""
-        ws, own = self.ws, tree - self.n_earlier
+        arena, own = self.parts.arena, tree - self.n_earlier
         if own < 0:
             nodes, roots, own = self._earlier_walk, self._earlier_roots, tree
         else:
-            nodes, roots = ws.arena["kept_walk"], ws.arena["kept_roots"]
-        return rows.walk(ws, nodes, roots, own, self.longest, values)
+            nodes, roots = arena["kept_walk"], arena["kept_roots"]
+        return rows.walk(self.parts, nodes, roots, own, self.longest, values)
 
 
 class DropoutBoosting:
@@ -123,13 +123,14 @@ class DropoutBoosting:
 
     kernels: ClassVar[tuple[str, ...]] = ("dropout",)
 
-    def __init__(self, ws: FitParts, update: MarginUpdate) -> None:
-        arena, nodes = ws.arena, ws.nodes
-        self.ws = ws
-        self.program = ws.ways.build_kernel("dropout", code=ws.rows.codes.code_type)
+    def __init__(self, parts: FitParts, update: MarginUpdate) -> None:
+        self.parts = parts
+        self.arena, self.rows, self.nodes, self.features, ways = parts
+        arena, nodes = self.arena, self.nodes
+        self.program = ways.build_kernel("dropout", code=self.rows.codes.code_type)
         shape = PerRow(() if nodes.n_outputs == 1 else (nodes.n_outputs,))
-        ws.rows.array_of_rows("start", shape, VALUE)
-        ws.rows.array_of_rows("tree_sums", shape, SUM)
+        self.rows.array_of_rows("start", shape, VALUE)
+        self.rows.array_of_rows("tree_sums", shape, SUM)
         n_rounds = max(1, nodes.params.n_estimators)
         n_nodes = n_rounds * len(nodes.batches) * nodes.max_nodes
         arena.array("kept_walk", n_nodes, WALK)
@@ -142,14 +143,14 @@ class DropoutBoosting:
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Reset all sums; forget the trees of this fit."""
-        ws, arena, rows = self.ws, self.ws.arena, self.ws.rows
+        arena, rows = self.arena, self.rows
         trees, weights = [], np.zeros(0, np.float32)
         if isinstance(margins, WeightedStart):
             trees, weights = margins.trees, margins.weights
         self._weights, self._drops = weights, list[tuple[int, float]]()
         self.n_dropped = list[int]()
-        self._schedule = DropSchedule(ws.nodes.params, ws.nodes.round_trees, weights)
-        self._bank = _Bank(ws, coded_trees(trees, ws.features.layout, rows.codes))
+        self._schedule = DropSchedule(self.nodes.params, self.nodes.round_trees, weights)
+        self._bank = _Bank(self.parts, coded_trees(trees, self.features.layout, rows.codes))
         n_trees = arena["kept_roots"].size
         roots = [self._bank.root(len(trees) + tree)[0] for tree in range(n_trees)]
         arena["kept_roots"].set(np.array(roots, np.uint32))
@@ -163,13 +164,13 @@ class DropoutBoosting:
         self._change = [[self._page(page, after) for page in rows.pages] for after in (0, 1)]
 
     def _page(self, page: FitPage, after: int) -> Launch:
-        ws, part = self.ws, page.part
-        most = 16 * ws.arena.device.caps.compute_units
-        groups = min(most, -(-page.n_rows // self.program.wg_size)), ws.nodes.n_outputs
+        part = page.part
+        most = 16 * self.arena.device.caps.compute_units
+        groups = min(most, -(-page.n_rows // self.program.wg_size)), self.nodes.n_outputs
         return self.program.bind(
             "change", groups, n_rows=part.n_rows, after=after, **page.rows,
             **page.codes.row_arguments(), **part.arguments("start", "tree_sums", "margins"),
-            **ws.arena.arguments("list_begin", "listed", "kept_steps"),
+            **self.arena.arguments("list_begin", "listed", "kept_steps"),
             earlier_steps=self._bank.earlier_steps,
         )  # fmt: skip
 
@@ -185,19 +186,19 @@ class DropoutBoosting:
                 drop.trees.tolist(), drop.before.tolist(), drop.after.tolist(), strict=True
             )
         ]
-        new = range(n_trees, n_trees + self.ws.nodes.round_trees)
+        new = range(n_trees, n_trees + self.nodes.round_trees)
         self._new = [self._entry(tree, 0.0, float(drop.of_new)) for tree in new]
         if self._dropped:
             self._list(self._dropped, after=0)
 
     def _entry(self, tree: int, before: float, after: float) -> tuple[int, int, float, float]:
-        nodes = self.ws.nodes
+        nodes = self.nodes
         output = tree % nodes.round_trees // nodes.n_parallel
         return tree, output, before, after
 
     def _list(self, trees: list[tuple[int, int, float, float]], *, after: int) -> None:
         """Let rows walk some trees, and change their weights."""
-        arena, n_outputs = self.ws.arena, self.ws.nodes.n_outputs
+        arena, n_outputs = self.arena, self.nodes.n_outputs
         ordered = sorted(trees, key=lambda one: one[1])  # by output; stable
         listed = np.zeros((len(ordered), _ENTRY), np.uint32)
         listed[:, :2] = [self._bank.root(tree) for tree, *_ in ordered]
@@ -210,18 +211,18 @@ class DropoutBoosting:
 
     def kept_margins(self) -> list[Action]:
         """Return the copies of the margins, if there are several batches."""
-        return kept_margins(self.ws)
+        return kept_margins(self.rows)
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launch that keeps the trees that were finished last."""
-        arena, nodes = self.ws.arena, self.ws.nodes
+        arena, nodes = self.arena, self.nodes
         most = arena.device.caps.compute_units
         groups = min(-(-nodes.max_nodes // self.program.wg_size), most)
         return [
             self.program.bind(
                 "keep_trees", groups, most_nodes=nodes.max_nodes,
                 first=nodes.first_round * len(nodes.batches),
-                leaf_header=self.ws.rows.pages[0]["leaf_header"],
+                leaf_header=self.rows.pages[0]["leaf_header"],
                 **arena.arguments("walk", "steps", "kept_walk", "kept_steps"),
             )
         ]  # fmt: skip
@@ -229,7 +230,7 @@ class DropoutBoosting:
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
         """Take rows whose margins ``end_round`` is to update."""
         if rows.has_values and all(one.rows is not rows for one in self._followed):
-            self._followed.append(_FollowedRows(self.ws, self.program, rows))
+            self._followed.append(_FollowedRows(self.arena.device, self.program, rows))
         return []
 
     def end_round(self) -> None:
@@ -240,7 +241,7 @@ class DropoutBoosting:
 
     def weights(self, n_rounds: int) -> F32:
         """Return the weights of all trees as they were after some rounds of this fit."""
-        nodes, schedule = self.ws.nodes, self._schedule
+        nodes, schedule = self.nodes, self._schedule
         if n_rounds < len(self._drops):
             schedule = DropSchedule(nodes.params, nodes.round_trees, self._weights)
             for number, rate in self._drops[:n_rounds]:

@@ -7,11 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from pyopencl_gbdt.device import Launch, Program, Variant
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth import approx, split
 from pyopencl_gbdt.growth.entries import EntrySizes
 from pyopencl_gbdt.growth.feature_mask import mask_of
@@ -23,13 +25,14 @@ TURNS = (
 )  # fmt: skip
 
 
-def entry_arguments(ws: FitParts, task_begin: str) -> dict[str, object]:
+def entry_arguments(
+    arena: Arena, rows: FitRows, entries: EntrySizes, task_begin: str
+) -> dict[str, object]:
     """Return the kernels' arguments that say where the entries of nodes are."""
-    arena = ws.arena
-    columns = ws.rows.pages[0].columns
+    columns = rows.pages[0].columns
     return {
         "all_rows": columns.rows, "all_places": columns.places, "task_begin": arena[task_begin],
-        "n_entries": columns.n_entries, "all_quanta": arena[EntrySizes.of(ws).quanta_of_roots],
+        "n_entries": columns.n_entries, "all_quanta": arena[entries.quanta_of_roots],
         **arena.arguments("entry_begin", "entry_end", *TURNS),
     }  # fmt: skip
 
@@ -44,28 +47,30 @@ class ExactSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("exact", "node_pieces", "interleaved")
 
-    def __init__(self, ws: FitParts) -> None:
-        arena = ws.arena
-        self.ws, self.entries = ws, EntrySizes.of(ws)
-        self.columns = mask_of(ws)
-        self.bins = approx.bins_of(ws)
-        self.program = ws.ways.build("exact", self._build)
-        self.nodes = ws.ways.build("node_pieces", self._build_nodes)
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        arena = self.arena
+        self.entries = EntrySizes.of(parts)
+        self.columns = mask_of(parts)
+        self.bins = approx.bins_of(arena, self.features.layout, self.entries)
+        self.program = self.ways.build("exact", self._build)
+        self.node_pieces = self.ways.build("node_pieces", self._build_nodes)
         self.interleaved = (
-            Interleaved(ws, self._build_interleaved) if self.entries.interleaved_levels else None
+            Interleaved(arena, self.rows, self.entries, self._build_interleaved)
+            if self.entries.interleaved_levels
+            else None
         )
         self._ask_for_entries()
         self._ask_for_pieces()
         arena.array("pool", (1, 1, 2), SUM)  # bound, never read
-        arena.array("chosen", ws.nodes.search_capacity, CANDIDATE)
-        split.constraints(ws)
+        arena.array("chosen", self.nodes.search_capacity, CANDIDATE)
+        split.constraints(self.arena, self.features)
 
     def _ask_for_entries(self) -> None:
         """Ask for the lists of entries, and the nodes' parts of them."""
-        ws = self.ws
-        arena, nodes = ws.arena, ws.nodes
-        assert ws.features.columns is not None
-        every, lists = nodes.n_trees * ws.features.columns.n_entries, self.entries.lists
+        arena, nodes = self.arena, self.nodes
+        assert self.features.columns is not None
+        every, lists = nodes.n_trees * self.features.columns.n_entries, self.entries.lists
         for side in ("even", "odd"):
             n_moved = every if side in lists else 1
             for name in ("rows", "places"):  # roots have the data's own list
@@ -77,8 +82,8 @@ class ExactSearch:
 
     def _ask_for_pieces(self) -> None:
         """Ask for what pieces of the lists leave."""
-        ws, nodes = self.ws, self.ws.nodes.most_level_nodes
-        arena = ws.arena
+        nodes = self.nodes.most_level_nodes
+        arena = self.arena
         tasks = max(self.entries.most_tasks, self.entries.most_stretch_pieces)
         arena.array("piece_begin", nodes + 1, np.uint32)
         arena.array("piece_sums", (tasks, 4), SUM)
@@ -97,12 +102,11 @@ class ExactSearch:
         return self._program(variant, interleaved=True)
 
     def _program(self, variant: Variant, *, interleaved: bool) -> Program:
-        ws = self.ws
-        features = ws.features
+        features = self.features
         assert features.columns is not None
-        return ws.ways.device.build(
+        return self.ways.device.build(
             "exact",
-            wg_size=ws.ways.wg_size(variant),
+            wg_size=self.ways.wg_size(variant),
             search_chunk=variant.params["chunk"],
             missing=features.columns.missing,
             monotone=features.limits.monotone is not None,
@@ -112,31 +116,30 @@ class ExactSearch:
         )
 
     def _build_nodes(self, variant: Variant) -> Program:
-        ws = self.ws
-        ways = ws.ways
-        assert ws.features.columns is not None
+        ways = self.ways
+        assert self.features.columns is not None
         return ways.device.build(
             "node_pieces",
             wg_size=ways.wg_size(variant),
             chunk=ways.variant("columns").params["chunk"],
             search_chunk=ways.variant("exact").params["chunk"],
-            missing=ws.features.columns.missing or self.bins is not None,
-            picked=ws.nodes.policy.picks_leaves,
+            missing=self.features.columns.missing or self.bins is not None,
+            picked=self.nodes.policy.picks_leaves,
         )
 
     def candidates(self, step: int) -> Candidates:
         """Return that a node's best split is left."""
-        return Candidates(True, self.ws.features.layout.n_features)
+        return Candidates(True, self.features.layout.n_features)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that fill ``chosen`` for the new nodes of a step."""
-        ws, p, program = self.ws, self.ws.nodes.params, self.program
-        arena, rows = ws.arena, ws.rows
+        p, program = self.nodes.params, self.program
+        arena, rows = self.arena, self.rows
         masks: list[Launch] = [] if self.columns is None else [self.columns.level(step, batch)]
-        units, capacity = arena.device.caps.compute_units, ws.nodes.level_capacity(step)
+        units, capacity = arena.device.caps.compute_units, self.nodes.level_capacity(step)
         groups = min(self.entries.most_tasks, 16 * units)
         page = rows.pages[0]
-        listed: dict[str, object] = entry_arguments(ws, "piece_begin")
+        listed: dict[str, object] = entry_arguments(arena, rows, self.entries, "piece_begin")
         shared: int | tuple[int, int] = groups
         if self.interleaved is not None and self.interleaved.covers(step):
             program, listed = self.interleaved.search, self.interleaved.pieces()
@@ -149,14 +152,14 @@ class ExactSearch:
             "high": arena["high"],
         }  # fmt: skip
         rule = {
-            "n_features": ws.features.layout.n_features, "reg_lambda": p.reg_lambda,
+            "n_features": self.features.layout.n_features, "reg_lambda": p.reg_lambda,
             "reg_alpha": p.reg_alpha, "max_delta_step": p.max_delta_step,
             "min_child_weight": p.min_child_weight,
         }  # fmt: skip
         pieces = {name: arena[f"piece_{name}"] for name in ("carries", "found", "rough")}
         pieces |= arena.arguments("node_rough", "allowed", "node_sums", "node_bounds")
         # rough scores say nothing where terms cancel
-        exact_only = ws.features.limits.monotone is not None or p.reg_alpha > 0
+        exact_only = self.features.limits.monotone is not None or p.reg_alpha > 0
         offset = where.pop("feature_offset")
         cut = [] if self.bins is None else self.bins.cut(step, batch, where, groups)
         parts = self.entries.parts
@@ -175,7 +178,7 @@ class ExactSearch:
                 program, "sum_pieces", shared, piece_sums=arena["piece_sums"],
                 piece_ends=arena["piece_ends"], feature_offset=offset, **where,
             ),
-            self.nodes.bind(
+            self.node_pieces.bind(
                 "carry", min(capacity, 4 * units), step=step, levels=page["levels"],
                 task_begin=task_begin, carries=pieces["carries"],
                 **arena.arguments("piece_sums", "piece_ends"),
@@ -186,7 +189,7 @@ class ExactSearch:
                 program, "find", shared, exact_only=exact_only, constraints=arena["monotone"],
                 feature_offset=offset, **ends, **rule, **pieces, **where,
             ),
-            self.nodes.bind(
+            self.node_pieces.bind(
                 "best_piece", capacity, step=step, levels=page["levels"], task_begin=task_begin,
                 found=pieces["found"], chosen=arena["chosen"],
             ),

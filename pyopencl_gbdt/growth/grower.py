@@ -33,18 +33,18 @@ class Grower:
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
     search : SplitSearch
     policy : Policy
     partition : Partition
     """
 
     def __init__(
-        self, ws: FitParts, search: SplitSearch, policy: Policy, partition: Partition
+        self, parts: FitParts, search: SplitSearch, policy: Policy, partition: Partition
     ) -> None:
-        self.ws, self.search, self.partition = ws, search, partition
-        self.level = Level(ws)
-        self.chosen = policy.build(ws, self.level)
+        self.parts, self.search, self.partition = parts, search, partition
+        self.level = Level(parts)
+        self.chosen = policy.build(parts, self.level)
 
     def finish_sets(self) -> list[Action]:
         """Return what finishes the splits by sets of codes, if there are any."""
@@ -54,8 +54,7 @@ class Grower:
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the actions of all steps of some trees, bound to the fit's arrays."""
-        ws = self.ws
-        nodes = ws.nodes
+        nodes = self.parts.nodes
         actions: list[Action] = [*self.level.begin(batch), *self.partition.begin(batch)]
         first = nodes.policy.first_steps
         for step in range(first):
@@ -66,10 +65,10 @@ class Grower:
 
     def step(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of one step."""
-        ws, searched = self.ws, self.search.search(step, batch)
+        searched = self.search.search(step, batch)
         actions = list(searched if step else self.level.with_sums(searched, batch))
         actions += self.chosen.choose(step, batch, self.search.candidates(step))
-        if step + 1 < ws.nodes.n_levels or ws.rows.moves_last_rows:
+        if step + 1 < self.parts.nodes.n_levels or self.parts.rows.moves_last_rows:
             return [*actions, *self.partition.move(step, batch), *self.level.place(step, batch)]
         return [*actions, *self.partition.last(step, batch)]
 
@@ -97,11 +96,11 @@ class MoreSteps:
     name: str = "more steps"
 
     def __call__(self) -> None:
-        for step in range(self.first, self.grower.ws.nodes.n_levels):
+        for step in range(self.first, self.grower.parts.nodes.n_levels):
             if (step - self.first) % STEPS_AT_ONCE == 0 and not self.grower.chosen.growing():
                 return
             if step - self.first == len(self.bound):
                 actions = self.grower.step(step, self.batch)
-                self.bound.append(self.grower.ws.arena.device.together(actions))
+                self.bound.append(self.grower.parts.arena.device.together(actions))
             for action in self.bound[step - self.first]:
                 action()

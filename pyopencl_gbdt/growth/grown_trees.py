@@ -41,7 +41,7 @@ class GrownTrees:
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ class GrownTrees:
         weights; else empty.
     """
 
-    def __init__(self, ws: FitParts) -> None:
-        self._ws, self._keeps = ws, ws.rows.team.rank == 0
+    def __init__(self, parts: FitParts) -> None:
+        self._parts, self._keeps = parts, parts.rows.team.rank == 0
         self._read: list[_Read] = []
         self._digest = hashlib.sha256()
         self.largest = np.zeros(0, np.float32)
@@ -68,9 +68,9 @@ class GrownTrees:
         leaf_rates : float32 array, shape (n_trees,)
             As for ``decode_trees``.
         """
-        arena = self._ws.arena
+        arena = self._parts.arena
         words, levels = arena["forest_nodes"].get()[at], arena["forest_levels"].get()[at]
-        sets = arena["forest_sets"].get()[at] if self._ws.features.has_categories else None
+        sets = arena["forest_sets"].get()[at] if self._parts.features.has_categories else None
         nodes = kept_nodes(words)
         counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
         there = np.arange(words.shape[2]) < counts[:, None]
@@ -80,8 +80,8 @@ class GrownTrees:
             for name in names:
                 self._digest.update(nodes[name][mask].data)
         if sets is not None:
-            self._digest.update(_words(sets, nodes, splits, self._ws.features.layout))
-        if self._ws.nodes.params.booster == "dart":
+            self._digest.update(_words(sets, nodes, splits, self._parts.features.layout))
+        if self._parts.nodes.params.booster == "dart":
             leaves = there & ~splits
             own = _largest_leaves(nodes, leaves, levels["count"][:, 0].astype(np.int64))
             self.largest = np.append(self.largest, own)
@@ -101,7 +101,7 @@ class GrownTrees:
         read, self._read = self._read, []
         found: list[Tree] = []
         for one in read:
-            nodes, layout = kept_nodes(one.words), self._ws.features.layout
+            nodes, layout = kept_nodes(one.words), self._parts.features.layout
             found += decode_trees(nodes, one.levels, layout, one.leaf_rates, one.sets)
         return found
 

@@ -9,10 +9,12 @@ from pyopencl_gbdt.device import Launch, Variant
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
+from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import LISTS
+from pyopencl_gbdt.fit.rows import LISTS, FitRows
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.level_sums import LevelSums, OfAllFeatures
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.histogram_plan import shared_groups, work_groups
@@ -51,53 +53,53 @@ class NewSlots:
         return slice(begin, begin + count // 2)
 
 
-def histogram_groups(ws: FitParts) -> int:
+def histogram_groups(rows: FitRows, features: FitFeatures, ways: Ways) -> int:
     """Return the work-groups that share the histogram tasks of a level, for each range of codes."""
-    layout, caps, variant = ws.features.layout, ws.arena.device.caps, ws.ways.variant("histogram")
-    if ws.features.tiled is not None:
+    layout, caps, variant = features.layout, ways.device.caps, ways.variant("histogram")
+    if features.tiled is not None:
         capacity = range_capacity(variant, caps)
-        ranges = cell_ranges(layout.feature_offset, ws.rows.tiles, capacity)
+        ranges = cell_ranges(layout.feature_offset, rows.tiles, capacity)
         return shared_groups(variant, caps, len(ranges))
-    return work_groups(variant, caps, layout.n_features, ws.rows.n_rows, layout.most_codes)
+    return work_groups(variant, caps, layout.n_features, rows.n_rows, layout.most_codes)
 
 
 class Histogram:
     """Builds the histograms of one level after another."""
 
-    def __init__(self, ws: FitParts) -> None:
-        arena = ws.arena
-        self.ws = ws
-        if ws.nodes.params.histogram != "auto":  # no other variant is tried
-            self.kernel = self._built(ws.ways.variant("histogram"))
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        arena = self.arena
+        if self.nodes.params.histogram != "auto":  # no other variant is tried
+            self.kernel = self._built(self.ways.variant("histogram"))
         else:
-            for attempt in ws.ways.attempts("histogram"):
+            for attempt in self.ways.attempts("histogram"):
                 with attempt as variant:
                     self.kernel = self._built(variant)
-                    ws.ways.built(attempt, self.kernel.program)
+                    self.ways.built(attempt, self.kernel.program)
         n_codes, partials = (
-            ws.features.layout.n_codes,
-            not ws.ways.variant("histogram").int64_atomics,
+            self.features.layout.n_codes,
+            not self.ways.variant("histogram").int64_atomics,
         )
-        groups, cells = (histogram_groups(ws), n_codes) if partials else (1, 1)
-        arena.array("pool", (ws.nodes.slots, n_codes, 2), SUM)
+        self.groups = histogram_groups(self.rows, self.features, self.ways)
+        groups, cells = (self.groups, n_codes) if partials else (1, 1)
+        arena.array("pool", (self.nodes.slots, n_codes, 2), SUM)
         arena.array("partial", (groups, 2, cells, 2), SUM)
 
     def _built(self, variant: Variant) -> HistogramKernel | TiledHistogramKernel:
-        ws = self.ws
-        arena, rows, nodes = ws.arena, ws.rows, ws.nodes
+        arena, rows, nodes = self.arena, self.rows, self.nodes
         size, adds = nodes.params.work_group_size, rows.adds_histograms
         if isinstance(rows.codes, TiledCodes):
             return TiledHistogramKernel(
                 arena.device,
                 rows.codes,
-                ws.features.layout.feature_offset,
+                self.features.layout.feature_offset,
                 variant,
                 wg_size=size,
                 adds=adds,
             )
         skips = nodes.params.samples_rows and not rows.lists_drawn
         return HistogramKernel(
-            arena.device, rows.codes, ws.features.layout, variant,
+            arena.device, rows.codes, self.features.layout, variant,
             wg_size=size, skips_unsampled=skips, adds=adds,
         )  # fmt: skip
 
@@ -106,8 +108,7 @@ class Histogram:
 
         ``sums`` are those of the level over a team; None is of all features.
         """
-        ws = self.ws
-        rows, nodes = ws.rows, ws.nodes
+        rows, nodes = self.rows, self.nodes
         high = ("high",) if rows.has_high else ()
         reads = (CODES, "quanta", *high, *rows.listed_rows(depth))
         lists = () if rows.leaves_have_lists else LISTS
@@ -121,18 +122,17 @@ class Histogram:
             return [*built, *done]
         new = nodes.fixed_slots(depth)
         if new is not None:
-            return [*built, *done, *rows.team.sum(ws.arena["pool"], new)]
-        sums = sums or OfAllFeatures(ws, depth)
+            return [*built, *done, *rows.team.sum(self.arena["pool"], new)]
+        sums = sums or OfAllFeatures(self.arena, rows.team, self.features.layout, depth)
         early = sums.levels
         summed = sums.histograms(NewSlots(early, depth))
         return [*built, *done, early, *summed] if done else [early, *built, *summed]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
-        ws = self.ws
         codes: Any = page.codes  # of the kernel's kind
         return self.kernel.level(
             codes,
-            groups=histogram_groups(ws),
+            groups=self.groups,
             depth=depth,
             n_rows=page.part.n_rows,
             first_row=page.first_row,

@@ -17,10 +17,11 @@ from collections.abc import Callable
 import numpy as np
 
 from pyopencl_gbdt.device import Program, Variant
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.entries import EntrySizes
 
 #: Most nodes of a tree whose entries a stretch lists: a byte has the number of one, or none.
@@ -32,7 +33,9 @@ class Interleaved:
 
     Parameters
     ----------
-    ws : FitParts
+    arena : Arena
+    rows : FitRows
+    entries : EntrySizes
     search : callable
         Builds the kernels that search along such entries, for a variant.
 
@@ -42,22 +45,27 @@ class Interleaved:
         What it has built.
     """
 
-    def __init__(self, ws: FitParts, search: Callable[[Variant], Program]) -> None:
-        arena = ws.arena
-        self.ws, self.entries = ws, EntrySizes.of(ws)
+    def __init__(
+        self,
+        arena: Arena,
+        rows: FitRows,
+        entries: EntrySizes,
+        search: Callable[[Variant], Program],
+    ) -> None:
+        self.arena, self.rows, self.entries = arena, rows, entries
+        self.nodes, ways = entries.nodes, entries.ways
 
         def build(variant: Variant) -> Program:
             self.search = search(variant)  # not kept: it may be bound to whoever keeps this
-            return ws.ways.device.build(
+            return ways.device.build(
                 "interleaved",
-                wg_size=ws.ways.wg_size(variant),
+                wg_size=ways.wg_size(variant),
                 chunk=variant.params["chunk"],
                 most_nodes=MOST_NODES,
             )
 
-        self.program = ws.ways.build("interleaved", build)
-        assert ws.features.columns is not None
-        arena.array("entry_ranks", ws.nodes.n_trees * ws.features.columns.n_entries, np.uint16)
+        self.program = ways.build("interleaved", build)
+        arena.array("entry_ranks", self.nodes.n_trees * entries.n_entries, np.uint16)
         for name in ("spans", "first_places", "piece_at"):
             arena.array(name, self.entries.most_stretch_pieces, np.uint32)
 
@@ -71,8 +79,8 @@ class Interleaved:
 
     def pieces(self) -> dict[str, object]:
         """Return the kernels' arguments that say where the pieces of nodes are."""
-        ws, columns = self.ws, self.ws.rows.pages[0].columns
-        arena = ws.arena
+        columns = self.rows.pages[0].columns
+        arena = self.arena
         return {
             "all_rows": columns.rows, "all_places": columns.places, "n_entries": columns.n_entries,
             "n_stretches": self.entries.n_stretches,
@@ -82,9 +90,9 @@ class Interleaved:
 
     def follow(self, step: int) -> Action:
         """Return the launch that sends rows with a value of their node's feature to a child."""
-        ws, where = self.ws, self._where(step)
-        arena = ws.arena
-        capacity = min(ws.nodes.level_capacity(step), MOST_Y)
+        where = self._where(step)
+        arena = self.arena
+        capacity = min(self.nodes.level_capacity(step), MOST_Y)
         shared = max(1, 16 * arena.device.caps.compute_units // capacity)
         del where["all_quanta"], where["first_places"]
         return self.program.bind(
@@ -94,11 +102,11 @@ class Interleaved:
 
     def find(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that find the pieces of a step's new nodes."""
-        ws, where, levels = self.ws, self._where(step), self.ws.rows.pages[0]["levels"]
-        arena = ws.arena
+        where, levels = self._where(step), self.rows.pages[0]["levels"]
+        arena = self.arena
         del where["all_quanta"]
         counted = {name: where[name] for name in ("step", "n_stretches", "levels", "nodes")}
-        capacity = min(ws.nodes.level_capacity(step), 16 * arena.device.caps.compute_units)
+        capacity = min(self.nodes.level_capacity(step), 16 * arena.device.caps.compute_units)
         return [
             self.program.bind(
                 "list_stretches", 1, step=step, n_stretches=self.entries.n_stretches, levels=levels,
@@ -115,8 +123,8 @@ class Interleaved:
 
     def sort(self, step: int, batch: Batch) -> list[Action]:
         """Return the launches that move all entries to a step's new nodes, each in order."""
-        ws, page = self.ws, self.ws.rows.pages[0]
-        arena = ws.arena
+        page = self.rows.pages[0]
+        arena = self.arena
         side = "odd" if step % 2 else "even"
         where = self._where(step)
         del where["first_places"]
@@ -134,10 +142,10 @@ class Interleaved:
         ]  # fmt: skip
 
     def _where(self, step: int) -> dict[str, object]:
-        nodes = self.ws.rows.pages[0].arguments("levels", "nodes")
-        return {**self.pieces(), **nodes, "step": step, "n_rows": self.ws.rows.n_rows}
+        nodes = self.rows.pages[0].arguments("levels", "nodes")
+        return {**self.pieces(), **nodes, "step": step, "n_rows": self.rows.n_rows}
 
     def groups(self, batch: Batch) -> int:
         """Return the work-groups that share a tree's stretches."""
-        shared = -(-16 * self.ws.arena.device.caps.compute_units // batch.size)
+        shared = -(-16 * self.arena.device.caps.compute_units // batch.size)
         return min(self.entries.n_stretches, shared)

@@ -5,31 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
-from pyopencl_gbdt.device.arena import zeros
+from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import BOUNDS, LEVEL, NODE, PAYLOAD, SUM, VALUE
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.visits import RunPass
 
 
-def tree_arrays(ws: FitParts) -> None:
+def tree_arrays(arena: Arena, rows: FitRows, nodes: Nodes) -> None:
     """Ask for the nodes and levels of the trees that grow, tasks, and counts of children."""
-    rows, nodes = ws.rows, ws.nodes
     most_picked = nodes.n_trees * nodes.policy.picks  # a level of small trees has fewer nodes
     row_tasks = max(nodes.most_level_nodes, most_picked) + 1
     rows.array_of_pages("hist_task_begin", nodes.most_level_nodes + 2, np.uint32)
     rows.array_of_pages("row_task_begin", row_tasks, np.uint32)
-    ws.arena.array("child_rows", 2 * nodes.search_capacity, np.uint32)
+    arena.array("child_rows", 2 * nodes.search_capacity, np.uint32)
     rows.array_of_pages("drawn", nodes.n_trees, np.uint32, zeros)  # every tree leaves them so
     rows.array_of_pages("levels", nodes.n_levels + 1, LEVEL)
     rows.array_of_pages("nodes", nodes.max_nodes, NODE)
-    ws.arena.array("node_sums", (nodes.max_nodes, 2), SUM)
-    ws.arena.array("node_weights", nodes.max_nodes, VALUE)
-    ws.arena.array("node_values", nodes.max_nodes, VALUE)
-    ws.arena.array("node_bounds", nodes.max_nodes, BOUNDS)
+    arena.array("node_sums", (nodes.max_nodes, 2), SUM)
+    arena.array("node_weights", nodes.max_nodes, VALUE)
+    arena.array("node_values", nodes.max_nodes, VALUE)
+    arena.array("node_bounds", nodes.max_nodes, BOUNDS)
     rows.array_of_pages("splits_left", nodes.n_trees, np.uint32)
     if nodes.policy.picks_leaves:
         return
@@ -45,9 +45,9 @@ class Level:
     class that decides, such as ``Pick``.
     """
 
-    def __init__(self, ws: FitParts) -> None:
-        nodes, ways = ws.nodes, ws.ways
-        self.ws = ws
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        nodes, ways = self.nodes, self.ways
         self.program = ways.build_kernel(
             "plan",
             template="level",
@@ -57,7 +57,7 @@ class Level:
             limited=nodes.policy.limits_leaves,
             tables=nodes.policy.fills_levels,
         )
-        tree_arrays(ws)
+        tree_arrays(self.arena, self.rows, self.nodes)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return the actions that make the roots of some trees, in every page.
@@ -65,11 +65,10 @@ class Level:
         Where pages take turns, or a team enqueues its sums, roots get their rows, and in
         ``with_sums`` the sums of all rows.
         """
-        ws = self.ws
-        rows = ws.rows
+        rows = self.rows
         roots = [[self._root(batch, page)] for page in rows.pages]
         later = rows.turns is not None or rows.team.enqueues
-        before = [] if later else rows.sum(ws.arena["sums"])
+        before = [] if later else rows.sum(self.arena["sums"])
         return [*before, *rows.pagewise(roots)]
 
     def with_sums(self, searched: list[Action], batch: Batch) -> list[Action]:
@@ -78,8 +77,7 @@ class Level:
         A team that enqueues sums adds up those of the roots and their histograms one after the
         other, which cards do as one sum.
         """
-        ws = self.ws
-        rows = ws.rows
+        rows = self.rows
         if rows.turns is not None:
             at = 1 + next(i for i, action in enumerate(searched) if isinstance(action, RunPass))
         elif rows.team.enqueues:
@@ -87,23 +85,22 @@ class Level:
         else:
             return searched
         behind = at + rows.team.enqueues
-        sums = [*rows.team.sum(ws.arena["sums"]), *searched[at:behind]]
+        sums = [*rows.team.sum(self.arena["sums"]), *searched[at:behind]]
         roots = (self._root(batch, page) for page in rows.pages)
         return [*searched[:at], *sums, *roots, *searched[behind:]]
 
     def _root(self, batch: Batch, page: FitPage) -> Launch:
-        ws = self.ws
-        rows = ws.rows
+        rows = self.rows
         return self.program.bind(
             "begin_tree", batch.size, n_rows=page.part.n_rows, n_groups=rows.row_groups,
-            most_leaves=ws.nodes.policy.most_leaves, lists_drawn=rows.lists_drawn, **page.rows,
-            **ws.arena.arguments("sums", "node_sums", "node_bounds"),
+            most_leaves=self.nodes.policy.most_leaves, lists_drawn=rows.lists_drawn, **page.rows,
+            **self.arena.arguments("sums", "node_sums", "node_bounds"),
             **page.arguments("drawn", "splits_left", "levels", "nodes", "hist_task_begin"),
         )  # fmt: skip
 
     def choose(self, depth: int, batch: Batch, found: Candidates) -> list[Launch]:
         """Return the launches that choose the nodes of a level that split."""
-        return [self.decide(depth, page, found) for page in self.ws.rows.pages]
+        return [self.decide(depth, page, found) for page in self.rows.pages]
 
     def settle(self, batch: Batch) -> list[Launch]:
         """Return nothing: every split is the tree's."""
@@ -115,12 +112,12 @@ class Level:
 
     def decide(self, depth: int, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that turns the best splits into a page's nodes and row tasks."""
-        ws, p = self.ws, self.ws.nodes.params
-        arena = ws.arena
+        p = self.nodes.params
+        arena = self.arena
         return self.program.bind(
             "decide", 1, depth=depth, n_each=found.per_node, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            has_monotone=ws.features.limits.monotone is not None, chosen=arena[found.array],
+            has_monotone=self.features.limits.monotone is not None, chosen=arena[found.array],
             wanted=page["open_gain"], min_child_weight=p.min_child_weight,
             **page.arguments("levels", "nodes", "splits_left", "row_task_begin"),
             **arena.arguments("leaf_rate", "monotone", "scale", "child_rows", *PAYLOAD),
@@ -133,14 +130,13 @@ class Level:
         Hessian: it is known without counting all rows. Histograms, and so trees, do not depend on
         the choice.
         """
-        ws = self.ws
-        rows = ws.rows
+        rows = self.rows
         by_hessian = rows.turns is not None or rows.team.size > 1
         placed = [
             [self.program.bind(
                 "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,
-                fixed_slot=ws.nodes.fixed_slot(depth + 1),
-                **ws.arena.arguments("child_rows", "node_sums"),
+                fixed_slot=self.nodes.fixed_slot(depth + 1),
+                **self.arena.arguments("child_rows", "node_sums"),
                 **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
             )]
             for page in rows.pages

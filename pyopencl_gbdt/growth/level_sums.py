@@ -19,9 +19,12 @@ from typing import Protocol
 
 import numpy as np
 
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team.member import Member
+from pyopencl_gbdt.device.team.member import Member, Team
 from pyopencl_gbdt.device.team.sums import EarlyCopy, Window
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.best_of_team import BestOfTeam
 from pyopencl_gbdt.pages.page import Layout
@@ -72,14 +75,14 @@ class LevelSums(Protocol):
 class OfAllFeatures:
     """Every member gets the sums of all features; also what a device alone has."""
 
-    def __init__(self, ws: FitParts, step: int) -> None:
-        self.ws, self.step = ws, step
-        self.features = range(ws.features.layout.n_features)
-        self.levels = EarlyCopy(ws.arena["levels"])
+    def __init__(self, arena: Arena, team: Team, layout: Layout, step: int) -> None:
+        self.arena, self.team, self.layout, self.step = arena, team, layout, step
+        self.features = range(layout.n_features)
+        self.levels = EarlyCopy(arena["levels"])
 
     def histograms(self, new: Window) -> list[Action]:
         """Return the sum over the members."""
-        return self.ws.rows.team.sum(self.ws.arena["pool"], new)
+        return self.team.sum(self.arena["pool"], new)
 
     def best_splits(self) -> list[Action]:
         """Return nothing: a member has searched all features."""
@@ -92,38 +95,37 @@ class OfOwnFeatures(OfAllFeatures):
     A node's parent and sibling have the sums of the same features, or of all.
     """
 
-    def __init__(self, ws: FitParts, step: int) -> None:
-        rows = ws.rows
-        super().__init__(ws, step)
-        self.ends = feature_ends(ws.features.layout, rows.team.size)
-        self.features = range(*self.ends[rows.team.rank : rows.team.rank + 2])
+    def __init__(self, arena: Arena, team: Team, layout: Layout, step: int) -> None:
+        super().__init__(arena, team, layout, step)
+        self.ends = feature_ends(layout, team.size)
+        self.features = range(*self.ends[team.rank : team.rank + 2])
 
     def histograms(self, new: Window) -> list[Action]:
         """Return the sum of each member's own codes."""
-        ends = 2 * self.ws.features.layout.feature_offset[self.ends].astype(int)
-        return self.ws.rows.team.sum_own(self.ws.arena["pool"], new, ends.tolist())
+        ends = 2 * self.layout.feature_offset[self.ends].astype(int)
+        return self.team.sum_own(self.arena["pool"], new, ends.tolist())
 
     def best_splits(self) -> list[Action]:
         """Return the exchange of the members' best splits."""
-        team = self.ws.rows.team
-        assert isinstance(team, Member)
-        return [BestOfTeam(team, self.ws.arena["chosen"], self.levels, self.step)]
+        assert isinstance(self.team, Member)
+        return [BestOfTeam(self.team, self.arena["chosen"], self.levels, self.step)]
 
 
-def keeps_own_features(ws: FitParts, step: int) -> bool:
+def keeps_own_features(team: Team, nodes: Nodes, features: FitFeatures, step: int) -> bool:
     """Whether this member gets the sums of its own features alone in a step.
 
     Never where a split needs its feature's sums beside the search: sets of levels are made from
     them, and the nodes of a symmetric tree share a split. A member that has only the sums of its
     own features cannot go back to all of them; the nodes of a step never become fewer.
     """
-    nodes, features, team = ws.nodes, ws.features, ws.rows.team
     if features.columns is not None or nodes.policy.fills_levels or features.has_categories:
         return False
     n_new = nodes.level_capacity(step) // (2 if step else 1)
     return team.keeps_own and 16 * n_new * features.layout.n_codes >= team.size * OWN_BYTES
 
 
-def level_sums(ws: FitParts, step: int) -> LevelSums:
+def level_sums(parts: FitParts, step: int) -> LevelSums:
     """Return how a level is added up."""
-    return (OfOwnFeatures if keeps_own_features(ws, step) else OfAllFeatures)(ws, step)
+    arena, rows, nodes, features, _ = parts
+    own = keeps_own_features(rows.team, nodes, features, step)
+    return (OfOwnFeatures if own else OfAllFeatures)(arena, rows.team, features.layout, step)

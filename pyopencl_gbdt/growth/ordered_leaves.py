@@ -52,17 +52,18 @@ class OrderedLeaves:
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
     objective : Objective
     data : Dataset
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("ordered_leaves",)
 
-    def __init__(self, ws: FitParts, objective: Objective, data: Dataset) -> None:
-        rows, ways = ws.rows, ws.ways
-        self.ws, self._label = ws, data.label
-        p = ws.nodes.params
+    def __init__(self, parts: FitParts, objective: Objective, data: Dataset) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        rows, ways = self.rows, self.ways
+        self._label = data.label
+        p = self.nodes.params
         self.n_entries = n_entries(rows.n_rows, p.n_orders)
         self._n_models = n_models(rows.n_rows, p.n_orders)
         self.program = ways.build_kernel(
@@ -71,8 +72,8 @@ class OrderedLeaves:
             loss=objective.kernel,
             weighted=rows.weighted,
             sampled=p.samples_rows,
-            code="" if ws.features.columns is not None else rows.codes.code_type,
-            categories=ws.features.has_categories,
+            code="" if self.features.columns is not None else rows.codes.code_type,
+            categories=self.features.has_categories,
             walk=ways.variant("update_margins").name == "walk",
             chunk=ways.variant("update_margins").params["chunk"],
             n_exponents=EXPONENTS,
@@ -80,25 +81,25 @@ class OrderedLeaves:
 
         self._ask_for_models()
         self._ask_for_entries()
-        ws.arena.array(
+        self.arena.array(
             "ordered_rows", self.n_entries, ROW, self._take_orders
         )  # and what belongs to them
 
     @cached_property
     def models(self) -> PrefixModels:
         """The rows that every model learns from; drawn when they are needed first."""
-        ws, p = self.ws, self.ws.nodes.params
-        return PrefixModels.drawn(ws.rows.n_rows, p.n_orders, p.random_state, in_time=p.has_time)
+        p = self.nodes.params
+        return PrefixModels.drawn(self.rows.n_rows, p.n_orders, p.random_state, in_time=p.has_time)
 
     def _ask_for_models(self) -> None:
         """Ask for tables of the models, and for sums and values of their leaves."""
-        ws, models, nodes = self.ws, self._n_models, self.ws.nodes.max_nodes
-        arena = ws.arena
-        orders = ws.nodes.params.n_orders, ws.rows.n_rows
+        models, nodes = self._n_models, self.nodes.max_nodes
+        arena = self.arena
+        orders = self.nodes.params.n_orders, self.rows.n_rows
         arena.array("ordered_table", (models, 3), np.uint32)
         arena.array("ordered_entry_of", orders, np.uint32)
-        arena.array("ordered_exponents", (ws.nodes.n_trees, EXPONENTS), np.uint32, zeros)
-        arena.array("ordered_scale", ws.nodes.n_trees, SCALE)
+        arena.array("ordered_exponents", (self.nodes.n_trees, EXPONENTS), np.uint32, zeros)
+        arena.array("ordered_scale", self.nodes.n_trees, SCALE)
         arena.array(
             "ordered_sums", (models, nodes, 4), np.uint32, zeros
         )  # every tree leaves them so
@@ -106,19 +107,19 @@ class OrderedLeaves:
 
     def _ask_for_entries(self) -> None:
         """Ask for what is known of every row in every model."""
-        ws, outputs, n = self.ws, self.ws.nodes.n_outputs, self.n_entries
-        arena, rows = ws.arena, ws.rows
+        outputs, n = self.nodes.n_outputs, self.n_entries
+        arena, rows = self.arena, self.rows
         arena.array("ordered_margins", (outputs, n), VALUE)
         arena.array("ordered_labels", n if rows.n_targets == 1 else (rows.n_targets, n), VALUE)
         for name in ("ordered_g", "ordered_h"):
             arena.array(name, (outputs, n) if rows.given else 1, VALUE)
         arena.array("seen_margins", rows.margin_shape(rows.n_rows), VALUE)
-        arena.array("ordered_leaf", (ws.nodes.n_trees, rows.n_rows), np.uint32)
+        arena.array("ordered_leaf", (self.nodes.n_trees, rows.n_rows), np.uint32)
 
     def _take_orders(self, rows: DeviceArray) -> None:
         """Upload the orders of the rows, and the labels of all entries."""
-        ws, models = self.ws, self.models
-        arena = ws.arena
+        models = self.models
+        arena = self.arena
         rows.set(models.rows)
         arena["ordered_table"].set(models.table)
         arena["ordered_entry_of"].set(models.entry_of)
@@ -126,7 +127,7 @@ class OrderedLeaves:
 
     @property
     def _groups(self) -> int:
-        return self.ws.rows.row_groups * self._n_models
+        return self.rows.row_groups * self._n_models
 
     def start(self, margins: Any, state: Mapping[str, F32]) -> None:
         """Set the margins of all models before the first round.
@@ -137,19 +138,18 @@ class OrderedLeaves:
         state : mapping of str to float32 array
             What ``state`` has returned after the rounds so far; empty before the first one.
         """
-        ws = self.ws
-        arena = ws.arena
+        arena = self.arena
         if state:
             arena["ordered_margins"].set(state[_STATE].reshape(arena["ordered_margins"].shape))
             return
         every = np.broadcast_to(
-            np.asarray(margins, np.float32), (ws.nodes.n_outputs, ws.rows.n_rows)
+            np.asarray(margins, np.float32), (self.nodes.n_outputs, self.rows.n_rows)
         )
         arena["ordered_margins"].set(every[:, self.models.rows])
 
     def state(self) -> dict[str, F32]:
         """Return the margins of all models; waits for the device."""
-        return {_STATE: self.ws.arena["ordered_margins"].get().ravel()}
+        return {_STATE: self.arena["ordered_margins"].get().ravel()}
 
     def round_begins(self, source: GradientSource | None) -> list[list[Action]]:
         """Return what computes gradients before a round's trees; rounds take turns.
@@ -159,8 +159,8 @@ class OrderedLeaves:
         source : GradientSource or None
             The kernels of a loss that has its own.
         """
-        ws, n = self.ws, self.n_entries
-        arena, rows, nodes = ws.arena, ws.rows, ws.nodes
+        n = self.n_entries
+        arena, rows, nodes = self.arena, self.rows, self.nodes
         given: list[Launch] = []
         if isinstance(source, Softmax):
             names = ("ordered_margins", "ordered_labels", "ordered_g", "ordered_h")
@@ -181,8 +181,8 @@ class OrderedLeaves:
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
-        ws, p, bind = self.ws, self.ws.nodes.params, self.program.bind
-        arena, rows, nodes = ws.arena, ws.rows, ws.nodes
+        p, bind = self.nodes.params, self.program.bind
+        arena, rows, nodes = self.arena, self.rows, self.nodes
         groups = (self._groups, batch.size)
         where = self._entry_arguments(batch)
         found: list[Action] = [self._find(batch, page) for page in rows.pages]
@@ -214,8 +214,8 @@ class OrderedLeaves:
 
     def _entry_arguments(self, batch: Batch) -> dict[str, Any]:
         """Return the kernels' arguments that say where the entries of some trees lie."""
-        ws, n = self.ws, self.n_entries
-        arena, rows = ws.arena, ws.rows
+        n = self.n_entries
+        arena, rows = self.arena, self.rows
         return {
             "n_rows": rows.n_rows, "n_entries": n, "n_models": self._n_models,
             "first_tree": batch.first, "table": arena["ordered_table"],
@@ -225,12 +225,11 @@ class OrderedLeaves:
 
     def _gradients(self) -> dict[str, DeviceArray]:
         """Return what the gradients of entries are taken of."""
-        ws = self.ws
-        arena = ws.arena
+        arena = self.arena
         names = (
-            ("ordered_g", "ordered_h") if ws.rows.given else ("ordered_margins", "ordered_labels")
+            ("ordered_g", "ordered_h") if self.rows.given else ("ordered_margins", "ordered_labels")
         )
-        factors = arena["factors"] if ws.nodes.params.samples_rows else arena["weights"]
+        factors = arena["factors"] if self.nodes.params.samples_rows else arena["weights"]
         return {
             "margins": arena[names[0]], "labels": arena[names[1]], "weights": arena["weights"],
             "factors": factors,
@@ -238,21 +237,21 @@ class OrderedLeaves:
 
     def _find(self, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that finds the leaf of every row of a page."""
-        ws, bind, leaves = self.ws, self.program.bind, self.ws.arena["ordered_leaf"]
-        arena, rows, nodes, features = ws.arena, ws.rows, ws.nodes, ws.features
-        variant = ws.ways.variant("update_margins")
+        bind, leaves = self.program.bind, self.arena["ordered_leaf"]
+        arena, rows, nodes, features = self.arena, self.rows, self.nodes, self.features
+        variant = self.ways.variant("update_margins")
         if features.columns is None and variant.name != "walk":
             most = nodes.n_trees * page.n_rows // variant.params["chunk"] + nodes.max_nodes
             return bind(
                 "find_leaves", min(most, 16 * arena.device.caps.compute_units), n_rows=rows.n_rows,
                 first_row=page.first_row, header=page["leaf_header"],
                 task_begin=page["leaf_task_begin"], nodes=page["nodes"], leaves=leaves,
-                **page.codes.column_arguments(), **moved_sets(ws),
+                **page.codes.column_arguments(), **moved_sets(arena, nodes, features),
                 **arena.arguments("even_rows", "odd_rows", "feature_bins"),
             )  # fmt: skip
         by_node = features.columns is not None
         how: dict[str, Any] = {"row_nodes": arena["row_nodes"]} if by_node else {
-            "steps": arena["steps"], **walked_sets(ws), **page.codes.row_arguments(),
+            "steps": arena["steps"], **walked_sets(arena, features), **page.codes.row_arguments(),
         }  # fmt: skip
         groups = (rows.row_groups, batch.size)
         return bind(
@@ -261,13 +260,12 @@ class OrderedLeaves:
 
     def _set(self) -> Launch:
         """Return the launch that sets the leaves' values."""
-        ws = self.ws
-        arena = ws.arena
+        arena = self.arena
         groups = min(
-            -(-ws.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
+            -(-self.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
         )
         return self.program.bind(
-            "set_leaves", groups, first_value=(self._n_models - 1) * ws.nodes.max_nodes,
+            "set_leaves", groups, first_value=(self._n_models - 1) * self.nodes.max_nodes,
             values=arena["ordered_values"],
             **arena.arguments("leaf_header", "nodes", "node_values", "walk", "steps"),
         )  # fmt: skip

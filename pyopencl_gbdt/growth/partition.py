@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Protocol
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage, PerRow
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import LISTS
+from pyopencl_gbdt.fit.rows import LISTS, FitRows
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_sets import CategorySets, moved_sets
 from pyopencl_gbdt.growth.search import SplitSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
@@ -20,11 +21,10 @@ from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 _AHEAD = 48
 
 
-def row_lists(ws: FitParts) -> None:
+def row_lists(rows: FitRows, nodes: Nodes) -> None:
     """Ask for the two lists of row ids."""
-    trees = ws.nodes.n_trees
     for name in LISTS:
-        ws.rows.array_of_rows(name, PerRow(each=trees), ROW)
+        rows.array_of_rows(name, PerRow(each=nodes.n_trees), ROW)
 
 
 class Partition(Protocol):
@@ -32,7 +32,7 @@ class Partition(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
-    def __init__(self, ws: FitParts, search: Any) -> None: ...
+    def __init__(self, parts: FitParts, search: Any) -> None: ...
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return the actions that give the roots their rows."""
@@ -48,10 +48,10 @@ class Partition(Protocol):
         """
 
 
-def _most_tasks(ws: FitParts) -> int:
+def _most_tasks(rows: FitRows, nodes: Nodes, ways: Ways) -> int:
     """Return the most tasks of a pass: whole chunks, and one more for every node's rest."""
-    chunk = int(ws.ways.variant("partition").params["chunk"])
-    return ws.nodes.n_trees * ws.rows.n_rows // chunk + ws.nodes.search_capacity
+    chunk = int(ways.variant("partition").params["chunk"])
+    return nodes.n_trees * rows.n_rows // chunk + nodes.search_capacity
 
 
 class PartitionByCodes:
@@ -62,26 +62,28 @@ class PartitionByCodes:
 
     kernels: ClassVar[tuple[str, ...]] = ("partition",)
 
-    def __init__(self, ws: FitParts, search: SplitSearch | None = None) -> None:
-        arena, ways = ws.arena, ws.ways
-        self.ws = ws
+    def __init__(self, parts: FitParts, search: SplitSearch | None = None) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        arena, ways = self.arena, self.ways
         for attempt in ways.attempts("partition"):
             with attempt as variant:
                 made = ways.device.build(
                     "partition",
                     wg_size=ways.wg_size(variant),
                     chunk=variant.params["chunk"],
-                    code=ws.rows.codes.code_type,
+                    code=self.rows.codes.code_type,
                     prefetch=_AHEAD if arena.device.caps.prefetches else 0,
-                    picked=ws.nodes.policy.picks,
+                    picked=self.nodes.policy.picks,
                     ballots=variant.warp_words,
-                    categories=ws.features.has_categories,
+                    categories=self.features.has_categories,
                 )
                 self.program = ways.built(attempt, made)
-        row_lists(ws)
-        sets = LevelSets if ws.nodes.policy.fills_levels else CategorySets
-        self.sets = sets(ws) if ws.features.has_categories else None
-        self.groups = min(_most_tasks(ws), 16 * arena.device.caps.compute_units)
+        row_lists(self.rows, self.nodes)
+        sets = LevelSets if self.nodes.policy.fills_levels else CategorySets
+        self.sets = sets(parts) if self.features.has_categories else None
+        self.groups = min(
+            _most_tasks(self.rows, self.nodes, self.ways), 16 * arena.device.caps.compute_units
+        )
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return nothing: roots have all rows in order, or a list of those that were drawn."""
@@ -99,8 +101,8 @@ class PartitionByCodes:
 
         They also clear the histograms that several work-groups or pages will add to.
         """
-        ws, pages = self.ws, self.ws.rows.pages
-        rows = ws.rows
+        pages = self.rows.pages
+        rows = self.rows
         sets = [] if self.sets is None else self.sets.write(step, batch)
         later = [[self._page(step, batch, page, clears=page.index == 0)] for page in pages]
         if rows.turns is None:
@@ -114,16 +116,18 @@ class PartitionByCodes:
         return [*sets, *moved]
 
     def _page(self, depth: int, batch: Batch, page: FitPage, *, clears: bool) -> Launch:
-        ws, part = self.ws, page.part
+        part = page.part
         least_cleared = 0
-        if not ws.rows.adds_histograms:  # a histogram of one task is cleared by its own work-group
-            least_cleared = ws.ways.variant("histogram").params["chunk"] + 1
+        if (
+            not self.rows.adds_histograms
+        ):  # a histogram of one task is cleared by its own work-group
+            least_cleared = self.ways.variant("histogram").params["chunk"] + 1
         return self.program.bind(
             "move", self.groups, depth=depth, n_rows=part.n_rows, first_row=page.first_row,
-            n_trees=batch.size, fixed_slot=ws.nodes.fixed_slot(depth + 1),
-            slot_cells=ws.rows.cells_to_clear if clears else 0,
+            n_trees=batch.size, fixed_slot=self.nodes.fixed_slot(depth + 1),
+            slot_cells=self.rows.cells_to_clear if clears else 0,
             least_cleared=least_cleared, task_begin=page["row_task_begin"], picks=page["picked"],
             **page.codes.column_arguments(), **page.arguments("levels", "nodes"),
-            **moved_sets(ws),
+            **moved_sets(self.arena, self.nodes, self.features),
             **part.arguments("child_rows", "feature_bins", "pool", "even_rows", "odd_rows"),
         )  # fmt: skip

@@ -78,7 +78,7 @@ class Policy(Protocol):
 
     def slots(self, most_leaves: int) -> int: ...
 
-    def build(self, ws: FitParts, grow: Level) -> Choose:
+    def build(self, parts: FitParts, grow: Level) -> Choose:
         """Build the policy's kernels, after those for whose chunks they make tasks."""
 
 
@@ -139,7 +139,7 @@ class LevelWise:
         """Return the most nodes of a level that is searched: it takes the place of the last."""
         return self.capacity(self.n_steps(most_leaves) - 1, most_leaves)
 
-    def build(self, ws: FitParts, grow: Level) -> Choose:
+    def build(self, parts: FitParts, grow: Level) -> Choose:
         """Return what decides for a whole level."""
         return grow
 
@@ -199,9 +199,9 @@ class BestFirst:
         """Return the most leaves: an open one keeps its histogram."""
         return self.made(most_leaves)
 
-    def build(self, ws: FitParts, grow: Level) -> Choose:
+    def build(self, parts: FitParts, grow: Level) -> Choose:
         """Return what picks leaves of every tree."""
-        return Pick(ws, self.rank) if self.picks == 1 else PickSeveral(ws, self.rank)
+        return (Pick if self.picks == 1 else PickSeveral)(parts, self.rank)
 
 
 def policy_of(params: Parameters, caps: Capabilities | None = None) -> Policy:

@@ -108,15 +108,15 @@ class Recipe:
         """The kernels that other fits have."""
         return frozenset(name for part in EVERY for name in part.kernels) - {*self.kernels}
 
-    def variants(self, ws: FitParts) -> dict[str, str]:
+    def variants(self, parts: FitParts) -> dict[str, str]:
         """Return the variant of every kernel of a fit, and the kind of its pages."""
         kernels = [name for name in fit_kernels() if name not in self.left_out]
         kernels += [name for name in self.kernels if name not in (*kernels, *_UNNAMED)]
-        found = {kernel: ws.ways.variant(kernel).name for kernel in kernels}
+        found = {kernel: parts.ways.variant(kernel).name for kernel in kernels}
         if self.search is None:
             (whole,) = WholeTrees.kernels
             found |= dict.fromkeys(_OF_STEPS, found.pop(whole))
-        return found | ws.rows.kinds()
+        return found | parts.rows.kinds()
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class RenewLeaves:
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
     objective : Objective
         One that ``renews``.
     data : Dataset
@@ -38,37 +38,33 @@ class RenewLeaves:
 
     kernels: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, ws: FitParts, objective: Objective, data: Dataset) -> None:
-        ways = ws.ways
-        self.ws, self.objective, self._data = ws, objective, data
+    def __init__(self, parts: FitParts, objective: Objective, data: Dataset) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        ways = self.ways
+        self.objective, self._data = objective, data
         one = np.ones(1, np.float32)
         weights = objective.leaf_weights(one, None if data.weight is None else one)
         weighted = self.weighted = weights is not None
         self.program = ways.build_kernel(
             "renew_leaves",
             weighted=weighted,
-            code="" if ws.features.columns is not None else ws.rows.codes.code_type,
-            categories=ws.features.has_categories,
+            code="" if self.features.columns is not None else self.rows.codes.code_type,
+            categories=self.features.has_categories,
             n_counts=COUNTS,
         )
         self._ask()
 
     def _ask(self) -> None:
-        ws, nodes, trees, targets = (
-            self.ws,
-            self.ws.nodes.max_nodes,
-            self.ws.nodes.n_trees,
-            self.ws.rows.n_targets,
-        )
-        arena = ws.arena
+        nodes, trees, targets = self.nodes.max_nodes, self.nodes.n_trees, self.rows.n_targets
+        arena = self.arena
         if self.weighted:
-            ws.rows.array_of_rows("renew_weights", PerRow((targets,)), np.int64, self._weights)
+            self.rows.array_of_rows("renew_weights", PerRow((targets,)), np.int64, self._weights)
         else:
             arena.array("renew_weights", 0, np.int64)
-        alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(ws.nodes.n_outputs)]
-        arena.array("renew_alpha", (ws.nodes.n_outputs, 2), np.uint32, alphas)
+        alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(self.nodes.n_outputs)]
+        arena.array("renew_alpha", (self.nodes.n_outputs, 2), np.uint32, alphas)
         for name in ("renew_leaf", "renew_key"):
-            ws.rows.array_of_rows(name, PerRow((trees,)), np.uint32)
+            self.rows.array_of_rows(name, PerRow((trees,)), np.uint32)
         arena.array("renew_counts", (nodes, COUNTS), np.uint32, zeros)  # every tree leaves them so
         arena.array("renew_prefix", (nodes, 2), np.uint32)
         arena.array("renew_rank", (nodes, 2), np.int64)
@@ -82,13 +78,13 @@ class RenewLeaves:
 
     def _whole(self, share: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Return the weights of a target as integers, of one scale in the whole team."""
-        every = self.ws.rows.team.exchange(LargestLeafShare, float(share.max(initial=0.0)))
-        return whole(share, self.ws.nodes.all_rows, max(every))
+        every = self.rows.team.exchange(LargestLeafShare, float(share.max(initial=0.0)))
+        return whole(share, self.nodes.all_rows, max(every))
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
-        ws, keys = self.ws, ("renew_leaf", "renew_key")
-        rows = ws.rows
+        keys = ("renew_leaf", "renew_key")
+        rows = self.rows
         weights = ("renew_weights",) if self.weighted else ()
         counts = [[self._count_first(batch, page)] for page in rows.pages]
         reads = (CODES, *rows.gradients_of, *weights)
@@ -107,14 +103,14 @@ class RenewLeaves:
 
     def _count_first(self, batch: Batch, page: FitPage) -> Launch:
         groups = (page.part.groups, batch.size)
-        where = self.ws.rows.gradient_arguments(batch, page.part)
+        where = self.rows.gradient_arguments(batch, page.part)
         return self.program.bind(
             "count_first", groups, **where, **page.rows, **self._leaves_of(page),
             **self._kept(page.part),
         )  # fmt: skip
 
     def _count_next(self, batch: Batch, part: RowPart, shift: int) -> Launch:
-        where = self.ws.rows.gradient_arguments(batch, part)
+        where = self.rows.gradient_arguments(batch, part)
         places = {n: where[n] for n in ("n_rows", "first_tree", "n_parallel", "label_stride")}
         return self.program.bind(
             "count_next", (part.groups, batch.size), **places, shift=shift,
@@ -123,19 +119,18 @@ class RenewLeaves:
 
     def _leaves_of(self, page: FitPage) -> dict[str, Any]:
         """Return the kernel's arguments that tell a row's leaf."""
-        if self.ws.features.columns is not None:
-            return {"row_nodes": self.ws.arena["row_nodes"]}
-        sets = walked_sets(self.ws)
-        return {"steps": self.ws.arena["steps"], **sets, **page.codes.row_arguments()}
+        if self.features.columns is not None:
+            return {"row_nodes": self.arena["row_nodes"]}
+        sets = walked_sets(self.arena, self.features)
+        return {"steps": self.arena["steps"], **sets, **page.codes.row_arguments()}
 
     def _sum(self) -> list[Action]:
         """Return what adds up the counts over the team; weights are counted in 64 bits."""
-        counts = self.ws.arena["renew_counts"]
-        return self.ws.rows.sum(counts, dtype=np.uint64 if self.weighted else np.uint32)
+        counts = self.arena["renew_counts"]
+        return self.rows.sum(counts, dtype=np.uint64 if self.weighted else np.uint32)
 
     def _pick(self, shift: int, batch: Batch) -> Launch:
-        ws = self.ws
-        arena, nodes = ws.arena, ws.nodes
+        arena, nodes = self.arena, self.nodes
         groups = min(nodes.max_nodes, 8 * arena.device.caps.compute_units)
         return self.program.bind(
             "pick_digit", groups, shift=shift, first_tree=batch.first, n_parallel=nodes.n_parallel,
@@ -146,10 +141,9 @@ class RenewLeaves:
 
     def _renew(self) -> Launch:
         """Return the launch that sets the values of leaves."""
-        ws = self.ws
-        arena = ws.arena
+        arena = self.arena
         groups = min(
-            -(-ws.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
+            -(-self.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
         )
         return self.program.bind(
             "renew", groups, prefixes=arena["renew_prefix"], ranks=arena["renew_rank"],

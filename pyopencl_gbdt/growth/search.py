@@ -25,7 +25,7 @@ class SplitSearch(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
-    def __init__(self, ws: FitParts) -> None: ...
+    def __init__(self, parts: FitParts) -> None: ...
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a step's new nodes."""
@@ -39,17 +39,18 @@ class HistogramSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "split")
 
-    def __init__(self, ws: FitParts) -> None:
-        self.columns = mask_of(ws)
-        self.histogram, self.split = Histogram(ws), Split(ws)
+    def __init__(self, parts: FitParts) -> None:
+        arena, _, nodes, features, ways = self.parts = parts
+        self.columns = mask_of(parts)
+        self.histogram, self.split = Histogram(parts), Split(arena, nodes, features, ways)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
-        sums = level_sums(self.histogram.ws, step)
-        found = self.split.level(step, sums.features)
+        sums = level_sums(self.parts, step)
+        found = self.split.level(step, sums.features, self.candidates(step))
         return [*self.histogram.level(step, sums), *masks, *found, *sums.best_splits()]
 
     def candidates(self, step: int) -> Candidates:
         """Return what the split kernels leave: every feature's candidate, or a node's best."""
-        return candidates_of(self.split.ws, step)
+        return candidates_of(self.parts, step)

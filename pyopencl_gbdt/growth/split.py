@@ -6,12 +6,16 @@ from functools import cached_property
 
 import numpy as np
 
-from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant
+from pyopencl_gbdt.device import Capabilities, DeviceArray, Launch, Program, Variant
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.dtypes import CANDIDATE
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.level_sums import keeps_own_features
 
@@ -27,91 +31,91 @@ FEW_CANDIDATES = 64
 _CELL_BYTES = 3 * 16
 
 
-def has_many_features(ws: FitParts) -> bool:
+def has_many_features(caps: Capabilities, features: FitFeatures) -> bool:
     """Whether features of a node tell each other the best rough score, without constraints."""
-    return ws.features.layout.n_features >= MANY_FEATURES and ws.arena.device.caps.hides_latency
+    return features.layout.n_features >= MANY_FEATURES and caps.hides_latency
 
 
-def searches_few_bins(ws: FitParts, variant: Variant) -> bool:
+def searches_few_bins(features: FitFeatures, variant: Variant) -> bool:
     """Whether the kernel expects that most bins have no rows of a node, and leaves them out."""
-    return ws.features.tiled is not None and variant.name == "sequential"
+    return features.tiled is not None and variant.name == "sequential"
 
 
-def constraints(ws: FitParts) -> None:
+def constraints(arena: Arena, features: FitFeatures) -> None:
     """Ask for the constraints of features, and for which of them a node may split on."""
-    arena = ws.arena
-    monotone = ws.features.limits.monotone
+    monotone = features.limits.monotone
     arena.array("monotone", 1 if monotone is None else monotone.size, np.uint32, monotone)
-    if not ws.features.masks_columns:
+    if not features.masks_columns:
         arena.array("allowed", 1, np.uint32)  # bound, never read
 
 
-def candidates_of(ws: FitParts, step: int) -> Candidates:
+def candidates_of(parts: FitParts, step: int) -> Candidates:
     """Return what the kernels leave of a step; few candidates are left uncompared."""
-    caps, ways = ws.arena.device.caps, ws.ways
+    _, rows, nodes, features, ways = parts
+    caps = ways.device.caps
     wg_size = min(ways.wg_size(ways.variant("plan")), caps.max_work_group)
-    n_features = ws.features.layout.n_features
-    many = n_features * -(-ws.nodes.level_capacity(step) // wg_size) > FEW_CANDIDATES
-    return Candidates(many or keeps_own_features(ws, step), n_features)
+    n_features = features.layout.n_features
+    many = n_features * -(-nodes.level_capacity(step) // wg_size) > FEW_CANDIDATES
+    return Candidates(many or keeps_own_features(rows.team, nodes, features, step), n_features)
 
 
 class Split:
     """Searches the splits of one level after another; fills ``chosen``."""
 
-    def __init__(self, ws: FitParts) -> None:
-        arena = ws.arena
-        self.ws, self.sparse, self.sequential = ws, False, False
-        for attempt in ws.ways.attempts("split"):
+    def __init__(self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways) -> None:
+        self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
+        self.sparse, self.sequential = False, False
+        for attempt in ways.attempts("split"):
             with attempt as variant:
-                self.program = ws.ways.built(attempt, self._build(variant))
-        n_features, nodes = ws.features.layout.n_features, ws.nodes.search_capacity
-        arena.array("candidates", (nodes, n_features), CANDIDATE)
-        arena.array("chosen", nodes, CANDIDATE)
+                self.program = ways.built(attempt, self._build(variant))
+        n_features = features.layout.n_features
+        arena.array("candidates", (nodes.search_capacity, n_features), CANDIDATE)
+        arena.array("chosen", nodes.search_capacity, CANDIDATE)
         if self.sparse:
-            arena.array("closed_features", (ws.nodes.max_nodes, n_features), np.uint8)
-        constraints(ws)
-        self.sets = CategorySplit(ws) if ws.features.has_categories else None
+            arena.array("closed_features", (nodes.max_nodes, n_features), np.uint8)
+        constraints(arena, features)
+        own = arena, nodes, features, ways
+        self.sets = CategorySplit(*own) if features.has_categories else None
 
     @cached_property
     def best(self) -> Program:
         """The program that compares many candidates; few are compared where nodes split."""
-        ws = self.ws
-        ways = ws.ways
+        ways = self.ways
         return ways.build_kernel("plan", template="best")
 
     def _build(self, variant: Variant) -> Program:
-        ws = self.ws
-        nodes, features, ways = ws.nodes, ws.features, ws.ways
+        nodes, features, ways = self.nodes, self.features, self.ways
         options = {
             "monotone": features.limits.monotone is not None, "masked": features.masks_columns,
             "categories": features.has_categories,
         }  # fmt: skip
-        self.sparse = searches_few_bins(ws, variant)
+        self.sparse = searches_few_bins(self.features, variant)
         self.sequential = variant.name == "sequential"
         if self.sequential:
             shrunk = options["shrunk"] = nodes.params.reg_alpha > 0
             plain = not (shrunk or options["monotone"])  # others clip anyway
             options["clipped"] = plain and nodes.params.max_delta_step > 0
             options["sparse"] = self.sparse
-            options["doubles"] = plain and not options["clipped"] and ws.arena.device.caps.fp64
+            options["doubles"] = plain and not options["clipped"] and self.arena.device.caps.fp64
             return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
-        options["many"] = has_many_features(ws) and not options["monotone"]
+        many = has_many_features(ways.device.caps, features)
+        options["many"] = many and not options["monotone"]
         return ways.device.build("split", wg_size=ways.wg_size(variant), **options)
 
     def _closed(self) -> dict[str, DeviceArray]:
         """Return the argument that only kernels for mostly empty bins have."""
-        return {"closed": self.ws.arena["closed_features"]} if self.sparse else {}
+        return {"closed": self.arena["closed_features"]} if self.sparse else {}
 
     def _kinds(self) -> dict[str, DeviceArray]:
         """Return the argument that only kernels for categorical features have."""
-        return {} if self.sets is None else self.ws.arena.arguments("feature_kinds")
+        return {} if self.sets is None else self.arena.arguments("feature_kinds")
 
     def _groups_of_a_feature(self, n_features: int, n_nodes: int) -> int:
         if self.sequential:
             return min(n_nodes, MOST_Y)
         return min(n_nodes, MOST_Y, -(-GROUPS // max(1, n_features)))
 
-    def level(self, depth: int, features: range) -> list[Launch]:
+    def level(self, depth: int, features: range, found: Candidates) -> list[Launch]:
         """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.
 
         Histograms of nodes whose sibling was built from rows become parent minus sibling first.
@@ -121,34 +125,35 @@ class Split:
         depth : int
         features : range
             Those that are searched; others' sums and candidates stay as they are.
+        found : Candidates
+            What the launches have to leave.
         """
-        ws = self.ws
-        arena = ws.arena
-        n_features, capacity = ws.features.layout.n_features, ws.nodes.level_capacity(depth)
-        feature_bytes = _CELL_BYTES * capacity * ws.features.layout.n_codes / n_features
+        arena = self.arena
+        n_features, capacity = self.features.layout.n_features, self.nodes.level_capacity(depth)
+        feature_bytes = _CELL_BYTES * capacity * self.features.layout.n_codes / n_features
         together = rows_a_launch(arena.device.caps, feature_bytes)
         finds = [
             self._find(depth, features[first : first + together], capacity)
             for first in range(0, len(features), together)
         ]
-        found = finds if self.sets is None else [*finds, *self.sets.level(depth)]
-        if not candidates_of(ws, depth).compared:
-            return found
+        launches = finds if self.sets is None else [*finds, *self.sets.level(depth)]
+        if not found.compared:
+            return launches
         best = self.best.bind(
             "best", capacity, depth=depth, n_features=n_features,
             first_feature=features.start, end_feature=features.stop,
             **arena.arguments("levels", "candidates", "chosen"),
         )  # fmt: skip
-        return [*found, best]
+        return [*launches, best]
 
     def _find(self, depth: int, features: range, capacity: int) -> Launch:
         """Return the launch that searches some features in a level of so many nodes."""
-        ws, p = self.ws, self.ws.nodes.params
-        arena = ws.arena
+        p = self.nodes.params
+        arena = self.arena
         groups = self._groups_of_a_feature(len(features), capacity)
         return self.program.bind(
             "find", (len(features), groups), depth=depth, first_feature=features.start,
-            n_features=ws.features.layout.n_features, n_codes=ws.features.layout.n_codes,
+            n_features=self.features.layout.n_features, n_codes=self.features.layout.n_codes,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
             constraints=arena["monotone"], **self._kinds(),

@@ -37,41 +37,43 @@ class LeafValues(Protocol):
 class Steps:
     """The kernels of one fit, built, with the arrays that these have asked for."""
 
-    def __init__(self, ws: FitParts, policy: Policy, objective: Objective, data: Dataset) -> None:
-        rows = ws.rows
-        self.ws, self.policy = ws, policy
+    def __init__(
+        self, parts: FitParts, policy: Policy, objective: Objective, data: Dataset
+    ) -> None:
+        arena, rows, nodes, _, ways = parts
+        self.parts, self.policy = parts, policy
         drawn = rows.drawn
         rows.own_arrays()
         if drawn is not None:
             drawn.team_groups = rows.row_groups
-        self.source = source_of(objective, ws, data) if objective.given else None
-        own = ws.arena, rows, ws.nodes, ws.ways
-        self.sample = Sample(*own, objective) if ws.nodes.params.samples_rows else None
+        self.source = source_of(objective, parts, data) if objective.given else None
+        own = arena, rows, nodes, ways
+        self.sample = Sample(*own, objective) if nodes.params.samples_rows else None
         self.gradients = Gradients(*own, objective)
-        self.gather = None if drawn is None else GatherDrawn(ws.arena, rows, ws.ways, drawn)
-        recipe = self.recipe = choose_recipe(RecipeFacts.of(ws))
+        self.gather = None if drawn is None else GatherDrawn(arena, rows, ways, drawn)
+        recipe = self.recipe = choose_recipe(RecipeFacts.of(parts))
         partition: Partition | None = None
-        grown = ws._replace(rows=rows.grown)
+        grown = parts._replace(rows=rows.grown)
         self.grower: TreeGrower
         if recipe.search is None or recipe.partition is None:
-            self.grower = WholeTrees(ws)
+            self.grower = WholeTrees(parts)
         else:
             search = recipe.search(grown)
             partition = recipe.partition(grown, search)
             self.grower = Grower(grown, search, policy, partition)
-        self.leaf = recipe.update(ws, partition)
-        self.boosting = recipe.boosting(ws, self.leaf)
+        self.leaf = recipe.update(parts, partition)
+        self.boosting = recipe.boosting(parts, self.leaf)
         self.finish = Finalize(*grown)
-        leaves = None if recipe.leaves is None else recipe.leaves(ws, objective, data)
+        leaves = None if recipe.leaves is None else recipe.leaves(parts, objective, data)
         self.ordered = leaves if isinstance(leaves, OrderedLeaves) else None
         walked = self.leaf if isinstance(self.leaf, WalkedLeaves) else None
         self.renewal: LeafValues | None = leaves or walked
 
     def classes(self) -> dict[str, str]:
         """Return the classes of this fit, by what they do."""
-        recipe, ws = self.recipe, self.ws
+        recipe = self.recipe
         made = {
-            "pages": ws.rows.visits, "source": self.source, "sample": self.sample,
+            "pages": self.parts.rows.visits, "source": self.source, "sample": self.sample,
             "gather": self.gather, "gradients": self.gradients, "grower": self.grower,
             "policy": self.policy,
         }  # fmt: skip
@@ -113,4 +115,4 @@ class Steps:
         renewed = [] if self.renewal is None else self.renewal.launches(batch)
         sets = self.grower.finish_sets()
         finished = [*self.finish.tree(batch), *sets, *turn, *renewed, self.finish.keep()]
-        return self.ws.rows.in_order([*drawn, *grown, *finished, *self.boosting.add(batch)])
+        return self.parts.rows.in_order([*drawn, *grown, *finished, *self.boosting.add(batch)])

@@ -17,20 +17,22 @@ from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
 
-def _parts(ws: FitParts) -> int:
+def _groups(nodes: Nodes, features: FitFeatures, ways: Ways) -> int:
     """Return how many work-groups share the borders of a feature."""
-    variant = ws.ways.variant("symmetric")
-    each = ws.ways.wg_size(variant) * variant.params["run"]
-    return max(1, -(-most_borders(ws) // each))
+    variant = ways.variant("symmetric")
+    each = ways.wg_size(variant) * variant.params["run"]
+    return max(1, -(-most_borders(nodes, features) // each))
 
 
 class SymmetricSearch:
@@ -38,40 +40,43 @@ class SymmetricSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "symmetric")
 
-    def __init__(self, ws: FitParts) -> None:
-        arena, features = ws.arena, ws.features
-        self.ws = ws
-        self.columns = mask_of(ws)
-        self.histogram = Histogram(ws)
-        self.sets = LevelBorders(ws) if features.has_categories else None
-        self.program = ws.ways.build("symmetric", self._build)
-        n_features, trees = features.layout.n_features, ws.nodes.n_trees
+    def __init__(self, parts: FitParts) -> None:
+        arena, _, nodes, features, ways = parts
+        own = self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
+        self.columns = mask_of(parts)
+        self.histogram = Histogram(parts)
+        self.sets = LevelBorders(*own) if features.has_categories else None
+        self.program = ways.build("symmetric", self._build)
+        n_features, trees = features.layout.n_features, nodes.n_trees
         arena.array("candidates", (trees, n_features), CANDIDATE)
-        arena.array("chosen", ws.nodes.search_capacity, CANDIDATE)
+        arena.array("chosen", self.nodes.search_capacity, CANDIDATE)
         arena.array("rough_sums", (trees, 2, features.layout.n_codes), np.float32)
-        arena.array("rough_best", (trees, n_features * _parts(ws)), np.float32)
-        split.constraints(ws)
+        arena.array(
+            "rough_best",
+            (trees, n_features * _groups(self.nodes, self.features, self.ways)),
+            np.float32,
+        )
+        split.constraints(self.arena, self.features)
 
     def _build(self, variant: Variant) -> Program:
-        ws, shrunk, monotone = (
-            self.ws,
-            self.ws.nodes.params.reg_alpha > 0,
-            self.ws.features.limits.monotone is not None,
+        shrunk, monotone = (
+            self.nodes.params.reg_alpha > 0,
+            self.features.limits.monotone is not None,
         )
-        return ws.ways.device.build(
+        return self.ways.device.build(
             "symmetric",
-            wg_size=ws.ways.wg_size(variant),
+            wg_size=self.ways.wg_size(variant),
             run=variant.params["run"],
             monotone=monotone,
-            masked=ws.features.masks_columns,
+            masked=self.features.masks_columns,
             shrunk=shrunk,
-            clipped=not (shrunk or monotone) and ws.nodes.params.max_delta_step > 0,
-            categories=ws.features.has_categories,
+            clipped=not (shrunk or monotone) and self.nodes.params.max_delta_step > 0,
+            categories=self.features.has_categories,
         )
 
     def candidates(self, step: int) -> Candidates:
         """Return that every node has the split of its level, with its own sums and gain."""
-        return Candidates(True, self.ws.features.layout.n_features)
+        return Candidates(True, self.features.layout.n_features)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a level."""
@@ -80,10 +85,10 @@ class SymmetricSearch:
         return [*self.histogram.level(step), *masks, *sets, *self._find(step, batch)]
 
     def _find(self, step: int, batch: Batch) -> list[Launch]:
-        ws, p, bind = self.ws, self.ws.nodes.params, self.program.bind
-        arena = ws.arena
-        n_features, capacity = ws.features.layout.n_features, ws.nodes.level_capacity(step)
-        shape = {"depth": step, "n_codes": ws.features.layout.n_codes}
+        p, bind = self.nodes.params, self.program.bind
+        arena = self.arena
+        n_features, capacity = self.features.layout.n_features, self.nodes.level_capacity(step)
+        shape = {"depth": step, "n_codes": self.features.layout.n_codes}
         level = arena.arguments(
             "levels", "nodes", "node_sums", "feature_offset", "feature_bins", "pool"
         )
@@ -93,9 +98,10 @@ class SymmetricSearch:
             "min_child_weight": p.min_child_weight, **arena.arguments("node_bounds", "scale"),
             **({} if self.sets is None else self.sets.arguments()),
         }  # fmt: skip
+        groups_of = _groups(self.nodes, self.features, self.ways)
         borders = {
             **rule, "allowed": arena["allowed"], "constraints": arena["monotone"],
-            **arena.arguments("rough_sums", "rough_best"), "n_parts": _parts(ws),
+            **arena.arguments("rough_sums", "rough_best"), "n_parts": groups_of,
         }  # fmt: skip
         candidates = {"candidates": arena["candidates"]}
         groups = min(-(-capacity // self.program.wg_size), 16 * arena.device.caps.compute_units)
@@ -111,7 +117,11 @@ class SymmetricSearch:
                 fullest=arena["fullest"],
                 **kinds,
             ),
-            bind("find_roughly", (n_features * _parts(ws), batch.size), **borders),
+            bind(
+                "find_roughly",
+                (n_features * _groups(self.nodes, self.features, self.ways), batch.size),
+                **borders,
+            ),
             bind("find", trees, **borders, **candidates),
             bind("share", groups, **rule, **candidates, gamma=p.gamma, chosen=arena["chosen"]),
         ]

@@ -12,51 +12,50 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import FACTS, ONE_HOT, kinds_of, order_arguments
 
 U32 = npt.NDArray[np.uint32]
 
 
-def _tables(ws: FitParts) -> tuple[U32, U32, int, int]:
+def _tables(nodes: Nodes, features: FitFeatures) -> tuple[U32, U32, int, int]:
     """Return what kernels know of features with levels, and of all features; entries and cells.
 
     The first has (feature, first entry, one-hot, first cell) of those with levels; the second has
     (1 for sets, 2 for one level, else 0; first cell, cells, index into the first) of all.
     """
-    kinds, most = kinds_of(ws), ws.nodes.params.max_cat_threshold
-    features = np.flatnonzero(kinds)
-    levels = ws.features.layout.feature_bins[features].astype(np.int64)
-    one_hot = kinds[features] == ONE_HOT
+    kinds, most = kinds_of(nodes, features), nodes.params.max_cat_threshold
+    with_levels = np.flatnonzero(kinds)
+    levels = features.layout.feature_bins[with_levels].astype(np.int64)
+    one_hot = kinds[with_levels] == ONE_HOT
     cells = np.where(one_hot, levels, np.minimum(levels, 2 * most + 1))
     begin = np.cumsum(cells + 1) - (cells + 1)  # one more for the rest
-    own = np.column_stack([features, np.cumsum(levels) - levels, one_hot, begin])
+    own = np.column_stack([with_levels, np.cumsum(levels) - levels, one_hot, begin])
     borders = np.zeros((kinds.size, 4), np.uint32)
-    borders[features] = np.column_stack([1 + one_hot, begin, cells, np.arange(features.size)])
+    borders[with_levels] = np.column_stack([1 + one_hot, begin, cells, np.arange(levels.size)])
     return own.astype(np.uint32), borders, int(levels.sum()), int((cells + 1).sum())
 
 
-def most_borders(ws: FitParts) -> int:
+def most_borders(nodes: Nodes, features: FitFeatures) -> int:
     """Return the most borders of a feature."""
-    features = ws.features
     if not features.has_categories:
         return int(features.layout.feature_bins.max())
-    categorical, borders = features.layout.categorical, _tables(ws)[1]
+    categorical, borders = features.layout.categorical, _tables(nodes, features)[1]
     assert categorical is not None
     return int(np.where(categorical, borders[:, 2], features.layout.feature_bins).max())
 
 
-def order_sizes(ws: FitParts) -> dict[str, int]:
+def order_sizes(arena: Arena) -> dict[str, int]:
     """Return the numbers of entries and of words of a tree."""
-    arena = ws.arena
-    return {
-        "n_order": arena["level_order"].shape[1],
-        "n_words": arena["ordered_bits"].shape[1],
-    }
+    sizes = {"n_order": "level_order", "n_words": "ordered_bits"}
+    return {size: arena[name].shape[1] for size, name in sizes.items()}
 
 
 class LevelBorders:
@@ -64,9 +63,9 @@ class LevelBorders:
 
     kernels: ClassVar[tuple[str, ...]] = ("category_split", "symmetric_sets")
 
-    def __init__(self, ws: FitParts) -> None:
-        arena, nodes, ways = ws.arena, ws.nodes, ws.ways
-        self.ws = ws
+    def __init__(self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways) -> None:
+        self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
+        arena, nodes, ways = self.arena, self.nodes, self.ways
         self.order = ways.build(
             "category_split",
             lambda variant: ways.device.build(
@@ -79,7 +78,7 @@ class LevelBorders:
                 "symmetric_sets", wg_size=variant.params["wg_size"], n_facts=FACTS
             ),
         )
-        own, borders, n_order, n_cells = _tables(ws)
+        own, borders, n_order, n_cells = _tables(self.nodes, self.features)
         arena.array("set_features", own.shape, np.uint32, own)
         arena.array("set_borders", borders.shape, np.uint32, borders)
         for name in ("level_order", "spare_order"):
@@ -91,8 +90,8 @@ class LevelBorders:
 
     def arguments(self) -> dict[str, DeviceArray | int | float]:
         """Return what the search of borders asks for besides numeric features."""
-        ws, p = self.ws, self.ws.nodes.params
-        arena = ws.arena
+        p = self.nodes.params
+        arena = self.arena
         return {
             "n_cells": arena["border_flags"].shape[1], "set_lambda": p.reg_lambda + p.cat_l2,
             "borders": arena["set_borders"], **arena.arguments("border_flags", "border_sums"),
@@ -100,8 +99,8 @@ class LevelBorders:
 
     def level(self, depth: int, batch: Batch) -> list[Launch]:
         """Return the launches of a level; they read histograms before these are added up."""
-        ws, p = self.ws, self.ws.nodes.params
-        arena, features = ws.arena, ws.features
+        p = self.nodes.params
+        arena, features = self.arena, self.features
         n_sets, n_cells = arena["set_features"].shape[0], arena["border_flags"].shape[1]
         of_tree = {"order": arena["level_order"], "facts": arena["order_facts"]}
         shared = {
@@ -109,15 +108,15 @@ class LevelBorders:
             **arena.arguments("set_features", "nodes", "node_sums", "feature_offset",
                               "feature_bins", "fullest", "pool"),
         }  # fmt: skip
-        capacity = ws.nodes.level_capacity(depth)
+        capacity = self.nodes.level_capacity(depth)
         pairs = min(max(1, capacity // 2 if depth else capacity), MOST_Y)
         add_up = self.program.bind(
-            "add_up_sets", (n_sets, pairs), depth=depth, n_cells=n_cells, **order_sizes(ws),
+            "add_up_sets", (n_sets, pairs), depth=depth, n_cells=n_cells, **order_sizes(self.arena),
             **shared, **arena.arguments("levels", "ordered_bits", "border_sums"),
         )  # fmt: skip
         if depth:
             return [add_up]
-        order, least = order_arguments(ws), p.min_data_per_group
+        order, least = order_arguments(self.nodes), p.min_data_per_group
         put = self.order.bind(
             "order_levels", (n_sets, batch.size), depth=0, n_features=features.layout.n_features,
             n_order=arena["level_order"].shape[1], spare=arena["spare_order"], **shared, **order,
@@ -127,7 +126,7 @@ class LevelBorders:
             "open_borders", (n_sets, batch.size), n_cells=n_cells,
             all_rows=order["all_rows"], smooth_rows=order["smooth_rows"],
             group_rows=min(least, order["all_rows"]) if least > 1 else 0,
-            **order_sizes(ws), **shared, **arena.arguments("ordered_bits", "border_flags"),
+            **order_sizes(self.arena), **shared, **arena.arguments("ordered_bits", "border_flags"),
         )  # fmt: skip
         return [put, opened, add_up]
 
@@ -135,22 +134,22 @@ class LevelBorders:
 class LevelSets(CategorySets):
     """Writes the sets of a level's splits: one set for all nodes of a tree."""
 
-    def __init__(self, ws: FitParts) -> None:
-        super().__init__(ws)
-        self.of_levels = ws.ways.build(
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, self.nodes, self.ways = parts.arena, parts.nodes, parts.ways
+        super().__init__(parts)
+        self.of_levels = self.ways.build(
             "symmetric_sets",
-            lambda variant: ws.ways.device.build(
+            lambda variant: self.ways.device.build(
                 "symmetric_sets", wg_size=variant.params["wg_size"], n_facts=FACTS
             ),
         )
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
-        ws = self.ws
-        arena, nodes = ws.arena, ws.nodes
+        arena, nodes = self.arena, self.nodes
         return self.of_levels.bind(
             "write_level_sets", nodes.level_capacity(depth), depth=depth,
             most=nodes.params.max_cat_threshold, n_sets=arena["set_features"].shape[0],
-            set_words=nodes.set_words, **order_sizes(ws),
+            set_words=nodes.set_words, **order_sizes(self.arena),
             borders=arena["set_borders"], order=arena["level_order"], facts=arena["order_facts"],
             **page.arguments("levels", "nodes"),
             **arena.arguments("set_features", "feature_bins", "ordered_bits", "sets"),

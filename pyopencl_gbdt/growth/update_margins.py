@@ -27,7 +27,7 @@ class MarginUpdate(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
-    def __init__(self, ws: FitParts, partition: Any) -> None: ...
+    def __init__(self, parts: FitParts, partition: Any) -> None: ...
 
     def add(self, batch: Batch) -> Sequence[Action]:
         """Return the actions that add the trees that were finished last."""
@@ -38,9 +38,9 @@ class UpdateMargins:
 
     kernels: ClassVar[tuple[str, ...]] = ("update_margins",)
 
-    def __init__(self, ws: FitParts, partition: Partition | None = None) -> None:
-        ways = ws.ways
-        self.ws = ws
+    def __init__(self, parts: FitParts, partition: Partition | None = None) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        ways = self.ways
         for attempt in ways.attempts("update_margins"):
             with attempt as variant:
                 made = ways.device.build(
@@ -48,31 +48,31 @@ class UpdateMargins:
                     wg_size=ways.wg_size(variant),
                     walk=variant.name == "walk",
                     chunk=variant.params["chunk"],
-                    code=ws.rows.codes.code_type,
-                    prefetch=_AHEAD if ws.arena.device.caps.prefetches else 0,
-                    categories=ws.features.has_categories,
+                    code=self.rows.codes.code_type,
+                    prefetch=_AHEAD if self.arena.device.caps.prefetches else 0,
+                    categories=self.features.has_categories,
                 )
                 self.program = ways.built(attempt, made)
 
     def add(self, batch: Batch) -> list[Action]:
         """Return the actions that add the trees that were finished last."""
-        pages = [[self._page(batch, page)] for page in self.ws.rows.pages]
-        lists = LISTS if self.ws.rows.leaves_have_lists else ()
+        pages = [[self._page(batch, page)] for page in self.rows.pages]
+        lists = LISTS if self.rows.leaves_have_lists else ()
         reads, writes = (CODES, "margins"), ("margins",)
-        return self.ws.rows.pagewise(pages, reads, writes, drops=lists, updates=lists)
+        return self.rows.pagewise(pages, reads, writes, drops=lists, updates=lists)
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
-        ws, bind, part = self.ws, self.program.bind, page.part
-        nodes = ws.nodes
-        variant = ws.ways.variant("update_margins")
-        most_groups = 16 * ws.arena.device.caps.compute_units
+        bind, part = self.program.bind, page.part
+        nodes = self.nodes
+        variant = self.ways.variant("update_margins")
+        most_groups = 16 * self.arena.device.caps.compute_units
         if variant.name == "walk":
             groups = min(most_groups, -(-page.n_rows // self.program.wg_size))
             outputs = -(-batch.size // nodes.n_parallel)
             return bind(
                 "add_leaves", (groups, outputs), n_rows=part.n_rows, first_tree=batch.first,
                 n_trees=batch.size, n_parallel=nodes.n_parallel, **page.rows,
-                **page.codes.row_arguments(), **walked_sets(ws),
+                **page.codes.row_arguments(), **walked_sets(self.arena, self.features),
                 **part.arguments("steps", "margins"),
             )  # fmt: skip
         most_tasks = nodes.n_trees * page.n_rows // variant.params["chunk"] + nodes.max_nodes
@@ -80,7 +80,7 @@ class UpdateMargins:
             "add_leaves", min(most_tasks, most_groups), n_rows=part.n_rows,
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
-            node_values=ws.arena["node_values"],
-            **page.codes.column_arguments(), **moved_sets(ws),
+            node_values=self.arena["node_values"],
+            **page.codes.column_arguments(), **moved_sets(self.arena, self.nodes, self.features),
             **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip

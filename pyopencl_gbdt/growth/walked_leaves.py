@@ -47,33 +47,32 @@ class WalkedLeaves:
 
     Parameters
     ----------
-    ws : FitParts
+    parts : FitParts
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("walked_leaves",)
 
-    def __init__(self, ws: FitParts, partition: Partition | None = None) -> None:
-        arena, ways = ws.arena, ws.ways
-        self.ws = ws
+    def __init__(self, parts: FitParts, partition: Partition | None = None) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        arena, ways = self.arena, self.ways
         self.program = ways.build_kernel(
             "walked_leaves",
             of_variant=("cells",),
-            code=ws.rows.codes.code_type,
-            categories=ws.features.has_categories,
+            code=self.rows.codes.code_type,
+            categories=self.features.has_categories,
         )
-        arena.array("walked_leaf", (ws.nodes.n_trees, ws.rows.n_rows), ROW)
+        arena.array("walked_leaf", (self.nodes.n_trees, self.rows.n_rows), ROW)
         arena.array(
-            "walked_sums", (ws.nodes.max_nodes, 4), np.uint32, zeros
+            "walked_sums", (self.nodes.max_nodes, 4), np.uint32, zeros
         )  # every tree leaves them so
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
-        return [*(self._sum(batch, page) for page in self.ws.rows.pages), self._set()]
+        return [*(self._sum(batch, page) for page in self.rows.pages), self._set()]
 
     def add(self, batch: Batch) -> list[Launch]:
         """Return the launches that add the trees that were finished last."""
-        ws = self.ws
-        arena, rows, nodes = ws.arena, ws.rows, ws.nodes
+        arena, rows, nodes = self.arena, self.rows, self.nodes
         outputs = -(-batch.size // nodes.n_parallel)
         return [
             self.program.bind(
@@ -86,21 +85,20 @@ class WalkedLeaves:
 
     def _sum(self, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that finds the leaves of a page's rows, and adds up their quanta."""
-        ws = self.ws
-        arena, rows = ws.arena, ws.rows
+        arena, rows = self.arena, self.rows
         return self.program.bind(
             "sum_leaves", (rows.row_groups, batch.size), n_rows=rows.n_rows, **page.rows,
-            **page.codes.row_arguments(), **walked_sets(ws),
+            **page.codes.row_arguments(), **walked_sets(self.arena, self.features),
             leaf_header=page["leaf_header"], leaves=arena["walked_leaf"], sums=arena["walked_sums"],
             **arena.arguments("steps", "scale", "quanta", "high"),
         )  # fmt: skip
 
     def _set(self) -> Launch:
         """Return the launch that sets the leaves' values."""
-        ws, p = self.ws, self.ws.nodes.params
-        arena = ws.arena
+        p = self.nodes.params
+        arena = self.arena
         groups = min(
-            -(-ws.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
+            -(-self.nodes.max_nodes // self.program.wg_size), 8 * arena.device.caps.compute_units
         )
         return self.program.bind(
             "value_leaves", groups, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,

@@ -32,21 +32,22 @@ class WholeTrees:
 
     kernels: ClassVar[tuple[str, ...]] = ("whole_trees",)
 
-    def __init__(self, ws: FitParts) -> None:
-        self.ws = ws
-        choose = partial(ws.ways.variant, self.kernels[0])
-        self._program = build_variant(ws.arena.device, self.kernels[0], choose, self._build)[1]
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        choose = partial(self.ways.variant, self.kernels[0])
+        self._program = build_variant(self.arena.device, self.kernels[0], choose, self._build)[1]
         if self._program is not None:
             self._ask()
 
     def _ask(self) -> None:
         """Ask for histograms, candidates, lists of rows, and the counters that groups share."""
-        ws = self.ws
-        arena, nodes = ws.arena, ws.nodes
-        level.tree_arrays(ws)
-        partition.row_lists(ws)
-        arena.array("pool", (nodes.slots, ws.features.layout.n_codes, 2), SUM)
-        arena.array("candidates", (nodes.search_capacity, ws.features.layout.n_features), CANDIDATE)
+        arena, nodes = self.arena, self.nodes
+        level.tree_arrays(self.arena, self.rows, self.nodes)
+        partition.row_lists(self.rows, self.nodes)
+        arena.array("pool", (nodes.slots, self.features.layout.n_codes, 2), SUM)
+        arena.array(
+            "candidates", (nodes.search_capacity, self.features.layout.n_features), CANDIDATE
+        )
         arena.array("scratch", (self.groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
         # every launch leaves the counters at 0
         arena.array("counters", (_PHASES * nodes.n_levels + 1) * _WORDS, np.uint32, zeros)
@@ -56,8 +57,8 @@ class WholeTrees:
         """Build the variant's kernel; none if the driver failed to, so that steps have to."""
         if variant.name != "one_launch":
             return None
-        clipped, code = self.ws.nodes.params.max_delta_step > 0, self.ws.rows.codes.code_type
-        return self.ws.ways.device.build(
+        clipped, code = self.nodes.params.max_delta_step > 0, self.rows.codes.code_type
+        return self.ways.device.build(
             "whole_trees", wg_size=1, clipped=clipped, code=code, most_codes=MOST_CODES_WHOLE,
             at_once=_AT_ONCE, phases=_PHASES, counter_words=_WORDS,
         )  # fmt: skip
@@ -69,9 +70,9 @@ class WholeTrees:
         Several a unit, as a driver may give a thread several. No more than the roots' features: a
         level of few nodes has no more tasks.
         """
-        per_unit: int = self.ws.ways.variant("whole_trees").params["groups_per_unit"]
-        most = max(per_unit, self.ws.nodes.n_trees * self.ws.features.layout.n_features)
-        return min(per_unit * self.ws.arena.device.caps.compute_units, most)
+        per_unit: int = self.ways.variant("whole_trees").params["groups_per_unit"]
+        most = max(per_unit, self.nodes.n_trees * self.features.layout.n_features)
+        return min(per_unit * self.arena.device.caps.compute_units, most)
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the launch that grows some trees, bound to the fit's arrays."""
@@ -82,17 +83,17 @@ class WholeTrees:
         return []
 
     def _grow(self, batch: Batch) -> Launch:
-        ws, p, page = self.ws, self.ws.nodes.params, self.ws.rows.pages[0]
-        rows, features = ws.rows, ws.features
+        p, page = self.nodes.params, self.rows.pages[0]
+        rows, features = self.rows, self.features
         assert self._program is not None
         return self._program.bind(
-            "grow", self.groups, n_levels=ws.nodes.n_levels, n_trees=batch.size, n_rows=rows.n_rows,
-            n_sums=rows.row_groups, n_features=features.layout.n_features,
+            "grow", self.groups, n_levels=self.nodes.n_levels, n_trees=batch.size,
+            n_rows=rows.n_rows, n_sums=rows.row_groups, n_features=features.layout.n_features,
             n_codes=features.layout.n_codes,
             gamma=p.gamma, reg_lambda=p.reg_lambda, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight, codes=page.codes.column_arguments()["codes"],
             high_words=page.part["high"], **page.arguments("levels", "nodes"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),
-            **ws.arena.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
+            **self.arena.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
                            "scratch", "candidates", "counters", "opened", *PAYLOAD),
         )  # fmt: skip

@@ -37,28 +37,28 @@ def with_entries_of_roots(
     return {"count": count, "left": nodes["left"], "sibling_slot": nodes["sibling_slot"]}
 
 
-def rows_of(ws: FitParts, entries: int) -> int:
+def rows_of(fit: FitParts, entries: int) -> int:
     """Return the rows that have so many entries, if all rows have equally many."""
-    assert ws.features.columns is not None
-    return round(entries * ws.rows.n_rows / max(1, ws.features.columns.n_entries))
+    assert fit.features.columns is not None
+    return round(entries * fit.rows.n_rows / max(1, fit.features.columns.n_entries))
 
 
-def _pieces(ws: FitParts, kernel: str, levels: list[I64]) -> int:
+def _pieces(fit: FitParts, kernel: str, levels: list[I64]) -> int:
     """Return the pieces of nodes with so many entries, on levels where they lie node by node."""
-    chunk = ws.ways.variant(kernel).params["chunk"]
+    chunk = fit.ways.variant(kernel).params["chunk"]
     return sum(int((-(-sizes // chunk)).sum()) for sizes in levels)
 
 
-def _searched_pieces(ws: FitParts, tree: TreeCounts) -> int:
+def _searched_pieces(fit: FitParts, tree: TreeCounts) -> int:
     """Return the pieces that are searched; of an interleaved level, each node has all stretches."""
-    end = EntrySizes.of(ws).interleaved_levels + 1
-    spread = int(tree.nodes[1:end].sum()) * EntrySizes.of(ws).n_stretches if end > 1 else 0
-    return spread + _pieces(ws, "exact", [tree.sizes[0], *tree.sizes[end:]])
+    end = EntrySizes.of(fit).interleaved_levels + 1
+    spread = int(tree.nodes[1:end].sum()) * EntrySizes.of(fit).n_stretches if end > 1 else 0
+    return spread + _pieces(fit, "exact", [tree.sizes[0], *tree.sizes[end:]])
 
 
-def _ranks(ws: FitParts, tree: TreeCounts) -> int:
+def _ranks(fit: FitParts, tree: TreeCounts) -> int:
     """Return the bytes that tell interleaved entries their places in pieces."""
-    levels = tree.sizes[1 : EntrySizes.of(ws).interleaved_levels + 1]
+    levels = tree.sizes[1 : EntrySizes.of(fit).interleaved_levels + 1]
     return 2 * sum(int(sizes.sum()) for sizes in levels)
 
 
@@ -67,103 +67,105 @@ def _searched(tree: TreeCounts) -> int:
 
 
 @of_tree("exact.gather")
-def _gather(ws: FitParts, tree: TreeCounts) -> int:
-    assert ws.features.columns is not None
-    trees, entries = int(tree.nodes[0]), ws.features.columns.n_entries
-    return entries * ROW.itemsize + trees * (ws.rows.n_rows + entries) * _QUANTA
+def _gather(fit: FitParts, tree: TreeCounts) -> int:
+    assert fit.features.columns is not None
+    trees, entries = int(tree.nodes[0]), fit.features.columns.n_entries
+    return entries * ROW.itemsize + trees * (fit.rows.n_rows + entries) * _QUANTA
 
 
 @of_tree("exact.sum_pieces")
-def _sum_pieces(ws: FitParts, tree: TreeCounts) -> int:
+def _sum_pieces(fit: FitParts, tree: TreeCounts) -> int:
     # the quanta of all entries, as if every segment reached over the borders of pieces
-    pieces = _searched_pieces(ws, tree)
-    return _searched(tree) * _QUANTA + _ranks(ws, tree) + pieces * (_SUMS + 2 * _PLACE)
+    pieces = _searched_pieces(fit, tree)
+    return _searched(tree) * _QUANTA + _ranks(fit, tree) + pieces * (_SUMS + 2 * _PLACE)
 
 
 @of_tree("node_pieces.carry")
-def _carry(ws: FitParts, tree: TreeCounts) -> int:
-    return _searched_pieces(ws, tree) * (2 * _SUMS + 2 * _PLACE)
+def _carry(fit: FitParts, tree: TreeCounts) -> int:
+    return _searched_pieces(fit, tree) * (2 * _SUMS + 2 * _PLACE)
 
 
 @of_tree("exact.score_roughly")
-def _score_roughly(ws: FitParts, tree: TreeCounts) -> int:
-    entries, pieces = _searched(tree), _searched_pieces(ws, tree)
-    scored = entries * (_PLACE + _QUANTA) + _ranks(ws, tree)
+def _score_roughly(fit: FitParts, tree: TreeCounts) -> int:
+    entries, pieces = _searched(tree), _searched_pieces(fit, tree)
+    scored = entries * (_PLACE + _QUANTA) + _ranks(fit, tree)
     return scored + pieces * (_SUMS + _FLOAT + CANDIDATE.itemsize)
 
 
 @of_tree("exact.find")
-def _find(ws: FitParts, tree: TreeCounts) -> int:
-    if ws.features.limits.monotone is not None or ws.nodes.params.reg_alpha > 0:  # no rough scores
-        entries, pieces = _searched(tree), _searched_pieces(ws, tree)
-        scored = entries * (_PLACE + _QUANTA) + _ranks(ws, tree)
+def _find(fit: FitParts, tree: TreeCounts) -> int:
+    if (
+        fit.features.limits.monotone is not None or fit.nodes.params.reg_alpha > 0
+    ):  # no rough scores
+        entries, pieces = _searched(tree), _searched_pieces(fit, tree)
+        scored = entries * (_PLACE + _QUANTA) + _ranks(fit, tree)
         return scored + pieces * (_SUMS + CANDIDATE.itemsize)
     # the rough score of every piece; of a node at least a piece with the best one, which has any
     # number of entries where they are interleaved
-    chunk, rough = ws.ways.variant("exact").params["chunk"], _searched_pieces(ws, tree)
-    least = [chunk, *[1] * EntrySizes.of(ws).interleaved_levels, *[chunk] * len(tree.sizes)]
+    chunk, rough = fit.ways.variant("exact").params["chunk"], _searched_pieces(fit, tree)
+    least = [chunk, *[1] * EntrySizes.of(fit).interleaved_levels, *[chunk] * len(tree.sizes)]
     entries = sum(int(np.minimum(*of).sum()) for of in zip(tree.sizes, least, strict=False))
     nodes = sum(int(np.count_nonzero(sizes)) for sizes in tree.sizes)
     return rough * _FLOAT + entries * (_PLACE + _QUANTA) + nodes * (_SUMS + CANDIDATE.itemsize)
 
 
 @of_tree("node_pieces.best_piece")
-def _best_piece(ws: FitParts, tree: TreeCounts) -> int:
+def _best_piece(fit: FitParts, tree: TreeCounts) -> int:
     searched = int(tree.nodes[:-1].sum())
-    return (_searched_pieces(ws, tree) + searched) * CANDIDATE.itemsize
+    return (_searched_pieces(fit, tree) + searched) * CANDIDATE.itemsize
 
 
 @of_tree("node_pieces.begin_entries")
-def _begin_entries(ws: FitParts, tree: TreeCounts) -> int:
+def _begin_entries(fit: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes[0]) * _LISTED
 
 
 @of_tree("node_pieces.list_pieces")
-def _list_pieces(ws: FitParts, tree: TreeCounts) -> int:
-    from_ = slice(EntrySizes.of(ws).interleaved_levels, moving(ws).stop)
+def _list_pieces(fit: FitParts, tree: TreeCounts) -> int:
+    from_ = slice(EntrySizes.of(fit).interleaved_levels, moving(fit).stop)
     return 2 * int(tree.splits[from_].sum()) * _LISTED
 
 
-def _moving(ws: FitParts) -> slice:
+def _moving(fit: FitParts) -> slice:
     """Return the levels whose entries move to the children, node by node."""
-    stays = EntrySizes.of(ws).interleaved_levels
-    return slice(stays + 1 if stays else 0, moving(ws).stop)
+    stays = EntrySizes.of(fit).interleaved_levels
+    return slice(stays + 1 if stays else 0, moving(fit).stop)
 
 
 @of_tree("node_pieces.list_moves")
-def _list_moves(ws: FitParts, tree: TreeCounts) -> int:
-    picks = ws.nodes.policy.picks_leaves
-    looked_at = int(tree.splits.sum() if picks else tree.nodes[_moving(ws)].sum())
+def _list_moves(fit: FitParts, tree: TreeCounts) -> int:
+    picks = fit.nodes.policy.picks_leaves
+    looked_at = int(tree.splits.sum() if picks else tree.nodes[_moving(fit)].sum())
     return looked_at * (_LISTED + NODE.itemsize)
 
 
-def _moved(ws: FitParts, tree: TreeCounts) -> int:
-    return int(tree.split_rows[_moving(ws)].sum())
+def _moved(fit: FitParts, tree: TreeCounts) -> int:
+    return int(tree.split_rows[_moving(fit)].sum())
 
 
-def _moved_pieces(ws: FitParts, tree: TreeCounts) -> int:
-    return _pieces(ws, "columns", tree.split_sizes[_moving(ws)])
+def _moved_pieces(fit: FitParts, tree: TreeCounts) -> int:
+    return _pieces(fit, "columns", tree.split_sizes[_moving(fit)])
 
 
 @of_tree("columns.count_lefts")
-def _count_lefts(ws: FitParts, tree: TreeCounts) -> int:
-    moved = _moved(ws, tree)
-    sides = (rows_of(ws, moved) + moved) // 8  # a bit for each row is read, for each entry written
-    return moved * ROW.itemsize + sides + _moved_pieces(ws, tree) * _ID
+def _count_lefts(fit: FitParts, tree: TreeCounts) -> int:
+    moved = _moved(fit, tree)
+    sides = (rows_of(fit, moved) + moved) // 8  # a bit for each row is read, for each entry written
+    return moved * ROW.itemsize + sides + _moved_pieces(fit, tree) * _ID
 
 
 @of_tree("node_pieces.place_entries")
-def _place_entries(ws: FitParts, tree: TreeCounts) -> int:
-    splits = int(tree.splits[_moving(ws)].sum())
+def _place_entries(fit: FitParts, tree: TreeCounts) -> int:
+    splits = int(tree.splits[_moving(fit)].sum())
     # a node is read, and begin, end and count of its children are written
     children = 2 * 3 * _ID
-    return 2 * _moved_pieces(ws, tree) * _ID + splits * (NODE.itemsize + _LISTED + children)
+    return 2 * _moved_pieces(fit, tree) * _ID + splits * (NODE.itemsize + _LISTED + children)
 
 
 @of_tree("columns.move_entries")
-def _move_entries(ws: FitParts, tree: TreeCounts) -> int:
-    moved = _moved(ws, tree)
-    return 2 * moved * _ENTRY + moved // 8 + _moved_pieces(ws, tree) * _ID
+def _move_entries(fit: FitParts, tree: TreeCounts) -> int:
+    moved = _moved(fit, tree)
+    return 2 * moved * _ENTRY + moved // 8 + _moved_pieces(fit, tree) * _ID
 
 
 def _steps(tree: TreeCounts) -> int:
@@ -172,69 +174,69 @@ def _steps(tree: TreeCounts) -> int:
 
 
 @of_tree("column_search.find")
-def _walk(ws: FitParts, tree: TreeCounts) -> int:
+def _walk(fit: FitParts, tree: TreeCounts) -> int:
     # row and place of all entries, as if no column were closed; trees share them. Of every tree's
     # rows the quanta and, except in the first step, the node
-    assert ws.features.columns is not None
+    assert fit.features.columns is not None
     steps, trees = _steps(tree), int(tree.nodes[0])
-    rows = ws.rows.n_rows * (steps * _QUANTA + (steps - 1) * _ID)
-    return steps * ws.features.columns.n_entries * (ROW.itemsize + _PLACE) + trees * rows
+    rows = fit.rows.n_rows * (steps * _QUANTA + (steps - 1) * _ID)
+    return steps * fit.features.columns.n_entries * (ROW.itemsize + _PLACE) + trees * rows
 
 
 @of_tree("column_search.best")
-def _best_of_groups(ws: FitParts, tree: TreeCounts) -> int:
+def _best_of_groups(fit: FitParts, tree: TreeCounts) -> int:
     return 2 * int(tree.nodes[:-1].sum()) * CANDIDATE.itemsize  # as if one group found a node's
 
 
 @of_tree("column_search.follow_column")
-def _follow_column(ws: FitParts, tree: TreeCounts) -> int:
+def _follow_column(fit: FitParts, tree: TreeCounts) -> int:
     # row and node of the rows on one side, taken as half; only roots know how many rows they have
-    return int(tree.splits[0]) * ws.rows.n_rows * (ROW.itemsize + _ID) // 2
+    return int(tree.splits[0]) * fit.rows.n_rows * (ROW.itemsize + _ID) // 2
 
 
 @of_tree("row_nodes.follow")
-def _follow(ws: FitParts, tree: TreeCounts) -> int:
+def _follow(fit: FitParts, tree: TreeCounts) -> int:
     passes = 2 * (tree.nodes.size - 1) - 1  # read and written at every step; the first only writes
-    return int(tree.nodes[0]) * ws.rows.n_rows * passes * _ID
+    return int(tree.nodes[0]) * fit.rows.n_rows * passes * _ID
 
 
 @of_tree("row_nodes.pack_sides")
-def _pack_sides(ws: FitParts, tree: TreeCounts) -> int:
-    moves = tree.nodes.size - 1 - (not ws.nodes.policy.moves_last_rows)
-    moves = max(0, moves - (_moving(ws).start or 0))
-    return int(tree.nodes[0]) * moves * (ws.rows.n_rows * _ID + ws.rows.n_rows // 8)
+def _pack_sides(fit: FitParts, tree: TreeCounts) -> int:
+    moves = tree.nodes.size - 1 - (not fit.nodes.policy.moves_last_rows)
+    moves = max(0, moves - (_moving(fit).start or 0))
+    return int(tree.nodes[0]) * moves * (fit.rows.n_rows * _ID + fit.rows.n_rows // 8)
 
 
 @of_tree("row_nodes.follow_split")
-def _follow_split(ws: FitParts, tree: TreeCounts) -> int:
+def _follow_split(fit: FitParts, tree: TreeCounts) -> int:
     # row and node of the rows on one side; taken as half, as leaves do not count their entries
-    stays = slice(1, EntrySizes.of(ws).interleaved_levels + 1)
+    stays = slice(1, EntrySizes.of(fit).interleaved_levels + 1)
     entries = int(tree.split_rows.sum() - tree.split_rows[stays].sum())
-    return rows_of(ws, entries) * (ROW.itemsize + _ID) // 2
+    return rows_of(fit, entries) * (ROW.itemsize + _ID) // 2
 
 
 @of_tree("row_nodes.add_leaves")
-def _add_leaves(ws: FitParts, tree: TreeCounts) -> int:
-    margins = outputs_of(ws, tree) * ws.rows.n_rows * 2 * _FLOAT
-    return margins + int(tree.nodes[0]) * ws.rows.n_rows * _ID
+def _add_leaves(fit: FitParts, tree: TreeCounts) -> int:
+    margins = outputs_of(fit, tree) * fit.rows.n_rows * 2 * _FLOAT
+    return margins + int(tree.nodes[0]) * fit.rows.n_rows * _ID
 
 
 @of_tree("approx.cut_roots")
-def _cut_roots(ws: FitParts, tree: TreeCounts) -> int:
-    assert ws.features.columns is not None
-    return int(tree.nodes[0]) * ws.features.columns.n_entries * _QUANTA
+def _cut_roots(fit: FitParts, tree: TreeCounts) -> int:
+    assert fit.features.columns is not None
+    return int(tree.nodes[0]) * fit.features.columns.n_entries * _QUANTA
 
 
 @of_tree("approx.fill_ends")
-def _fill_ends(ws: FitParts, tree: TreeCounts) -> int:
-    return int(tree.nodes[0]) * ws.features.layout.n_codes * _PLACE
+def _fill_ends(fit: FitParts, tree: TreeCounts) -> int:
+    return int(tree.nodes[0]) * fit.features.layout.n_codes * _PLACE
 
 
 @of_tree("approx.clear_ends")
-def _clear_ends(ws: FitParts, tree: TreeCounts) -> int:
+def _clear_ends(fit: FitParts, tree: TreeCounts) -> int:
     return _searched(tree)  # a byte for each entry
 
 
 @of_tree("approx.mark_ends")
-def _mark_ends(ws: FitParts, tree: TreeCounts) -> int:
+def _mark_ends(fit: FitParts, tree: TreeCounts) -> int:
     return _searched(tree) * _QUANTA

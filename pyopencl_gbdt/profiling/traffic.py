@@ -36,41 +36,41 @@ _LEAF = 4
 _SUMS = 16
 
 
-def _rows(ws: FitParts, tree: TreeCounts) -> int:
+def _rows(fit: FitParts, tree: TreeCounts) -> int:
     """Rows of all trees."""
-    return int(tree.nodes[0]) * ws.rows.n_rows
+    return int(tree.nodes[0]) * fit.rows.n_rows
 
 
 @of_tree("walked_leaves.sum_leaves")
-def _sum_leaves(ws: FitParts, tree: TreeCounts) -> int:
-    rows = _rows(ws, tree)
+def _sum_leaves(fit: FitParts, tree: TreeCounts) -> int:
+    rows = _rows(fit, tree)
     return (
         rows * (2 * QUANTA.itemsize + _LEAF)
-        + round(rows * mean_steps(tree)) * ws.rows.codes.code_bytes
+        + round(rows * mean_steps(tree)) * fit.rows.codes.code_bytes
     )
 
 
 @of_tree("walked_leaves.value_leaves")
-def _value_leaves(ws: FitParts, tree: TreeCounts) -> int:
+def _value_leaves(fit: FitParts, tree: TreeCounts) -> int:
     leaves = int(tree.nodes.sum() - tree.splits.sum())
     return leaves * (2 * _SUMS + 4 * _FLOAT)  # sums are cleared, too; a weight and three values
 
 
 @of_tree("walked_leaves.add_leaves")
-def _add_leaves(ws: FitParts, tree: TreeCounts) -> int:
-    return outputs_of(ws, tree) * ws.rows.n_rows * 2 * _FLOAT + _rows(ws, tree) * _LEAF
+def _add_leaves(fit: FitParts, tree: TreeCounts) -> int:
+    return outputs_of(fit, tree) * fit.rows.n_rows * 2 * _FLOAT + _rows(fit, tree) * _LEAF
 
 
 @of_tree("dropout.keep_trees")
-def _keep_trees(ws: FitParts, tree: TreeCounts) -> int:
+def _keep_trees(fit: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes.sum()) * 2 * (STEP.itemsize + WALK.itemsize)
 
 
 @of_tree("dropout.change")
-def _change(ws: FitParts, tree: TreeCounts) -> int:
+def _change(fit: FitParts, tree: TreeCounts) -> int:
     """Return the bytes of the walk of new trees; how many are dropped does not follow from them."""
-    sums = outputs_of(ws, tree) * ws.rows.n_rows * (2 * SUM.itemsize + 2 * _FLOAT)
-    return sums + round(_rows(ws, tree) * mean_steps(tree)) * ws.rows.codes.code_bytes
+    sums = outputs_of(fit, tree) * fit.rows.n_rows * (2 * SUM.itemsize + 2 * _FLOAT)
+    return sums + round(_rows(fit, tree) * mean_steps(tree)) * fit.rows.codes.code_bytes
 
 
 #: Of a feature in a node: levels in order, and sums.
@@ -82,115 +82,121 @@ def _searched(tree: TreeCounts) -> int:
 
 
 @of_tree("category_split.order_levels")
-def _order_levels(ws: FitParts, tree: TreeCounts) -> int:
-    assert ws.features.layout.categorical is not None
-    codes = np.diff(ws.features.layout.feature_offset)[ws.features.layout.categorical]
-    ordered = int(tree.nodes[0]) if ws.nodes.policy.fills_levels else _searched(tree)  # once a tree
+def _order_levels(fit: FitParts, tree: TreeCounts) -> int:
+    assert fit.features.layout.categorical is not None
+    codes = np.diff(fit.features.layout.feature_offset)[fit.features.layout.categorical]
+    ordered = (
+        int(tree.nodes[0]) if fit.nodes.policy.fills_levels else _searched(tree)
+    )  # once a tree
     return ordered * (int(codes.sum()) * 2 * SUM.itemsize + codes.size * _FACTS)
 
 
 @of_tree("category_split.find_sets")
-def _find_sets(ws: FitParts, tree: TreeCounts) -> int:
-    assert ws.features.layout.categorical is not None
+def _find_sets(fit: FitParts, tree: TreeCounts) -> int:
+    assert fit.features.layout.categorical is not None
     each = _FACTS + NODE.itemsize + SUMS_BYTES + CANDIDATE.itemsize
-    return _searched(tree) * int(ws.features.layout.categorical.sum()) * each
+    return _searched(tree) * int(fit.features.layout.categorical.sum()) * each
 
 
 @of_tree("category_sets.write_sets")
-def _write_sets(ws: FitParts, tree: TreeCounts) -> int:
+def _write_sets(fit: FitParts, tree: TreeCounts) -> int:
     return int(tree.splits.sum()) * (NODE.itemsize + SUMS_BYTES)
 
 
 @of_tree("category_sets.finish_sets")
-def _finish_sets(ws: FitParts, tree: TreeCounts) -> int:
+def _finish_sets(fit: FitParts, tree: TreeCounts) -> int:
     nodes = int(tree.nodes.sum())
-    kept = 2 * (nodes // 2 + 1) * ws.nodes.set_words * 4  # read and written
+    kept = 2 * (nodes // 2 + 1) * fit.nodes.set_words * 4  # read and written
     return nodes * NODE.itemsize + kept
 
 
 _FLOAT = 4
 
 
-def _are_cut(ws: FitParts) -> npt.NDArray[np.bool_]:
+def _are_cut(fit: FitParts) -> npt.NDArray[np.bool_]:
     """Return which features are sorted and cut: not those with levels, nor the last, shares."""
     cut = (
-        np.arange(ws.features.layout.n_features)
-        < ws.features.layout.n_features - ws.features.n_ordered
+        np.arange(fit.features.layout.n_features)
+        < fit.features.layout.n_features - fit.features.n_ordered
     )
-    return cut if ws.features.layout.categorical is None else cut & ~ws.features.layout.categorical
+    return (
+        cut if fit.features.layout.categorical is None else cut & ~fit.features.layout.categorical
+    )
 
 
 @of_set_up("quantize.columns")
-def _columns(ws: FitParts, weighted: bool) -> int:
-    values = ws.rows.n_rows * int(_are_cut(ws).sum())
+def _columns(fit: FitParts, weighted: bool) -> int:
+    values = fit.rows.n_rows * int(_are_cut(fit).sum())
     return values * (3 if weighted else 2) * _FLOAT
 
 
-def _passes(ws: FitParts) -> int:
-    return int(32 // ws.ways.variant("radix_sort").params["radix_bits"])
+def _passes(fit: FitParts) -> int:
+    return int(32 // fit.ways.variant("radix_sort").params["radix_bits"])
 
 
 @of_set_up("radix_sort.radix_count")
-def _radix_count(ws: FitParts, weighted: bool) -> int:
-    return _passes(ws) * ws.rows.n_rows * int(_are_cut(ws).sum()) * _FLOAT
+def _radix_count(fit: FitParts, weighted: bool) -> int:
+    return _passes(fit) * fit.rows.n_rows * int(_are_cut(fit).sum()) * _FLOAT
 
 
 @of_set_up("radix_sort.radix_histogram")
-def _radix_histogram(ws: FitParts, weighted: bool) -> int:
-    return _radix_count(ws, weighted) // _passes(ws)  # counts all digits in a single read
+def _radix_histogram(fit: FitParts, weighted: bool) -> int:
+    return _radix_count(fit, weighted) // _passes(fit)  # counts all digits in a single read
 
 
 @of_set_up("radix_sort.radix_scatter", "radix_sort.radix_sweep")
-def _radix_scatter(ws: FitParts, weighted: bool) -> int:
-    return 2 * _radix_count(ws, weighted) * (2 if weighted else 1)  # moves row ids too
+def _radix_scatter(fit: FitParts, weighted: bool) -> int:
+    return 2 * _radix_count(fit, weighted) * (2 if weighted else 1)  # moves row ids too
 
 
 @of_set_up("radix_sort.radix_columns")
-def _radix_columns(ws: FitParts, weighted: bool) -> int:
-    return _radix_count(ws, weighted) // _passes(ws) + _radix_scatter(ws, weighted)
+def _radix_columns(fit: FitParts, weighted: bool) -> int:
+    return _radix_count(fit, weighted) // _passes(fit) + _radix_scatter(fit, weighted)
 
 
 @of_set_up("quantize.cuts")
-def _cuts(ws: FitParts, weighted: bool) -> int:
+def _cuts(fit: FitParts, weighted: bool) -> int:
     # for each cut, the values on both sides: read from the sorted column, and written
-    return int(ws.features.layout.feature_bins[_are_cut(ws)].sum()) * 2 * 2 * _FLOAT
+    return int(fit.features.layout.feature_bins[_are_cut(fit)].sum()) * 2 * 2 * _FLOAT
 
 
 @of_set_up("quantize.encode")
-def _encode(ws: FitParts, weighted: bool) -> int:
-    values = ws.rows.n_rows * ws.features.layout.n_features
+def _encode(fit: FitParts, weighted: bool) -> int:
+    values = fit.rows.n_rows * fit.features.layout.n_features
     alone = (
-        ws.ways.variant("quantize").params["wg_size"] == 1
+        fit.ways.variant("quantize").params["wg_size"] == 1
     )  # then it also writes codes by feature
-    twice = values * ws.rows.codes.code_bytes if alone else 0
-    return values * _FLOAT + ws.rows.codes.row_bytes * ws.rows.n_rows + twice
+    twice = values * fit.rows.codes.code_bytes if alone else 0
+    return values * _FLOAT + fit.rows.codes.row_bytes * fit.rows.n_rows + twice
 
 
 @of_set_up("tiles.count")
-def _count_cells(ws: FitParts, weighted: bool) -> int:
-    return ws.rows.n_rows * (ws.features.layout.n_features * _FLOAT + ws.rows.tiles.size * _FLOAT)
+def _count_cells(fit: FitParts, weighted: bool) -> int:
+    return fit.rows.n_rows * (
+        fit.features.layout.n_features * _FLOAT + fit.rows.tiles.size * _FLOAT
+    )
 
 
 @of_set_up("tiles.write")
-def _write_cells(ws: FitParts, weighted: bool) -> int:
-    return ws.rows.n_rows * (ws.features.layout.n_features * _FLOAT + ws.rows.codes.row_bytes)
+def _write_cells(fit: FitParts, weighted: bool) -> int:
+    return fit.rows.n_rows * (fit.features.layout.n_features * _FLOAT + fit.rows.codes.row_bytes)
 
 
 @of_set_up("wide_rows.place")
-def _place(ws: FitParts, weighted: bool) -> int:
+def _place(fit: FitParts, weighted: bool) -> int:
     return (
-        2 * ws.rows.n_rows * ws.features.layout.n_features * _FLOAT
+        2 * fit.rows.n_rows * fit.features.layout.n_features * _FLOAT
     )  # every value is written, and most read
 
 
 @of_set_up("wide_rows.take_levels", "wide_rows.write_counts")
-def _levels_of_columns(ws: FitParts, weighted: bool) -> int:
+def _levels_of_columns(fit: FitParts, weighted: bool) -> int:
     # a column that became statistics is empty: code in, level out, emptied; level in, count out
-    return 2 * ws.rows.n_rows * int((ws.features.layout.feature_bins == 0).sum()) * _FLOAT
+    return 2 * fit.rows.n_rows * int((fit.features.layout.feature_bins == 0).sum()) * _FLOAT
 
 
 @of_set_up("tiles.total")
-def _total_cells(ws: FitParts, weighted: bool) -> int:
+def _total_cells(fit: FitParts, weighted: bool) -> int:
     return 2 * _FLOAT
 
 
@@ -234,7 +240,7 @@ class Tally:
 
     Parameters
     ----------
-    ws : FitParts
+    fit : FitParts
     left_out : collection of str
         Kernels that the fit does not launch.
 
@@ -246,22 +252,22 @@ class Tally:
         The same, of sparse evaluation sets.
     """
 
-    def __init__(self, ws: FitParts, left_out: Collection[str]) -> None:
-        self.ws, self._left_out = ws, left_out
+    def __init__(self, fit: FitParts, left_out: Collection[str]) -> None:
+        self.fit, self._left_out = fit, left_out
         self.evaluation_rows = self.sparse_rows = 0
         self._trees: Counter[str] = Counter()
 
     def add_tree(self, nodes: Mapping[str, npt.NDArray[Any]], levels: npt.NDArray[np.void]) -> None:
         """Add a finished tree; the arguments are those of ``count_tree``."""
-        columns = self.ws.features.columns
+        columns = self.fit.features.columns
         if columns is not None:
             nodes = with_entries_of_roots(nodes, int(levels["count"][0]), columns.n_entries)
         tree = count_tree(nodes, levels)
         for kernel, rule in RULES.items():
             if rule.of_tree is not None and kernel.split(".")[0] not in self._left_out:
-                self._trees[kernel] += rule.of_tree(self.ws, tree)
+                self._trees[kernel] += rule.of_tree(self.fit, tree)
         # margins read and written, and a value at each step; paths are as long as in training
-        both = 2 * outputs_of(self.ws, tree)
+        both = 2 * outputs_of(self.fit, tree)
         steps = int(tree.nodes[0]) * mean_steps(tree)
         self._trees["predict"] += round(self.evaluation_rows * (both + steps) * _FLOAT)
         # an entry's column too; columns that a search passes on its way are not counted
@@ -283,5 +289,5 @@ class Tally:
         """
         rule = RULES.get(kernel)
         if rule is not None and rule.of_set_up is not None:
-            return rule.of_set_up(self.ws, weighted)
+            return rule.of_set_up(self.fit, weighted)
         return self._trees.get(kernel)

@@ -120,45 +120,45 @@ class Booster:
             device, params, objective, data, share, policy, beside, weight is not None, bits, shift,
             first_round, replaced is not None, orders, n_pages, n_slots,
         )  # fmt: skip
-        ws, codes = placement.place()
-        self.ws, self._placement = ws, placement
+        parts, codes = placement.place()
+        self.parts, self._placement = parts, placement
         try:
             self.steps = self._steps()
         except BaseException:
-            ws.rows.forget_pages()  # a traceback may keep the fit alive, but not the pages
+            parts.rows.forget_pages()  # a traceback may keep the fit alive, but not the pages
             raise
-        allocate(ws)
+        allocate(parts)
         self._orders = self._combining = None
         if replaced is not None and codes is not None:
-            facts = ws.nodes.round_trees, ws.arena["quanta"]
+            facts = parts.nodes.round_trees, parts.arena["quanta"]
             self._orders = replaced.order_codes(device, codes, *facts)
             self._combining = replaced.combining
-        ws.rows.set("labels", data.label if data.n_targets == 1 else data.label.T)
+        parts.rows.set("labels", data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
-            ws.rows.set("weights", weight)
-        self.base_margin = base_margin(ws) if callable(base_margin) else base_margin
+            parts.rows.set("weights", weight)
+        self.base_margin = base_margin(parts) if callable(base_margin) else base_margin
         self._state = state or {}
         self.evaluation: list[EvaluationSet] = []
         self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
         self._begin()
-        self.tally = None if device.profiler is None else Tally(ws, self.steps.recipe.left_out)
+        self.tally = None if device.profiler is None else Tally(parts, self.steps.recipe.left_out)
 
     def _steps(self) -> Steps:
         """Build the kernels of the fit; again if one took another variant meanwhile.
 
         The arrays of kernels that were built before may depend on it.
         """
-        place, ws = self._placement, self.ws
+        place, parts = self._placement, self.parts
         while True:
             n_refused = len(choosing.REFUSED)
-            steps = Steps(ws, place.chosen, place.objective, place.data)
-            if ws.arena.has_memory:
+            steps = Steps(parts, place.chosen, place.objective, place.data)
+            if parts.arena.has_memory:
                 return steps
             # members build again together: constructors of steps may exchange facts
-            if not ws.rows.team.most(VariantRefused, int(len(choosing.REFUSED) != n_refused)):
+            if not parts.rows.team.most(VariantRefused, int(len(choosing.REFUSED) != n_refused)):
                 return steps
-            ws.rows.forget_steps()
+            parts.rows.forget_steps()
 
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
@@ -167,32 +167,32 @@ class Booster:
         self.steps.start(starting_margins(self.base_margin), self._state)
         boosting = self.steps.boosting
         boosting.start(self.base_margin, self.evaluation)
-        self.ws.arena.device.send()  # a loss of the user's may launch kernels of its own
+        self.parts.arena.device.send()  # a loss of the user's may launch kernels of its own
         self._before = self.steps.round_begins()
         self._kept = boosting.kept_margins()
-        turn = [self._orders.turn()] if self._orders and walks_leaves(self.ws) else []
-        self._batches = [self.steps.trees(batch, turn) for batch in self.ws.nodes.batches]
+        turn = [self._orders.turn()] if self._orders and walks_leaves(self.parts) else []
+        self._batches = [self.steps.trees(batch, turn) for batch in self.parts.nodes.batches]
         self._recorded: list[list[Action]] = []
-        self._rate = self.ws.nodes.params.learning_rate  # the rate that the bound launches use
+        self._rate = self.parts.nodes.params.learning_rate  # the rate that the bound launches use
         for rows in self.evaluation:
             self._follow(rows)
         self.trees: list[Tree] = []
-        self.grown = GrownTrees(self.ws)
+        self.grown = GrownTrees(self.parts)
         self._first_waiting = self._waiting = self._rounds = 0
         self._checked = 0  # rounds after which no high words were needed
 
     def _begin_anew(self) -> None:
         """Build the kernels again, which resets their arrays, and go back to the start."""
         self.steps = self._steps()
-        if not self.ws.arena.has_memory:
-            allocate(self.ws)
+        if not self.parts.arena.has_memory:
+            allocate(self.parts)
         if self.tally is not None:
             self.tally.forget_trees()
         self._begin()
 
     def _follow(self, rows: EvaluationSet) -> None:
         self._recorded = []
-        for batch, launches in zip(self.ws.nodes.batches, self._batches, strict=True):
+        for batch, launches in zip(self.parts.nodes.batches, self._batches, strict=True):
             launches.extend(self.steps.boosting.follow(rows, batch))
 
     def watch(
@@ -206,9 +206,11 @@ class Booster:
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows), or None
             Margins before the first tree; None is the margin that all training rows start from.
         """
-        device, n_rows = self.ws.arena.device, values.shape[0]
+        device, n_rows = self.parts.arena.device, values.shape[0]
         start = self.base_margin if start is None else start
-        margins = device.empty(self.ws.rows.margin_shape(n_rows), np.float32, "evaluated margins")
+        margins = device.empty(
+            self.parts.rows.margin_shape(n_rows), np.float32, "evaluated margins"
+        )
         there: DeviceArray | SparseRows | RowsInBatches
         if isinstance(values, SparseMatrix):
             there = SparseRows.of(device, values)
@@ -229,19 +231,19 @@ class Booster:
 
     def watch_training_rows(self) -> None:
         """Watch the margins of the training rows, which takes no extra work."""
-        ws = self.ws
-        margins = ws.arena["margins"] if ws.rows.turns is None else PagedMargins(ws)
+        parts = self.parts
+        margins = parts.arena["margins"] if parts.rows.turns is None else PagedMargins(parts)
         self.evaluation.append(EvaluationSet(None, self.base_margin, margins))
 
     def watch_gathered_rows(self, n_rows: int) -> None:
         """Watch the margins of all members' training rows, which ``gather`` brings here."""
-        margins = self.ws.arena.device.empty(self.ws.rows.margin_shape(n_rows), np.float32)
+        margins = self.parts.arena.device.empty(self.parts.rows.margin_shape(n_rows), np.float32)
         self._gathered = margins
         self.evaluation.append(EvaluationSet(None, self.base_margin, margins, gathered=True))
 
     def gather(self) -> None:
         """Bring the margins of all members' rows together, where a member watches them."""
-        parts = self.ws.rows.team.exchange(Margins, self.ws.rows.get("margins"))
+        parts = self.parts.rows.team.exchange(Margins, self.parts.rows.get("margins"))
         if self._gathered is not None:
             self._gathered.set(np.concatenate(parts, axis=-1))
 
@@ -254,7 +256,7 @@ class Booster:
         watcher : callable or None
             Called after every round with its number and the margins of every watched set.
         """
-        pace = Pace(self.ws.arena.device)
+        pace = Pace(self.parts.arena.device)
         for number in range(n_rounds):
             self.step(pace)
             if watcher is not None:
@@ -286,7 +288,7 @@ class Booster:
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit, and the kind of its pages."""
-        return self.steps.recipe.variants(self.ws)
+        return self.steps.recipe.variants(self.parts)
 
     def state(self) -> TrainingState:
         """Return what the rounds to come need beside the trees; waits for the last round."""
@@ -309,17 +311,17 @@ class Booster:
 
         The fit cannot go on.
         """
-        if self.ws.rows.visits is not None:
-            self.ws.rows.visits.close()
+        if self.parts.rows.visits is not None:
+            self.parts.rows.visits.close()
             if self._placement.share.codes is None:
-                self.ws.rows.visits.stored.close()
+                self.parts.rows.visits.stored.close()
 
     def _one_round(self, pace: Pace) -> None:
         rate = self.rates[self._rounds]
         if rate != self._rate:
             self.steps.finish.set_rate(rate)
             self._rate = rate
-        number = self.ws.nodes.first_round + self._rounds
+        number = self.parts.nodes.first_round + self._rounds
         self.steps.boosting.begin_round(number, rate)
         if self.steps.source is not None:
             self.steps.source.before_round(number)
@@ -341,9 +343,9 @@ class Booster:
         pace.round_enqueued()
         if self._combining is not None and is_scored(number + 1):
             self._collect()
-            last_tree = self.ws.nodes.batches[-1].size - 1
-            self._combining.score(self.trees, number + 1, last_tree * self.ws.rows.n_rows)
-        if self._waiting + len(self._batches) > self.ws.nodes.forest_block:
+            last_tree = self.parts.nodes.batches[-1].size - 1
+            self._combining.score(self.trees, number + 1, last_tree * self.parts.rows.n_rows)
+        if self._waiting + len(self._batches) > self.parts.nodes.forest_block:
             self._collect()
 
     def _enqueued(self) -> list[list[Action]]:
@@ -354,27 +356,27 @@ class Booster:
         if not self._rounds:
             return self._batches
         if not self._recorded:
-            pages_stay, device = self.ws.rows.turns is None, self.ws.arena.device
+            pages_stay, device = self.parts.rows.turns is None, self.parts.arena.device
             own = [device.together(a) if pages_stay else list(a) for a in self._batches]
             self._recorded = own
         return self._recorded
 
     def _check_high_words(self) -> bool:
         """Train again from the start if high words were needed but absent; return whether."""
-        ws, source = self.ws, self.steps.source
+        parts, source = self.parts, self.steps.source
         if isinstance(source, CheckedSource):
             source.check()
-        if ws.rows.has_high or self._checked == self._rounds:
+        if parts.rows.has_high or self._checked == self._rounds:
             return False
-        if not ws.arena["needs_high"].get()[0]:
+        if not parts.arena["needs_high"].get()[0]:
             self._checked = self._rounds
             return False
         done = self._rounds
         self._batches, self._before, self._kept, self._recorded = [], [], [], []  # they hold arrays
         del self.steps, source  # the arrays that only its launches know are free then
-        make_room_for_high_words(ws, self._placement.turn_again)
+        make_room_for_high_words(parts, self._placement.turn_again)
         self._begin_anew()
-        pace = Pace(ws.arena.device)
+        pace = Pace(parts.arena.device)
         for _ in range(done):
             self._one_round(pace)
         self._check_high_words()  # the pages of all rows may need high words, too
@@ -382,18 +384,18 @@ class Booster:
 
     def _collect(self) -> None:
         """Read the finished trees that are still on the device."""
-        ws = self.ws
+        parts = self.parts
         if self._waiting:
             self._check_high_words()
         if self._waiting:
-            at = (self._first_waiting + np.arange(self._waiting)) % ws.nodes.forest_block
+            at = (self._first_waiting + np.arange(self._waiting)) % parts.nodes.forest_block
             first = self._rounds - self._waiting // len(self._batches)
-            rates = [ws.nodes.leaf_rate(rate) for rate in self.rates[first : self._rounds]]
-            read = self.grown.read(at, np.repeat(rates, ws.nodes.round_trees))
+            rates = [parts.nodes.leaf_rate(rate) for rate in self.rates[first : self._rounds]]
+            read = self.grown.read(at, np.repeat(rates, parts.nodes.round_trees))
             if self.tally is not None:
                 for nodes, its_levels in read:
                     self.tally.add_tree(nodes, its_levels)
             if self._combining is not None:  # it asks for the columns of new trees
                 self.trees += self._combining.collected(self.grown.take())
-        self._first_waiting = (self._first_waiting + self._waiting) % ws.nodes.forest_block
+        self._first_waiting = (self._first_waiting + self._waiting) % parts.nodes.forest_block
         self._waiting = 0

@@ -232,7 +232,7 @@ class Fit:
         }
         n_done = max((len(v) for own in self.history.values() for v in own.values()), default=0)
         self._history_start = self.start.n_rounds - n_done
-        watched, labels = self.boosting.evaluation, self.boosting.ws.arena.arrays.get("labels")
+        watched, labels = self.boosting.evaluation, self.boosting.parts.arena.arrays.get("labels")
         own = task.objective, task.metrics, task.evals, watched, labels
         self._evaluation = Evaluation(device, *own, task.params.work_group_size)
         if self._recorder is not None:
@@ -250,12 +250,12 @@ class Fit:
             return
         made.combining.watch(made.given_evals[number], there)
 
-    def _start_at_mean(self, ws: FitParts) -> Start:
+    def _start_at_mean(self, parts: FitParts) -> Start:
         """Compute the base score from the labels on the device; return the margin."""
         objective, data = self.task.objective, self.task.data
-        score = starting_score(ws, objective, data)
+        score = starting_score(parts, objective, data)
         self.start = StartingPoint(score, objective.to_margin(score))
-        return self.start.margins(data, ws.arena.device)
+        return self.start.margins(data, parts.arena.device)
 
     @property
     def _is_weighted(self) -> bool:
@@ -266,7 +266,9 @@ class Fit:
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
             return self.start.margins(self.task.data, self.device, weighted=self._is_weighted)
-        return lambda ws: resumed_margins(made, before, ws.arena.device, int(walks_leaves(ws)))
+        return lambda parts: resumed_margins(
+            made, before, parts.arena.device, int(walks_leaves(parts))
+        )
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""
@@ -328,14 +330,14 @@ class Fit:
         attributes : dict of str to str or None
             Facts to store in the model.
         """
-        task, start, ws = self.task, self.start, self.boosting.ws
+        task, start, parts = self.task, self.start, self.boosting.parts
         made, statistics = task.replaced, None
         own = {} if made is None else made.attributes()
         earlier = start.trees if made is None else made.earlier(start.trees)
         trees = [*earlier, *self.boosting.finished_trees()]
         self._check_sums()
-        trees = trees if n_rounds is None else trees[: n_rounds * ws.nodes.round_trees]
-        weights = self._weights(len(trees) // ws.nodes.round_trees)
+        trees = trees if n_rounds is None else trees[: n_rounds * parts.nodes.round_trees]
+        weights = self._weights(len(trees) // parts.nodes.round_trees)
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(
@@ -346,8 +348,8 @@ class Fit:
             base_score=start.base_score,
             feature_names=task.columns.feature_names,
             attributes={**(attributes or {}), **own},
-            n_outputs=ws.nodes.n_outputs,
-            n_parallel=ws.nodes.n_parallel,
+            n_outputs=parts.nodes.n_outputs,
+            n_parallel=parts.nodes.n_parallel,
             objective_parameters=task.objective.parameters,
             categories=task.columns.categories,
             statistics=statistics,
@@ -368,7 +370,7 @@ class Fit:
         largest = [*(float(np.abs(tree.value).max()) for tree in self.start.trees), *found]
         weights = boosting.steps.boosting.weights(len(boosting.rates))
         assert weights is not None
-        nodes = boosting.ws.nodes
+        nodes = boosting.parts.nodes
         own = weights[: len(largest)], nodes.n_outputs, nodes.n_parallel
         check_sums(largest, *own, self.task.data)
 
@@ -376,7 +378,7 @@ class Fit:
         """Return the weights of the trees of the first rounds, as they were after these rounds."""
         own = max(0, n_rounds - self.start.n_rounds)
         weights = self.boosting.steps.boosting.weights(own)
-        n_trees = n_rounds * self.boosting.ws.nodes.round_trees
+        n_trees = n_rounds * self.boosting.parts.nodes.round_trees
         return None if weights is None else tuple(map(float, weights[:n_trees]))
 
     def state(self) -> TrainingState:

@@ -203,11 +203,11 @@ def _built(
         training += made.combining.n_bytes
     if part is None and sizes is None:
         host = _host_bytes(fit, params, facts)
-    plan = fit.ws.arena.plan
+    plan = fit.parts.arena.plan
     return MemoryEstimate(
         set_up,
         training,
-        host + _kept_bytes(fit.ws),
+        host + _kept_bytes(fit.parts),
         tuple(paper.allocations),
         fit.steps.classes(),
         {name: plan.bytes_of(name) for name in plan.arrays},
@@ -246,7 +246,7 @@ def _host_bytes(fit: Booster, params: Parameters, facts: DataFacts) -> int:
         return batches_bytes(*batches, weighted=facts.weighted)
     if facts.counts is not None:
         max_bin = params.max_bin if params.search == "hist" else None
-        return facts.counts.host_bytes(max_bin, tiled=fit.ws.features.tiled is not None)
+        return facts.counts.host_bytes(max_bin, tiled=fit.parts.features.tiled is not None)
     return 0
 
 
@@ -266,13 +266,13 @@ def batches_bytes(
     return HOST_BYTES + vectors + max(vectors, batches, scaling)
 
 
-def _kept_bytes(ws: FitParts) -> int:
+def _kept_bytes(parts: FitParts) -> int:
     """Return what the host keeps of pages that take turns; 0 where all rows lie on the device."""
-    rows = ws.rows
+    rows = parts.rows
     if not isinstance(rows, RowsInTurn):
         return 0
     kept = rows.slot_bytes(rows.n_rows)
-    if ws.nodes.params.cache_folders:  # two pages are read ahead, or to the slots themselves
+    if parts.nodes.params.cache_folders:  # two pages are read ahead, or to the slots themselves
         ahead = 0 if rows.turns.in_place else 2
         kept[CODES] = ahead * rows.slot_bytes(rows.turns.most_rows)[CODES]
     return sum(kept.values())

@@ -227,7 +227,7 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
         fit = Fit(device, prepared_on(device, task))
         try:
             if task.data.batches is not None:
-                check_exact(asked, fit.boosting.ws.features.layout.feature_bins)
+                check_exact(asked, fit.boosting.parts.features.layout.feature_bins)
             yield fit
         finally:
             fit.close()

@@ -262,7 +262,7 @@ def test_models_of_enqueued_sums(monkeypatch, growth):
 
     def enqueued(self):
         found = original(self)
-        if growth in ("level by level", "drawn", "forest") and self.ws.rows.team.size > 1:
+        if growth in ("level by level", "drawn", "forest") and self.parts.rows.team.size > 1:
             for action in found[0]:
                 fixed = isinstance(action, TeamReduce) and not callable(action.window)
                 assert isinstance(action, Launch) or fixed, action.name

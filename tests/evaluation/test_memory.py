@@ -40,7 +40,7 @@ def test_the_plan_is_what_is_taken(case):
     before = device.allocated_bytes
     fit.watch_training_rows()
     fit.watch(test.values)
-    labels = fit.ws.arena["labels"]
+    labels = fit.parts.arena["labels"]
     evaluation = Evaluation(device, objective, metrics, evals, fit.evaluation, labels)
     evaluation.launch()
     assert plan.total_bytes == device.allocated_bytes - before
@@ -70,7 +70,7 @@ def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):
     p, objective, metrics, evals = parts_of("times")
     data = evals[0][0]
     plan = plan_evaluation(device, objective, metrics, evals, data)
-    alone = Booster(device, p, objective, data, 0.0).ws.arena.plan.total_bytes
+    alone = Booster(device, p, objective, data, 0.0).parts.arena.plan.total_bytes
     device = open_device(TEST_DEVICE)
     packed = quantized(data, device, p.max_bin).pages[0].codes
     room = device.allocated_bytes + alone + packed.codes.nbytes

@@ -44,7 +44,7 @@ def test_trees_take_the_memory_of_their_nodes():
     (read,) = fit.boosting.grown._read
     trees = fit.boosting.finished_trees()
     most = max(tree.n_nodes for tree in trees)
-    assert 1 < most < fit.boosting.ws.nodes.max_nodes // 2
+    assert 1 < most < fit.boosting.parts.nodes.max_nodes // 2
     assert read.words.shape == (3, len(kept_nodes(read.words)), most)
     assert read.sets.shape[:2] == (3, most // 2 + 1)
     assert read.words.base is read.sets.base is None
@@ -56,7 +56,7 @@ def test_other_members_keep_no_trees(monkeypatch):
 
     def read(self, at, leaf_rates):
         found = original(self, at, leaf_rates)
-        kept[self._ws.rows.team.rank] += len(self._read)
+        kept[self._parts.rows.team.rank] += len(self._read)
         return found
 
     monkeypatch.setattr(GrownTrees, "read", read)
@@ -65,25 +65,25 @@ def test_other_members_keep_no_trees(monkeypatch):
 
 
 def test_members_compare_sets_by_which_nodes_split():
-    ws = grown().boosting.ws
+    parts = grown().boosting.parts
     at, rates = np.array([0]), np.ones(1, np.float32)
 
     def digest():
-        trees = GrownTrees(ws)
+        trees = GrownTrees(parts)
         trees.read(at, rates)
         return trees.digest
 
-    nodes = kept_nodes(ws.arena["forest_nodes"].get()[:1])
-    count = int((nodes["left"] < ws.nodes.max_nodes).sum())
+    nodes = kept_nodes(parts.arena["forest_nodes"].get()[:1])
+    count = int((nodes["left"] < parts.nodes.max_nodes).sum())
     by_set = np.flatnonzero((nodes["left"][0] < 2 * count + 1) & (nodes["split_kind"][0] != 0))
-    sets, before = ws.arena["forest_sets"].get(), digest()
+    sets, before = parts.arena["forest_sets"].get(), digest()
     changed = sets.copy()
     changed[0, -1, 1] ^= 1  # of no node
-    ws.arena["forest_sets"].set(changed)
+    parts.arena["forest_sets"].set(changed)
     assert digest() == before
     changed = sets.copy()
     changed[0, nodes["left"][0, by_set[0]] // 2, 1] ^= 1
-    ws.arena["forest_sets"].set(changed)
+    parts.arena["forest_sets"].set(changed)
     assert digest() != before
 
 
@@ -95,7 +95,7 @@ def test_a_fit_is_gone_after_training(monkeypatch, growth):
     class Noted(Booster):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
-            fits.append([weakref.ref(one) for one in (self.ws.arena, self.steps)])
+            fits.append([weakref.ref(one) for one in (self.parts.arena, self.steps)])
 
     monkeypatch.setattr(fitting, "Booster", Noted)
     more = GROWTH.get(growth, {"tree_method": growth})

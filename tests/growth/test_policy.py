@@ -122,7 +122,7 @@ def test_one_leaf_a_step_where_histograms_of_several_do_not_fit():
         device.caps = replace(PRETENCES["gpu"](device.caps), global_bytes=room)
         objective = get_objective(params.objective, params)
         fit = Booster(device, params, objective, Dataset(X, y), 0.5)
-        picks.append(fit.ws.nodes.policy.picks)
+        picks.append(fit.parts.nodes.policy.picks)
     assert picks == [32, 1]
 
 

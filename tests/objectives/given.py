@@ -19,17 +19,17 @@ def device_gradients(device, objective, margins, data, wg_size=0):
     page = Page(make_page(device, np.zeros((data.n_rows, 1), np.uint8)), 0, data.n_rows)
     features, facts = FitFeatures(make_layout([2], [False])), RowFacts(data.n_rows, given=True)
     sizes = tree_sizes(policy_of(params), params, data.n_rows)
-    ws = assemble(device, params, sizes, features, facts, [page])
-    ws.rows.own_arrays()
-    source = source_of(objective, ws, data)
-    allocate(ws)
+    parts = assemble(device, params, sizes, features, facts, [page])
+    parts.rows.own_arrays()
+    source = source_of(objective, parts, data)
+    allocate(parts)
     launches = source.launches()
     found = []
     for number in range(2):
-        ws.arena["margins"].set(margins)
+        parts.arena["margins"].set(margins)
         source.before_round(number)
         for launch in launches:
             launch()
-        found.append((ws.arena["given_g"].get()[0], ws.arena["given_h"].get()[0]))
+        found.append((parts.arena["given_g"].get()[0], parts.arena["given_h"].get()[0]))
     np.testing.assert_array_equal(found[0], found[1])
     return found[0]

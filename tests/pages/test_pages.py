@@ -72,7 +72,7 @@ def model_of(monkeypatch, n_pages, data, params):
     class InPages(booster.Booster):
         def __init__(self, *given, **named):
             super().__init__(*given, **named, n_pages=n_pages)
-            sizes.extend(page.n_rows for page in self.ws.rows.pages)
+            sizes.extend(page.n_rows for page in self.parts.rows.pages)
 
     monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", InPages)
     model = train({"n_estimators": 2, "max_depth": 4, "device": TEST_DEVICE, **params}, data)
@@ -191,7 +191,7 @@ def test_codes_beyond_one_allocation_come_in_pages(monkeypatch):
         data.forget()
         fit = booster.Booster(device, params, objective, data, 0.5)
         models.append(fit.run(2))
-        assert len(fit.ws.rows.pages) == (2 if limited else 1)
+        assert len(fit.parts.rows.pages) == (2 if limited else 1)
     assert models[0] == models[1]
 
 

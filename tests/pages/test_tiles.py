@@ -144,8 +144,8 @@ def test_features_that_cannot_split_below_are_left_out(growth):
     data, p = Dataset(SPARSE, LABELS["number"]), Parameters.from_dict({**params, "page": "tiled"})
     fit = Booster(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
     fit.run(2)
-    if fit.ws.ways.variant("split").name == "sequential":  # kernels of GPUs look at all features
-        closed = fit.ws.arena["closed_features"].get()
+    if fit.parts.ways.variant("split").name == "sequential":  # kernels of GPUs look at all features
+        closed = fit.parts.arena["closed_features"].get()
         assert closed.any()
         assert not closed.all()
     assert_same(data, **params)

@@ -107,8 +107,8 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
 @pytest.fixture(autouse=True)
 def _sizes(monkeypatch):
     """Two work-groups share a histogram; the root's candidates are few."""
-    monkeypatch.setattr(tree_traffic, "histogram_groups", lambda ws: 2)
-    of = lambda ws, step: Candidates(step > 0, FEATURES)  # noqa: E731
+    monkeypatch.setattr(tree_traffic, "histogram_groups", lambda *of: 2)
+    of = lambda parts, step: Candidates(step > 0, FEATURES)  # noqa: E731
     monkeypatch.setattr(tree_traffic, "candidates_of", of)
 
 
@@ -219,7 +219,7 @@ def test_hand_count(kernel):
 
 
 def test_a_kernel_has_one_rule(monkeypatch):
-    monkeypatch.setitem(RULES, "made_up", Rule(of_tree=lambda ws, tree: 17))
+    monkeypatch.setitem(RULES, "made_up", Rule(of_tree=lambda parts, tree: 17))
     tally = traffic.Tally(fit(), LEFT_OUT)
     tally.add_tree(*tree())
     tally.add_tree(*tree())
@@ -245,33 +245,33 @@ def test_several_outputs():
 
 
 def test_trees_of_one_output_share_its_margins():
-    ws = fit()
-    ws.nodes.n_parallel = 3
+    parts = fit()
+    parts.nodes.n_parallel = 3
     assert (
-        RULES["update_margins.add_leaves"].of_tree(ws, three_trees())
+        RULES["update_margins.add_leaves"].of_tree(parts, three_trees())
         == ATOMICS["update_margins.add_leaves"]
     )
 
 
 def test_factors_of_sampled_rows_are_read_twice():
-    counts, ws = count_tree(*tree()), fit(samples_rows=True)
+    counts, parts = count_tree(*tree()), fit(samples_rows=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
-        assert RULES[kernel].of_tree(ws, counts) == ATOMICS[kernel] + 10 * 4
+        assert RULES[kernel].of_tree(parts, counts) == ATOMICS[kernel] + 10 * 4
     goss = fit(samples_rows=True, sampling_method="goss")
     assert RULES["gradients.draw"].of_tree(goss, counts) == 10 * (8 + 4) + 2048 * 4
 
 
 def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
     """10 of 30 rows are drawn."""
-    counts, ws = count_tree(*tree()), fit(samples_rows=True)
-    ws.rows.lists_drawn, ws.rows.n_rows = True, 30
-    assert RULES["gradients.draw"].of_tree(ws, counts) == 30 * 4 + 10 * 4
+    counts, parts = count_tree(*tree()), fit(samples_rows=True)
+    parts.rows.lists_drawn, parts.rows.n_rows = True, 30
+    assert RULES["gradients.draw"].of_tree(parts, counts) == 30 * 4 + 10 * 4
     for kernel in ("histogram", "partition.move"):
         unlisted = fit(samples_rows=True)
-        listed = RULES[kernel].of_tree(ws, counts)
+        listed = RULES[kernel].of_tree(parts, counts)
         assert listed == RULES[kernel].of_tree(unlisted, counts) + 10 * 4
     assert (
-        RULES["update_margins.add_leaves"].of_tree(ws, counts)
+        RULES["update_margins.add_leaves"].of_tree(parts, counts)
         == 3 * ATOMICS["update_margins.add_leaves"]
     )
 
@@ -281,58 +281,58 @@ def test_a_cpu_reads_no_codes_of_rows_that_were_not_drawn():
     counts = count_tree(*tree())
     by_chance = fit(samples_rows=True, subsample=0.4)
     goss = fit(samples_rows=True, sampling_method="goss", top_rate=0.2, other_rate=0.1)
-    for ws, seen in ((by_chance, 6), (goss, 4.5)):
-        ws.ways.chosen["histogram"].name = "cpu"
-        found = RULES["histogram"].of_tree(ws, counts)
+    for parts, seen in ((by_chance, 6), (goss, 4.5)):
+        parts.ways.chosen["histogram"].name = "cpu"
+        found = RULES["histogram"].of_tree(parts, counts)
         assert found == ATOMICS["histogram"] - (15 - seen) * ROW_BYTES
-        ws.rows.lists_drawn = True
-        assert RULES["histogram"].of_tree(ws, counts) == ATOMICS["histogram"] + 10 * 4
+        parts.rows.lists_drawn = True
+        assert RULES["histogram"].of_tree(parts, counts) == ATOMICS["histogram"] + 10 * 4
 
 
 def test_features_weights_are_read_by_every_node():
-    counts, ws = count_tree(*tree()), fit()
-    ws.features.limits.feature_weights = np.ones(FEATURES, np.float32)
+    counts, parts = count_tree(*tree()), fit()
+    parts.features.limits.feature_weights = np.ones(FEATURES, np.float32)
     plain = ATOMICS["plan.choose_columns"]
-    assert RULES["plan.choose_columns"].of_tree(ws, counts) == plain + 5 * FEATURES * 4
+    assert RULES["plan.choose_columns"].of_tree(parts, counts) == plain + 5 * FEATURES * 4
 
 
 def test_leaf_by_leaf_all_rows_move():
     """D's rows too; D is the one node that is placed with its children besides A and C."""
-    counts, ws = count_tree(*tree()), fit(policy=BestFirst())
-    moved = RULES["partition.move"].of_tree(ws, counts)
+    counts, parts = count_tree(*tree()), fit(policy=BestFirst())
+    moved = RULES["partition.move"].of_tree(parts, counts)
     assert moved == ATOMICS["partition.move"] + 5 * (1 + 4) + 5 * 4
-    assert RULES["plan.place"].of_tree(ws, counts) == 3 * (1 + 4) * NODE.itemsize
+    assert RULES["plan.place"].of_tree(parts, counts) == 3 * (1 + 4) * NODE.itemsize
     by_rows = fit(policy=BestFirst(), leaf="by_rows")  # every leaf has its rows
     assert RULES["update_margins.add_leaves"].of_tree(by_rows, counts) == 10 * 8 + 10 * 4
 
 
 def test_arrays_of_other_steps_are_no_weights():
-    ws = fit()
-    ws.rows.row_arrays = ("factors",)
+    parts = fit()
+    parts.rows.row_arrays = ("factors",)
     counts = count_tree(*tree())
-    assert RULES["renew_leaves.count_first"].of_tree(ws, counts) == 10 * (8 + 8) + 21
-    assert RULES["renew_leaves.count_next"].of_tree(ws, counts) == 3 * 10 * 8
+    assert RULES["renew_leaves.count_first"].of_tree(parts, counts) == 10 * (8 + 8) + 21
+    assert RULES["renew_leaves.count_next"].of_tree(parts, counts) == 3 * 10 * 8
 
 
 def test_weights_are_read_twice():
-    counts, ws = count_tree(*tree()), fit(weighted=True)
+    counts, parts = count_tree(*tree()), fit(weighted=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
-        assert RULES[kernel].of_tree(ws, counts) == ATOMICS[kernel] + 10 * 4
+        assert RULES[kernel].of_tree(parts, counts) == ATOMICS[kernel] + 10 * 4
 
 
 def test_partial_histograms_are_written_and_added_up():
     """A has 4 tasks of 3 rows, b 2, in two work-groups each; e is in its place already."""
-    counts, ws = count_tree(*tree()), fit(atomics=False)
-    assert RULES["histogram"].of_tree(ws, counts) == 15 * 24 + 5 * 4 + 5 * HISTOGRAM
-    assert RULES["histogram.reduce"].of_tree(ws, counts) == 2 * (2 + 1) * HISTOGRAM
-    cleared = RULES["partition.move"].of_tree(ws, counts)
+    counts, parts = count_tree(*tree()), fit(atomics=False)
+    assert RULES["histogram"].of_tree(parts, counts) == 15 * 24 + 5 * 4 + 5 * HISTOGRAM
+    assert RULES["histogram.reduce"].of_tree(parts, counts) == 2 * (2 + 1) * HISTOGRAM
+    cleared = RULES["partition.move"].of_tree(parts, counts)
     assert cleared == ATOMICS["partition.move"] - HISTOGRAM
 
 
 def test_leaves_by_row_lists():
     """All ids, as the root split; and a code of D's rows, which lie where D left them."""
-    counts, ws = count_tree(*tree()), fit(leaf="by_rows")
-    assert RULES["update_margins.add_leaves"].of_tree(ws, counts) == 10 * 8 + 10 * 4 + 5
+    counts, parts = count_tree(*tree()), fit(leaf="by_rows")
+    assert RULES["update_margins.add_leaves"].of_tree(parts, counts) == 10 * 8 + 10 * 4 + 5
 
 
 def test_a_lonely_root():
@@ -380,6 +380,6 @@ def test_set_up(kernel, plain, weighted):
 
 
 def test_a_lonely_work_item_writes_codes_by_feature_too():
-    ws = fit()
-    ws.ways.chosen["quantize"] = SimpleNamespace(params={"wg_size": 1})
-    assert RULES["quantize.encode"].of_set_up(ws, False) == 10 * (2 * 4 + 16 + 2)
+    parts = fit()
+    parts.ways.chosen["quantize"] = SimpleNamespace(params={"wg_size": 1})
+    assert RULES["quantize.encode"].of_set_up(parts, False) == 10 * (2 * 4 + 16 + 2)

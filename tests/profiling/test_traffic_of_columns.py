@@ -96,9 +96,9 @@ CATEGORIES = {
 
 
 def along_columns(**options):
-    ws = fit(**options)
-    ws.features.columns, ws.rows.n_rows = SimpleNamespace(n_entries=ENTRIES), FEW_ROWS
-    return ws
+    parts = fit(**options)
+    parts.features.columns, parts.rows.n_rows = SimpleNamespace(n_entries=ENTRIES), FEW_ROWS
+    return parts
 
 
 @pytest.mark.parametrize("kernel", COLUMNS)
@@ -108,17 +108,17 @@ def test_hand_count_along_columns(kernel):
 
 @pytest.mark.parametrize("kernel", INTERLEAVED)
 def test_hand_count_of_interleaved_entries(kernel):
-    ws = along_columns()
-    ws.ways.chosen["interleaved"].params["depth"] = 1
-    assert RULES[kernel].of_tree(ws, count_tree(*tree())) == INTERLEAVED[kernel]
+    parts = along_columns()
+    parts.ways.chosen["interleaved"].params["depth"] = 1
+    assert RULES[kernel].of_tree(parts, count_tree(*tree())) == INTERLEAVED[kernel]
 
 
 def test_where_terms_cancel_all_borders_are_scored_exactly():
     all_pieces = 26 * 12 + 6 * (32 + CANDIDATE.itemsize)
     constrained = along_columns()
     constrained.features.limits.monotone = np.zeros(2, np.uint32)
-    for ws in (constrained, along_columns(reg_alpha=0.5)):
-        assert RULES["exact.find"].of_tree(ws, count_tree(*tree())) == all_pieces
+    for parts in (constrained, along_columns(reg_alpha=0.5)):
+        assert RULES["exact.find"].of_tree(parts, count_tree(*tree())) == all_pieces
 
 
 def test_rows_of_sorted_columns_know_their_leaf():
@@ -129,13 +129,13 @@ def test_rows_of_sorted_columns_know_their_leaf():
 def test_roots_of_sorted_columns_count_entries():
     nodes, levels = tree()
     nodes["count"][0] = FEW_ROWS
-    ws = along_columns()
+    parts = along_columns()
     left_out = (
         "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
         "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
         "walked_leaves", "dropout",
     )  # fmt: skip
-    tally = traffic.Tally(ws, left_out)
+    tally = traffic.Tally(parts, left_out)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
     assert tally.n_bytes("exact.find", weighted=False) == COLUMNS["exact.find"]
     assert tally.n_bytes("histogram", weighted=False) is None
@@ -155,8 +155,8 @@ def test_every_formula_is_counted_by_hand():
 @pytest.mark.parametrize("kernel", CATEGORIES)
 def test_the_bytes_of_sets(kernel):
     """The second feature, of 4 levels, is categorical; a set takes 2 words."""
-    ws = fit()
+    parts = fit()
     categorical, offset = np.array([False, True]), np.array([0, 3, 7])
-    ws.features.layout = SimpleNamespace(categorical=categorical, feature_offset=offset)
-    ws.nodes.set_words = 2
-    assert RULES[kernel].of_tree(ws, count_tree(*tree())) == CATEGORIES[kernel]
+    parts.features.layout = SimpleNamespace(categorical=categorical, feature_offset=offset)
+    parts.nodes.set_words = 2
+    assert RULES[kernel].of_tree(parts, count_tree(*tree())) == CATEGORIES[kernel]

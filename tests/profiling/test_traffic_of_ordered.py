@@ -36,16 +36,16 @@ DROPPED = {
 }
 
 
-def workspace(**given):
-    ws = fit(n_orders=ORDERS, **given)
-    ws.rows.n_rows = ROWS
-    return ws
+def parts_of(**given):
+    parts = fit(n_orders=ORDERS, **given)
+    parts.rows.n_rows = ROWS
+    return parts
 
 
 @pytest.mark.parametrize("function", ORDERED)
 def test_hand_count_of_ordered_boosting(function):
     rule = RULES[f"ordered_leaves.{function}"].of_tree
-    assert rule(workspace(), count_tree(*tree())) == ORDERED[function]
+    assert rule(parts_of(), count_tree(*tree())) == ORDERED[function]
 
 
 @pytest.mark.parametrize("function", WALKED)
@@ -61,18 +61,18 @@ def test_hand_count_of_dropped_trees(function):
 
 
 def test_codes_of_orders_change_once_a_round_and_between_batches():
-    ws, rule = fit(), RULES["order_codes.replace_codes"].of_tree
-    ws.nodes.batches = (0, 1)
-    assert rule(ws, count_tree(*tree())) == 10 * 3 * 3 // 2
-    ws.nodes.renews = True  # leaves are not walked
-    assert rule(ws, count_tree(*tree())) == 10 * 3 // 2
-    ws.rows.n_orders = 1
-    assert rule(ws, count_tree(*tree())) == 0
+    parts, rule = fit(), RULES["order_codes.replace_codes"].of_tree
+    parts.nodes.batches = (0, 1)
+    assert rule(parts, count_tree(*tree())) == 10 * 3 * 3 // 2
+    parts.nodes.renews = True  # leaves are not walked
+    assert rule(parts, count_tree(*tree())) == 10 * 3 // 2
+    parts.rows.n_orders = 1
+    assert rule(parts, count_tree(*tree())) == 0
 
 
 def test_weights_are_read_by_row():
     more = RULES["ordered_leaves.count_entries"].of_tree(
-        workspace(weighted=True), count_tree(*tree())
+        parts_of(weighted=True), count_tree(*tree())
     )
     assert more == ORDERED["count_entries"] + LEARNT * 4 + ROWS * 4
 

@@ -59,19 +59,19 @@ def test_hand_count_of_a_table(kernel):
 
 @pytest.mark.parametrize("kernel", LEVEL_SETS)
 def test_hand_count_of_sets_of_levels(kernel):
-    ws = fit(policy=Symmetric(2))
-    ws.arena.array("border_flags", (1, 4), np.uint32)
-    ws.features.layout = SimpleNamespace(
+    parts = fit(policy=Symmetric(2))
+    parts.arena.array("border_flags", (1, 4), np.uint32)
+    parts.features.layout = SimpleNamespace(
         n_codes=7, n_features=FEATURES, categorical=np.array([True, False]),
         feature_offset=np.array([0, 3, 7], np.uint32), feature_bins=np.array([3, 4], np.uint32),
     )  # fmt: skip
-    assert RULES[kernel].of_tree(ws, count_tree(*table())) == LEVEL_SETS[kernel]
+    assert RULES[kernel].of_tree(parts, count_tree(*table())) == LEVEL_SETS[kernel]
 
 
 def test_a_fit_counts_its_own_search_alone():
-    ws = fit(policy=Symmetric(2))
+    parts = fit(policy=Symmetric(2))
     left_out = (*(name for name in LEFT_OUT if name != "symmetric"), "split")
-    tally = traffic.Tally(ws, left_out)
+    tally = traffic.Tally(parts, left_out)
     tally.add_tree(*table())
     assert tally.n_bytes("symmetric.add_up", weighted=False) == 2 * 3 * HISTOGRAM
     assert tally.n_bytes("split.find", weighted=False) is None

@@ -1,4 +1,4 @@
-"""Layouts, codes and workspaces set up by hand."""
+"""Layouts, codes and the parts of a fit, set up by hand."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def make_tiles(device, layout, codes, begins):
     return upload_tiles(device, cells, row_begin, *where)
 
 
-def make_workspace(
+def make_parts(
     device,
     layout,
     codes,
@@ -123,22 +123,24 @@ def make_workspace(
         codes.shape[0], weights[0] is not None, *weights[1:], n_outputs=outputs, n_targets=targets
     )
     sizes = tree_sizes(policy_of(checked), checked, codes.shape[0])
-    ws = assemble(device, checked, sizes, features, facts, [page])
-    ws.nodes.n_trees = outputs * parallel - first
-    ws.rows.has_high = True
-    ask_for_arrays(ws)
-    allocate(ws)
+    parts = assemble(device, checked, sizes, features, facts, [page])
+    parts.nodes.n_trees = outputs * parallel - first
+    parts.rows.has_high = True
+    ask_for_arrays(parts)
+    allocate(parts)
     if weights[0] is not None:
-        ws.arena["weights"].set(weights[0])
-    return ws
+        parts.arena["weights"].set(weights[0])
+    return parts
 
 
-def ask_for_arrays(ws):
+def ask_for_arrays(parts):
     """Let the steps of a fit ask for their arrays, without kernels."""
-    ways = replace(ws.ways, device=PaperDevice.like(ws.arena.device))
-    built = ws._replace(ways=ways, rows=replace(ws.rows, ways=ways))
-    rows = Dataset(np.zeros((ws.rows.n_rows, 1), np.float32), np.zeros(ws.rows.n_rows, np.float32))
-    Steps(built, policy_of(ws.nodes.params), get_objective("reg:squarederror"), rows)
+    ways = replace(parts.ways, device=PaperDevice.like(parts.arena.device))
+    built = parts._replace(ways=ways, rows=replace(parts.rows, ways=ways))
+    rows = Dataset(
+        np.zeros((parts.rows.n_rows, 1), np.float32), np.zeros(parts.rows.n_rows, np.float32)
+    )
+    Steps(built, policy_of(parts.nodes.params), get_objective("reg:squarederror"), rows)
 
 
 def spoil(array, rng):
@@ -148,19 +150,21 @@ def spoil(array, rng):
     return array.get()
 
 
-def set_scale(ws, *scales):
+def set_scale(parts, *scales):
     """Set the scale of every tree, or one for all."""
-    scales = scales * ws.nodes.n_trees if len(scales) == 1 else scales
-    ws.arena["scale"].set(np.array([astuple(scale) for scale in scales], ws.arena["scale"].dtype))
+    scales = scales * parts.nodes.n_trees if len(scales) == 1 else scales
+    parts.arena["scale"].set(
+        np.array([astuple(scale) for scale in scales], parts.arena["scale"].dtype)
+    )
 
 
-def set_quanta(ws, quanta, *, wide, rng):
+def set_quanta(parts, quanta, *, wide, rng):
     """Set quanta of all trees; high words of those that are not wide must not be read: junk."""
     low, high = words(quanta)
-    ws.arena["quanta"].set(low)
-    wide = np.repeat(np.broadcast_to(wide, ws.nodes.n_trees), ws.rows.n_rows)
+    parts.arena["quanta"].set(low)
+    wide = np.repeat(np.broadcast_to(wide, parts.nodes.n_trees), parts.rows.n_rows)
     assert not high[~wide].any()
-    ws.arena["high"].set(np.where(wide[:, None], high, spoil(ws.arena["high"], rng)))
+    parts.arena["high"].set(np.where(wide[:, None], high, spoil(parts.arena["high"], rng)))
 
 
 #: A node with what it carries, which lies beside it on the device.
@@ -179,17 +183,17 @@ def payload_of(records):
     }  # fmt: skip
 
 
-def set_nodes(ws, records, first=0):
+def set_nodes(parts, records, first=0):
     """Write records from a node id on."""
-    ws.arena["nodes"].set(records[[*NODE.names]].astype(NODE), first)
+    parts.arena["nodes"].set(records[[*NODE.names]].astype(NODE), first)
     for name, values in payload_of(records).items():
-        ws.arena[name].set(values, first * values[:1].size)
+        parts.arena[name].set(values, first * values[:1].size)
 
 
-def get_nodes(ws):
+def get_nodes(parts):
     """Read the records of all nodes."""
-    nodes = ws.arena["nodes"].get()
-    sums, weights, values, bounds = (ws.arena[name].get() for name in PAYLOAD)
+    nodes = parts.arena["nodes"].get()
+    sums, weights, values, bounds = (parts.arena[name].get() for name in PAYLOAD)
     records = np.zeros(nodes.size, RECORD)
     for name in NODE.names:
         records[name] = nodes[name]
@@ -199,18 +203,18 @@ def get_nodes(ws):
     return records
 
 
-def spoil_nodes(ws, rng):
+def spoil_nodes(parts, rng):
     """Fill nodes, and what they carry, with random bytes; return the records."""
     for name in ("nodes", *PAYLOAD):
-        spoil(ws.arena[name], rng)
-    return get_nodes(ws)
+        spoil(parts.arena[name], rng)
+    return get_nodes(parts)
 
 
-def make_room_for_nodes(ws, n):
-    """Give a workspace so many nodes, all 0."""
+def make_room_for_nodes(parts, n):
+    """Make room for so many nodes, all 0."""
     for name in ("nodes", *PAYLOAD):
-        _, *shape = ws.arena[name].shape
-        ws.arena.arrays[name] = ws.arena.device.zeros((n, *shape), ws.arena[name].dtype)
+        _, *shape = parts.arena[name].shape
+        parts.arena.arrays[name] = parts.arena.device.zeros((n, *shape), parts.arena[name].dtype)
 
 
 def level_nodes(counts, chunk, from_rows=None):
@@ -236,18 +240,18 @@ def level_nodes(counts, chunk, from_rows=None):
     return nodes, np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
 
 
-def set_level(ws, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None, listed=False):
+def set_level(parts, depth, nodes, *, row_tasks=0, hist_tasks=0, first=None, listed=False):
     """Put nodes behind as many others as a complete tree would have; return the first id.
 
     Roots have all rows, unless those that were drawn are ``listed``.
     """
     first = 2**depth - 1 if first is None else first
     nodes["depth"], nodes["in_order"] = depth, depth == 0 and not listed
-    levels = np.zeros(ws.arena["levels"].size, ws.arena["levels"].dtype)
+    levels = np.zeros(parts.arena["levels"].size, parts.arena["levels"].dtype)
     levels[depth] = (first, len(nodes), row_tasks, hist_tasks)
     levels["first"][depth + 1 :] = first + len(nodes)
-    ws.arena["levels"].set(levels)
-    set_nodes(ws, nodes, first)
+    parts.arena["levels"].set(levels)
+    set_nodes(parts, nodes, first)
     return first
 
 

@@ -90,7 +90,7 @@ def test_law_a_bin_without_its_last_value_is_smaller_than_its_share(rng, max_bin
 
 
 def cut_root(proposal, wg, quanta, max_bin):
-    """Cut bins of the roots of trees with these quanta; return the workspace."""
+    """Cut bins of the roots of trees with these quanta; return the parts of the fit."""
     params = Parameters.from_dict(
         {
             "tree_method": "approx", "proposal": proposal, "max_bin": max_bin, "max_depth": 2,
@@ -100,20 +100,20 @@ def cut_root(proposal, wg, quanta, max_bin):
     data = Dataset(X, np.arange(N) % len(quanta))
     objective = get_objective(params.objective, params)
     fit = Booster(open_device(TEST_DEVICE), params, objective, data, 0.0)
-    ws, search, batch = fit.ws, fit.steps.grower.search, Batch(0, len(quanta))
-    make_room_for_high_words(ws, None)
+    parts, search, batch = fit.parts, fit.steps.grower.search, Batch(0, len(quanta))
+    make_room_for_high_words(parts, None)
     low, high = words(quanta.reshape(-1, 2))
-    ws.arena["quanta"].set(low)
-    ws.arena["high"].set(high)
-    scale = ws.arena["scale"].get()
+    parts.arena["quanta"].set(low)
+    parts.arena["high"].set(high)
+    scale = parts.arena["scale"].get()
     scale["wide"] = 1
-    ws.arena["scale"].set(scale)
+    parts.arena["scale"].set(scale)
     grower = fit.steps.grower
     for action in [*grower.level.begin(batch), *grower.partition.begin(batch)]:
         action()
     for action in search.search(0, batch):
         action()
-    return ws
+    return parts
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -124,8 +124,8 @@ def test_cuts_of_sums_of_60_bits_equal_the_twins(rng, wg, proposal, max_bin):
     quanta[0, :, 1] >>= rng.integers(0, 50, N)  # rows of all sizes
     quanta[1, rng.random(N) < 0.5] = 0  # rows that are left out
     quanta[0, 3:7, 1] = 2**58  # nearly all of the sum, which stays below 2^61
-    ws = cut_root(proposal, wg, quanta, max_bin)
-    page, layout = ws.rows.pages[0].columns, ws.features.layout
+    parts = cut_root(proposal, wg, quanta, max_bin)
+    page, layout = parts.rows.pages[0].columns, parts.features.layout
     places, rows = page.places.get(), page.rows.get()
     for tree in range(2):
         sums = np.zeros(layout.n_codes, np.int64)
@@ -136,13 +136,13 @@ def test_cuts_of_sums_of_60_bits_equal_the_twins(rng, wg, proposal, max_bin):
             wanted[own] = offset + bin_ends(sums[own], max_bin)
         if proposal == "global":
             of_values = np.unique(places)  # codes of missing values have no entries
-            assert_same_bits(ws.arena["bin_ends"].get()[tree][of_values], wanted[of_values])
+            assert_same_bits(parts.arena["bin_ends"].get()[tree][of_values], wanted[of_values])
             continue
         # the last entry of the last value of a bin ends it; values without Hessians end none
         few = np.repeat(layout.feature_bins <= max_bin, np.diff(layout.feature_offset))
         ends = (wanted == np.arange(layout.n_codes)) & (few | (sums > 0))
         last_entry = np.append(places[1:] != places[:-1], True)
-        found = ws.arena["ends_bin"].get()[tree * page.n_entries :][: page.n_entries]
+        found = parts.arena["ends_bin"].get()[tree * page.n_entries :][: page.n_entries]
         assert_same_bits(found, (ends[places] & last_entry).astype(np.uint8))
 
 

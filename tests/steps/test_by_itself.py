@@ -27,8 +27,8 @@ def test_a_histogram_of_five_rows(device):
                          ("high", np.zeros((1, 2), QUANTA)), ("levels", root)):  # fmt: skip
         parts.arena.array(name, values.shape, values.dtype, values)
     parts.arena.array("hist_task_begin", 4, np.uint32, [0, 1, 1, 1])
-    tree_arrays(parts)
-    row_lists(parts)
+    tree_arrays(parts.arena, parts.rows, parts.nodes)
+    row_lists(parts.rows, parts.nodes)
     step = Histogram(parts)
     allocate(parts)
     node = np.zeros(1, NODE)

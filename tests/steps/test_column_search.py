@@ -19,7 +19,7 @@ from tests.reference.histogram import histogram
 from tests.steps.builders import (
     level_nodes,
     make_layout,
-    make_workspace,
+    make_parts,
     random_codes,
     set_level,
     set_nodes,
@@ -43,17 +43,17 @@ def walks_are_chosen(device, force, monkeypatch):
 
 def searched(device, rng, layout, counts, kind="random", *, depth=4, trees=None, codes=None,
              allowed=None, **params):  # fmt: skip
-    """Search the nodes of a level; return the workspace, and what tells the twin."""
+    """Search the nodes of a level; return the parts of the fit, and what tells the twin."""
     codes = random_codes(rng, layout, int(np.sum(counts))) if codes is None else codes
     n_trees = 1 if trees is None else max(trees) + 1
     rows, quanta = node_rows(counts), random_quanta(rng, len(codes), kind)
     if allowed is not None:
         params["colsample_bynode"] = 0.5
-    ws = make_workspace(device, layout, codes, max_depth=depth + 1, outputs=n_trees,
+    parts = make_parts(device, layout, codes, max_depth=depth + 1, outputs=n_trees,
                         tree_method="exact", work_group_size=1, **params)  # fmt: skip
-    assert recipe.walks_columns(recipe.RecipeFacts.of(ws))
+    assert recipe.walks_columns(recipe.RecipeFacts.of(parts))
     wide = [kind == "large" or scale.wide for scale in SCALES[:n_trees]]
-    set_scale(ws, *(replace(scale, wide=w) for scale, w in zip(SCALES, wide, strict=False)))
+    set_scale(parts, *(replace(scale, wide=w) for scale, w in zip(SCALES, wide, strict=False)))
     nodes, _ = level_nodes(counts, 64)
     nodes["tree"] = 0 if trees is None else trees
     own = rng.integers(-(2**25), 2**25, (n_trees, len(codes), 2))  # rows of no node here: junk
@@ -62,42 +62,44 @@ def searched(device, rng, layout, counts, kind="random", *, depth=4, trees=None,
     for index, (node, mine) in enumerate(zip(nodes, rows, strict=True)):
         own[node["tree"], mine], row_nodes[node["tree"], mine] = quanta[mine], first + index
         node["sum_g"], node["sum_h"] = quanta[mine].sum(axis=0)
-    set_quanta(ws, own.reshape(-1, 2), wide=wide, rng=rng)
-    set_level(ws, depth, nodes)
-    ws.arena["row_nodes"].set(row_nodes)
-    search = ColumnSearch(ws)
+    set_quanta(parts, own.reshape(-1, 2), wide=wide, rng=rng)
+    set_level(parts, depth, nodes)
+    parts.arena["row_nodes"].set(row_nodes)
+    search = ColumnSearch(parts)
     for name in ("chosen", "column_found", "border_sums", "border_places"):
-        spoil(ws.arena[name], rng)
+        spoil(parts.arena[name], rng)
     if depth:
-        ws.arena.device.clear(ws.arena["closed_columns"])
+        parts.arena.device.clear(parts.arena["closed_columns"])
     else:
-        spoil(ws.arena["closed_columns"], rng)
+        spoil(parts.arena["closed_columns"], rng)
     actions = search.search(depth, Batch(0, n_trees))
     if allowed is not None:  # in place of those that are drawn
         actions = actions[1:]
         bits = np.packbits(allowed, axis=1, bitorder="little")
-        masks = np.zeros(ws.arena["allowed"].shape, np.uint32).reshape(
+        masks = np.zeros(parts.arena["allowed"].shape, np.uint32).reshape(
             -1, -(-layout.n_features // 32)
         )
         masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
-        ws.arena["allowed"].set(masks.reshape(ws.arena["allowed"].shape))
+        parts.arena["allowed"].set(masks.reshape(parts.arena["allowed"].shape))
     run(actions)
-    return ws, codes, rows, quanta
+    return parts, codes, rows, quanta
 
 
 def check(device, rng, layout, counts, kind="random", *, trees=None, allowed=None, **params):
     """Compare the choice with the twin by histograms; return how many nodes split."""
-    ws, codes, rows, quanta = searched(
+    parts, codes, rows, quanta = searched(
         device, rng, layout, counts, kind, trees=trees, allowed=allowed, **params
     )
     hists = [histogram(codes, quanta, mine, layout) for mine in rows]
     sums = [quanta[mine].sum(axis=0) for mine in rows]
     own = ("depth", "codes", "colsample_bynode")
     rules = {k: v for k, v in params.items() if k not in own}
-    chosen = ws.arena["chosen"].get()[: len(rows)]
-    assert not ws.arena["column_sums"].get()[..., :2].any()  # the next column's walk adds to them
-    assert not ws.arena["node_spots"].get()[:, : 4 * most_nodes(ws) : 4].any()
-    assert not ws.arena["node_rough"].get().any()
+    chosen = parts.arena["chosen"].get()[: len(rows)]
+    assert (
+        not parts.arena["column_sums"].get()[..., :2].any()
+    )  # the next column's walk adds to them
+    assert not parts.arena["node_spots"].get()[:, : 4 * most_nodes(parts.nodes) : 4].any()
+    assert not parts.arena["node_rough"].get().any()
     return compare(rules, layout, hists, sums, chosen, trees, None, allowed)
 
 
@@ -131,8 +133,8 @@ def test_masks(device, rng):
 def test_equal_columns_take_the_lowest(device, rng):
     layout = make_layout([12] * 8, [True] * 8)
     codes = np.repeat(random_codes(rng, make_layout([12], [True]), 400), 8, axis=1)
-    ws, *_ = searched(device, rng, layout, [250, 150], codes=codes)
-    assert ws.arena["chosen"].get()["feature"][:2].tolist() == [0, 0]
+    parts, *_ = searched(device, rng, layout, [250, 150], codes=codes)
+    assert parts.arena["chosen"].get()["feature"][:2].tolist() == [0, 0]
 
 
 def test_columns_that_cannot_split_are_closed(device, rng):
@@ -140,21 +142,21 @@ def test_columns_that_cannot_split_are_closed(device, rng):
     codes[rng.random(codes.shape) < 0.9] = 255
     codes = np.minimum(codes, SPARSE.feature_bins).astype(codes.dtype)
     params = {"min_child_weight": 2.0}
-    ws, codes, rows, quanta = searched(device, rng, SPARSE, [90, 60], codes=codes, **params)
+    parts, codes, rows, quanta = searched(device, rng, SPARSE, [90, 60], codes=codes, **params)
     least = to_quanta(np.float32(2), SCALES[0].h - SCALES[0].weight_shift)
     open_columns = np.zeros(SPARSE.n_features, bool)
     for mine in rows:
         there = codes[mine] < SPARSE.feature_bins
         sums = (quanta[mine, 1:] * there).sum(axis=0)
         open_columns |= (sums > 0) & (sums >= least) & (quanta[mine, 1].sum() >= 2 * least)
-    assert_same_bits(ws.arena["closed_columns"].get()[0], (~open_columns).astype(np.uint8))
+    assert_same_bits(parts.arena["closed_columns"].get()[0], (~open_columns).astype(np.uint8))
     assert open_columns.any()
     assert not open_columns.all()
 
 
 def test_rows_go_where_their_place_does(device, rng):
     codes = random_codes(rng, SPARSE, 200)
-    ws = make_workspace(device, SPARSE, codes, max_depth=4, outputs=2, tree_method="exact",
+    parts = make_parts(device, SPARSE, codes, max_depth=4, outputs=2, tree_method="exact",
                         work_group_size=1)  # fmt: skip
     nodes, _ = level_nodes([200] * 6, 64)
     nodes["tree"] = np.repeat([0, 1], 3)
@@ -162,15 +164,15 @@ def test_rows_go_where_their_place_does(device, rng):
     nodes["bin"] = rng.integers(0, SPARSE.feature_bins[nodes["feature"]])
     nodes["default_left"] = rng.permutation([0, 1, 0, 1, 0, 1])
     nodes["left"] = [9, 11, NO_NODE, 13, NO_NODE, 15]
-    first = set_level(ws, 2, nodes)
+    first = set_level(parts, 2, nodes)
     row_nodes = first + rng.integers(0, 3, (2, 200)) + np.array([[0], [3]])
     row_nodes[:, :20] = 1  # a leaf of before
-    ws.arena["row_nodes"].set(row_nodes.astype(np.uint32))
+    parts.arena["row_nodes"].set(row_nodes.astype(np.uint32))
     leaf = np.zeros(1, nodes.dtype)
     leaf["left"] = NO_NODE
-    set_nodes(ws, leaf, 1)
-    search = ColumnSearch(ws)
-    run(PartitionOfRows(ws, search).move(2, Batch(0, 2)))
+    set_nodes(parts, leaf, 1)
+    search = ColumnSearch(parts)
+    run(PartitionOfRows(parts, search).move(2, Batch(0, 2)))
     expected = row_nodes.copy()
     for tree, row in np.argwhere(row_nodes >= first):
         node = nodes[row_nodes[tree, row] - first]
@@ -179,4 +181,4 @@ def test_rows_go_where_their_place_does(device, rng):
             missing = code == SPARSE.feature_bins[node["feature"]]
             left = node["default_left"] if missing else code <= node["bin"]
             expected[tree, row] = node["left"] + (not left)
-    assert_same_bits(ws.arena["row_nodes"].get(), expected.astype(np.uint32))
+    assert_same_bits(parts.arena["row_nodes"].get(), expected.astype(np.uint32))

@@ -18,8 +18,8 @@ from tests.steps.builders import (
     entries_of,
     level_nodes,
     make_layout,
+    make_parts,
     make_room_for_nodes,
-    make_workspace,
     random_codes,
     set_level,
     set_nodes,
@@ -41,10 +41,10 @@ def small_chunks(device, force, monkeypatch):
     force(choose("exact", device.caps), chunk=SEARCH_CHUNK)
 
 
-def partition_of(ws):
-    search = ExactSearch(ws)
+def partition_of(parts):
+    search = ExactSearch(parts)
     search.interleaved = None
-    return PartitionByColumns(ws, search)
+    return PartitionByColumns(parts, search)
 
 
 class Trees:
@@ -65,7 +65,7 @@ class Trees:
         n = sum(counts) + (OTHERS if depth else 0)
         self.codes = random_codes(rng, layout, n) if codes is None else codes
         self.layout, self.depth, self.n_trees = layout, depth, trees
-        self.ws = make_workspace(
+        self.parts = make_parts(
             device, layout, self.codes, work_group_size=wg, outputs=trees, tree_method="exact",
             **{"max_depth": 5, **params},
         )  # fmt: skip
@@ -88,11 +88,12 @@ class Trees:
 
     def _place(self, device, rng):
         """Set the arrays that say where nodes and entries are."""
-        ws, n, behind = self.ws, self.ws.features.columns.n_entries, self.first + len(self.nodes)
-        make_room_for_nodes(ws, behind + 2 * len(self.nodes))
+        parts, behind = self.parts, self.first + len(self.nodes)
+        n = parts.features.columns.n_entries
+        make_room_for_nodes(parts, behind + 2 * len(self.nodes))
         for name in ("entry_begin", "entry_end"):
-            ws.arena.arrays[name] = device.empty(behind + 2 * len(self.nodes), np.uint32)
-        self.lists = {name: spoil(ws.arena[name], rng) for name in TURNS}
+            parts.arena.arrays[name] = device.empty(behind + 2 * len(self.nodes), np.uint32)
+        self.lists = {name: spoil(parts.arena[name], rng) for name in TURNS}
         self.source, self.target = ("odd", "even") if self.depth % 2 else ("even", "odd")
         self.entries, self.begin, at = [], [], 0
         for node, mine in zip(self.nodes, self.rows, strict=True):
@@ -107,42 +108,42 @@ class Trees:
             self.begin.append(at)
             at += own[0].size
         for name, values in self.lists.items():
-            ws.arena[name].set(values)
+            parts.arena[name].set(values)
         self.end = [a + own[0].size for a, own in zip(self.begin, self.entries, strict=True)]
 
     def check(self, rng, step=None, splits=None):
         """Move; compare everything that changes with the twin."""
-        ws, depth, first = self.ws, self.depth, self.first
-        picked, step = ws.nodes.policy.picks_leaves, depth if step is None else step
+        parts, depth, first = self.parts, self.depth, self.first
+        picked, step = parts.nodes.policy.picks_leaves, depth if step is None else step
         splits = rng.random(len(self.nodes)) < 0.8 if splits is None else np.array(splits)
         behind = first + len(self.nodes)
         self.nodes["left"] = np.where(splits, behind + 2 * (np.cumsum(splits) - 1), NO_NODE)
         leaves = np.zeros(self.n_trees if depth else 0, self.nodes.dtype)
         leaves["left"] = NO_NODE
-        set_nodes(ws, leaves)
-        set_level(ws, depth, self.nodes, first=first)
-        levels = np.zeros(ws.arena["levels"].size, ws.arena["levels"].dtype)
+        set_nodes(parts, leaves)
+        set_level(parts, depth, self.nodes, first=first)
+        levels = np.zeros(parts.arena["levels"].size, parts.arena["levels"].dtype)
         levels[step] = (first, len(self.nodes), 0, 0)
         levels[step + 1] = (behind, 2 * int(splits.sum()), 0, 0)
-        ws.arena["levels"].set(levels)
+        parts.arena["levels"].set(levels)
         if picked:
             picks = np.full(self.n_trees, NO_NODE)
             picks[self.nodes["tree"][splits]] = first + np.flatnonzero(splits)
-            ws.arena["picked"].set(picks)
+            parts.arena["picked"].set(picks)
         for name, values in (("entry_begin", self.begin), ("entry_end", self.end)):
-            ws.arena[name].set(np.uint32(values), first)
-        ws.arena["row_nodes"].set(self.row_nodes)
-        run(partition_of(ws).move(step, Batch(0, self.n_trees)))
+            parts.arena[name].set(np.uint32(values), first)
+        parts.arena["row_nodes"].set(self.row_nodes)
+        run(partition_of(parts).move(step, Batch(0, self.n_trees)))
         self.compare(np.flatnonzero(splits), behind, step)
 
     def compare(self, splits, behind, step):
-        ws, offset = self.ws, self.layout.feature_offset
+        parts, offset = self.parts, self.layout.feature_offset
         row_nodes, moved = self.row_nodes.copy(), dict(self.lists)
         for name in ("rows", "places", "quanta"):
             moved[f"{self.target}_{name}"] = self.lists[f"{self.target}_{name}"].copy()
         pieces = [0]
         names = ("entry_begin", "entry_end", "nodes")
-        begins, ends, nodes = (ws.arena[name].get() for name in names)
+        begins, ends, nodes = (parts.arena[name].get() for name in names)
         for number, index in enumerate(splits):
             node, rows, entries = self.nodes[index], self.rows[index], self.entries[index]
             own = tuple(int(place) for place in offset[node["feature"] :][:2])
@@ -158,10 +159,10 @@ class Trees:
                 assert (begins[found], ends[found]) == (to.start, to.stop), f"node {found}"
                 assert nodes["count"][found] == side[0].size
                 pieces.append(pieces[-1] - -side[0].size // SEARCH_CHUNK)
-        assert_same_bits(ws.arena["row_nodes"].get(), row_nodes, "nodes of rows")
+        assert_same_bits(parts.arena["row_nodes"].get(), row_nodes, "nodes of rows")
         for name, values in moved.items():
-            assert_same_bits(ws.arena[name].get(), values, name)
-        listed = ws.arena["piece_begin"].get()[: len(pieces)]
+            assert_same_bits(parts.arena[name].get(), values, name)
+        listed = parts.arena["piece_begin"].get()[: len(pieces)]
         assert_same_bits(listed, np.uint32(pieces), "pieces of the children")
 
 
@@ -198,32 +199,33 @@ def test_all_missing(device, rng, wg):
 
 
 def test_begin_gives_roots_all_entries(device, rng, wg):
-    ws = Trees(device, rng, wg, MIXED, [300], depth=0, trees=3).ws
-    run(partition_of(ws).begin(Batch(0, 3)))
-    n, tasks = ws.features.columns.n_entries, -(-ws.features.columns.n_entries // SEARCH_CHUNK)
-    assert ws.arena["entry_begin"].get()[:3].tolist() == [0, n, 2 * n]
-    assert ws.arena["entry_end"].get()[:3].tolist() == [n, 2 * n, 3 * n]
-    assert ws.arena["piece_begin"].get()[:4].tolist() == [0, tasks, 2 * tasks, 3 * tasks]
+    parts = Trees(device, rng, wg, MIXED, [300], depth=0, trees=3).parts
+    run(partition_of(parts).begin(Batch(0, 3)))
+    n = parts.features.columns.n_entries
+    tasks = -(-n // SEARCH_CHUNK)
+    assert parts.arena["entry_begin"].get()[:3].tolist() == [0, n, 2 * n]
+    assert parts.arena["entry_end"].get()[:3].tolist() == [n, 2 * n, 3 * n]
+    assert parts.arena["piece_begin"].get()[:4].tolist() == [0, tasks, 2 * tasks, 3 * tasks]
 
 
 def test_leaves_are_added_by_the_rows_nodes(device, rng, wg):
     """Trees of an output one after the other, as the sum of floats depends on it."""
     codes = random_codes(rng, MIXED, 500)
-    ws = make_workspace(device, MIXED, codes, outputs=2, parallel=3, work_group_size=wg,
+    parts = make_parts(device, MIXED, codes, outputs=2, parallel=3, work_group_size=wg,
                         tree_method="exact", max_depth=2)  # fmt: skip
-    leaf_values = rng.normal(size=ws.arena["nodes"].size).astype(np.float32)
-    row_nodes = rng.integers(0, leaf_values.size, ws.arena["row_nodes"].shape).astype(np.uint32)
+    leaf_values = rng.normal(size=parts.arena["nodes"].size).astype(np.float32)
+    row_nodes = rng.integers(0, leaf_values.size, parts.arena["row_nodes"].shape).astype(np.uint32)
     margins = rng.normal(size=(2, 500)).astype(np.float32)
     for name, values in (
         ("node_values", leaf_values),
         ("row_nodes", row_nodes),
         ("margins", margins),
     ):
-        ws.arena[name].set(values)
-    run(UpdateMarginsByNode(ws, partition_of(ws)).add(Batch(0, 6)))
+        parts.arena[name].set(values)
+    run(UpdateMarginsByNode(parts, partition_of(parts)).add(Batch(0, 6)))
     for tree in range(6):
         margins[tree // 3] += leaf_values[row_nodes[tree]]
-    assert_same_bits(ws.arena["margins"].get(), margins, "margins")
+    assert_same_bits(parts.arena["margins"].get(), margins, "margins")
 
 
 def test_law_a_stable_permutation(rng):

@@ -23,7 +23,7 @@ from tests.steps.builders import (
     entries_of,
     level_nodes,
     make_layout,
-    make_workspace,
+    make_parts,
     random_codes,
     set_level,
     set_quanta,
@@ -52,11 +52,11 @@ def node_rows(counts):
     return [np.arange(end - count, end) for count, end in zip(counts, ends, strict=True)]
 
 
-def set_entries(ws, layout, codes, nodes, rows, quanta, first):
+def set_entries(parts, layout, codes, nodes, rows, quanta, first):
     """List every node's entries, those of a tree behind the tree before, and the pieces."""
-    n = ws.features.columns.n_entries
-    begin, end = np.zeros((2, ws.arena["entry_begin"].size), np.uint32)
-    lists = {name: spoil(ws.arena[name], np.random.default_rng(0)) for name in TURNS}
+    n = parts.features.columns.n_entries
+    begin, end = np.zeros((2, parts.arena["entry_begin"].size), np.uint32)
+    lists = {name: spoil(parts.arena[name], np.random.default_rng(0)) for name in TURNS}
     side, at = "odd" if nodes["depth"][0] % 2 else "even", 0
     for index, (node, mine) in enumerate(zip(nodes, rows, strict=True)):
         own = entries_of(layout, codes, mine)
@@ -68,23 +68,25 @@ def set_entries(ws, layout, codes, nodes, rows, quanta, first):
             lists[f"{side}_quanta"][to] = words(quanta[node["tree"]])[0][own[0]]
         at = to.stop
     for name, values in {**lists, "entry_begin": begin, "entry_end": end}.items():
-        ws.arena[name].set(values)
-    ws.arena.device.clear(ws.arena["node_rough"])
+        parts.arena[name].set(values)
+    parts.arena.device.clear(parts.arena["node_rough"])
     sizes = (end - begin)[first : first + len(nodes)].astype(np.int64)
-    pieces = np.zeros(ws.arena["piece_begin"].size, np.uint32)
+    pieces = np.zeros(parts.arena["piece_begin"].size, np.uint32)
     pieces[: len(nodes) + 1] = np.concatenate([[0], np.cumsum(-(-sizes // CHUNK))])
-    ws.arena["piece_begin"].set(pieces)
+    parts.arena["piece_begin"].set(pieces)
 
 
-def set_data_order(ws, nodes, rows, quanta, first):
+def set_data_order(parts, nodes, rows, quanta, first):
     """Say which rows are in which node, and the quanta of all entries, as roots have them."""
-    row_nodes = np.zeros(ws.arena["row_nodes"].shape, np.uint32)  # others are in a leaf of before
+    row_nodes = np.zeros(
+        parts.arena["row_nodes"].shape, np.uint32
+    )  # others are in a leaf of before
     for index, (node, mine) in enumerate(zip(nodes, rows, strict=True)):
         row_nodes[node["tree"], mine] = first + index
-    ws.arena["row_nodes"].set(row_nodes)
+    parts.arena["row_nodes"].set(row_nodes)
     low = words(quanta.reshape(-1, 2))[0].reshape(quanta.shape)
-    every = low[:, ws.rows.pages[0].columns.rows.get()]
-    ws.arena[EntrySizes.of(ws).quanta_of_roots].set(every.reshape(-1, 2))
+    every = low[:, parts.rows.pages[0].columns.rows.get()]
+    parts.arena[EntrySizes.of(parts).quanta_of_roots].set(every.reshape(-1, 2))
 
 
 def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, trees=None,
@@ -95,10 +97,10 @@ def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, tr
     rows, quanta = node_rows(counts), random_quanta(rng, len(codes), kind)
     if allowed is not None:
         params["colsample_bynode"] = 0.5
-    ws = make_workspace(device, layout, codes, max_depth=depth + 1, outputs=n_trees,
+    parts = make_parts(device, layout, codes, max_depth=depth + 1, outputs=n_trees,
                         tree_method="exact", **params)  # fmt: skip
     wide = [kind == "large" or scale.wide for scale in SCALES[:n_trees]]
-    set_scale(ws, *(replace(scale, wide=w) for scale, w in zip(SCALES, wide, strict=False)))
+    set_scale(parts, *(replace(scale, wide=w) for scale, w in zip(SCALES, wide, strict=False)))
     nodes, _ = level_nodes(counts, CHUNK)
     nodes["tree"] = 0 if trees is None else trees
     if bounds is not None:
@@ -107,27 +109,27 @@ def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, tr
     for node, mine in zip(nodes, rows, strict=True):
         own[node["tree"], mine] = quanta[mine]
         node["sum_g"], node["sum_h"] = quanta[mine].sum(axis=0)
-    set_quanta(ws, own.reshape(-1, 2), wide=wide, rng=rng)
-    depth = min(depth, ws.nodes.n_levels - 1)
-    first = set_level(ws, depth, nodes)
-    search = ExactSearch(ws)
+    set_quanta(parts, own.reshape(-1, 2), wide=wide, rng=rng)
+    depth = min(depth, parts.nodes.n_levels - 1)
+    first = set_level(parts, depth, nodes)
+    search = ExactSearch(parts)
     actions = search.search(depth, Batch(0, n_trees))
     if allowed is not None:  # in place of those that are drawn
         actions = actions[1:]
         bits = np.packbits(allowed, axis=1, bitorder="little")
-        masks = np.zeros(ws.arena["allowed"].shape, np.uint32).reshape(
+        masks = np.zeros(parts.arena["allowed"].shape, np.uint32).reshape(
             -1, -(-layout.n_features // 32)
         )
         masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
-        ws.arena["allowed"].set(masks.reshape(ws.arena["allowed"].shape))
+        parts.arena["allowed"].set(masks.reshape(parts.arena["allowed"].shape))
     if search.interleaved is None or not search.interleaved.covers(depth):
-        set_entries(ws, layout, codes, nodes, rows, own, first)
+        set_entries(parts, layout, codes, nodes, rows, own, first)
     else:
-        set_data_order(ws, nodes, rows, own, first)
+        set_data_order(parts, nodes, rows, own, first)
         actions = [*search.interleaved.find(depth, Batch(0, n_trees)), *actions]
-    spoil(ws.arena["chosen"], rng)
+    spoil(parts.arena["chosen"], rng)
     run(actions)
-    chosen = ws.arena["chosen"].get()[: len(nodes)]
+    chosen = parts.arena["chosen"].get()[: len(nodes)]
     hists = [histogram(codes, quanta, mine, layout) for mine in rows]
     sums = [quanta[mine].sum(axis=0) for mine in rows]
     rules = {k: v for k, v in params.items() if k not in ("work_group_size", "colsample_bynode")}

@@ -16,7 +16,7 @@ from pyopencl_gbdt.objectives import get_objective
 from tests.compare import assert_same_bits
 from tests.objectives.samples import PER_ROW, label_of, name_of
 from tests.reference import gradients as twin
-from tests.steps.builders import make_layout, make_workspace, spoil
+from tests.steps.builders import make_layout, make_parts, spoil
 
 SQUARED, LOGISTIC = "reg:squarederror", "binary:logistic"
 #: (work-group size, loss, weighted): every loss, few builds
@@ -35,23 +35,25 @@ def check(device, rng, wg, loss, margin, label, weight, params=None, *, parallel
     margins, labels = np.atleast_2d(margin), np.atleast_2d(label)
     normalised = normalise(weight)
     scaled, bits, shift = normalised
-    ws = make_workspace(
+    parts = make_parts(
         device, make_layout([2], [False]), np.zeros((n, 1), np.uint8),
         weights=normalised, work_group_size=wg, outputs=len(margins), parallel=parallel,
         targets=len(labels),
     )  # fmt: skip
-    batch = batch or Batch(0, ws.nodes.round_trees)
-    before = {name: spoil(ws.arena[name], rng) for name in ("quanta", "sums", "pool", "high")}
-    ws.arena["margins"].set(margin)
-    ws.arena["labels"].set(label)
-    launches = Gradients(ws.arena, ws.rows, ws.nodes, ws.ways, objective).launches(batch)
+    batch = batch or Batch(0, parts.nodes.round_trees)
+    before = {name: spoil(parts.arena[name], rng) for name in ("quanta", "sums", "pool", "high")}
+    parts.arena["margins"].set(margin)
+    parts.arena["labels"].set(label)
+    launches = Gradients(parts.arena, parts.rows, parts.nodes, parts.ways, objective).launches(
+        batch
+    )
     launches[0]()
-    exponents = ws.arena["exponents"].get().astype(np.int64)
+    exponents = parts.arena["exponents"].get().astype(np.int64)
     for launch in launches[1:]:
         launch()
-    found = {name: ws.arena[name].get() for name in before}
-    scales = ws.arena["scale"].get()
-    bounds = n * np.arange(ws.rows.row_groups + 1) // ws.rows.row_groups
+    found = {name: parts.arena[name].get() for name in before}
+    scales = parts.arena["scale"].get()
+    bounds = n * np.arange(parts.rows.row_groups + 1) // parts.rows.row_groups
     for tree in range(batch.size):
         output = (batch.first + tree) // parallel
         with np.errstate(over="ignore", under="ignore"):
@@ -69,15 +71,15 @@ def check(device, rng, wg, loss, margin, label, weight, params=None, *, parallel
         high_words = high if scale.wide else before["high"][rows]
         assert_same_bits(found["high"][rows], high_words, "high words")
         assert scale.wide or not high.any()
-        assert not found["pool"][tree].any() or not ws.rows.cells_to_clear
+        assert not found["pool"][tree].any() or not parts.rows.cells_to_clear
         sums = [quanta[a:b].sum(axis=0) for a, b in pairwise(bounds)]
-        groups = slice(tree * ws.rows.row_groups, (tree + 1) * ws.rows.row_groups)
+        groups = slice(tree * parts.rows.row_groups, (tree + 1) * parts.rows.row_groups)
         assert_same_bits(found["sums"][groups], np.array(sums), "sums")
         assert np.abs(quanta.astype(np.float64)).sum(axis=0).max() < 2.0**61
         if weight is not None:
             assert not quanta[weight == 0].any()
             assert (quanta[weight > 0, 1] >= 1).all()
-    for name, part in (("quanta", n), ("high", n), ("sums", ws.rows.row_groups), ("pool", 1)):
+    for name, part in (("quanta", n), ("high", n), ("sums", parts.rows.row_groups), ("pool", 1)):
         others = slice(part * batch.size, None)
         assert_same_bits(found[name][others], before[name][others], f"{name} of other trees")
 

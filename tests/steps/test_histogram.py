@@ -18,7 +18,7 @@ from tests.steps.builders import (
     fullest_cells,
     level_nodes,
     make_layout,
-    make_workspace,
+    make_parts,
     random_codes,
     set_level,
     set_quanta,
@@ -47,10 +47,10 @@ def quanta_of(rng, n, kind):
     return quanta
 
 
-def without_fullest(ws, hist):
+def without_fullest(parts, hist):
     """Leave out what the variant leaves out."""
-    if ws.ways.variant(KERNEL).name not in ("cpu", "own_banks"):
-        hist[fullest_cells(ws.features.layout)] = 0
+    if parts.ways.variant(KERNEL).name not in ("cpu", "own_banks"):
+        hist[fullest_cells(parts.features.layout)] = 0
     return hist
 
 
@@ -76,41 +76,41 @@ def check(
     n, kinds = int(np.sum(counts)), kinds or (kind,)
     trees = len(kinds)
     codes = random_codes(rng, layout, n) if codes is None else codes
-    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
-    depth = ws.nodes.n_levels - 1 if depth is None else depth  # 0 where there is one row
+    parts = make_parts(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
+    depth = parts.nodes.n_levels - 1 if depth is None else depth  # 0 where there is one row
     quanta = np.concatenate([quanta_of(rng, n, k) for k in kinds])
     rows = np.tile(np.arange(n, dtype=np.uint32), (trees, 1))
-    if ws.nodes.params.samples_rows and not listed:
+    if parts.nodes.params.samples_rows and not listed:
         quanta[rng.random(len(quanta)) < 0.5] = 0  # not drawn, yet in the lists
     if depth or listed:  # else the root has all rows, in order, unlisted
         rows = rng.permuted(rows, axis=1)
     rows = rows.ravel()
-    set_quanta(ws, quanta, wide=[k == "wide" for k in kinds], rng=rng)
-    set_scale(ws, *(Scale(0, 0, k == "wide") for k in kinds))
+    set_quanta(parts, quanta, wide=[k == "wide" for k in kinds], rng=rng)
+    set_scale(parts, *(Scale(0, 0, k == "wide") for k in kinds))
     tree_of = np.repeat(np.arange(trees), len(counts))
     counts = np.concatenate([counts, *(rng.permutation(counts) for _ in kinds[1:])])
     nodes, task_begin = level_nodes(counts, CHUNK, from_rows)
-    nodes["slot"] = rng.permutation(ws.nodes.search_capacity)[: len(counts)]
+    nodes["slot"] = rng.permutation(parts.nodes.search_capacity)[: len(counts)]
     nodes["tree"] = tree_of
-    set_level(ws, depth, nodes, hist_tasks=task_begin[-1], listed=listed)
-    ws.arena["hist_task_begin"].set(task_begin)
-    ws.arena["odd_rows" if depth % 2 else "even_rows"].set(rows)
-    spoil(ws.arena["partial"], rng)
-    expected = spoil(ws.arena["pool"], rng)
+    set_level(parts, depth, nodes, hist_tasks=task_begin[-1], listed=listed)
+    parts.arena["hist_task_begin"].set(task_begin)
+    parts.arena["odd_rows" if depth % 2 else "even_rows"].set(rows)
+    spoil(parts.arena["partial"], rng)
+    expected = spoil(parts.arena["pool"], rng)
     built = nodes["slot"][np.diff(task_begin.astype(np.int64)) > 1]
-    if ws.rows.cells_to_clear:  # done by the kernels before, but for nodes of one task
+    if parts.rows.cells_to_clear:  # done by the kernels before, but for nodes of one task
         expected[built] = 0
-        ws.arena["pool"].set(expected)
-    step = Histogram(ws)
+        parts.arena["pool"].set(expected)
+    step = Histogram(parts)
     for launch in step.level(depth):
         launch()
     for node, tasks in zip(nodes, np.diff(task_begin.astype(np.int64)), strict=True):
         if tasks:
             mine = rows[node["begin"] : node["begin"] + node["count"]]
             own = quanta[node["tree"] * n : (node["tree"] + 1) * n]
-            expected[node["slot"]] = without_fullest(ws, twin(codes, own, mine, layout))
-    assert_same_bits(ws.arena["pool"].get(), expected, f"pool of {len(counts)} nodes, {kind}")
-    return ws, nodes
+            expected[node["slot"]] = without_fullest(parts, twin(codes, own, mine, layout))
+    assert_same_bits(parts.arena["pool"].get(), expected, f"pool of {len(counts)} nodes, {kind}")
+    return parts, nodes
 
 
 def sizes(variant):
@@ -199,22 +199,22 @@ def test_codes_of_two_bytes(device, variant, force, rng):
     for kind in ("small", "wide"):
         wg = sizes(variant)[0]
         params = {"histogram": variant.name, "work_group_size": wg}
-        ws, _ = check(device, rng, WIDE, [1000, 37, 400], kind, **params)
-        assert ws.rows.pages[0].codes.codes.dtype == np.uint16
+        parts, _ = check(device, rng, WIDE, [1000, 37, 400], kind, **params)
+        assert parts.rows.pages[0].codes.codes.dtype == np.uint16
 
 
 def test_law_parent_is_left_plus_right(device, variant, setup, rng):
     wg = sizes(variant)[-1]
     counts = [300, 5, 800, 64]
-    ws, nodes = check(device, rng, SMALL, counts, "wide", work_group_size=wg, **setup)
-    children = ws.arena["pool"].get()[nodes["slot"]].sum(axis=0)
+    parts, nodes = check(device, rng, SMALL, counts, "wide", work_group_size=wg, **setup)
+    children = parts.arena["pool"].get()[nodes["slot"]].sum(axis=0)
     parent, task_begin = level_nodes([sum(counts)], CHUNK)
-    set_level(ws, 0, parent, hist_tasks=task_begin[-1])
-    ws.arena["hist_task_begin"].set(task_begin)
-    ws.arena.device.clear(ws.arena["pool"])
-    for launch in Histogram(ws).level(0):
+    set_level(parts, 0, parent, hist_tasks=task_begin[-1])
+    parts.arena["hist_task_begin"].set(task_begin)
+    parts.arena.device.clear(parts.arena["pool"])
+    for launch in Histogram(parts).level(0):
         launch()
-    assert_same_bits(ws.arena["pool"].get()[0], children)
+    assert_same_bits(parts.arena["pool"].get()[0], children)
 
 
 def test_as_in_the_table(device, variant, rng):
@@ -223,28 +223,28 @@ def test_as_in_the_table(device, variant, rng):
     n = 300 if device.caps.is_simulator else 9_000
     codes = random_codes(rng, layout, n)
     for kind in ("small", "carry"):
-        ws = make_workspace(device, layout, codes, max_depth=1, histogram=variant.name)
+        parts = make_parts(device, layout, codes, max_depth=1, histogram=variant.name)
         quanta, rows = quanta_of(rng, n, kind), np.arange(n, dtype=np.uint32)
-        set_quanta(ws, quanta, wide=False, rng=rng)
-        set_scale(ws, Scale(0, 0, wide=False))
+        set_quanta(parts, quanta, wide=False, rng=rng)
+        set_scale(parts, Scale(0, 0, wide=False))
         nodes, task_begin = level_nodes([n], variant.params["chunk"])
-        set_level(ws, 0, nodes, hist_tasks=task_begin[-1])
-        ws.arena["hist_task_begin"].set(task_begin)
-        ws.arena.device.clear(ws.arena["pool"])
-        for launch in Histogram(ws).level(0):
+        set_level(parts, 0, nodes, hist_tasks=task_begin[-1])
+        parts.arena["hist_task_begin"].set(task_begin)
+        parts.arena.device.clear(parts.arena["pool"])
+        for launch in Histogram(parts).level(0):
             launch()
-        want = without_fullest(ws, twin(codes, quanta, rows, layout))
-        assert_same_bits(ws.arena["pool"].get()[0], want)
+        want = without_fullest(parts, twin(codes, quanta, rows, layout))
+        assert_same_bits(parts.arena["pool"].get()[0], want)
 
 
 def test_a_feature_beyond_local_memory_is_built_in_ranges(device):
     """Asked for a variant whose accumulators are too small, a fit takes ``bin_range_passes``."""
     wished = next(v.name for v in runnable(KERNEL, device.caps) if v.name.startswith("local"))
     layout = make_layout([6000], [False])
-    ws = make_workspace(device, layout, np.zeros((50, 1), np.uint16), histogram=wished)
-    assert ws.ways.variant(KERNEL).name == "bin_range_passes"
-    groups = histogram_groups(ws)
-    assert ws.arena["partial"].shape == (groups, 2, 6000, 2)
+    parts = make_parts(device, layout, np.zeros((50, 1), np.uint16), histogram=wished)
+    assert parts.ways.variant(KERNEL).name == "bin_range_passes"
+    groups = histogram_groups(parts.rows, parts.features, parts.ways)
+    assert parts.arena["partial"].shape == (groups, 2, 6000, 2)
 
 
 def test_ranges_cover_all_codes_once():

@@ -48,8 +48,8 @@ LAYOUTS = {
 def test_equals_twin(device, pairs, rng, blocks, kind):
     layout = LAYOUTS[blocks]
     for counts in ([1], [1500], [700, 1, 64, 900]):
-        ws, _ = check(device, rng, layout, counts, kind, **pairs)
-    kernel = Histogram(ws).kernel
+        parts, _ = check(device, rng, layout, counts, kind, **pairs)
+    kernel = Histogram(parts).kernel
     assert kernel.program.large_local == 2 * 128 * kernel_codes(layout)
     assert kernel.n_ranges == int(blocks.partition(" ")[0])
 
@@ -72,7 +72,7 @@ def test_all_rows_in_one_code(device, pairs, rng):
 
 def test_few_rows_have_no_pairs(device, pairs, rng, monkeypatch):
     monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 4 * 1001)
-    ws, _ = check(device, rng, LAYOUTS["4"], [1000], "small", **pairs)
-    assert not Histogram(ws).kernel.program.large_local
-    ws, _ = check(device, rng, LAYOUTS["4"], [1001], "small", **pairs)
-    assert Histogram(ws).kernel.program.large_local
+    parts, _ = check(device, rng, LAYOUTS["4"], [1000], "small", **pairs)
+    assert not Histogram(parts).kernel.program.large_local
+    parts, _ = check(device, rng, LAYOUTS["4"], [1001], "small", **pairs)
+    assert Histogram(parts).kernel.program.large_local

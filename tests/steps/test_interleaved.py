@@ -19,7 +19,7 @@ from tests.steps.builders import (
     entries_of,
     level_nodes,
     make_layout,
-    make_workspace,
+    make_parts,
     random_codes,
     set_level,
     spoil,
@@ -51,14 +51,14 @@ class Level:
 
     def __init__(self, device, rng, wg, layout, n_rows, counts, max_depth=4):
         self.codes, trees = random_codes(rng, layout, n_rows), len(counts)
-        self.ws = make_workspace(
+        self.parts = make_parts(
             device, layout, self.codes, work_group_size=wg, outputs=trees, tree_method="exact",
             max_depth=max_depth,
         )  # fmt: skip
         self.layout, self.n_trees, self.interleaved = (
             layout,
             trees,
-            ExactSearch(self.ws).interleaved,
+            ExactSearch(self.parts).interleaved,
         )
         self.rows, self.places = entries_of(layout, self.codes, np.arange(n_rows))
         self.counts, self.begins = counts, np.cumsum([0, *counts])
@@ -68,7 +68,7 @@ class Level:
 
     def set(self, depth, left=NO_NODE):
         self.nodes["depth"], self.nodes["left"] = depth, left
-        self.first = set_level(self.ws, depth, self.nodes)
+        self.first = set_level(self.parts, depth, self.nodes)
         return self.first
 
     def draw(self, rng):
@@ -79,7 +79,7 @@ class Level:
             drawn = rng.choice(n + 1, self.row_nodes.shape[1], p=share)
             own = self.first + self.begins[tree] + drawn
             self.row_nodes[tree] = np.where(drawn == n, tree, own)
-        self.ws.arena["row_nodes"].set(self.row_nodes)
+        self.parts.arena["row_nodes"].set(self.row_nodes)
 
     def each(self, chunk=CHUNK):
         """Every tree with the index of its first node, and its pieces by the twin."""
@@ -91,27 +91,29 @@ class Level:
 
 def check_lists(level, rng):
     """List the pieces of a level's nodes; compare with the twin."""
-    ws, n = level.ws, level.ws.features.columns.n_entries
+    parts, n = level.parts, level.parts.features.columns.n_entries
     for name in ("entry_ranks", "spans", "first_places", "piece_at", "piece_begin", "node_rough"):
-        spoil(ws.arena[name], rng)
+        spoil(parts.arena[name], rng)
     depth = int(level.nodes["depth"][0])
     run(level.interleaved.find(depth, Batch(0, level.n_trees)))
     found = {
-        name: ws.arena[name].get() for name in ("entry_ranks", "spans", "first_places", "piece_at")
+        name: parts.arena[name].get()
+        for name in ("entry_ranks", "spans", "first_places", "piece_at")
     }
     every = len(level.nodes)
     assert_same_bits(
-        ws.arena["piece_begin"].get()[: every + 1],
-        np.uint32(np.arange(every + 1) * EntrySizes.of(ws).n_stretches),
+        parts.arena["piece_begin"].get()[: every + 1],
+        np.uint32(np.arange(every + 1) * EntrySizes.of(parts).n_stretches),
         "",
     )
-    assert not ws.arena["node_rough"].get()[:every].any()
-    counts = ws.arena["nodes"].get()["count"][level.first :]
+    assert not parts.arena["node_rough"].get()[:every].any()
+    counts = parts.arena["nodes"].get()["count"][level.first :]
     for tree, low, n_nodes, wanted in level.each():
         if n_nodes == 0:
             continue
         mine = slice(
-            low * EntrySizes.of(ws).n_stretches, (low + n_nodes) * EntrySizes.of(ws).n_stretches
+            low * EntrySizes.of(parts).n_stretches,
+            (low + n_nodes) * EntrySizes.of(parts).n_stretches,
         )
         assert_same_bits(found["entry_ranks"][tree * n : (tree + 1) * n], wanted.ranks, "ranks")
         spans = (wanted.begin | wanted.end << 16).ravel()
@@ -149,15 +151,16 @@ def test_entries_move_to_their_nodes(device, rng, wg, force):
         level = Level(device, rng, wg, MIXED, 150, [4, 0, 3])
         level.set(depth)
         level.draw(rng)
-        ws, side = level.ws, "odd" if depth % 2 else "even"
-        quanta = rng.integers(-99, 99, ws.arena[EntrySizes.of(ws).quanta_of_roots].shape).astype(
-            QUANTA
-        )
-        ws.arena[EntrySizes.of(ws).quanta_of_roots].set(quanta)
-        assert EntrySizes.of(ws).quanta_of_roots != f"{side}_quanta"
+        parts, side = level.parts, "odd" if depth % 2 else "even"
+        quanta = rng.integers(
+            -99, 99, parts.arena[EntrySizes.of(parts).quanta_of_roots].shape
+        ).astype(QUANTA)
+        parts.arena[EntrySizes.of(parts).quanta_of_roots].set(quanta)
+        assert EntrySizes.of(parts).quanta_of_roots != f"{side}_quanta"
         run(level.interleaved.sort(depth, Batch(0, 3)))
-        begin, end = ws.arena["entry_begin"].get(), ws.arena["entry_end"].get()
-        moved, at = [ws.arena[f"{side}_{name}"].get() for name in ("rows", "places", "quanta")], 0
+        begin, end = parts.arena["entry_begin"].get(), parts.arena["entry_end"].get()
+        names, at = ("rows", "places", "quanta"), 0
+        moved = [parts.arena[f"{side}_{name}"].get() for name in names]
         for tree, low, n_nodes, _ in level.each():
             own = (level.row_nodes[tree], level.first + low, n_nodes)
             for index, mine in enumerate(entries_by_node(level.rows, *own)):
@@ -191,9 +194,9 @@ def test_rows_follow_their_splits(device, rng, wg):
         lefts = goes_left(mine, entries, where, node["bin"], bool(node["default_left"]))
         wanted[tree, mine] = np.where(lefts, node["left"], node["left"] + 1)
         started[tree, mine] = node["left"] + (0 if node["default_left"] else 1)
-    level.ws.arena["row_nodes"].set(started)
+    level.parts.arena["row_nodes"].set(started)
     run([level.interleaved.follow(2)])
-    assert_same_bits(level.ws.arena["row_nodes"].get(), wanted, "nodes of rows")
+    assert_same_bits(level.parts.arena["row_nodes"].get(), wanted, "nodes of rows")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -20,8 +20,8 @@ from tests.steps.builders import (
     get_nodes,
     level_nodes,
     make_layout,
+    make_parts,
     make_room_for_nodes,
-    make_workspace,
     set_level,
     set_nodes,
     set_scale,
@@ -70,15 +70,15 @@ def spread(rng, chosen):
     return every
 
 
-def workspace(device, rng, wg, n_rows, **params):
-    ws = make_workspace(
+def parts_with(device, rng, wg, n_rows, **params):
+    parts = make_parts(
         device, LAYOUT, np.zeros((n_rows, 3), np.uint8), max_depth=DEPTH + 1, work_group_size=wg,
         **params,
     )  # fmt: skip
-    set_scale(ws, *SCALES[: ws.nodes.n_trees])
+    set_scale(parts, *SCALES[: parts.nodes.n_trees])
     for name in ("nodes", *PAYLOAD, "row_task_begin", "hist_task_begin", "chosen", "child_rows"):
-        spoil(ws.arena[name], rng)
-    return ws
+        spoil(parts.arena[name], rng)
+    return parts
 
 
 def level(rng, n_nodes, trees=1):
@@ -123,22 +123,22 @@ def test_decide(device, rng, wg, few, monkeypatch):
     monkeypatch.setattr(split_step, "FEW_CANDIDATES", 10**6 if few else 0)
     for n_nodes, trees in ((1, 1), (wg, 1), (wg + 1, 3), (300, 3)):
         for rules in RULES:
-            ws = workspace(device, rng, wg, 130_000, outputs=trees, **rules)
+            parts = parts_with(device, rng, wg, 130_000, outputs=trees, **rules)
             depth = DEPTH
             nodes = level(rng, n_nodes, trees)
-            chosen = candidates(rng, nodes, ws.nodes.params)
-            first = set_level(ws, depth, nodes)
+            chosen = candidates(rng, nodes, parts.nodes.params)
+            first = set_level(parts, depth, nodes)
             if few:
                 every = spread(rng, chosen)
-                room = max(ws.arena["candidates"].shape[0], n_nodes)
-                ws.arena.arrays["candidates"] = device.zeros((room, every.shape[1]), CANDIDATE)
-                ws.arena["candidates"].set(every)
+                room = max(parts.arena["candidates"].shape[0], n_nodes)
+                parts.arena.arrays["candidates"] = device.zeros((room, every.shape[1]), CANDIDATE)
+                parts.arena["candidates"].set(every)
             else:
-                ws.arena["chosen"].set(chosen)
-            run(Level(ws).choose(depth, Batch(0, trees), split_step.candidates_of(ws, depth)))
-            finished = expected_decisions(nodes, chosen, ws.nodes.params)
+                parts.arena["chosen"].set(chosen)
+            run(Level(parts).choose(depth, Batch(0, trees), split_step.candidates_of(parts, depth)))
+            finished = expected_decisions(nodes, chosen, parts.nodes.params)
             splits = np.array([node.left == 0 for node in finished])
-            found = get_nodes(ws)
+            found = get_nodes(parts)
             mine = found[first : first + n_nodes]
             left = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
             assert_same_bits(mine["left"], left.astype(np.uint32), "left")
@@ -151,10 +151,10 @@ def test_decide(device, rng, wg, few, monkeypatch):
                 ("default_left", chosen["bin_direction"] % 2),
             ):
                 assert_same_bits(mine[name], np.where(splits, value, 0).astype(np.uint32), name)
-            tasks = np.where(splits, -(-nodes["count"].astype(np.int64) // row_chunk(ws)), 0)
+            tasks = np.where(splits, -(-nodes["count"].astype(np.int64) // row_chunk(parts)), 0)
             begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
-            assert_same_bits(ws.arena["row_task_begin"].get()[: n_nodes + 1], begin, "row tasks")
-            levels = ws.arena["levels"].get()
+            assert_same_bits(parts.arena["row_task_begin"].get()[: n_nodes + 1], begin, "row tasks")
+            levels = parts.arena["levels"].get()
             assert levels["row_tasks"][depth] == begin[-1]
             below = levels[depth + 1]
             assert (below["first"], below["count"]) == (first + n_nodes, 2 * splits.sum())
@@ -172,16 +172,16 @@ def test_decide(device, rng, wg, few, monkeypatch):
                 )
                 assert (children["depth"] == depth + 1).all()
                 assert not children["count"].any()
-            assert not ws.arena["child_rows"].get()[: 2 * splits.sum()].any()
+            assert not parts.arena["child_rows"].get()[: 2 * splits.sum()].any()
 
 
-def row_chunk(ws):
-    return ws.ways.variant("partition").params["chunk"]
+def row_chunk(parts):
+    return parts.ways.variant("partition").params["chunk"]
 
 
 def test_place(device, rng, wg):
     for n_nodes, trees in ((1, 1), (wg + 1, 1), (300, 3)):
-        ws = workspace(device, rng, wg, 130_000, outputs=trees)
+        parts = parts_with(device, rng, wg, 130_000, outputs=trees)
         nodes = level(rng, n_nodes, trees)
         splits = rng.random(n_nodes) < (0.7 if n_nodes > 1 else 1)
         nodes["count"] = rng.choice([2, 5000, 70_000, 9000], n_nodes)
@@ -189,29 +189,29 @@ def test_place(device, rng, wg):
         # roots, and two nodes for every split above
         first = 2 * rng.integers(1, 200) + (n_nodes + trees) % 2
         nodes["left"] = np.where(splits, first + n_nodes + 2 * (np.cumsum(splits) - 1), NO_NODE)
-        set_level(ws, DEPTH, nodes, first=first)
+        set_level(parts, DEPTH, nodes, first=first)
         n_left = rng.integers(1, nodes["count"])
-        levels = ws.arena["levels"].get()
+        levels = parts.arena["levels"].get()
         levels["count"][DEPTH + 1] = 2 * splits.sum()
-        ws.arena["levels"].set(levels)
+        parts.arena["levels"].set(levels)
         # ids here are beyond the fit's nodes
-        room = max(first + 3 * n_nodes, ws.arena["nodes"].size)
-        before = get_nodes(ws)
-        make_room_for_nodes(ws, int(room))
-        content = get_nodes(ws)
+        room = max(first + 3 * n_nodes, parts.arena["nodes"].size)
+        before = get_nodes(parts)
+        make_room_for_nodes(parts, int(room))
+        content = get_nodes(parts)
         content[: before.size] = before
         content["count"][nodes["left"][splits]] = n_left[splits]
         content["count"][nodes["left"][splits] + 1] = (nodes["count"] - n_left)[splits]
-        set_nodes(ws, content)
-        room = max(2 * n_nodes + 1, ws.arena["hist_task_begin"].size)
-        ws.arena.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
-        ws.arena.arrays["child_rows"] = device.upload(
+        set_nodes(parts, content)
+        room = max(2 * n_nodes + 1, parts.arena["hist_task_begin"].size)
+        parts.arena.arrays["hist_task_begin"] = device.zeros(int(room), np.uint32)
+        parts.arena.arrays["child_rows"] = device.upload(
             content["count"][first + n_nodes :][: 2 * n_nodes]
         )
-        run(Level(ws).place(DEPTH, Batch(0, trees)))
-        found, hist_tasks = get_nodes(ws), []
+        run(Level(parts).place(DEPTH, Batch(0, trees)))
+        found, hist_tasks = get_nodes(parts), []
         slot = (first + n_nodes - trees) // 2 + trees
-        hist_chunk = ws.ways.variant("histogram").params["chunk"]
+        hist_chunk = parts.ways.variant("histogram").params["chunk"]
         for node, lefts in zip(nodes[splits], n_left[splits], strict=True):
             left, right = found[node["left"]], found[node["left"] + 1]
             counts = (int(lefts), int(node["count"] - lefts))
@@ -223,53 +223,53 @@ def test_place(device, rng, wg):
             work = -(-min(counts) // hist_chunk)
             hist_tasks += [work, 0] if small is left else [0, work]
         want = np.concatenate([[0], np.cumsum(hist_tasks)]).astype(np.uint32)
-        assert_same_bits(ws.arena["hist_task_begin"].get()[: want.size], want, "histogram tasks")
-        assert ws.arena["levels"].get()["hist_tasks"][DEPTH + 1] == want[-1]
+        assert_same_bits(parts.arena["hist_task_begin"].get()[: want.size], want, "histogram tasks")
+        assert parts.arena["levels"].get()["hist_tasks"][DEPTH + 1] == want[-1]
 
 
 @pytest.mark.parametrize("batch", [Batch(0, 1), Batch(0, 3), Batch(1, 2)], ids=str)
 def test_begin(device, rng, wg, batch):
-    ws = workspace(device, rng, wg, 3000, outputs=batch.first + batch.size)
-    sums = rng.integers(-(2**50), 2**50, (ws.nodes.n_trees, ws.rows.row_groups, 2))
-    ws.arena["sums"].set(sums.reshape(-1, 2))
-    run(Level(ws).begin(batch))
-    chunk = ws.ways.variant("histogram").params["chunk"]
+    parts = parts_with(device, rng, wg, 3000, outputs=batch.first + batch.size)
+    sums = rng.integers(-(2**50), 2**50, (parts.nodes.n_trees, parts.rows.row_groups, 2))
+    parts.arena["sums"].set(sums.reshape(-1, 2))
+    run(Level(parts).begin(batch))
+    chunk = parts.ways.variant("histogram").params["chunk"]
     tasks = -(-3000 // chunk)
-    for tree, root in enumerate(get_nodes(ws)[: batch.size]):
+    for tree, root in enumerate(get_nodes(parts)[: batch.size]):
         assert (root["sum_g"], root["sum_h"]) == tuple(sums[tree].sum(axis=0))
         assert (root["begin"], root["count"]) == (tree * 3000, 3000)
         assert (root["tree"], root["parent"], root["depth"]) == (tree, NO_NODE, 0)
         assert (root["slot"], root["sibling_slot"]) == (tree, -1)
         assert root["in_order"] == 1
-    top = ws.arena["levels"].get()[0]
+    top = parts.arena["levels"].get()[0]
     assert (top["first"], top["count"], top["hist_tasks"]) == (0, batch.size, batch.size * tasks)
     begin = np.arange(batch.size + 1, dtype=np.uint32) * tasks
-    assert_same_bits(ws.arena["hist_task_begin"].get()[: begin.size], begin)
+    assert_same_bits(parts.arena["hist_task_begin"].get()[: begin.size], begin)
 
 
 def test_begin_with_rows_that_were_drawn(device, rng, wg):
     """A tree none of whose rows was drawn has a task too, which clears its histogram."""
-    ws = workspace(device, rng, wg, 3000, parallel=4, subsample=0.5)
-    assert ws.rows.lists_drawn
-    spoil(ws.arena["sums"], rng)
+    parts = parts_with(device, rng, wg, 3000, parallel=4, subsample=0.5)
+    assert parts.rows.lists_drawn
+    spoil(parts.arena["sums"], rng)
     drawn = [2000, 0, 1, 3000]
-    step = Level(ws)
-    ws.arena["drawn"].set(drawn)
+    step = Level(parts)
+    parts.arena["drawn"].set(drawn)
     run(step.begin(Batch(0, 4)))
-    roots = get_nodes(ws)[:4]
+    roots = get_nodes(parts)[:4]
     assert roots["count"].tolist() == drawn
     assert roots["begin"].tolist() == [0, 3000, 6000, 9000]
     assert not roots["in_order"].any()
-    chunk = ws.ways.variant("histogram").params["chunk"]
+    chunk = parts.ways.variant("histogram").params["chunk"]
     begin = np.cumsum([0] + [max(1, -(-n // chunk)) for n in drawn]).astype(np.uint32)
-    assert_same_bits(ws.arena["hist_task_begin"].get()[:5], begin)
-    assert ws.arena["levels"].get()["hist_tasks"][0] == begin[-1]
+    assert_same_bits(parts.arena["hist_task_begin"].get()[:5], begin)
+    assert parts.arena["levels"].get()["hist_tasks"][0] == begin[-1]
 
 
 @pytest.mark.parametrize("trees", [1, 3])
 def test_finish(device, rng, wg, trees):
-    ws = workspace(device, rng, wg, 3000, outputs=trees)
-    step = Finalize(*ws)
+    parts = parts_with(device, rng, wg, 3000, outputs=trees)
+    step = Finalize(*parts)
     for n_nodes in (1, 17, 601):
         nodes = level(rng, n_nodes, trees)
         leaf = rng.random(n_nodes) < 0.5
@@ -279,23 +279,23 @@ def test_finish(device, rng, wg, trees):
         nodes["default_left"] = ~leaf & (rng.random(n_nodes) < 0.5)
         nodes["value"] = rng.normal(size=n_nodes)
         nodes["count"] = rng.integers(1, 9000, n_nodes)
-        nodes["depth"] = np.sort(rng.integers(0, ws.nodes.n_levels + 1, n_nodes))
-        is_last = nodes["depth"] == ws.nodes.n_levels
+        nodes["depth"] = np.sort(rng.integers(0, parts.nodes.n_levels + 1, n_nodes))
+        is_last = nodes["depth"] == parts.nodes.n_levels
         behind = int(n_nodes - is_last.sum())
         leaf |= is_last
         nodes["left"][is_last] = rng.integers(0, 600)  # junk until the tree is finished
-        set_level(ws, ws.nodes.n_levels, nodes[behind:], first=behind)
-        content = get_nodes(ws)
+        set_level(parts, parts.nodes.n_levels, nodes[behind:], first=behind)
+        content = get_nodes(parts)
         content[:n_nodes] = nodes
-        set_nodes(ws, content)
-        spoil(ws.arena["exponents"], rng)
-        spoil(ws.arena["drawn"], rng)
-        ws.arena["leaf_header"].set([7, 7, n_nodes % ws.nodes.forest_block, 41])
+        set_nodes(parts, content)
+        spoil(parts.arena["exponents"], rng)
+        spoil(parts.arena["drawn"], rng)
+        parts.arena["leaf_header"].set([7, 7, n_nodes % parts.nodes.forest_block, 41])
         run(step.tree(Batch(0, trees)))
-        found = get_nodes(ws)
+        found = get_nodes(parts)
         for node, want in zip(
             found[behind:n_nodes],
-            expected_decisions(nodes[behind:], None, ws.nodes.params),
+            expected_decisions(nodes[behind:], None, parts.nodes.params),
             strict=True,
         ):
             assert node["left"] == NO_NODE
@@ -303,58 +303,61 @@ def test_finish(device, rng, wg, trees):
                 assert_same_bits(node[name], getattr(want, name), name)
         nodes[behind:] = found[behind:n_nodes]
         assert_same_bits(found[:behind], content[:behind], "the other nodes")
-        below = ws.nodes.n_levels - nodes["depth"].astype(np.int64)
+        below = parts.nodes.n_levels - nodes["depth"].astype(np.int64)
         keeps = (below == 1) | (leaf & (below > 1))
         tasks = (
-            -(-nodes["count"].astype(np.int64) // ws.ways.variant("update_margins").params["chunk"])
+            -(
+                -nodes["count"].astype(np.int64)
+                // parts.ways.variant("update_margins").params["chunk"]
+            )
             * keeps
         )
         begin = np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
-        assert_same_bits(ws.arena["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
+        assert_same_bits(parts.arena["leaf_task_begin"].get()[: n_nodes + 1], begin, "leaf tasks")
         header = [
             n_nodes,
             begin[-1],
-            (n_nodes % ws.nodes.forest_block + 1) % ws.nodes.forest_block,
+            (n_nodes % parts.nodes.forest_block + 1) % parts.nodes.forest_block,
             42,
         ]
-        assert_same_bits(ws.arena["leaf_header"].get(), np.uint32(header), "header")
-        walk = ws.arena["walk"].get()[:n_nodes]
+        assert_same_bits(parts.arena["leaf_header"].get(), np.uint32(header), "header")
+        walk = parts.arena["walk"].get()[:n_nodes]
         place = LAYOUT.feature_offset[nodes["feature"]] + nodes["bin"]
         from_root = nodes["left"] - nodes["tree"]
         assert_same_bits(walk["left"], np.where(leaf, 0, from_root).astype(np.uint32))
         assert_same_bits(walk["feature"], nodes["feature"])
         assert_same_bits(walk["default_left"], nodes["default_left"])
         assert_same_bits(walk["number"], np.where(leaf, nodes["value"], LAYOUT.thresholds[place]))
-        steps = ws.arena["steps"].get()[:n_nodes]
+        steps = parts.arena["steps"].get()[:n_nodes]
         n_bins = LAYOUT.feature_bins[nodes["feature"]]
         also_left = np.where(nodes["default_left"], n_bins, nodes["bin"])
         assert_same_bits(steps["left"], walk["left"])
         assert_same_bits(
             steps["place"],
-            ws.rows.pages[0].codes.order.places()[nodes["feature"]].astype(np.uint32),
+            parts.rows.pages[0].codes.order.places()[nodes["feature"]].astype(np.uint32),
         )
         assert_same_bits(steps["lefts"], (nodes["bin"] | also_left << 16).astype(np.uint32))
         assert_same_bits(steps["value"], nodes["value"])
-        assert not ws.arena["exponents"].get().any()
-        assert not ws.arena["drawn"].get().any()
+        assert not parts.arena["exponents"].get().any()
+        assert not parts.arena["drawn"].get().any()
 
 
 def test_keep(device, rng, wg):
-    ws = workspace(device, rng, wg, 3000, n_estimators=5)
-    step = Finalize(*ws)
+    parts = parts_with(device, rng, wg, 3000, n_estimators=5)
+    step = Finalize(*parts)
     for name in ("forest_nodes", "forest_levels", "levels"):
-        spoil(ws.arena[name], rng)
-    want = {name: ws.arena[name].get() for name in ("forest_nodes", "forest_levels")}
-    for place, n_nodes in ((0, 1), (3, ws.nodes.max_nodes), (1, 300)):
-        nodes = spoil_nodes(ws, rng)
-        nodes["tree"] %= ws.nodes.n_trees
-        set_nodes(ws, nodes)
+        spoil(parts.arena[name], rng)
+    want = {name: parts.arena[name].get() for name in ("forest_nodes", "forest_levels")}
+    for place, n_nodes in ((0, 1), (3, parts.nodes.max_nodes), (1, 300)):
+        nodes = spoil_nodes(parts, rng)
+        nodes["tree"] %= parts.nodes.n_trees
+        set_nodes(parts, nodes)
         hessians = real_hessian(nodes["sum_h"], SCALE)
         for word, name in enumerate(KEPT):
             kept = hessians if name == "hessian" else nodes[name]
             want["forest_nodes"][place, word, :n_nodes] = kept[:n_nodes].view(np.uint32)
-        want["forest_levels"][place] = spoil(ws.arena["levels"], rng)
-        ws.arena["leaf_header"].set([n_nodes, 0, place, 0])
+        want["forest_levels"][place] = spoil(parts.arena["levels"], rng)
+        parts.arena["leaf_header"].set([n_nodes, 0, place, 0])
         step.keep()()
         for name, content in want.items():
-            assert_same_bits(ws.arena[name].get(), content, name)
+            assert_same_bits(parts.arena[name].get(), content, name)

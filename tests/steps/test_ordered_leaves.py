@@ -22,7 +22,7 @@ from tests.reference.ordered_leaves import OrderedLeaves as Twin
 from tests.steps.builders import (
     get_nodes,
     make_layout,
-    make_workspace,
+    make_parts,
     random_codes,
     set_nodes,
     set_scale,
@@ -45,30 +45,30 @@ SCALE = Scale(20, 22, wide=False)
 
 
 def prepare(device, rng, wg, n, weights, **params):
-    """Return a workspace with a finished tree, its nodes, and the rows of each."""
+    """Return the parts of a fit with a finished tree, its nodes, and the rows of each."""
     codes = random_codes(rng, LAYOUT, n)
-    ws = make_workspace(
+    parts = make_parts(
         device, LAYOUT, codes, max_depth=4, work_group_size=wg, weights=weights, **params
     )
-    nodes, rows, counts = random_trees(rng, ws, codes, LAYOUT, "bushy")
-    nodes = nodes[: ws.nodes.max_nodes]
+    nodes, rows, counts = random_trees(rng, parts, codes, LAYOUT, "bushy")
+    nodes = nodes[: parts.nodes.max_nodes]
     nodes["sum_h"] = 2**22
     bounded = rng.random(nodes.size) < 0.3
     nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
-    set_scale(ws, SCALE)
-    set_nodes(ws, np.resize(nodes, ws.nodes.max_nodes))
-    levels = ws.arena["levels"].get()
+    set_scale(parts, SCALE)
+    set_nodes(parts, np.resize(nodes, parts.nodes.max_nodes))
+    levels = parts.arena["levels"].get()
     levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
-    ws.arena["levels"].set(levels)
-    lists = {name: spoil(ws.arena[name], rng) for name in ("even_rows", "odd_rows")}
+    parts.arena["levels"].set(levels)
+    lists = {name: spoil(parts.arena[name], rng) for name in ("even_rows", "odd_rows")}
     for node, mine in zip(nodes, rows, strict=True):
         if node["depth"]:
             place = slice(node["begin"], node["begin"] + node["count"])
             lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = mine
     for name, content in lists.items():
-        ws.arena[name].set(content)
-    run(Finalize(*ws).tree(Batch(0, 1)))
-    return ws, get_nodes(ws), rows
+        parts.arena[name].set(content)
+    run(Finalize(*parts).tree(Batch(0, 1)))
+    return parts, get_nodes(parts), rows
 
 
 def check(device, rng, wg, n, name, *, weighted, sampled):
@@ -79,25 +79,25 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
     scaled, *powers = normalise(weight)
     params = {"subsample": 0.5} if sampled else {}
     params |= {"reg_alpha": 0.1, "max_delta_step": 0.7, "objective": name}
-    ws, before, rows = prepare(device, rng, wg, n, (scaled, *powers), **params)
+    parts, before, rows = prepare(device, rng, wg, n, (scaled, *powers), **params)
     label = rng.integers(0, 2, n).astype(np.float32)
     objective, data = get_objective(name), Dataset(np.zeros((n, 1), np.float32), label, weight)
-    OrderedLeaves(ws, objective, data)
-    for array in ws.arena.arrays:
+    OrderedLeaves(parts, objective, data)
+    for array in parts.arena.arrays:
         if array.startswith("ordered_"):
-            spoil(ws.arena[array], rng)
-    step = OrderedLeaves(ws, objective, data)  # sets what the first tree expects
+            spoil(parts.arena[array], rng)
+    step = OrderedLeaves(parts, objective, data)  # sets what the first tree expects
     start = rng.normal(size=(1, n)).astype(np.float32)
-    twin = Twin(ws.nodes.params, objective, data, scaled, powers, start)
+    twin = Twin(parts.nodes.params, objective, data, scaled, powers, start)
     drawn = rng.choice(np.array([0, 1, 2.5], np.float32), n) if sampled else None
     if drawn is not None:
-        ws.arena["factors"].set(drawn)
+        parts.arena["factors"].set(drawn)
     step.start(start, {})
     leaves = [
         SimpleNamespace(id=i, rows=rows[i], lower=before["lower"][i], upper=before["upper"][i])
         for i in np.flatnonzero(before["left"][: len(rows)] == NO_NODE)
     ]
-    walk, steps = ws.arena["walk"].get(), ws.arena["steps"].get()
+    walk, steps = parts.arena["walk"].get(), parts.arena["steps"].get()
     for number in range(2):
         twin.begin_round(number)
         twin.finish(0, leaves, SCALE, drawn)
@@ -106,11 +106,11 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
             before["value"][leaf.id] = walk["number"][leaf.id] = leaf.value
             steps["value"][leaf.id] = leaf.value
         assert_same_bits(step.state()["ordered margins"], twin.margins.ravel(), "margins")
-        assert_same_bits(get_nodes(ws)[: len(rows)], before[: len(rows)], "nodes")
-        assert_same_bits(ws.arena["walk"].get()[: len(rows)], walk[: len(rows)], "walk")
-        assert_same_bits(ws.arena["steps"].get()[: len(rows)], steps[: len(rows)], "steps")
-    assert not ws.arena["ordered_sums"].get().any()
-    assert not ws.arena["ordered_exponents"].get().any()
+        assert_same_bits(get_nodes(parts)[: len(rows)], before[: len(rows)], "nodes")
+        assert_same_bits(parts.arena["walk"].get()[: len(rows)], walk[: len(rows)], "walk")
+        assert_same_bits(parts.arena["steps"].get()[: len(rows)], steps[: len(rows)], "steps")
+    assert not parts.arena["ordered_sums"].get().any()
+    assert not parts.arena["ordered_exponents"].get().any()
 
 
 @pytest.mark.parametrize("sampled", [False, True])

@@ -15,8 +15,8 @@ from tests.reference.partition import goes_left, partition
 from tests.steps.builders import (
     level_nodes,
     make_layout,
+    make_parts,
     make_room_for_nodes,
-    make_workspace,
     random_codes,
     set_level,
     spoil,
@@ -33,10 +33,10 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
     """Move the rows of a level; every tree has nodes of these counts, in an order of its own."""
     n = int(np.sum(counts))
     codes = random_codes(rng, layout, n) if codes is None else codes
-    ws = make_workspace(
+    parts = make_parts(
         device, layout, codes, max_depth=DEPTH + 1, work_group_size=wg, outputs=trees
     )
-    depth = ws.nodes.n_levels - 1 if trees == 1 or len(counts) > 1 else 0
+    depth = parts.nodes.n_levels - 1 if trees == 1 or len(counts) > 1 else 0
     tree_of = np.repeat(np.arange(trees), len(counts))
     counts = np.concatenate([counts, *(rng.permutation(counts) for _ in range(trees - 1))])
     splits = rng.random(len(counts)) < 0.8
@@ -53,25 +53,25 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
     n_splits = int(splits.sum())
     nodes["left"] = np.where(splits, behind + 2 * (np.cumsum(splits) - 1), NO_NODE)
     # each split makes two nodes of one, so the tree above may hold fewer nodes than planned
-    make_room_for_nodes(ws, first + 3 * len(counts))
+    make_room_for_nodes(parts, first + 3 * len(counts))
     fresh = (behind - trees) // 2 + trees
-    ws.arena.arrays["pool"] = device.empty((fresh + n_splits + 1, layout.n_codes, 2), np.int64)
-    pool = spoil(ws.arena["pool"], rng)
-    ws.arena.arrays["child_rows"] = device.zeros(2 * n_splits, np.uint32)
-    set_level(ws, depth, nodes, row_tasks=task_begin[-1], first=first)
-    levels = ws.arena["levels"].get()
+    parts.arena.arrays["pool"] = device.empty((fresh + n_splits + 1, layout.n_codes, 2), np.int64)
+    pool = spoil(parts.arena["pool"], rng)
+    parts.arena.arrays["child_rows"] = device.zeros(2 * n_splits, np.uint32)
+    set_level(parts, depth, nodes, row_tasks=task_begin[-1], first=first)
+    levels = parts.arena["levels"].get()
     levels["count"][depth + 1] = 2 * n_splits
-    ws.arena["levels"].set(levels)
-    ws.arena["row_task_begin"].set(task_begin)
+    parts.arena["levels"].set(levels)
+    parts.arena["row_task_begin"].set(task_begin)
     before, after = ("odd_rows", "even_rows") if depth % 2 else ("even_rows", "odd_rows")
     rows = np.tile(np.arange(n, dtype=np.uint32), (trees, 1))
     rows = (rng.permuted(rows, axis=1) if depth else rows).ravel()
     if depth:  # the root has all rows, in order, unlisted
-        ws.arena[before].set(rows)
-    rows_before = ws.arena[before].get()
-    expected = spoil(ws.arena[after], rng)
-    run(PartitionByCodes(ws).move(depth, Batch(0, trees)))
-    after_nodes, moved = ws.arena["nodes"].get(), ws.arena[after].get()
+        parts.arena[before].set(rows)
+    rows_before = parts.arena[before].get()
+    expected = spoil(parts.arena[after], rng)
+    run(PartitionByCodes(parts).move(depth, Batch(0, trees)))
+    after_nodes, moved = parts.arena["nodes"].get(), parts.arena[after].get()
     for node in nodes[splits]:
         begin, end = node["begin"], node["begin"] + node["count"]
         mine, feature = rows[begin:end], node["feature"]
@@ -90,13 +90,13 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
             moved[middle:end].sort()
         expected[begin:end] = np.concatenate(sides)
     assert_same_bits(moved, expected, f"rows of {len(counts)} nodes")
-    assert_same_bits(ws.arena[before].get(), rows_before, "rows before")
+    assert_same_bits(parts.arena[before].get(), rows_before, "rows before")
     children = after_nodes["count"][behind : behind + 2 * n_splits]
-    assert_same_bits(ws.arena["child_rows"].get(), children, "rows of the children")
-    if ws.rows.cells_to_clear:  # what one task of the histogram builds, it clears
-        several = nodes["count"][splits] // 2 > ws.ways.variant("histogram").params["chunk"]
+    assert_same_bits(parts.arena["child_rows"].get(), children, "rows of the children")
+    if parts.rows.cells_to_clear:  # what one task of the histogram builds, it clears
+        several = nodes["count"][splits] // 2 > parts.ways.variant("histogram").params["chunk"]
         pool[fresh : fresh + n_splits][several] = 0
-    assert_same_bits(ws.arena["pool"].get(), pool, "pool")
+    assert_same_bits(parts.arena["pool"].get(), pool, "pool")
 
 
 @pytest.fixture(autouse=True)

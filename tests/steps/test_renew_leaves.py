@@ -21,8 +21,8 @@ from tests.reference.renew_leaves import residuals
 from tests.steps.builders import (
     get_nodes,
     make_layout,
+    make_parts,
     make_room_for_nodes,
-    make_workspace,
     random_codes,
     set_nodes,
     set_scale,
@@ -67,43 +67,45 @@ def weights_of(kind, rng, n):
 
 
 def prepare(device, rng, wg, layout, n, shape, depth):
-    """Return a workspace with a finished tree, its nodes, and the rows of each."""
+    """Return the parts of a fit with a finished tree, its nodes, and the rows of each."""
     codes = random_codes(rng, layout, n)
-    ws = make_workspace(device, layout, codes, max_depth=depth, work_group_size=wg)
-    nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
-    room = max(ws.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
-    make_room_for_nodes(ws, room)
+    parts = make_parts(device, layout, codes, max_depth=depth, work_group_size=wg)
+    nodes, rows, counts = random_trees(rng, parts, codes, layout, shape)
+    room = max(parts.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
+    make_room_for_nodes(parts, room)
     for name in ("walk", "steps", "leaf_task_begin"):
-        ws.arena.arrays[name] = device.zeros(max(ws.arena[name].size, room), ws.arena[name].dtype)
+        parts.arena.arrays[name] = device.zeros(
+            max(parts.arena[name].size, room), parts.arena[name].dtype
+        )
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
-    set_scale(ws, Scale(22, 22, wide=False))
-    set_nodes(ws, nodes)
-    levels = ws.arena["levels"].get()
+    set_scale(parts, Scale(22, 22, wide=False))
+    set_nodes(parts, nodes)
+    levels = parts.arena["levels"].get()
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
-    ws.arena["levels"].set(levels)
-    run(Finalize(*ws).tree(BATCH))
-    return ws, get_nodes(ws), rows
+    parts.arena["levels"].set(levels)
+    run(Finalize(*parts).tree(BATCH))
+    return parts, get_nodes(parts), rows
 
 
 def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
-    ws, before, rows = prepare(device, rng, wg, layout, n, shape, depth)
+    parts, before, rows = prepare(device, rng, wg, layout, n, shape, depth)
     objective = get_objective("reg:quantileerror", {"quantile_alpha": alpha})
     label, weight = labels_of(labels, rng, n), weights_of(weights, rng, n)
     data = Dataset(np.zeros((n, 1), np.float32), label, weight)
-    step = RenewLeaves(ws, objective, data)
-    ws.arena.arrays["renew_counts"] = device.zeros((len(before), COUNTS), np.uint32)
+    step = RenewLeaves(parts, objective, data)
+    parts.arena.arrays["renew_counts"] = device.zeros((len(before), COUNTS), np.uint32)
     for name in ("renew_prefix", "renew_rank", "renew_fraction"):
-        array = ws.arena[name]
-        ws.arena.arrays[name] = device.empty((len(before), *array.shape[1:]), array.dtype)
-        spoil(ws.arena[name], rng)
+        array = parts.arena[name]
+        parts.arena.arrays[name] = device.empty((len(before), *array.shape[1:]), array.dtype)
+        spoil(parts.arena[name], rng)
     for name in ("renew_leaf", "renew_key"):
-        spoil(ws.arena[name], rng)
-    ws.arena["labels"].set(label)
-    walk, steps = ws.arena["walk"].get(), ws.arena["steps"].get()
+        spoil(parts.arena[name], rng)
+    parts.arena["labels"].set(label)
+    walk, steps = parts.arena["walk"].get(), parts.arena["steps"].get()
     for margins in (np.zeros(n, np.float32), rng.normal(size=n).astype(np.float32)):
-        ws.arena["margins"].set(margins)
+        parts.arena["margins"].set(margins)
         for launch in step.launches(BATCH):
             launch()
         values = before["value"].copy()
@@ -112,7 +114,7 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
             found = quantile(residual[rows[i]], None if own is None else own[rows[i]], alpha)
             if found is not None:
                 values[i] = as_margin(np.array([found * np.float32(0.3)]))[0]
-        after = get_nodes(ws)
+        after = get_nodes(parts)
         assert_same_bits(after["value"], values, "values")
         before["value"] = values  # a node whose rows do not count keeps it
         leaf = before["left"][: len(rows)] == NO_NODE
@@ -122,9 +124,9 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
         walk["number"][: len(rows)][changed] = values[: len(rows)][changed]
         steps["value"][: len(rows)][changed] = values[: len(rows)][changed]
         assert_same_bits(after, before, "nodes")
-        assert_same_bits(ws.arena["walk"].get(), walk, "walk")
-        assert_same_bits(ws.arena["steps"].get(), steps, "steps")
-    assert not ws.arena["renew_counts"].get().any()
+        assert_same_bits(parts.arena["walk"].get(), walk, "walk")
+        assert_same_bits(parts.arena["steps"].get(), steps, "steps")
+    assert not parts.arena["renew_counts"].get().any()
 
 
 @pytest.mark.parametrize("weights", [None, "whole", "spread"])

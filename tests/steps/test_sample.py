@@ -13,7 +13,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
 from tests.reference import sample
-from tests.steps.builders import make_layout, make_workspace, random_codes
+from tests.steps.builders import make_layout, make_parts, random_codes
 
 WG_SIZES, WG_SIZES_CPU = (16, 64, 256), (1, 64)
 LAYOUT = make_layout([5, 9], [True, False])
@@ -38,19 +38,20 @@ def heavy(rng, n_rows):
 
 def draw(device, rng, n_rows, trees, wg, params, labels=normal):
     """Return factors, lists and their lengths of trees of one output."""
-    ws = make_workspace(
+    parts = make_parts(
         device, LAYOUT, random_codes(rng, LAYOUT, n_rows), parallel=trees,
         work_group_size=wg, max_depth=2, **params,
     )  # fmt: skip
-    assert ws.rows.lists_drawn == (trees > 1 or ws.ways.variant("update_margins").name == "walk")
-    ws.arena["margins"].set(np.zeros(n_rows, np.float32))
-    ws.arena["labels"].set(labels(rng, n_rows))
+    walks = parts.ways.variant("update_margins").name == "walk"
+    assert parts.rows.lists_drawn == (trees > 1 or walks)
+    parts.arena["margins"].set(np.zeros(n_rows, np.float32))
+    parts.arena["labels"].set(labels(rng, n_rows))
     for launch in Sample(
-        ws.arena, ws.rows, ws.nodes, ws.ways, get_objective("reg:squarederror")
+        parts.arena, parts.rows, parts.nodes, parts.ways, get_objective("reg:squarederror")
     ).launches(Batch(0, trees)):
         launch()
-    lists = ws.arena["even_rows"].get().reshape(trees, n_rows)
-    return ws.arena["factors"].get(), lists, ws.arena["drawn"].get()
+    lists = parts.arena["even_rows"].get().reshape(trees, n_rows)
+    return parts.arena["factors"].get(), lists, parts.arena["drawn"].get()
 
 
 @pytest.mark.parametrize("method", METHODS)

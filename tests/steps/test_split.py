@@ -19,7 +19,7 @@ from tests.steps.builders import (
     fullest_cells,
     level_nodes,
     make_layout,
-    make_workspace,
+    make_parts,
     random_codes,
     set_level,
     set_scale,
@@ -86,16 +86,18 @@ def node_histograms(rng, layout, counts, kind, codes=None):
 def run(device, layout, codes, nodes, pool, **params):
     """Search the splits of a level; return ``chosen`` and the pool afterwards."""
     trees = int(nodes["tree"].max()) + 1
-    ws = make_workspace(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
-    set_scale(ws, *SCALES[:trees])
-    depth = ws.nodes.n_levels - 1
-    set_level(ws, depth, nodes)
-    before = np.zeros(ws.arena["pool"].shape, np.int64)
+    parts = make_parts(device, layout, codes, max_depth=DEPTH + 1, outputs=trees, **params)
+    set_scale(parts, *SCALES[:trees])
+    depth = parts.nodes.n_levels - 1
+    set_level(parts, depth, nodes)
+    before = np.zeros(parts.arena["pool"].shape, np.int64)
     before[: len(pool)] = pool
-    ws.arena["pool"].set(before)
-    for launch in split.Split(ws).level(depth, range(ws.features.layout.n_features)):
+    parts.arena["pool"].set(before)
+    step = split.Split(parts.arena, parts.nodes, parts.features, parts.ways)
+    found = split.candidates_of(parts, depth)
+    for launch in step.level(depth, range(layout.n_features), found):
         launch()
-    return ws.arena["chosen"].get()[: len(nodes)], ws.arena["pool"].get()[: len(pool)]
+    return parts.arena["chosen"].get()[: len(nodes)], parts.arena["pool"].get()[: len(pool)]
 
 
 def compare(ws_params, layout, hists, sums, chosen, trees=None, bounds=None, allowed=None):
@@ -177,7 +179,7 @@ def test_equals_twin(device, rng, wg, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_features_that_share_the_best_rough_score(device, rng, wg, kind, groups, monkeypatch):
     """As with many features: a group searches several nodes, of one tree or of several."""
-    monkeypatch.setattr(split, "has_many_features", lambda ws: True)
+    monkeypatch.setattr(split, "has_many_features", lambda *of: True)
     monkeypatch.setattr(split, "GROUPS", groups)
     found = 0
     for params in RULES:

@@ -19,7 +19,7 @@ from tests.reference.tiles import tile, tiled_histogram
 from tests.steps.builders import (
     level_nodes,
     make_layout,
-    make_workspace,
+    make_parts,
     random_codes,
     set_level,
     set_quanta,
@@ -46,23 +46,23 @@ def check(device, rng, counts, kind, capacity, *, depth=None, **params):
     """Build a level from tiles; compare every byte of the pool with both twins."""
     n, codes = int(np.sum(counts)), sparse_codes(rng, int(np.sum(counts)))
     begins = tile_begins(LAYOUT.feature_offset, capacity)
-    ws = make_workspace(device, LAYOUT, codes, max_depth=DEPTH + 1, begins=begins, **params)
-    depth = ws.nodes.n_levels - 1 if depth is None else depth
+    parts = make_parts(device, LAYOUT, codes, max_depth=DEPTH + 1, begins=begins, **params)
+    depth = parts.nodes.n_levels - 1 if depth is None else depth
     quanta, rows = quanta_of(rng, n, kind), np.arange(n, dtype=np.uint32)
     rows = rng.permuted(rows) if depth else rows
-    set_quanta(ws, quanta, wide=kind == "wide", rng=rng)
-    set_scale(ws, Scale(0, 0, kind == "wide"))
+    set_quanta(parts, quanta, wide=kind == "wide", rng=rng)
+    set_scale(parts, Scale(0, 0, kind == "wide"))
     nodes, task_begin = level_nodes(counts, CHUNK)
-    nodes["slot"] = rng.permutation(ws.nodes.search_capacity)[: len(counts)]
-    set_level(ws, depth, nodes, hist_tasks=task_begin[-1])
-    ws.arena["hist_task_begin"].set(task_begin)
-    ws.arena["odd_rows" if depth % 2 else "even_rows"].set(rows)
-    spoil(ws.arena["partial"], rng)
-    expected = spoil(ws.arena["pool"], rng)
-    if ws.rows.cells_to_clear:  # done by the kernels before, but for nodes of one task
+    nodes["slot"] = rng.permutation(parts.nodes.search_capacity)[: len(counts)]
+    set_level(parts, depth, nodes, hist_tasks=task_begin[-1])
+    parts.arena["hist_task_begin"].set(task_begin)
+    parts.arena["odd_rows" if depth % 2 else "even_rows"].set(rows)
+    spoil(parts.arena["partial"], rng)
+    expected = spoil(parts.arena["pool"], rng)
+    if parts.rows.cells_to_clear:  # done by the kernels before, but for nodes of one task
         expected[nodes["slot"]] = 0
-        ws.arena["pool"].set(expected)
-    for launch in Histogram(ws).level(depth):
+        parts.arena["pool"].set(expected)
+    for launch in Histogram(parts).level(depth):
         launch()
     cells, row_begin = tile(codes, LAYOUT, begins)
     absent = (LAYOUT.feature_offset[:-1] + LAYOUT.feature_bins)[MISSING]
@@ -73,7 +73,7 @@ def check(device, rng, counts, kind, capacity, *, depth=None, **params):
         dense[absent] = 0
         assert_same_bits(found, dense)
         expected[node["slot"]] = found
-    assert_same_bits(ws.arena["pool"].get(), expected, f"pool of {len(counts)} nodes, {kind}")
+    assert_same_bits(parts.arena["pool"].get(), expected, f"pool of {len(counts)} nodes, {kind}")
 
 
 @pytest.mark.parametrize("kind", ["small", "carry", "wide"])

@@ -18,8 +18,8 @@ from tests.steps.builders import (
     RECORD,
     get_nodes,
     make_layout,
+    make_parts,
     make_room_for_nodes,
-    make_workspace,
     random_codes,
     set_nodes,
     set_scale,
@@ -34,16 +34,16 @@ BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 
 
-def random_trees(rng, ws, codes, layout, shape):
+def random_trees(rng, parts, codes, layout, shape):
     """Return nodes breadth first, their rows, and the number of nodes of each level."""
     nodes, rows = [], []
-    for tree in range(ws.nodes.n_trees):
+    for tree in range(parts.nodes.n_trees):
         nodes.append(np.zeros((), RECORD))
         nodes[tree]["begin"], nodes[tree]["count"] = tree * len(codes), len(codes)
         nodes[tree]["tree"], nodes[tree]["in_order"] = tree, 1
         rows.append(np.arange(len(codes), dtype=np.uint32))
     counts, begin = [], 0
-    for depth in range(ws.nodes.n_levels + 1):
+    for depth in range(parts.nodes.n_levels + 1):
         level = range(begin, len(nodes))
         counts.append(len(level))
         begin = len(nodes)
@@ -52,7 +52,7 @@ def random_trees(rng, ws, codes, layout, shape):
             node["depth"], node["left"], node["value"] = depth, NO_NODE, rng.normal()
             node["lower"], node["upper"] = -LARGEST, LARGEST
             splits = {"full": True, "bushy": rng.random() < 0.8, "stump": False}[shape]
-            if depth == ws.nodes.n_levels or not splits:
+            if depth == parts.nodes.n_levels or not splits:
                 continue
             feature = rng.integers(0, layout.n_features)
             node["left"], node["feature"] = len(nodes), feature
@@ -74,39 +74,41 @@ def random_trees(rng, ws, codes, layout, shape):
 def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, first=0):
     """Add trees ``first ..`` of a round, as many as are grown at a time, to their outputs."""
     codes = random_codes(rng, layout, n)
-    ws = make_workspace(
+    parts = make_parts(
         device, layout, codes, max_depth=max_depth, work_group_size=wg, outputs=outputs,
         parallel=parallel, first=first,
     )  # fmt: skip
-    nodes, rows, counts = random_trees(rng, ws, codes, layout, shape)
-    room = max(ws.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
-    make_room_for_nodes(ws, room)
+    nodes, rows, counts = random_trees(rng, parts, codes, layout, shape)
+    room = max(parts.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
+    make_room_for_nodes(parts, room)
     for name in ("walk", "steps", "leaf_task_begin"):
-        ws.arena.arrays[name] = device.zeros(max(ws.arena[name].size, room), ws.arena[name].dtype)
+        parts.arena.arrays[name] = device.zeros(
+            max(parts.arena[name].size, room), parts.arena[name].dtype
+        )
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
-    set_scale(ws, Scale(22, 22, wide=False))
-    content = spoil_nodes(ws, rng)
+    set_scale(parts, Scale(22, 22, wide=False))
+    content = spoil_nodes(parts, rng)
     content[: nodes.size] = nodes
-    set_nodes(ws, content)
-    levels = ws.arena["levels"].get()
+    set_nodes(parts, content)
+    levels = parts.arena["levels"].get()
     levels["count"] = counts
     levels["first"] = np.cumsum(counts) - counts
-    ws.arena["levels"].set(levels)
-    lists = {name: spoil(ws.arena[name], rng) for name in ("even_rows", "odd_rows")}
+    parts.arena["levels"].set(levels)
+    lists = {name: spoil(parts.arena[name], rng) for name in ("even_rows", "odd_rows")}
     for node, mine in zip(nodes, rows, strict=True):
         place = slice(node["begin"], node["begin"] + node["count"])
-        below = ws.nodes.n_levels - node["depth"]
+        below = parts.nodes.n_levels - node["depth"]
         if node["depth"] and below and (node["left"] == NO_NODE or below == 1):
             lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = rng.permutation(mine)
     for name, content in lists.items():
-        ws.arena[name].set(content)
+        parts.arena[name].set(content)
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
-    ws.arena["margins"].set(margins.reshape(ws.arena["margins"].shape))
-    batch = Batch(first, ws.nodes.n_trees)
-    run(Finalize(*ws).tree(batch))  # it also gives the last level's leaves their values
-    run(UpdateMargins(ws).add(batch))
-    finished = get_nodes(ws)[: nodes.size]
+    parts.arena["margins"].set(margins.reshape(parts.arena["margins"].shape))
+    batch = Batch(first, parts.nodes.n_trees)
+    run(Finalize(*parts).tree(batch))  # it also gives the last level's leaves their values
+    run(UpdateMargins(parts).add(batch))
+    finished = get_nodes(parts)[: nodes.size]
     is_leaf = finished["left"] == NO_NODE
     assert len(np.unique(finished["value"][is_leaf])) == is_leaf.sum()
     for tree in range(batch.size):
@@ -114,7 +116,7 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
         output = (first + tree) // parallel
         leaves = [(rows[i], finished["value"][i]) for i in own]
         margins[output] = add_leaves(margins[output], leaves)
-    assert_same_bits(ws.arena["margins"].get().reshape(outputs, n), margins, "margins")
+    assert_same_bits(parts.arena["margins"].get().reshape(outputs, n), margins, "margins")
 
 
 @pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])

@@ -17,8 +17,8 @@ from tests.reference.walked_leaves import leaves_of, walked_weights
 from tests.steps.builders import (
     get_nodes,
     make_layout,
+    make_parts,
     make_room_for_nodes,
-    make_workspace,
     random_codes,
     set_nodes,
     set_quanta,
@@ -40,67 +40,73 @@ RULES = {"reg_alpha": 0.01, "max_delta_step": 0.7, "reg_lambda": 0.5, "max_depth
 
 
 def prepare(device, rng, wg, n, *, wide, outputs, parallel):
-    """Return a workspace with finished trees, which were made by other codes than it has."""
-    ws = make_workspace(
+    """Return the parts of a fit with finished trees, which were made by other codes than it has."""
+    parts = make_parts(
         device, LAYOUT, random_codes(rng, LAYOUT, n), work_group_size=wg, outputs=outputs,
         parallel=parallel, **RULES,
     )  # fmt: skip
-    nodes, _, counts = random_trees(rng, ws, random_codes(rng, LAYOUT, n), LAYOUT, "bushy")
-    room = max(ws.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
-    make_room_for_nodes(ws, room)
+    nodes, _, counts = random_trees(rng, parts, random_codes(rng, LAYOUT, n), LAYOUT, "bushy")
+    room = max(parts.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
+    make_room_for_nodes(parts, room)
     for name in ("walk", "steps", "leaf_task_begin"):
-        ws.arena.arrays[name] = device.zeros(max(ws.arena[name].size, room), ws.arena[name].dtype)
+        parts.arena.arrays[name] = device.zeros(
+            max(parts.arena[name].size, room), parts.arena[name].dtype
+        )
     nodes["sum_h"] = 2**22
     bounded = rng.random(nodes.size) < 0.3
     nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
-    scales = [Scale(20 + tree, 22, wide=wide) for tree in range(ws.nodes.n_trees)]
-    set_scale(ws, *scales)
-    set_nodes(ws, nodes)
-    levels = ws.arena["levels"].get()
+    scales = [Scale(20 + tree, 22, wide=wide) for tree in range(parts.nodes.n_trees)]
+    set_scale(parts, *scales)
+    set_nodes(parts, nodes)
+    levels = parts.arena["levels"].get()
     levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
-    ws.arena["levels"].set(levels)
-    quanta = rng.integers(-(2**24), 2**24, (ws.nodes.n_trees * n, 2))
-    quanta[:, 1] = np.abs(quanta[:, 1]) * (rng.random(ws.nodes.n_trees * n) < 0.9)
+    parts.arena["levels"].set(levels)
+    quanta = rng.integers(-(2**24), 2**24, (parts.nodes.n_trees * n, 2))
+    quanta[:, 1] = np.abs(quanta[:, 1]) * (rng.random(parts.nodes.n_trees * n) < 0.9)
     quanta[quanta[:, 1] == 0] = 0  # rows that were not drawn
     quanta *= 2**20 if wide else 1
-    set_quanta(ws, quanta, wide=wide, rng=rng)
-    run(Finalize(*ws).tree(Batch(0, ws.nodes.n_trees)))
-    return ws, nodes.size, quanta.reshape(ws.nodes.n_trees, n, 2), scales
+    set_quanta(parts, quanta, wide=wide, rng=rng)
+    run(Finalize(*parts).tree(Batch(0, parts.nodes.n_trees)))
+    return parts, nodes.size, quanta.reshape(parts.nodes.n_trees, n, 2), scales
 
 
 def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
-    ws, n_nodes, quanta, scales = prepare(
+    parts, n_nodes, quanta, scales = prepare(
         device, rng, wg, n, wide=wide, outputs=outputs, parallel=parallel
     )
-    step = WalkedLeaves(ws)
-    spoil(ws.arena["walked_leaf"], rng)
-    ws.arena.arrays["walked_sums"] = device.zeros((max(ws.nodes.max_nodes, n_nodes), 4), np.uint32)
-    nodes, walk, steps = get_nodes(ws), ws.arena["walk"].get(), ws.arena["steps"].get()
-    codes = ws.rows.codes.by_feature.get().T
+    step = WalkedLeaves(parts)
+    spoil(parts.arena["walked_leaf"], rng)
+    parts.arena.arrays["walked_sums"] = device.zeros(
+        (max(parts.nodes.max_nodes, n_nodes), 4), np.uint32
+    )
+    nodes, walk, steps = get_nodes(parts), parts.arena["walk"].get(), parts.arena["steps"].get()
+    codes = parts.rows.codes.by_feature.get().T
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
-    ws.arena["margins"].set(margins.reshape(ws.arena["margins"].shape))
-    batch, rate = Batch(0, ws.nodes.n_trees), ws.nodes.leaf_rate(0.3)
+    parts.arena["margins"].set(margins.reshape(parts.arena["margins"].shape))
+    batch, rate = Batch(0, parts.nodes.n_trees), parts.nodes.leaf_rate(0.3)
     for _ in range(2):  # sums are cleared
         run([*step.launches(batch), *step.add(batch)])
-    for tree in range(ws.nodes.n_trees):
+    for tree in range(parts.nodes.n_trees):
         own = nodes[:n_nodes]
         leaves = np.flatnonzero((own["tree"] == tree) & (own["left"] == NO_NODE))
         there = leaves_of(own, codes, LAYOUT.feature_bins, tree)
         bounds = [(own["lower"][i], own["upper"][i]) for i in leaves]
-        weights = walked_weights(leaves, there, quanta[tree], bounds, scales[tree], ws.nodes.params)
+        weights = walked_weights(
+            leaves, there, quanta[tree], bounds, scales[tree], parts.nodes.params
+        )
         values = finite(weights * rate)
         nodes["weight"][leaves], nodes["value"][leaves] = weights, values
         walk["number"][leaves], steps["value"][leaves] = values, values
-        assert_same_bits(ws.arena["walked_leaf"].get()[tree], there.astype(np.uint32), "leaves")
-    assert_same_bits(get_nodes(ws), nodes, "nodes")
+        assert_same_bits(parts.arena["walked_leaf"].get()[tree], there.astype(np.uint32), "leaves")
+    assert_same_bits(get_nodes(parts), nodes, "nodes")
     for name, wanted in (("walk", walk), ("steps", steps)):
-        assert_same_bits(ws.arena[name].get(), wanted, name)
-    leaf_of = ws.arena["walked_leaf"].get()
+        assert_same_bits(parts.arena[name].get(), wanted, name)
+    leaf_of = parts.arena["walked_leaf"].get()
     for _ in range(2):
-        for tree in range(ws.nodes.n_trees):
+        for tree in range(parts.nodes.n_trees):
             margins[tree // parallel] += nodes["value"][leaf_of[tree]]
-    assert_same_bits(ws.arena["margins"].get().reshape(outputs, n), margins, "margins")
-    assert not ws.arena["walked_sums"].get().any()
+    assert_same_bits(parts.arena["margins"].get().reshape(outputs, n), margins, "margins")
+    assert not parts.arena["walked_sums"].get().any()
 
 
 @pytest.mark.parametrize("wide", [False, True])

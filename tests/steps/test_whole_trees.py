@@ -87,8 +87,8 @@ def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
     fitting = boosting()
     assert len(round_launches(fitting)) <= 7
     fitting.run(3)
-    assert not fitting.ws.arena["counters"].get().any()
-    assert not fitting.ws.arena["opened"].get().any()
+    assert not fitting.parts.arena["counters"].get().any()
+    assert not fitting.parts.arena["opened"].get().any()
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def counted(monkeypatch):
     original = Booster.step
 
     def step(self, pace):
-        device, rank = self.ws.arena.device, self.ws.rows.team.rank
+        device, rank = self.parts.arena.device, self.parts.rows.team.rank
         before = device.n_launches
         original(self, pace)
         COUNTS[rank] = COUNTS.get(rank, 0) + device.n_launches - before

@@ -150,7 +150,9 @@ def test_no_bit_depends_on_the_pieces(kind, launches, monkeypatch):
     trees = []
     fit = placement.choose_trees
     monkeypatch.setattr(
-        placement, "choose_trees", lambda ws, *a: (fit(ws, *a), trees.append(ws.nodes.n_trees))
+        placement,
+        "choose_trees",
+        lambda parts, *a: (fit(parts, *a), trees.append(parts.nodes.n_trees)),
     )
     found = results(given, rows)
     assert found[:2] == wanted[:2]

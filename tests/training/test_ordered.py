@@ -105,11 +105,11 @@ def test_several_batches_and_pages(monkeypatch):
     start = np.array(base, np.float32)[:, None].repeat(150, 1)
     device = open_device(TEST_DEVICE)
     assert Booster(device, p, objective, data, start, n_pages=3).run(4) == whole
-    monkeypatch.setattr(fit_parts, "trees_fit", lambda ws, build: ws.nodes.n_trees == 1)
+    monkeypatch.setattr(fit_parts, "trees_fit", lambda parts, build: parts.nodes.n_trees == 1)
     one = Booster(device, p, objective, data, start)
-    assert len(one.ws.nodes.batches) == 3
+    assert len(one.parts.nodes.batches) == 3
     assert one.run(4) == whole
-    margins = one.ws.arena["margins"].get()
+    margins = one.parts.arena["margins"].get()
     assert_same_bits(one.state()["ordered margins"].reshape(3, -1)[:, -150:], margins)
 
 

@@ -86,7 +86,7 @@ def test_every_histogram_gives_the_same_model(case, histogram):
 def test_trees_that_do_not_fit_together_are_grown_one_after_the_other(case, at_once, monkeypatch):
     params, *data = problem(case)
     usual = usual_bytes(case)
-    monkeypatch.setattr(fit_parts, "trees_fit", lambda ws, build: ws.nodes.n_trees <= at_once)
+    monkeypatch.setattr(fit_parts, "trees_fit", lambda parts, build: parts.nodes.n_trees <= at_once)
     assert bytes_of(params, *data) == usual
 
 
@@ -231,11 +231,11 @@ def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
     layout = even_layout(1, 2)
     policy = tree_sizes(policy_of(params), params, 2)
     facts = RowFacts(2, n_outputs=2**16, given=True)
-    ws = assemble(open_device(TEST_DEVICE), params, policy, FitFeatures(layout), facts)
-    ws.rows.own_arrays()
-    choose_trees(ws, lambda ws: ws)
-    assert ws.nodes.n_trees <= MOST_Y
-    assert sum(batch.size for batch in ws.nodes.batches) == 2**16
+    parts = assemble(open_device(TEST_DEVICE), params, policy, FitFeatures(layout), facts)
+    parts.rows.own_arrays()
+    choose_trees(parts, lambda parts: parts)
+    assert parts.nodes.n_trees <= MOST_Y
+    assert sum(batch.size for batch in parts.nodes.batches) == 2**16
 
 
 def test_a_file_without_trees_keeps_those_that_are_none_of_ours():

@@ -150,7 +150,7 @@ def test_the_host_waits_once_a_level(monkeypatch):
     counts, levels, original = [], 5, Booster.step
 
     def step(self, pace):
-        device = self.ws.arena.device
+        device = self.parts.arena.device
         before = device.n_waits, device.n_pauses
         original(self, pace)
         counts.append((device.n_waits - before[0], device.n_pauses - before[1]))

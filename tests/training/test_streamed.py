@@ -60,7 +60,7 @@ def model_of(monkeypatch, n_pages, data, params):
     model = train(
         {"n_estimators": 2, "max_depth": 4, "device": TEST_DEVICE, **page, **params}, data
     )
-    assert len(fits[0].ws.rows.pages) == max(1, n_pages)
+    assert len(fits[0].parts.rows.pages) == max(1, n_pages)
     assert (model.variants["page"] == "streamed") == (n_pages > 0)
     return to_json(model.ensemble)
 
@@ -101,10 +101,10 @@ def test_drawn_rows_are_gathered(monkeypatch, room):
     monkeypatch.setattr(booster.Booster, "_steps", lambda fit: fits.append(fit) or build(fit))
     assert model_of(monkeypatch, 6, rows("number", WEIGHT)(), given) == whole
     assert len(fits) == (2 if room else 1)
-    ws = fits[0].ws
-    assert (ws.rows.drawn is None) == bool(room)
+    parts = fits[0].parts
+    assert (parts.rows.drawn is None) == bool(room)
     if not room:  # all 6 pages, then 4 in a pass; the last tree's margins are asked of nobody
-        assert ws.rows.visits.n_loads == 6 + 4 * (2 * 3 - 2)
+        assert parts.rows.visits.n_loads == 6 + 4 * (2 * 3 - 2)
 
 
 def test_sets_of_categories(monkeypatch):

@@ -182,7 +182,7 @@ def test_all_members_stream_if_one_has_to(monkeypatch):
     wanted = train({**params, "device": TEST_DEVICE}, data, 3, evals=[(data, "train")])
     original = placement.fits
     monkeypatch.setattr(
-        placement, "fits", lambda ws, build: ws.rows.team.rank == 0 and original(ws, build)
+        placement, "fits", lambda parts, build: parts.rows.team.rank == 0 and original(parts, build)
     )
     for _ in range(2):
         model = train({**params, "device": listed(TWO)}, data, 3, evals=[(data, "train")])
@@ -217,7 +217,7 @@ def test_members_run_the_list_of_one_device(monkeypatch):
     class Listed(Booster):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
-            rank = self.ws.rows.team.rank if self.ws.rows.team.size > 1 else "alone"
+            rank = self.parts.rows.team.rank if self.parts.rows.team.size > 1 else "alone"
             lists[rank] = [action for batch in self._batches for action in batch]
 
     monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", Listed)
@@ -240,8 +240,8 @@ def test_a_failing_member_fails_the_team(monkeypatch, rank):
     original, calls = Booster.step, []
 
     def failing(self, pace):
-        calls.append(self.ws.rows.team.rank)
-        if self.ws.rows.team.rank == rank and calls.count(rank) > 3:
+        calls.append(self.parts.rows.team.rank)
+        if self.parts.rows.team.rank == rank and calls.count(rank) > 3:
             raise DeviceError("the card is gone")
         return original(self, pace)
 
@@ -256,7 +256,7 @@ def test_members_that_disagree_are_noticed(monkeypatch):
     original = GrownTrees.read
 
     def read(self, at, leaf_rates):
-        return original(self, at[: -1 if self._ws.rows.team.rank == 1 else None], leaf_rates)
+        return original(self, at[: -1 if self._parts.rows.team.rank == 1 else None], leaf_rates)
 
     monkeypatch.setattr(GrownTrees, "read", read)
     with pytest.raises(DeviceError, match="grew different trees from the same sums"):

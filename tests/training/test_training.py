@@ -49,9 +49,9 @@ def test_a_fit_that_starts_over_trains_every_round_at_its_own_rate():
         fit = boosting(open_device(TEST_DEVICE))
         for rate in (0.3, 0.05, 0.2):
             fit.learning_rate = rate
-            fit.step(Pace(fit.ws.arena.device))
+            fit.step(Pace(fit.parts.arena.device))
         if starts_over:
-            fit.ws.arena["needs_high"].set([1])
+            fit.parts.arena["needs_high"].set([1])
         return fit.finished_trees()
 
     assert trees(starts_over=True) == trees(starts_over=False)
@@ -64,7 +64,7 @@ def test_the_plan_is_what_is_taken():
     gc.collect()
     before = device.allocated_bytes
     fit = boosting(device, data=data)
-    taken = device.allocated_bytes - before - fit.ws.arena.plan.total_bytes
+    taken = device.allocated_bytes - before - fit.parts.arena.plan.total_bytes
     # the histogram's table of code ranges, and gaps between small arrays
     assert 0 <= taken < 1024 + 64 * device.alignment
 
@@ -184,14 +184,14 @@ def test_high_words_have_room_where_they_are_needed():
     """Nothing but memory shows that trees were void: watchers, parts and models are as ever."""
     small = boosting(open_device(TEST_DEVICE))
     small.run(3)
-    assert small.ws.arena["high"].shape == (1, 2)
+    assert small.parts.arena["high"].shape == (1, 2)
     device = open_device(TEST_DEVICE)
     heavy, rounds = boosting(device, data=Dataset(X, HEAVY)), []
     heavy.watch(X)
     heavy.run(3, lambda number, margins: rounds.append((number, margins[0])))
-    assert heavy.ws.arena["high"].shape == (500, 2)
+    assert heavy.parts.arena["high"].shape == (500, 2)
     assert [number for number, _ in rounds] == [0, 1, 2]
-    assert np.array_equal(rounds[-1][1], heavy.ws.arena["margins"].get())
+    assert np.array_equal(rounds[-1][1], heavy.parts.arena["margins"].get())
     params = Parameters.from_dict({"n_estimators": 3})
     wanted = train_reference(dataclasses.replace(params, base_score=0.0), X, HEAVY)
     assert heavy.trees == wanted.trees
@@ -202,9 +202,9 @@ def test_high_words_may_be_needed_late():
     fit = boosting(open_device(TEST_DEVICE), {"n_estimators": 2})
     first = fit.run(3)
     assert len(first) == 3
-    fit.ws.arena["labels"].set(HEAVY)
+    fit.parts.arena["labels"].set(HEAVY)
     fit.run(4)
-    assert fit.ws.rows.has_high
+    assert fit.parts.rows.has_high
     late = boosting(open_device(TEST_DEVICE), {"n_estimators": 2}, Dataset(X, HEAVY))
     assert len(fit.trees) == 7
     assert fit.trees == late.run(7)

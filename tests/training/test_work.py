@@ -105,8 +105,8 @@ def test_a_set_up_enqueues_few_copies():
     assert opened.n_copies <= 5 + (not opened.borrows)
     assert opened.n_waits <= 2 + (not opened.borrows)  # for the cuts, and for the codes
     assert opened.n_launches <= 11  # one a digit, and eight more; CPUs sort columns by one
-    assert fit.ws.arena["needs_high"].get().tolist() == [0]
-    assert np.array_equal(fit.ws.arena["thresholds"].get(), fit.ws.features.layout.thresholds)
+    assert fit.parts.arena["needs_high"].get().tolist() == [0]
+    assert np.array_equal(fit.parts.arena["thresholds"].get(), fit.parts.features.layout.thresholds)
 
 
 def test_a_fit_of_one_round_reads_three_times():
@@ -120,12 +120,12 @@ def test_a_fit_of_one_round_reads_three_times():
 def test_reading_trees_waits_once_a_block(monkeypatch):
     opened = open_device(TEST_DEVICE)
     fit, _ = boosting(opened, n_estimators=50)
-    assert fit.ws.nodes.forest_block == 50
+    assert fit.parts.nodes.forest_block == 50
     monkeypatch.setattr(
-        "pyopencl_gbdt.fit.nodes.FOREST_BYTES", fit.ws.arena["forest_nodes"].nbytes // 5
+        "pyopencl_gbdt.fit.nodes.FOREST_BYTES", fit.parts.arena["forest_nodes"].nbytes // 5
     )
     fit, _ = boosting(opened, n_estimators=50)
-    assert fit.ws.nodes.forest_block == 10
+    assert fit.parts.nodes.forest_block == 10
     before = opened.n_waits
     fit.run(50)
     assert opened.n_waits - before == 1 + 3 * 5
@@ -204,9 +204,9 @@ def test_the_estimate_before_a_fit_is_what_it_takes(shape, options, asked):
 def test_the_plan_before_allocating_is_what_is_taken():
     opened = open_device(TEST_DEVICE)
     fit, _ = boosting(opened, 20_000, 10)
-    packed = fit.ws.rows.pages[0].codes
+    packed = fit.parts.rows.pages[0].codes
     codes = packed.codes.nbytes + packed.by_feature.nbytes
-    planned = fit.ws.arena.plan.total_bytes + codes
+    planned = fit.parts.arena.plan.total_bytes + codes
     beside = 1024 + 64 * opened.alignment  # tables of code ranges; gaps between small arrays
     assert planned <= opened.allocated_bytes < planned + beside
 
@@ -218,14 +218,14 @@ def test_where_memory_is_scarce_fewer_trees_are_grown_at_a_time(options, asked):
     shape = (20_000, 6)
     opened = open_device(TEST_DEVICE)
     usual, _ = boosting(opened, *shape, **options)
-    n_bytes, n_trees = opened.allocated_bytes, usual.ws.nodes.n_trees
+    n_bytes, n_trees = opened.allocated_bytes, usual.parts.nodes.n_trees
     del usual
     scarce = {"global_bytes": int(0.7 * n_bytes), "max_alloc_bytes": n_bytes}
     opened, fresh = open_device(TEST_DEVICE), open_device(TEST_DEVICE)
     for each in (opened, fresh):
         each.caps = replace(each.caps, **scarce)
     fit, p = boosting(opened, *shape, **options)
-    assert 1 <= fit.ws.nodes.n_trees < n_trees
+    assert 1 <= fit.parts.nodes.n_trees < n_trees
     assert opened.peak_bytes <= opened.caps.global_bytes
     estimate = estimate_memory(fresh, p, *shape)
     assert list(estimate.allocations) == asked[opened]
