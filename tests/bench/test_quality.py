@@ -4,27 +4,83 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
+pytest.importorskip("sklearn")
+
 from bench.quality import main
+from bench.quality_list import CLASSES, NUMBERS, rows_of
+from bench.quality_systems import score, split
+from bench.quality_tables import QualityTable, read, write
 from tests.conftest import TEST_DEVICE
 
-pytest.importorskip("xgboost")
+
+def _tables():
+    """One table for each kind of target, with a category and missing values."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 3)).astype(np.float32)
+    X[:, 1] = rng.integers(0, 4, 120)
+    X[::9, :2] = np.nan
+    y = np.nan_to_num(X[:, 0]) + X[:, 2]
+    return [
+        QualityTable("numbers", 0, X, y.astype(np.float32), (1,)),
+        QualityTable("classes", 3, X, np.digitize(y, [-0.5, 0.5]).astype(np.float32), (1,)),
+    ]
 
 
-@pytest.mark.thorough
-def test_ours_and_xgboost_over_seeds(tmp_path, capsys):
-    file = tmp_path / "quality.json"
-    arguments = ["--shapes", "small", "yahoo", "--rows-scale", "0.05", "--rounds", "5"]
-    arguments += ["--seeds", "2", "--device", TEST_DEVICE, "--json", str(file)]
-    assert main(arguments) == 0
-    text = capsys.readouterr().out
-    report = json.loads(file.read_text(encoding="utf-8"))
-    small, yahoo = report["results"]
-    assert (small["metric"], yahoo["metric"]) == ("auc", "rmse")
-    assert small["rows"] == 500
-    for result in (small, yahoo):
-        assert result["difference"] == pytest.approx(result["ours"] - result["xgboost"])
-        assert 0 <= result["standard_error"] < 0.1
-        assert f"{result['ours']:.5f}" in text
-    assert 0.6 < small["ours"] < 1
+def test_a_file_of_tables_gives_them_back(tmp_path):
+    write(tmp_path / "tables.npz", _tables())
+    found = read(tmp_path / "tables.npz")
+    for table in _tables():
+        same = found[table.name]
+        assert np.array_equal(same.X, table.X, equal_nan=True)
+        assert np.array_equal(same.y, table.y)
+        assert (same.n_classes, same.categorical) == (table.n_classes, table.categorical)
+
+
+def test_names_of_tables_are_distinct_and_halves_are_about_equal():
+    names = [name for text in (NUMBERS, CLASSES) for name, *_ in rows_of(text)]
+    assert len(set(names)) == len(names) >= 60
+    empty = np.zeros((0, 0), np.float32)
+    choosing = sum(QualityTable(name, 0, empty, empty, ()).choosing for name in names)
+    assert 0.4 < choosing / len(names) < 0.6
+
+
+def test_a_split_is_seeded_and_takes_every_row_once():
+    table = _tables()[1]
+    one, same, other = split(table, 0, "early"), split(table, 0, "early"), split(table, 1, "early")
+    assert one.stop is not None
+    parts = [one.y, one.stop[1], one.truth]
+    assert sum(part.size for part in parts) == 120
+    for label in range(3):
+        whole = np.count_nonzero(table.y == label)
+        assert sum(np.count_nonzero(part == label) for part in parts) == whole
+        assert np.count_nonzero(one.truth == label) == whole - round(0.7 * whole)
+    assert np.array_equal(one.X, same.X, equal_nan=True)
+    assert not np.array_equal(one.X, other.X, equal_nan=True)
+
+
+def test_scores_are_the_log_loss_and_the_root_of_the_mean_squared_error():
+    numbers, classes = (split(table, 0, "default") for table in _tables())
+    assert score(numbers, numbers.truth + 2) == pytest.approx(2)
+    assert score(classes, np.full((classes.truth.size, 3), 1 / 3)) == pytest.approx(np.log(3))
+
+
+def test_a_run_fits_what_the_file_lacks(tmp_path, capfd):
+    data, out, settings = (tmp_path / name for name in ("tables.npz", "o.jsonl", "s.json"))
+    write(data, _tables())
+    settings.write_text(json.dumps({"small": {"max_depth": 2, "n_estimators": 3}}), "utf-8")
+    command = ["run", "--data", str(data), "--out", str(out), "--settings", str(settings)]
+    command += ["--half", "both", "--splits", "0", "--workers", "1", "--device", TEST_DEVICE]
+    assert main([*command, "--systems", "sklearn", "--kinds", "default"]) == 0
+    assert "2 fits, 0 are there" in capfd.readouterr().out
+    assert main([*command, "--systems", "sklearn", "small"]) == 0
+    assert "6 fits, 2 are there" in capfd.readouterr().out
+    records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert not [record for record in records if "error" in record]
+    keys = {tuple(record[k] for k in ("table", "kind", "system")) for record in records}
+    assert len(keys) == len(records) == 8
+    assert all(0 < record["score"] < 2 for record in records)
+    with pytest.raises(SystemExit, match="--settings names small"):
+        main([*command, "--systems", "large"])
