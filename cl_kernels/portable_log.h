@@ -1,7 +1,7 @@
 /* portable_log: logarithms and roots with the same bits on every device; needs portable_math.
 
    As in portable_math: only +, -, * in float32, in a fixed order, and integers. The twin is
-   pyopencl_gbdt/numerics/portable_log.py. */
+   pyopencl_gbdt/numerics/portable_math.py. */
 
 /* ln x, within 1 ulp; x below 2^-126 counts as 2^-126, infinity as the largest float.
    x = 2^k * (1 + f) with 1 + f in sqrt(1/2) .. sqrt(2); s = f / (2 + f);

@@ -2,7 +2,7 @@
    needs portable_math and portable_log.
 
    As in portable_math: only +, -, * in float32, in a fixed order. The twin is
-   pyopencl_gbdt/numerics/portable_survival.py; its test checks the errors. */
+   pyopencl_gbdt/numerics/portable_loss.py; its test checks the errors. */
 
 /* Mills' ratio (1 - Phi(x)) / phi(x) of the normal distribution for x >= 0, within 4e-7 of itself:
    (x + 1.5) times it is a polynomial in (x - 3.75) / (x + 3.75) (the substitution is that of Shepherd

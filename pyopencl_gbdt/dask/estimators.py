@@ -20,7 +20,7 @@ from pyopencl_gbdt.estimators.evaluation_sets import one_each, pairs_of
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.estimators.ranking import GBDTRanker
 from pyopencl_gbdt.estimators.spellings import explains_arguments
-from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
+from pyopencl_gbdt.objectives.custom import scikit_learn_metrics
 
 _Own = TypeVar("_Own", bound="OnDask")
 

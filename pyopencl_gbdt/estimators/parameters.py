@@ -11,8 +11,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.constructor import Constructed
 from pyopencl_gbdt.estimators.signatures import alike
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.objectives.custom import custom_objective
-from pyopencl_gbdt.objectives.user_functions import ScikitLearnLoss
+from pyopencl_gbdt.objectives.custom import ScikitLearnLoss, custom_objective
 from pyopencl_gbdt.parameters.foreign import meant
 from pyopencl_gbdt.parameters.table import TABLE
 

@@ -15,10 +15,9 @@ from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, curve_of
 from pyopencl_gbdt.metrics.curves import Areas, ClassAreas
 from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
-from pyopencl_gbdt.numerics.curve_units import weight_power
-from pyopencl_gbdt.numerics.product_sums import N_LIMBS
+from pyopencl_gbdt.numerics.exact_sums import N_LIMBS, weight_power
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.softmax import SoftProb
+from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.primitives import RadixSort, Scan
 
 

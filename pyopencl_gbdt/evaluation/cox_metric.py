@@ -13,12 +13,11 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_va
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, cox_nloglik
 from pyopencl_gbdt.metrics.rows import EvaluatedRows
-from pyopencl_gbdt.numerics.digit_planes import LARGEST_KEY, plane_bits
+from pyopencl_gbdt.numerics.exact_sums import LARGEST_KEY, N_LIMBS, plane_bits, sum_of
 from pyopencl_gbdt.numerics.expressions import exp
-from pyopencl_gbdt.numerics.product_sums import N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.base import link_statements
-from pyopencl_gbdt.objectives.cox import in_time
+from pyopencl_gbdt.objectives.survival import in_time
 from pyopencl_gbdt.primitives import Reduce, Scan
 
 

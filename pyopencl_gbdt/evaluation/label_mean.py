@@ -12,7 +12,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS
-from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, sum_of
+from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
 
 #: Fewer rows are summed on the host, where that takes 10 ms or less (one core of a Xeon) and no

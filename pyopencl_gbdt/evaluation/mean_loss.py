@@ -18,10 +18,9 @@ from pyopencl_gbdt.metrics import Metric, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
-from pyopencl_gbdt.numerics.exact_sums import exact_sum
-from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED, sum_of
+from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, UNDEFINED, exact_sum, sum_of
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.softmax import SoftProb
+from pyopencl_gbdt.objectives.classification import SoftProb
 
 #: Labels are squared without scaling if their largest exponent is at most this far from 0.
 _SQUARABLE, _FURTHEST = 30, 100

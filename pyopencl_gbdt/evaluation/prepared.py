@@ -18,7 +18,7 @@ from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.metrics.rows import EvaluatedRows
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.softmax import SoftProb
+from pyopencl_gbdt.objectives.classification import SoftProb
 
 #: All kinds of metrics that have kernels; a metric belongs to the first kind that takes it.
 KINDS: list[MetricKind] = [CurveKind(), RankingKind(), CoxKind(), MeanKind()]

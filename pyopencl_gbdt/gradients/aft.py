@@ -12,7 +12,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import PerRow, RowPart
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
-from pyopencl_gbdt.objectives.aft import Aft
+from pyopencl_gbdt.objectives.survival import Aft
 
 F32 = npt.NDArray[np.float32]
 

@@ -9,7 +9,7 @@ from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
-from pyopencl_gbdt.objectives.cox import PLANES, in_time, top_bits
+from pyopencl_gbdt.objectives.survival import PLANES, in_time, top_bits
 from pyopencl_gbdt.primitives.reduce import Reduce
 from pyopencl_gbdt.primitives.scan import Scan
 

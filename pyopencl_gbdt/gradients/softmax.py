@@ -8,7 +8,7 @@ from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.numerics.expressions import statements
-from pyopencl_gbdt.objectives.softmax import of_share
+from pyopencl_gbdt.objectives.classification import of_share
 
 
 class Softmax:

@@ -13,8 +13,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, softmax
 from pyopencl_gbdt.gradients.gathered import GatheredGradients
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.aft import Aft, log_bounds
-from pyopencl_gbdt.objectives.cox import Cox
+from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import (
     Custom,
     DeviceObjective,
@@ -22,7 +21,7 @@ from pyopencl_gbdt.objectives.custom import (
     KernelObjective,
 )
 from pyopencl_gbdt.objectives.ranking import LambdaRank
-from pyopencl_gbdt.objectives.softmax import SoftProb
+from pyopencl_gbdt.objectives.survival import Aft, Cox, log_bounds
 
 
 class GradientSource(Protocol):

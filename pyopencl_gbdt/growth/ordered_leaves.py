@@ -31,7 +31,7 @@ from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.softmax import Softmax
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.category_sets import moved_sets, walked_sets
-from pyopencl_gbdt.numerics.row_orders import PrefixModels, n_entries, n_models
+from pyopencl_gbdt.numerics.random_numbers import PrefixModels, n_entries, n_models
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 

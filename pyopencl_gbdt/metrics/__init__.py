@@ -17,13 +17,26 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.metrics.bounds_losses import ACCURACY, nloglik
-from pyopencl_gbdt.metrics.classification import error, logloss, merror, mlogloss
 from pyopencl_gbdt.metrics.curves import auc, aucpr
 from pyopencl_gbdt.metrics.custom import DatasetMetric
-from pyopencl_gbdt.metrics.likelihood import (
+from pyopencl_gbdt.metrics.formulas import (
+    aft_nloglik,
+    cox_nloglik,
+    error,
     gamma_deviance,
     gamma_nloglik,
+    interval_regression_accuracy,
+    logloss,
+    mae,
+    mape,
+    merror,
+    mlogloss,
+    mphe,
     poisson_nloglik,
+    quantile,
+    quantiles,
+    rmse,
+    rmsle,
     tweedie_nloglik,
 )
 from pyopencl_gbdt.metrics.ranking import (
@@ -35,14 +48,8 @@ from pyopencl_gbdt.metrics.ranking import (
     ranked_of,
     ranking_metric,
 )
-from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, quantiles, rmse, rmsle
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.row_losses import row_loss
-from pyopencl_gbdt.metrics.survival import (
-    aft_nloglik,
-    cox_nloglik,
-    interval_regression_accuracy,
-)
 from pyopencl_gbdt.parameters.foreign import answer_to, meant
 
 if TYPE_CHECKING:

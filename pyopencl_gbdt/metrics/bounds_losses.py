@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.metrics.likelihood import log64
+from pyopencl_gbdt.metrics.formulas import log64
 from pyopencl_gbdt.metrics.row_loss import F32, LossOfRow, RowLoss
 from pyopencl_gbdt.numerics.expressions import (
     Number,
@@ -25,7 +25,7 @@ from pyopencl_gbdt.numerics.expressions import (
     size_of,
     where,
 )
-from pyopencl_gbdt.objectives.aft import mean_of_density
+from pyopencl_gbdt.objectives.survival import mean_of_density
 
 #: The logarithm that stands for a missing bound, and the largest loss of a row: -ln 1e-12.
 _FAR, _MOST = np.float32(1e35), 27.6310211

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.curve_units import PRECISION_BITS, signed_weights
-from pyopencl_gbdt.numerics.product_sums import N_LIMBS
+from pyopencl_gbdt.numerics.exact_sums import N_LIMBS, PRECISION_BITS, signed_weights
 
 I64 = npt.NDArray[np.int64]
 

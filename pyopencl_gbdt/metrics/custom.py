@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.objectives.user_functions import name_of
+from pyopencl_gbdt.objectives.custom import name_of
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset

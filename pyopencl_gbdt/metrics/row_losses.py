@@ -15,16 +15,24 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.metrics.classification import error, logloss, merror, mlogloss
-from pyopencl_gbdt.metrics.likelihood import (
+from pyopencl_gbdt.metrics.formulas import (
+    error,
     gamma_deviance,
     gamma_nloglik,
     log64,
     log_gamma,
+    logloss,
+    mae,
+    mape,
+    merror,
+    mlogloss,
+    mphe,
     poisson_nloglik,
+    quantile,
+    rmse,
+    rmsle,
     tweedie_nloglik,
 )
-from pyopencl_gbdt.metrics.regression import mae, mape, mphe, quantile, rmse, rmsle
 from pyopencl_gbdt.metrics.row_loss import F32, LossOfRow, RowLoss
 from pyopencl_gbdt.numerics.expressions import (
     Number,

@@ -26,12 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics import (
-    portable_log,
-    portable_loss,
-    portable_math,
-    portable_survival,
-)
+from pyopencl_gbdt.numerics import portable_loss, portable_math
 
 F32 = npt.NDArray[np.float32]
 
@@ -344,15 +339,15 @@ def _function(name: str, twin: Callable[..., F32]) -> Callable[..., Number]:
 reciprocal = _function("reciprocal", portable_math.reciprocal)
 exp = _function("portable_exp", portable_math.portable_exp)
 sigmoid = _function("portable_sigmoid", portable_math.portable_sigmoid)
-log = _function("portable_log", portable_log.portable_log)
-log1p = _function("portable_log1p", portable_log.portable_log1p)
-rsqrt = _function("portable_rsqrt", portable_log.portable_rsqrt)
+log = _function("portable_log", portable_math.portable_log)
+log1p = _function("portable_log1p", portable_math.portable_log1p)
+rsqrt = _function("portable_rsqrt", portable_math.portable_rsqrt)
 sqrt = _function("portable_sqrt", portable_loss.portable_sqrt)
 divergence = _function("divergence", portable_loss.divergence)
-bernoulli = _function("bernoulli", portable_survival.bernoulli)
-bernoulli_rest = _function("bernoulli_rest", portable_survival.bernoulli_rest)
-decay = _function("decay", portable_survival.decay)
-mills_ratio = _function("mills_ratio", portable_survival.mills_ratio)
-mills_rest = _function("mills_rest", portable_survival.mills_rest)
-mills_right = _function("mills_right", portable_survival.mills_right)
-minus_log_decay = _function("minus_log_decay", portable_survival.minus_log_decay)
+bernoulli = _function("bernoulli", portable_loss.bernoulli)
+bernoulli_rest = _function("bernoulli_rest", portable_loss.bernoulli_rest)
+decay = _function("decay", portable_loss.decay)
+mills_ratio = _function("mills_ratio", portable_loss.mills_ratio)
+mills_rest = _function("mills_rest", portable_loss.mills_rest)
+mills_right = _function("mills_right", portable_loss.mills_right)
+minus_log_decay = _function("minus_log_decay", portable_loss.minus_log_decay)

@@ -1,4 +1,4 @@
-"""Twin of ``cl_kernels/portable_loss.h``: the same operations in the same order, in float32.
+"""Twin of ``portable_loss.h`` and ``portable_survival.h``: the same operations, in float32.
 
 Every function takes and returns float32 arrays and works elementwise.
 """
@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p, portable_rsqrt
-from pyopencl_gbdt.numerics.portable_math import F, reciprocal
+from pyopencl_gbdt.numerics.portable_math import (
+    F,
+    portable_exp,
+    portable_log,
+    portable_log1p,
+    portable_rsqrt,
+    reciprocal,
+)
 
 _f = np.float32
 _LEAST_SQUARE = _f(2.0**-100)
@@ -49,3 +55,85 @@ def portable_sqrt(x: F) -> F:
     x = np.asarray(x, _f)
     r = portable_rsqrt(np.maximum(x, _LEAST_SQUARE))
     return np.where(x < _LEAST_SQUARE, _f(0.0), x * r)
+
+
+_MILLS = (
+    1.07675944e-4, 1.21460413e-3, -2.02610064e-3, -6.39714487e-3, 0.0302276649, -0.0481636673,
+    -4.48414416e-4, 0.176971644, -0.467846423, 1.31649578,
+)  # fmt: skip
+_DECAY = (
+    -2.75573192e-7, 2.75573192e-6, -2.48015873e-5, 1.98412698e-4, -1.38888889e-3, 8.33333333e-3,
+    -4.16666667e-2, 0.166666667, -0.5, 1.0,
+)  # fmt: skip
+
+
+def mills_right(x: F) -> F:
+    """Return the normal (1 - Phi(x)) / phi(x) for x >= 0, relative error below 4e-7."""
+    t = (x - _f(3.75)) * reciprocal(x + _f(3.75))
+    ratio: F = _horner(t, -1.35691371e-4, *_MILLS) * reciprocal(x + _f(1.5))
+    return ratio
+
+
+def mills_ratio(x: F) -> F:
+    """Return Mills' ratio, relative error below 1e-5; below -11 the value at -11."""
+    c = np.maximum(x, _f(-11.0))
+    right = mills_right(np.abs(c))
+    square = (_f(0.5) * c) * c
+    top = _f(2.50662827) * portable_exp(np.minimum(square, _f(61.0)))
+    return np.where(c < 0, top - right, right)
+
+
+def mills_rest(x: F, r: F) -> F:
+    """Return 1 - x r, where r is Mills' ratio of x."""
+    near = _f(1.0) - np.maximum(x, _f(-11.0)) * r
+    once = reciprocal(np.maximum(x, _f(12.0)))
+    z = once * once
+    far = _horner(z, 945.0, -105.0, 15.0, -3.0, 1.0) * z
+    rest: F = np.where(x < _f(12.0), near, far)
+    return rest
+
+
+def bernoulli(x: F) -> F:
+    """Return x / (e^x - 1) for x >= 0, relative error below 1e-6; 0 above 60."""
+    c = np.minimum(x, _f(60.0))
+    series = _horner(c * c, 3.30687835e-5, -1.38888892e-3, 0.0833333358, 1.0)
+    small = series - _f(0.5) * c
+    large = c * reciprocal(portable_exp(np.maximum(c, _f(0.5))) - _f(1.0))
+    quotient: F = np.where(c < _f(0.5), small, np.where(x > _f(60.0), _f(0.0), large))
+    return quotient
+
+
+def bernoulli_rest(x: F, q: F) -> F:
+    """Return q + x - 1, where q is ``bernoulli`` of x, relative error below 1e-6."""
+    c = np.minimum(x, _f(0.5))
+    series = _horner(c * c, 3.30687835e-5, -1.38888892e-3, 0.0833333358)
+    small = (series * c + _f(0.5)) * c
+    rest: F = np.where(x < _f(0.5), small, q + (x - _f(1.0)))
+    return rest
+
+
+def mean_decay(x: F) -> F:
+    """Return (1 - e^-x) / x for x in 0 .. 1, relative error below 2e-7."""
+    return _horner(x, *_DECAY)
+
+
+def decay(x: F) -> F:
+    """Return 1 - e^-x for x >= 0, relative error below 3e-7."""
+    near = x * mean_decay(np.minimum(x, _f(1.0)))
+    share: F = np.where(x < _f(1.0), near, _f(1.0) - portable_exp(-x))
+    return share
+
+
+def minus_log_decay(x: F) -> F:
+    """Return -ln(1 - e^-x) for x > 0, relative or absolute error below 5e-7."""
+    near = x * mean_decay(np.minimum(x, _f(1.0)))
+    far = -portable_log1p(-portable_exp(-np.maximum(x, _f(1.0))))
+    loss: F = np.where(x < _f(1.0), -portable_log(near), far)
+    return loss
+
+
+def _horner(x: F, *coefficients: float) -> F:
+    s = np.full_like(x, _f(coefficients[0]))
+    for coefficient in coefficients[1:]:
+        s = s * x + _f(coefficient)
+    return s

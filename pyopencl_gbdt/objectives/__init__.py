@@ -7,23 +7,32 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.objectives.aft import Aft
 from pyopencl_gbdt.objectives.base import Objective
-from pyopencl_gbdt.objectives.counts import Gamma, Poisson, Tweedie
-from pyopencl_gbdt.objectives.cox import Cox
-from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
-from pyopencl_gbdt.objectives.logistic import (
+from pyopencl_gbdt.objectives.classification import (
     CrossEntropy,
     Hinge,
     Logistic,
     LogisticRegression,
     LogitRaw,
+    SoftMax,
+    SoftProb,
 )
-from pyopencl_gbdt.objectives.quantiles import AbsoluteError, QuantileError
+from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
 from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
-from pyopencl_gbdt.objectives.robust import Fair, Huber, Mape
-from pyopencl_gbdt.objectives.softmax import SoftMax, SoftProb
-from pyopencl_gbdt.objectives.squared_error import PseudoHuber, SquaredError, SquaredLogError
+from pyopencl_gbdt.objectives.regression import (
+    AbsoluteError,
+    Fair,
+    Gamma,
+    Huber,
+    Mape,
+    Poisson,
+    PseudoHuber,
+    QuantileError,
+    SquaredError,
+    SquaredLogError,
+    Tweedie,
+)
+from pyopencl_gbdt.objectives.survival import Aft, Cox
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.parameters import Parameters

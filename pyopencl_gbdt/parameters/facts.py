@@ -8,7 +8,7 @@ import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
-from pyopencl_gbdt.numerics.row_orders import n_entries
+from pyopencl_gbdt.numerics.random_numbers import n_entries
 from pyopencl_gbdt.pages.levels import MOST_LEVELS
 from pyopencl_gbdt.parameters.values import ParameterValues
 

@@ -7,7 +7,7 @@ counted once for each entry that a model learns from.
 from __future__ import annotations
 
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.numerics.row_orders import n_entries, n_models, prefix_sizes
+from pyopencl_gbdt.numerics.random_numbers import n_entries, n_models, prefix_sizes
 from pyopencl_gbdt.profiling.least_bytes import of_tree
 from pyopencl_gbdt.profiling.tree_counts import TreeCounts
 from pyopencl_gbdt.profiling.tree_traffic import outputs_of, to_leaves

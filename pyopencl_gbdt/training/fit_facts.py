@@ -10,8 +10,8 @@ from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective, FunctionObjective
-from pyopencl_gbdt.objectives.softmax import SoftProb
 from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import CategoryFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -30,7 +30,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.softmax import SoftProb
+from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 #: Parameters that may differ between members.

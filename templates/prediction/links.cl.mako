@@ -5,7 +5,7 @@
 ##   sigmoid       1 / (1 + e^-margin)
 ##   softmax       (class, row): shares of e^margin among the classes of a row, summed class by class
 ##
-##   Twins: numerics/portable_math.py, objectives/softmax.py.
+##   Twins: numerics/portable_math.py, objectives/classification.py.
 ##
 ## params: wg_size
 <%page args="wg_size"/>

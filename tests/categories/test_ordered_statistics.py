@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
-from pyopencl_gbdt.numerics.row_orders import drawn_order
+from pyopencl_gbdt.numerics.random_numbers import drawn_order
 from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
 from tests.compare import assert_same_bits
 from tests.reference.ordered_statistics import ordered_statistics

@@ -13,8 +13,8 @@ from pyopencl_gbdt.device.render import declared, template_files
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.numerics.expressions import statements
 from pyopencl_gbdt.objectives import OBJECTIVES
-from pyopencl_gbdt.objectives.aft import Aft
-from pyopencl_gbdt.objectives.softmax import of_share
+from pyopencl_gbdt.objectives.classification import of_share
+from pyopencl_gbdt.objectives.survival import Aft
 
 #: Templates that others import: they have no kernels of their own.
 LIBRARIES = frozenset(

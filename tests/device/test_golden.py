@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pyopencl_gbdt.device.render import render, source_folder
-from pyopencl_gbdt.objectives.aft import Aft
+from pyopencl_gbdt.objectives.survival import Aft
 from tests.device.vocabulary import header
 
 GOLDEN = Path(__file__).parent / "golden"

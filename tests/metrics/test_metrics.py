@@ -10,7 +10,7 @@ import xgboost
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.metrics import METRICS, get_metric, takes_queries
-from pyopencl_gbdt.metrics.likelihood import log_gamma
+from pyopencl_gbdt.metrics.formulas import log_gamma
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 BINARY = ("logloss", "error", "auc", "aucpr")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.numerics import expressions as e
-from pyopencl_gbdt.numerics.portable_log import portable_log
-from pyopencl_gbdt.numerics.portable_math import portable_exp, reciprocal
+from pyopencl_gbdt.numerics.portable_math import portable_exp, portable_log, reciprocal
 from tests.compare import assert_same_bits
 
 EDGES = np.float32([0, 1e-45, 1e-30, 0.5, 1, 3, 80, 1e30, 3e38, np.inf])

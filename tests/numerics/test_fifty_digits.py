@@ -7,11 +7,13 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p, portable_rsqrt
 from pyopencl_gbdt.numerics.portable_loss import divergence, minus_log1p, portable_sqrt
 from pyopencl_gbdt.numerics.portable_math import (
     df_div,
     portable_exp,
+    portable_log,
+    portable_log1p,
+    portable_rsqrt,
     portable_sigmoid,
     reciprocal,
 )

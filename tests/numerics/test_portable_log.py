@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics import portable_log as pl
+from pyopencl_gbdt.numerics import portable_math as pl
 from tests.compare import assert_same_bits
 
 N = 100_000

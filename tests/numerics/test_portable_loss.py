@@ -8,7 +8,7 @@ from decimal import Decimal, getcontext
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.metrics.likelihood import log64
+from pyopencl_gbdt.metrics.formulas import log64
 from pyopencl_gbdt.numerics import portable_loss as pl
 
 N = 20_000

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics.portable_survival import (
+from pyopencl_gbdt.numerics.portable_loss import (
     bernoulli,
     bernoulli_rest,
     decay,

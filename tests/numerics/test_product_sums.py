@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics.product_sums import (
+from pyopencl_gbdt.numerics.exact_sums import (
     INFINITE,
     N_LIMBS,
     UNDEFINED,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics import row_orders
-from pyopencl_gbdt.numerics.row_orders import FIRST_PREFIX, PrefixModels, drawn_order
+from pyopencl_gbdt.numerics import random_numbers as row_orders
+from pyopencl_gbdt.numerics.random_numbers import FIRST_PREFIX, PrefixModels, drawn_order
 
 
 @pytest.mark.parametrize("n", [1, FIRST_PREFIX, FIRST_PREFIX + 1, 100, 1000])

@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics.curve_units import signed_weights, weight_power
-from pyopencl_gbdt.numerics.digit_planes import plane_bits
+from pyopencl_gbdt.numerics.exact_sums import plane_bits, signed_weights, weight_power
 from pyopencl_gbdt.numerics.weights import normalise, whole
 
 

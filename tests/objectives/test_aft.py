@@ -12,7 +12,7 @@ from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.metrics import aft_nloglik, get_metric
 from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.objectives.aft import log_bounds
+from pyopencl_gbdt.objectives.survival import log_bounds
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE

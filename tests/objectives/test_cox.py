@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset, GBDTRegressor, Model, train
 from pyopencl_gbdt.metrics import cox_nloglik
 from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.objectives.cox import PLANES, in_time, plane_of
+from pyopencl_gbdt.objectives.survival import PLANES, in_time, plane_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE

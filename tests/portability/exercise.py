@@ -32,7 +32,7 @@ from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import Ensemble, to_xgboost_json
-from pyopencl_gbdt.numerics.row_orders import drawn_order
+from pyopencl_gbdt.numerics.random_numbers import drawn_order
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_codes, predict_sparse

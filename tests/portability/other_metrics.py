@@ -15,8 +15,8 @@ from pyopencl_gbdt.evaluation.ranking_metric import RankingMetrics
 from pyopencl_gbdt.metrics import get_metric, ranked_of, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.numerics.portable_math import portable_exp
-from pyopencl_gbdt.objectives.cox import Cox
-from pyopencl_gbdt.objectives.softmax import softmax
+from pyopencl_gbdt.objectives.classification import softmax
+from pyopencl_gbdt.objectives.survival import Cox
 from tests.primitives.samples import cuts
 from tests.reference import ranking_metric as ranking_twin
 from tests.reference.cox_metric import cox_words

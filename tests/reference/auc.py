@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.curve_units import PRECISION_BITS, signed_weights
-from pyopencl_gbdt.numerics.portable_log import portable_log1p
+from pyopencl_gbdt.numerics.exact_sums import PRECISION_BITS, signed_weights
 from pyopencl_gbdt.numerics.portable_loss import minus_log1p
-from pyopencl_gbdt.numerics.portable_math import df_from_i64, reciprocal, to_quanta
+from pyopencl_gbdt.numerics.portable_math import df_from_i64, portable_log1p, reciprocal, to_quanta
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.digit_planes import LARGEST_KEY, plane_bits
-from pyopencl_gbdt.numerics.portable_log import portable_log
-from pyopencl_gbdt.numerics.portable_math import df_from_i64, power_of_two, reciprocal
-from pyopencl_gbdt.objectives.cox import EVENT, in_time
+from pyopencl_gbdt.numerics.exact_sums import LARGEST_KEY, plane_bits
+from pyopencl_gbdt.numerics.portable_math import df_from_i64, portable_log, power_of_two, reciprocal
+from pyopencl_gbdt.objectives.survival import EVENT, in_time
 from tests.reference.mean_loss import sum_words
 
 F32 = npt.NDArray[np.float32]

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_log import portable_log
-from pyopencl_gbdt.numerics.portable_math import reciprocal
+from pyopencl_gbdt.numerics.portable_math import portable_log, reciprocal
 from pyopencl_gbdt.numerics.random_numbers import random_bits, stream, unit_numbers
 from pyopencl_gbdt.parameters.parameters import Parameters
 

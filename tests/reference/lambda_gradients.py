@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.numerics.portable_log import portable_log, portable_log1p
 from pyopencl_gbdt.numerics.portable_math import (
     df_from_i64,
     ordered,
     portable_exp,
+    portable_log,
+    portable_log1p,
     reciprocal,
     scale_by,
     to_quanta,

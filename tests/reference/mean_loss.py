@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.product_sums import INFINITE, N_LIMBS, UNDEFINED
+from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, UNDEFINED
 
 F32 = npt.NDArray[np.float32]
 #: Bits of a product that are kept, and bits of a limb.

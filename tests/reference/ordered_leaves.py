@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.numerics.portable_math import finite, scale_by
-from pyopencl_gbdt.numerics.row_orders import PrefixModels
+from pyopencl_gbdt.numerics.random_numbers import PrefixModels
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.reference.gain import (

@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_log import portable_log
-from pyopencl_gbdt.numerics.portable_math import reciprocal
+from pyopencl_gbdt.numerics.portable_math import portable_log, reciprocal
 from tests.reference.mean_loss import sum_words
 
 F32 = npt.NDArray[np.float32]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_log import portable_rsqrt
-from pyopencl_gbdt.numerics.portable_math import df_from_i64, reciprocal, scale_by
+from pyopencl_gbdt.numerics.portable_math import df_from_i64, portable_rsqrt, reciprocal, scale_by
 from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
 from pyopencl_gbdt.parameters.parameters import Parameters
 

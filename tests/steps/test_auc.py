@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt.evaluation.auc import Curves
 from pyopencl_gbdt.metrics import get_metric
-from pyopencl_gbdt.numerics.curve_units import signed_weights, weight_power
+from pyopencl_gbdt.numerics.exact_sums import signed_weights, weight_power
 from tests.compare import assert_same_bits
 from tests.reference.auc import area_words
 from tests.steps.evaluated import evaluated, run, weights_of

@@ -11,7 +11,7 @@ from pyopencl_gbdt.evaluation.auc import Curves
 from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.metrics.curves import ClassAreas
-from pyopencl_gbdt.objectives.softmax import softmax
+from pyopencl_gbdt.objectives.classification import softmax
 from tests.compare import assert_same_bits
 from tests.device.plausible import MEANS_OF_CLASSES
 from tests.reference.auc import area_words

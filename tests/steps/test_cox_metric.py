@@ -9,9 +9,9 @@ import pytest
 
 from pyopencl_gbdt.evaluation.cox_metric import CoxMetric
 from pyopencl_gbdt.metrics import get_metric
-from pyopencl_gbdt.numerics.digit_planes import plane_bits
+from pyopencl_gbdt.numerics.exact_sums import plane_bits
 from pyopencl_gbdt.numerics.portable_math import portable_exp
-from pyopencl_gbdt.objectives.cox import Cox
+from pyopencl_gbdt.objectives.survival import Cox
 from tests.compare import assert_same_bits
 from tests.reference.cox_metric import cox_words, losses, planes_of
 from tests.steps.evaluated import evaluated, run

@@ -18,7 +18,7 @@ from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import RowFacts, assemble, choose_trees
 from pyopencl_gbdt.growth.decode import decode_trees
 from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
-from pyopencl_gbdt.metrics.regression import quantiles
+from pyopencl_gbdt.metrics.formulas import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.pages.page import even_layout
 from pyopencl_gbdt.parameters.parameters import Parameters
