@@ -19,8 +19,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.timing import repeated
-from pyopencl_gbdt.evaluation.evaluation import on_host
-from pyopencl_gbdt.evaluation.prepared import prepare, rows_on_device
+from pyopencl_gbdt.evaluation.evaluation import on_host, prepare, rows_on_device
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.metrics import METRICS, get_metric, takes_queries
 from pyopencl_gbdt.metrics.rows import N_WORDS

@@ -10,10 +10,9 @@ from pyopencl_gbdt.device import choose, open_device, runnable
 from pyopencl_gbdt.device.variants import KERNELS, kernels
 from pyopencl_gbdt.device.variants.tuning import sizes, tunable
 from pyopencl_gbdt.device.variants.variant import Kernel, TriedSizes, Variant
-from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.evaluation import KINDS, Evaluation, has_kernels, kind_of
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind, MeanLoss
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
-from pyopencl_gbdt.evaluation.prepared import KINDS, has_kernels, kind_of
 from pyopencl_gbdt.fit.ways import fit_kernels
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.objectives import get_objective
@@ -82,7 +81,7 @@ def test_a_kind_of_metric_is_registered_once(monkeypatch):
     sets = [(data, "train")]
     assert not has_kernels(error_of_rows, objective, data)
     plain = plan_evaluation(device, objective, metrics, sets, data).total_bytes
-    monkeypatch.setattr("pyopencl_gbdt.evaluation.prepared.KINDS", [*KINDS, MadeUpKind()])
+    monkeypatch.setattr("pyopencl_gbdt.evaluation.evaluation.KINDS", [*KINDS, MadeUpKind()])
     assert has_kernels(error_of_rows, objective, data)
     assert plan_evaluation(device, objective, metrics, sets, data).total_bytes > plain + 12_000
     fit = Booster(device, params, objective, data, 0.0)

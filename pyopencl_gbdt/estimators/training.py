@@ -11,7 +11,7 @@ from pyopencl_gbdt.estimators.fitted import joined_history, missing_rounds
 from pyopencl_gbdt.estimators.presets import PLAIN, check_preset, complete
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
-from pyopencl_gbdt.objectives.user_functions import scikit_learn_metrics
+from pyopencl_gbdt.objectives.custom import scikit_learn_metrics
 from pyopencl_gbdt.training.train import Model, train
 
 

@@ -11,8 +11,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
-from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
-from pyopencl_gbdt.evaluation.watched import EvaluationSet, prefix_of
+from pyopencl_gbdt.evaluation.watched import EvaluationSet, RowsInBatches, is_read_anew, prefix_of
 from pyopencl_gbdt.growth.dropout import of_followed_rows
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.objectives import Objective

@@ -1,6 +1,6 @@
 """What a kind of metric has to say before kernels compute it; each kind is one class.
 
-`KINDS` in `prepared` lists them. To choose between device and host, and to prepare
+`KINDS` in `evaluation` lists them. To choose between device and host, and to prepare
 launches, the other modules only ask these classes.
 """
 

@@ -14,8 +14,7 @@ from pyopencl_gbdt.primitives.quantile_summary import (
     SummaryMerge,
     SummaryPrune,
 )
-from pyopencl_gbdt.primitives.radix_argsort import radix_argsort
-from pyopencl_gbdt.primitives.radix_sort import RadixSort, radix_sort
+from pyopencl_gbdt.primitives.radix_sort import RadixSort, radix_argsort, radix_sort
 from pyopencl_gbdt.primitives.reduce import Reduce, reduce
 from pyopencl_gbdt.primitives.run_length import (
     RunLength,

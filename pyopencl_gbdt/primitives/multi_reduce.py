@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch, Variant
-from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES, Buckets
 from pyopencl_gbdt.primitives.checks import check_array, own_device, run
+from pyopencl_gbdt.primitives.chunks import BUCKET_DTYPES, Buckets
 
 
 class MultiReduce(Buckets):

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant
-from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES, Buckets
 from pyopencl_gbdt.primitives.checks import check_array, own_device, run
+from pyopencl_gbdt.primitives.chunks import BUCKET_DTYPES, Buckets
 
 
 class MultiScan(Buckets):

@@ -25,8 +25,12 @@ from pyopencl_gbdt.primitives.summary_arrays import (
     check_summary,
     own_summary,
 )
-from pyopencl_gbdt.primitives.summary_build import SummaryBuild, SummaryStep
-from pyopencl_gbdt.primitives.summary_prune import SummaryPrune, check_parts
+from pyopencl_gbdt.primitives.summary_build import (
+    SummaryBuild,
+    SummaryPrune,
+    SummaryStep,
+    check_parts,
+)
 
 
 class SummaryMerge(SummaryStep):

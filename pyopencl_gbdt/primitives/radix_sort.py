@@ -1,4 +1,4 @@
-"""Stable LSD radix sort of 4- and 8-byte keys, with or without 4- or 8-byte values."""
+"""Stable LSD radix sort of 4- and 8-byte keys, with or without 4- or 8-byte values; argsort."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from pyopencl_gbdt.primitives.checks import (
     own_device,
     run,
 )
-from pyopencl_gbdt.primitives.radix_passes import Passes
-from pyopencl_gbdt.primitives.radix_plan import SortPlan, cut_bits, place_of, take
+from pyopencl_gbdt.primitives.radix_plan import Passes, SortPlan, cut_bits, place_of, take
 
 #: Dtypes of keys and values.
 DTYPES = (np.uint32, np.int32, np.float32, np.uint64, np.int64, np.float64)
@@ -242,3 +241,49 @@ def radix_sort(
         end_bit=end_bit,
         variant=variant,
     ).sort(keys, values)
+
+
+def radix_argsort(
+    keys: DeviceArray,
+    *,
+    descending: bool = False,
+    begin_bit: int = 0,
+    end_bit: int | None = None,
+    variant: str | Variant = "auto",
+) -> DeviceArray:
+    """Return the indices that sort the keys; equal keys keep their order, keys stay unchanged.
+
+    Parameters
+    ----------
+    keys : DeviceArray of at most 2**32 keys, dtype as for ``radix_sort``
+    descending, begin_bit, end_bit, variant
+        As for ``RadixSort``.
+
+    Returns
+    -------
+    DeviceArray of uint32, as many as keys
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for ``radix_sort``; ParameterError also for more than 2**32 keys.
+    """
+    device = own_device("keys", keys)
+    check_length("keys", keys.size, 2**32)
+    sort = RadixSort(
+        device,
+        keys.size,
+        keys.dtype,
+        np.uint32,
+        descending=descending,
+        begin_bit=begin_bit,
+        end_bit=end_bit,
+        variant=variant,
+    )
+    indices = device.empty(keys.shape, np.uint32)
+    if keys.size:
+        copied = device.empty(keys.shape, keys.dtype)
+        device.copy(keys, copied, 0)
+        sort.number(indices)
+        sort.sort(copied, indices)
+    return indices

@@ -18,17 +18,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import pyopencl_gbdt.profiling.table_traffic  # noqa: F401 (registers its rules)
+import pyopencl_gbdt.profiling.ordered_traffic  # noqa: F401 (registers its rules)
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_split import FACTS
-from pyopencl_gbdt.profiling import (
-    interleaved_traffic,  # noqa: F401  (registers its rules)
-    ordered_traffic,  # noqa: F401  (registers its rules)
-)
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
-from pyopencl_gbdt.profiling.least_bytes import RULES, of_set_up, of_tree, whole_arrays
-from pyopencl_gbdt.profiling.tree_counts import TreeCounts, count_tree
+from pyopencl_gbdt.profiling.least_bytes import (
+    RULES,
+    TreeCounts,
+    count_tree,
+    of_set_up,
+    of_tree,
+    whole_arrays,
+)
 from pyopencl_gbdt.profiling.tree_traffic import mean_steps, outputs_of
 
 _LEAF = 4

@@ -24,8 +24,7 @@ from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
 from pyopencl_gbdt.growth.split import candidates_of
 from pyopencl_gbdt.growth.walked_leaves import walks_leaves
-from pyopencl_gbdt.profiling.least_bytes import of_tree
-from pyopencl_gbdt.profiling.tree_counts import I64, TreeCounts, partial_histograms
+from pyopencl_gbdt.profiling.least_bytes import I64, TreeCounts, of_tree, partial_histograms
 
 _ROW_ID = _FLOAT = 4
 #: A node and what it carries.

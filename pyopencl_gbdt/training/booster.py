@@ -27,8 +27,13 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.team.messages import Margins, VariantRefused, WeightBits, WeightExponents
 from pyopencl_gbdt.device.variants import choosing
-from pyopencl_gbdt.evaluation.rows_in_batches import RowsInBatches, is_read_anew
-from pyopencl_gbdt.evaluation.watched import EvaluationSet, PagedMargins, Start
+from pyopencl_gbdt.evaluation.watched import (
+    EvaluationSet,
+    PagedMargins,
+    RowsInBatches,
+    Start,
+    is_read_anew,
+)
 from pyopencl_gbdt.fit.parts import FitParts, allocate, make_room_for_high_words
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.gradients.sources import CheckedSource

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.evaluation import prepared
-from pyopencl_gbdt.evaluation.evaluation import on_host
-from pyopencl_gbdt.evaluation.prepared import has_kernels
+from pyopencl_gbdt.evaluation import evaluation
+from pyopencl_gbdt.evaluation.evaluation import has_kernels, on_host
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.profile import ROUNDS
@@ -29,7 +28,7 @@ WEIGHT = (RNG.uniform(0, 3, N) * (RNG.random(N) < 0.9)).astype(np.float32)
 
 @pytest.fixture(autouse=True)
 def every_size_on_the_device(monkeypatch):
-    monkeypatch.setattr(prepared, "FEW_ROWS", 0)
+    monkeypatch.setattr(evaluation, "FEW_ROWS", 0)
 
 
 def rows_of(case, rows):

@@ -9,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.evaluation import prepared
+from pyopencl_gbdt.evaluation import evaluation
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.mean_loss import Mean
 from pyopencl_gbdt.metrics import (
@@ -42,7 +42,7 @@ REGRESSION = ["rmse", "mae", "mphe", "quantile", "rmsle", "poisson-nloglik", "tw
 
 @pytest.fixture(autouse=True)
 def every_size_on_the_device(monkeypatch):
-    monkeypatch.setattr(prepared, "FEW_ROWS", 0)
+    monkeypatch.setattr(evaluation, "FEW_ROWS", 0)
 
 
 def params_of(objective, **others):
@@ -150,7 +150,7 @@ def test_the_area_of_few_rows_is_the_same_number_on_the_host(monkeypatch):
     ]
     both = []
     for few_rows in (0, 900):
-        monkeypatch.setattr(prepared, "FEW_ROWS", few_rows)
+        monkeypatch.setattr(evaluation, "FEW_ROWS", few_rows)
         model = train(params_of("binary:logistic"), Dataset(X, Y), 4, evals=evals,
                       eval_metric=["auc", "logloss"], profile=True)  # fmt: skip
         both.append((model.history, {k.kernel for k in model.profile if k.phase == ROUNDS}))
@@ -162,10 +162,10 @@ def test_the_area_of_few_rows_is_the_same_number_on_the_host(monkeypatch):
 
 @pytest.mark.parametrize("metric", ["aucpr", "error"])
 def test_other_metrics_of_few_rows_are_the_devices(metric, device, monkeypatch):
-    monkeypatch.setattr(prepared, "FEW_ROWS", 900)
+    monkeypatch.setattr(evaluation, "FEW_ROWS", 900)
     objective, given = get_objective("binary:logistic"), Dataset(X, Y, WEIGHT)
-    assert prepared.runs_kernels(device, get_metric(metric), objective, Dataset(X, Y))
-    assert prepared.runs_kernels(device, get_metric("auc"), objective, given)
+    assert evaluation.runs_kernels(device, get_metric(metric), objective, Dataset(X, Y))
+    assert evaluation.runs_kernels(device, get_metric("auc"), objective, given)
 
 
 def test_one_class_is_undefined():

@@ -25,9 +25,9 @@ from pyopencl_gbdt.prediction.packing import packed
 from pyopencl_gbdt.prediction.predict_codes import CodeWalk
 from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
 from pyopencl_gbdt.primitives import histogram_plan
-from pyopencl_gbdt.primitives.buckets import BUCKET_DTYPES
-from pyopencl_gbdt.primitives.buckets import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
+from pyopencl_gbdt.primitives.chunks import BUCKET_DTYPES
+from pyopencl_gbdt.primitives.chunks import DTYPES as SUMMED
 from pyopencl_gbdt.primitives.histogram import CODE_DTYPES
 from pyopencl_gbdt.primitives.radix_sort import DTYPES as KEY_DTYPES
 from pyopencl_gbdt.primitives.run_length import DTYPES as RUN_KEYS

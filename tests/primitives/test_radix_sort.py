@@ -10,11 +10,11 @@ import pytest
 
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.primitives.radix_argsort import radix_argsort
 from pyopencl_gbdt.primitives.radix_plan import cut_bits, scratch_bytes
 from pyopencl_gbdt.primitives.radix_sort import (
     DTYPES,
     RadixSort,
+    radix_argsort,
     radix_sort,
 )
 from tests.compare import assert_same_bits

@@ -15,8 +15,13 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates, TreeSizes
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
 from pyopencl_gbdt.profiling import traffic, tree_traffic
-from pyopencl_gbdt.profiling.least_bytes import RULES, Rule, register
-from pyopencl_gbdt.profiling.tree_counts import count_tree, partial_histograms
+from pyopencl_gbdt.profiling.least_bytes import (
+    RULES,
+    Rule,
+    count_tree,
+    partial_histograms,
+    register,
+)
 from tests.device.fakes import BASELINE
 
 #: 10 rows; max_depth=3. Capitals split.

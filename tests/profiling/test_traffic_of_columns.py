@@ -9,8 +9,7 @@ import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE
 from pyopencl_gbdt.profiling import traffic
-from pyopencl_gbdt.profiling.least_bytes import RULES
-from pyopencl_gbdt.profiling.tree_counts import count_tree
+from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
 from tests.profiling.test_traffic import ATOMICS, LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
 from tests.profiling.test_traffic_of_ordered import DROPPED, ORDERED, WALKED
 from tests.profiling.test_traffic_of_tables import LEVEL_SETS, TABLES

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyopencl_gbdt.profiling import traffic
-from pyopencl_gbdt.profiling.least_bytes import RULES
-from pyopencl_gbdt.profiling.tree_counts import count_tree
+from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
 from tests.profiling.test_traffic import LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
 
 #: 160 rows in 2 orders: each has models that learn from 64 and 128 rows, and know 128 and 160.

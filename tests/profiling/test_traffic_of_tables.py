@@ -10,8 +10,7 @@ import pytest
 from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NO_NODE, NODE
 from pyopencl_gbdt.growth.policy import Symmetric
 from pyopencl_gbdt.profiling import traffic
-from pyopencl_gbdt.profiling.least_bytes import RULES
-from pyopencl_gbdt.profiling.tree_counts import count_tree
+from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
 from tests.profiling.test_traffic import CODES, FEATURES, LEFT_OUT, _sizes, fit  # noqa: F401 (a fixture)
 
 #: The tree that is counted below, with the rows of each node; the last level's are not counted.

@@ -55,8 +55,8 @@ def test_the_model_is_that_of_all_rows(models):
 
 def test_a_set_that_is_read_in_every_round(models, rows, monkeypatch):
     X, y, weight = rows
-    monkeypatch.setattr("pyopencl_gbdt.evaluation.rows_in_batches.MOST_RESIDENT", 0)
-    monkeypatch.setattr("pyopencl_gbdt.evaluation.rows_in_batches.PIECE_BYTES", 4 * 6 * 40)
+    monkeypatch.setattr("pyopencl_gbdt.evaluation.watched.MOST_RESIDENT", 0)
+    monkeypatch.setattr("pyopencl_gbdt.evaluation.watched.PIECE_BYTES", 4 * 6 * 40)
     evals = [(Dataset.from_batches([(X[:50], y[:50]), (X[50:90], y[50:90])]), "e")]
     model = train(PARAMS, Dataset(X, y, weight), evals=evals)
     assert model.history == models[0].history
