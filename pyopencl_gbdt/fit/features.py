@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import Layout
@@ -51,3 +52,16 @@ class FitFeatures:
     def masks_columns(self) -> bool:
         """Whether nodes may split on some of the features alone."""
         return self.sampled or bool(self.limits.interactions)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what of them decides how trees grow, by the names in ``PageFacts``."""
+        kind = "sorted" if self.columns is not None else "tiled" if self.tiled else "dense"
+        return {
+            "kind": kind,
+            "n_features": self.layout.n_features,
+            "most_bins": int(self.layout.feature_bins.max()),
+            "most_codes": self.layout.most_codes,
+            "has_sets": self.has_categories,
+            "has_monotone": self.limits.monotone is not None,
+            "masks_columns": self.masks_columns,
+        }

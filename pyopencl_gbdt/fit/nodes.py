@@ -10,7 +10,7 @@ import numpy as np
 from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.dtypes import KEPT
 from pyopencl_gbdt.fit.policy import TreeSizes
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.values import ParameterValues
 
 #: Trees wait on the device in a block of at most this many bytes before the host reads them.
 FOREST_BYTES = 16 * 1024 * 1024
@@ -37,7 +37,7 @@ class Nodes:
 
     Attributes
     ----------
-    params : Parameters
+    params : ParameterValues
     policy : TreeSizes
         Sizes of a tree that follow from which nodes split next.
     all_rows : int
@@ -60,7 +60,7 @@ class Nodes:
         ``forest_block`` as the team has agreed on it; 0 before.
     """
 
-    params: Parameters
+    params: ParameterValues
     policy: TreeSizes
     all_rows: int
     n_outputs: int = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.pages.page import AnyPage, histogram_rows
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.facts import FitFacts
 
 _ADVICE = (
     "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use fewer rows or features"
@@ -43,28 +43,24 @@ class FitParts(NamedTuple):
     ways: Ways
 
 
-@dataclass(frozen=True)
-class RowFacts:
-    """What is known of the rows of a fit, and of its loss; see ``FitRows`` and ``Nodes``."""
+class RowWeights(NamedTuple):
+    """Whether rows have weights, and their bits and shift; see ``numerics.weights.normalise``."""
 
-    n_rows: int
     weighted: bool = False
-    weight_bits: int = 0
-    weight_shift: int = 0
-    n_outputs: int = 1
-    n_targets: int = 1
-    given: bool = False
-    renews: bool = False
-    n_orders: int = 1
+    bits: int = 0
+    shift: int = 0
+
+
+_UNWEIGHTED = RowWeights()
 
 
 def assemble(
     device: Device,
-    params: Parameters,
+    facts: FitFacts,
     sizes: TreeSizes,
     features: FitFeatures,
-    facts: RowFacts,
     pages: Sequence[AnyPage] = (),
+    weights: RowWeights = _UNWEIGHTED,
     *,
     turns: Turns | None = None,
     share: Share | None = None,
@@ -76,18 +72,21 @@ def assemble(
     With ``turns``, pages take turns on the device. All members of a team call it together.
     """
     share, arena = share or Share(), Arena(device, beside)
+    params, loss = facts.parameters, facts.loss
     nodes = Nodes(
         params, sizes, share.all_rows or facts.n_rows, n_outputs=facts.n_outputs,
         n_parallel=params.num_parallel_tree, first_round=first_round,
-        set_words=features.set_words, renews=facts.renews, enqueues_sums=share.team.enqueues,
+        set_words=features.set_words, renews=loss.renews, enqueues_sums=share.team.enqueues,
         forest_bytes=forest_bytes(device.caps, in_turn=turns is not None),
     )  # fmt: skip
-    ways = Ways(device, nodes, features)
+    ways = Ways(device, replace(facts, device=device.caps))
     kind = FitRows if turns is None else partial(RowsInTurn, turns=turns)
     rows = kind(
-        arena, nodes, features, ways, facts.n_rows, pages, facts.weighted, facts.weight_bits,
-        facts.weight_shift, facts.n_targets, facts.given, facts.n_orders, share,
+        arena, nodes, features, ways, facts.n_rows, pages, *weights, facts.n_targets, loss.given,
+        facts.pages.n_orders, share,
     )  # fmt: skip
+    known = {**features.facts(), **({} if turns is None else {"kind": "streamed"})}
+    ways.learn(**known, adds_histograms=rows.adds_histograms, most_picks=sizes.picks)
     rows.join()
     return FitParts(arena, rows, nodes, features, ways)
 

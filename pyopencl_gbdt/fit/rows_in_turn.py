@@ -87,8 +87,8 @@ class RowsInTurn(FitRows):
 
     def gather(self, drawn: DrawnRows | None) -> None:
         """Grow trees on gathered rows, or on the pages."""
-        self.drawn, self.ways.gathers = drawn, drawn is not None
-        self.ways.choose_anew()
+        self.drawn = drawn
+        self.ways.learn(gathers=drawn is not None)
 
     # -- launches of pages -------------------------------------------------------------------
     def pagewise(

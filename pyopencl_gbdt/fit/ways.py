@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-from pyopencl_gbdt.device import Device, Program, Variant
+from pyopencl_gbdt.device import Capabilities, Device, Program, Variant
 from pyopencl_gbdt.device.drivers.fallback import Attempt
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
-from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.fit.nodes import Nodes
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.histogram_plan import choose_histogram
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM
 
@@ -27,24 +27,36 @@ def _param(variant: Variant, name: str) -> Param:
     return variant.params[name] if name in variant.params else bool(getattr(variant, name))
 
 
+def variant_of(kernel: str, facts: FitFacts, caps: Capabilities) -> Variant:
+    """Return the variant of a kernel that a fit with these facts uses on a device."""
+    pages, name = facts.pages, facts.parameters.histogram
+    several = facts.parameters.num_parallel_tree > 1 or pages.most_picks > 1
+    if kernel == "update_margins" and (several or pages.gathers):
+        # by rows, two trees would meet at a margin, leaves that are made too many have rows,
+        # and rows that were not drawn are in no list
+        return choose(kernel, caps, "walk")
+    if kernel != "histogram":
+        return choose(kernel, caps)
+    if pages.kind == "tiled":
+        known = {variant.name for variant in KERNELS[TILED_HISTOGRAM].variants}
+        return choose(TILED_HISTOGRAM, caps, name if name in known else "auto")
+    return choose_histogram(caps, pages.most_codes, name)
+
+
 @dataclass
 class Ways:
-    """The variants of a fit's kernels, by device, data and parameters.
+    """The variants of a fit's kernels.
 
     Attributes
     ----------
     device : Device
         Builds the kernels.
-    nodes : Nodes
-    features : FitFeatures
-    gathers : bool
-        Whether trees grow on drawn rows that were gathered, see ``fit.drawn_rows``.
+    facts : FitFacts
+        What decides; ``learn`` adds to them.
     """
 
     device: Device
-    nodes: Nodes
-    features: FitFeatures
-    gathers: bool = False
+    facts: FitFacts
     _chosen: dict[str, Variant] = field(default_factory=dict)
     """What ``variant`` has returned; a fit asks a hundred times."""
 
@@ -56,26 +68,18 @@ class Ways:
         found = self._chosen.get(kernel)
         refused = choosing.REFUSED
         if found is None or (refused and choosing.refusal(found, self.device.caps) in refused):
-            found = self._chosen[kernel] = self._choose(kernel)
+            found = variant_of(kernel, self.facts, self.device.caps)
+            self._chosen[kernel] = found
         return found
 
     def choose_anew(self) -> None:
         """Forget the variants so far: they depend on what has changed since."""
         self._chosen.clear()
 
-    def _choose(self, kernel: str) -> Variant:
-        caps, name = self.device.caps, self.nodes.params.histogram
-        many = self.nodes.n_parallel > 1 or self.nodes.policy.picks > 1
-        if kernel == "update_margins" and (many or self.gathers):
-            # by rows, two trees would meet at a margin, leaves that are made too many have rows,
-            # and rows that were not drawn are in no list
-            return choose(kernel, caps, "walk")
-        if kernel != "histogram":
-            return choose(kernel, caps)
-        if self.features.tiled is not None:
-            known = {variant.name for variant in KERNELS[TILED_HISTOGRAM].variants}
-            return choose(TILED_HISTOGRAM, caps, name if name in known else "auto")
-        return choose_histogram(caps, self.features.layout.most_codes, name)
+    def learn(self, **known: Any) -> None:
+        """Add to what is known of the pages, and choose anew; names as in ``PageFacts``."""
+        self.facts = self.facts.with_pages(**known)
+        self.choose_anew()
 
     def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
         """Build a kernel's variant, or the next one where the driver fails to.
@@ -142,4 +146,4 @@ class Ways:
 
     def wg_size(self, variant: Variant) -> int:
         """Return the work-group size to build a variant for."""
-        return self.nodes.params.work_group_size or variant.params["wg_size"]
+        return self.facts.parameters.work_group_size or variant.params["wg_size"]

@@ -5,7 +5,7 @@
     best-first    the open leaf of the highest rank of every tree; a step is a split of each
 
 For a new policy, write a class as these two, or derive one that changes ``rank``, and return it
-from ``policy_of``. Sizes are fixed before the tree is grown: the host never waits for a step.
+from ``choose_recipe``. Sizes are fixed before the tree is grown: the host never waits for a step.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pyopencl_gbdt.device import Capabilities, Launch, choose
+from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import LeavesAtATime
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates, TreeSizes
 from pyopencl_gbdt.growth.best_first import Pick
-from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL, PickSeveral
+from pyopencl_gbdt.growth.best_leaves import PickSeveral
 from pyopencl_gbdt.growth.level import Level
-from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
+from pyopencl_gbdt.parameters.values import ParameterValues
 
 #: The step from which on the most nodes of a step stay the same.
 LAST_SIZE = 64
@@ -82,7 +81,7 @@ class Policy(Protocol):
         """Build the policy's kernels, after those for whose chunks they make tasks."""
 
 
-def tree_sizes(policy: Policy, params: Parameters, all_rows: int) -> TreeSizes:
+def tree_sizes(policy: Policy, params: ParameterValues, all_rows: int) -> TreeSizes:
     """Return the sizes of a tree that grows on so many rows."""
     leaves = 1 << params.max_depth if policy.fills_levels else params.most_leaves(all_rows)
     n_steps = policy.n_steps(leaves)
@@ -202,23 +201,6 @@ class BestFirst:
     def build(self, parts: FitParts, grow: Level) -> Choose:
         """Return what picks leaves of every tree."""
         return (Pick if self.picks == 1 else PickSeveral)(parts, self.rank)
-
-
-def policy_of(params: Parameters, caps: Capabilities | None = None) -> Policy:
-    """Return the policy that the parameters ask for.
-
-    Parameters
-    ----------
-    params : Parameters
-    caps : Capabilities or None
-        Of a device that has codes of the data: several leaves split in a step where that is faster.
-    """
-    if params.leaf_wise:
-        one = caps is None or params.is_ordered or params.max_leaves > MOST_SEVERAL
-        return BestFirst(picks=1 if caps is None or one else choose("plan", caps).params["picks"])
-    if params.symmetric_trees:
-        return Symmetric(params.max_depth)
-    return LevelWise(params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0)
 
 
 def agreed(policy: Policy, team: Team) -> Policy:

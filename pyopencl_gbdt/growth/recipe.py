@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import TreeSizes
-from pyopencl_gbdt.fit.ways import fit_kernels
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
+from pyopencl_gbdt.fit.ways import fit_kernels, variant_of
+from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL
 from pyopencl_gbdt.growth.boosting import Boosting, PlainBoosting
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import CategorySplit
@@ -19,6 +20,7 @@ from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
+from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Policy, Symmetric, tree_sizes
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
 from pyopencl_gbdt.growth.symmetric import SymmetricSearch
@@ -26,7 +28,8 @@ from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves, walks_leaves
 from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 
 #: A CPU walks whole columns if there are at least this many for each compute unit, ...
 COLUMNS_PER_UNIT = 4
@@ -74,6 +77,10 @@ class Recipe:
 
     Attributes
     ----------
+    rows : tuple of type
+        How rows may lie on the device, the best way first: another one is for what does not fit.
+    policy : Policy
+        Which nodes split next.
     search, partition : type, or None
         What finds splits, and what moves rows to the children. None: ``WholeTrees`` does both.
     update : type
@@ -86,6 +93,8 @@ class Recipe:
         What gradients are taken of, and what becomes of the trees.
     """
 
+    rows: tuple[type[FitRows], ...]
+    policy: Policy
     search: type[SplitSearch] | None
     partition: type[Partition] | None
     update: type[MarginUpdate]
@@ -119,134 +128,106 @@ class Recipe:
         return found | parts.rows.kinds()
 
 
-@dataclass(frozen=True)
-class RecipeFacts:
-    """What decides which classes grow the trees of a fit; nothing else does.
+def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
+    """Return the classes of a fit.
 
-    Attributes
+    Parameters
     ----------
-    params : Parameters
-    policy : TreeSizes
-    caps : Capabilities
-    page : str
-        How the rows lie on the device, as in ``Model.variants``: dense, tiled, sorted or streamed.
-    n_rows, n_features : int
-        Rows of this device, and features.
-    most_bins, most_codes : int
-        Of a feature; codes include the one for missing values.
-    search_nodes : int
-        Most nodes of a tree in a step that is searched.
-    has_categories : bool
-        Whether some features are split by sets of levels.
-    has_monotone : bool
-        Whether some features have a monotone constraint.
-    chooses_rows, chooses_columns : bool
-        Whether the roots list the rows that were drawn, and whether nodes may split on some of the
-        features alone.
-    adds_histograms : bool
-        Whether a node's histogram is added up from several pages or devices.
-    renews, walks_leaves : bool
-        Whether leaf values are quantiles of residuals, or come from the next order of the rows.
-    one_launch, lone_items : bool
-        Whether the device grows whole trees by one launch, and whether its work-groups for sorted
-        columns have one work-item.
+    facts : FitFacts
+        Nothing else decides.
+    policy : Policy or None
+        Which nodes split next; None is what the parameters ask for.
     """
-
-    params: Parameters
-    policy: TreeSizes
-    caps: Capabilities
-    page: str = "dense"
-    n_rows: int = 1
-    n_features: int = 1
-    most_bins: int = 1
-    most_codes: int = 1
-    search_nodes: int = 1
-    has_categories: bool = False
-    has_monotone: bool = False
-    chooses_rows: bool = False
-    chooses_columns: bool = False
-    adds_histograms: bool = False
-    renews: bool = False
-    walks_leaves: bool = False
-    one_launch: bool = False
-    lone_items: bool = False
-
-    @classmethod
-    def of(cls, parts: FitParts) -> RecipeFacts:
-        """Return the facts of a fit."""
-        arena, rows, nodes, features, ways = parts
-        layout = features.layout
-        return cls(
-            nodes.params, nodes.policy, arena.device.caps, rows.kinds()["page"], rows.n_rows,
-            layout.n_features, int(layout.feature_bins.max()), layout.most_codes,
-            nodes.search_capacity // nodes.n_trees, features.has_categories,
-            features.limits.monotone is not None, rows.lists_drawn or ways.gathers,
-            features.masks_columns, rows.adds_histograms, nodes.renews, walks_leaves(parts),
-            ways.variant("whole_trees").name == "one_launch",
-            ways.wg_size(ways.variant("exact")) == 1,
-        )  # fmt: skip
-
-
-def choose_recipe(facts: RecipeFacts) -> Recipe:
-    """Return the classes of a fit."""
-    found = _grown(facts)
-    return replace(found, boosting=DropoutBoosting) if facts.params.booster == "dart" else found
-
-
-def _grown(facts: RecipeFacts) -> Recipe:
-    params, page = facts.params, facts.page
-    update: type[MarginUpdate] = WalkedLeaves if facts.walks_leaves else UpdateMargins
-    leaves: type[OrderedLeaves] | type[RenewLeaves] | None = RenewLeaves if facts.renews else None
+    params, kind = facts.parameters, facts.pages.kind
+    policy = policy or _policy(facts)
+    update: type[MarginUpdate] = UpdateMargins
+    if facts.pages.n_orders > 1 and walks_leaves(facts, tree_sizes(policy, params, facts.n_rows)):
+        update = WalkedLeaves
+    leaves: type[OrderedLeaves] | type[RenewLeaves] | None
+    leaves = RenewLeaves if facts.loss.renews else None
     leaves = OrderedLeaves if params.is_ordered else leaves
-    if grows_whole(facts):
-        return Recipe(None, None, update, (), leaves)
-    if page != "sorted":
-        alike = facts.policy.fills_levels
-        search = SymmetricSearch if alike else HistogramSearch
-        of_levels = (LevelBorders if alike else CategorySplit, CategorySets)
-        sets = of_levels if facts.has_categories else ()
-        return Recipe(search, PartitionByCodes, update, sets, leaves)
-    if walks_columns(facts):
-        return Recipe(ColumnSearch, PartitionOfRows, UpdateMarginsByNode, (), leaves)
-    along = ApproximateSearch if params.search == "approx" else ExactSearch
-    return Recipe(along, PartitionByColumns, UpdateMarginsByNode, (), leaves)
+    boosting = DropoutBoosting if params.booster == "dart" else PlainBoosting
+    search: type[SplitSearch] | None
+    partition: type[Partition] | None
+    sets: tuple[type[RecipePart], ...] = ()
+    if grows_whole(facts, policy):
+        search, partition = None, None
+    elif kind != "sorted":
+        alike = policy.fills_levels
+        search, partition = SymmetricSearch if alike else HistogramSearch, PartitionByCodes
+        if facts.pages.has_sets:
+            sets = LevelBorders if alike else CategorySplit, CategorySets
+    elif walks_columns(facts, policy):
+        search, partition, update = ColumnSearch, PartitionOfRows, UpdateMarginsByNode
+    else:
+        search = ApproximateSearch if params.search == "approx" else ExactSearch
+        partition, update = PartitionByColumns, UpdateMarginsByNode
+    return Recipe(_rows(facts), policy, search, partition, update, sets, leaves, boosting)
 
 
-def walks_columns(facts: RecipeFacts) -> bool:
+def _rows(facts: FitFacts) -> tuple[type[FitRows], ...]:
+    """Return how rows may lie on the device."""
+    page, given = facts.parameters.page, facts.pages.given
+    if page == "streamed" or given == "stored pages":
+        return (RowsInTurn,)
+    stay = facts.stays_resident or page != "auto" or given or facts.pages.kind == "tiled"
+    return (FitRows,) if stay else (FitRows, RowsInTurn)
+
+
+def _policy(facts: FitFacts) -> Policy:
+    """Return which nodes split next; several leaves in a step where that is faster."""
+    params, pages = facts.parameters, facts.pages
+    if params.symmetric_trees:
+        return Symmetric(params.max_depth)
+    if not params.leaf_wise:
+        return LevelWise(params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0)
+    one = facts.device is None or params.is_ordered or params.max_leaves > MOST_SEVERAL
+    if one or pages.kind in ("sorted", "streamed"):  # pages in turn: each step is a pass
+        return BestFirst()
+    assert facts.device is not None
+    picks = variant_of("plan", facts, facts.device).params["picks"]
+    return BestFirst(picks=min(picks, pages.most_picks or picks))
+
+
+def walks_columns(facts: FitFacts, policy: Policy) -> bool:
     """Whether exact search walks whole columns, rather than pieces of nodes' own entries.
 
     That is on CPUs, level by level, if there are columns for all work-items, few enough rows,
     and no terms of scores that cancel. The trees are the same.
     """
-    params = facts.params
-    if facts.page != "sorted" or params.search == "approx" or facts.policy.picks_leaves:
+    params, pages, caps = facts.parameters, facts.pages, facts.device
+    if caps is None or pages.kind != "sorted" or params.search == "approx" or policy.picks_leaves:
         return False
-    if facts.has_monotone or params.reg_alpha > 0:
+    if pages.has_monotone or params.reg_alpha > 0:
         return False
-    enough = COLUMNS_PER_UNIT * facts.caps.compute_units
-    if facts.n_rows > MOST_WALKED_ROWS or facts.n_features < enough:
+    enough = COLUMNS_PER_UNIT * caps.compute_units
+    if facts.n_rows > MOST_WALKED_ROWS or pages.n_features < enough:
         return False
-    return facts.search_nodes <= MOST_WALKED_NODES and facts.lone_items
+    sizes = tree_sizes(policy, params, facts.n_rows)
+    wg_size = params.work_group_size or variant_of("exact", facts, caps).params["wg_size"]
+    return max(sizes.capacities[: sizes.n_steps]) <= MOST_WALKED_NODES and wg_size == 1
 
 
-def grows_whole(facts: RecipeFacts) -> bool:
+def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     """Whether one launch grows all trees of a batch, rather than one or more for each step.
 
     That is on CPUs, for few rows of dense codes with all rows and features in every node. The
     trees are the same.
     """
-    params = facts.params
-    if not facts.one_launch or facts.page != "dense" or facts.adds_histograms:
+    params, pages, caps = facts.parameters, facts.pages, facts.device
+    large = facts.n_rows > MOST_WHOLE_ROWS or pages.adds_histograms
+    if caps is None or pages.kind != "dense" or large or not policy.splits_alone:
         return False
-    if facts.n_rows > MOST_WHOLE_ROWS or not facts.policy.splits_alone:
+    if variant_of("whole_trees", facts, caps).name != "one_launch":
         return False
     if params.histogram != "auto" or params.work_group_size or params.is_ordered:
         return False
-    of_borders = facts.has_categories or facts.has_monotone or params.reg_alpha > 0
-    if of_borders or facts.chooses_rows or facts.chooses_columns:
+    of_borders = pages.has_sets or pages.has_monotone or params.reg_alpha > 0
+    lists_drawn = params.samples_rows and variant_of("update_margins", facts, caps).name == "walk"
+    if of_borders or lists_drawn or pages.masks_columns:
         return False
-    few = facts.most_bins < MOST_CODES_WHOLE and facts.most_codes <= MOST_CODES_WHOLE
-    if not few or facts.n_features >= MOST_FEATURES_WHOLE:
+    few = pages.most_bins < MOST_CODES_WHOLE and pages.most_codes <= MOST_CODES_WHOLE
+    if not few or pages.n_features >= MOST_FEATURES_WHOLE:
         return False
     # work-groups wait for one another, so most of their threads have to run
-    return facts.caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
+    return caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()

@@ -21,7 +21,7 @@ from pyopencl_gbdt.growth.grower import Grower, TreeGrower
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.growth.policy import Policy
-from pyopencl_gbdt.growth.recipe import RecipeFacts, choose_recipe
+from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.objectives import Objective
@@ -51,7 +51,7 @@ class Steps:
         self.sample = Sample(*own, objective) if nodes.params.samples_rows else None
         self.gradients = Gradients(*own, objective)
         self.gather = None if drawn is None else GatherDrawn(arena, rows, ways, drawn)
-        recipe = self.recipe = choose_recipe(RecipeFacts.of(parts))
+        recipe = self.recipe = choose_recipe(ways.facts, policy)
         partition: Partition | None = None
         grown = parts._replace(rows=rows.grown)
         self.grower: TreeGrower

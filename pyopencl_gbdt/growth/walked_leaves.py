@@ -19,8 +19,10 @@ from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import TreeSizes
 from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.parameters.facts import FitFacts
 
 #: With fewer rows for each leaf that a tree can have, leaf values come from another order of the
 #: rows than splits. Held-out log loss, PoCL, 3 sets of `bench tasks --categories`, 3 to 10 seeds:
@@ -29,17 +31,16 @@ from pyopencl_gbdt.growth.partition import Partition
 FEW_ROWS_OF_A_LEAF = 128
 
 
-def walks_leaves(parts: FitParts) -> bool:
+def walks_leaves(facts: FitFacts, sizes: TreeSizes) -> bool:
     """Tell whether leaf values come from the codes of the next order of the rows.
 
     That is where trees are large for the rows, so that splits fit an order's chance.
     """
-    rows, nodes = parts.rows, parts.nodes
-    if rows.n_orders == 1 or nodes.params.is_ordered:
+    if facts.pages.n_orders == 1 or facts.parameters.is_ordered:
         return False
-    if nodes.renews or nodes.policy.fills_levels:
+    if facts.loss.renews or sizes.fills_levels:
         return False
-    return rows.n_rows < FEW_ROWS_OF_A_LEAF * nodes.policy.most_leaves
+    return facts.n_rows < FEW_ROWS_OF_A_LEAF * sizes.most_leaves
 
 
 class WalkedLeaves:

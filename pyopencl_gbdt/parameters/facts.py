@@ -1,11 +1,16 @@
-"""What decides whether a training is refused: its parameters, and facts about data and devices."""
+"""What decides whether a training is refused, and which classes make up its fit.
+
+These are its parameters, and facts about its data and devices.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.numerics.random_numbers import n_entries
@@ -25,6 +30,8 @@ class LossFacts:
         Margins of a row with one label.
     one_target : bool
         Whether a row can have only one label.
+    given : bool
+        Whether kernels of the loss give the gradients.
     own_kernels : bool
         Whether a row's gradients depend on more than its own label and margins, or are a user's.
     renews : bool
@@ -42,6 +49,7 @@ class LossFacts:
     name: str = ""
     n_outputs: int = 1
     one_target: bool = False
+    given: bool = False
     own_kernels: bool = False
     renews: bool = False
     takes_pages: bool = True
@@ -103,8 +111,54 @@ class CutFacts:
 
 
 @dataclass(frozen=True)
+class PageFacts:
+    """How the rows of a fit lie on its device, as far as it is known.
+
+    Attributes
+    ----------
+    kind : str
+        dense, tiled, sorted or streamed, as in ``Model.variants``.
+    given : str
+        "codes" or "stored pages" that the fit is given; "" if it makes pages itself.
+    has_statistics : bool
+        Whether statistics have replaced categorical columns, ...
+    n_orders : int
+        ... and in how many orders of the rows they are computed.
+    n_features : int
+    most_bins, most_codes : int
+        Of a feature; codes include the one for missing values.
+    has_sets, has_monotone : bool
+        Whether some features are split by sets of levels, or have a monotone constraint.
+    masks_columns : bool
+        Whether nodes may split on some of the features alone.
+    adds_histograms : bool
+        Whether a node's histogram is added up from several pages or devices.
+    gathers : bool
+        Whether trees grow on drawn rows that were gathered, see ``fit.drawn_rows``.
+    most_picks : int
+        Most leaves of a tree that a step may split; 0 is as many as suit the device.
+    """
+
+    kind: str = "dense"
+    given: str = ""
+    has_statistics: bool = False
+    n_orders: int = 1
+    n_features: int = 1
+    most_bins: int = 1
+    most_codes: int = 1
+    has_sets: bool = False
+    has_monotone: bool = False
+    masks_columns: bool = False
+    adds_histograms: bool = False
+    gathers: bool = False
+    most_picks: int = 0
+
+
+@dataclass(frozen=True)
 class FitFacts:
-    """All that rows of ``REFUSED`` look at; the defaults are a dense array on one device.
+    """All that rows of ``REFUSED`` and ``choose_recipe`` look at.
+
+    The defaults are a dense array on one device.
 
     Attributes
     ----------
@@ -131,6 +185,10 @@ class FitFacts:
         Whether several processes train together.
     profile : bool
         Whether kernels are measured.
+    device : Capabilities or None
+        The device; None while it is not known.
+    pages : PageFacts
+        How rows lie on the device.
     """
 
     parameters: ParameterValues
@@ -148,6 +206,12 @@ class FitFacts:
     names_several: bool = False
     in_hosts: bool = False
     profile: bool = False
+    device: Capabilities | None = None
+    pages: PageFacts = PageFacts()
+
+    def with_pages(self, **known: Any) -> FitFacts:
+        """Return these facts with more known of the pages; names are those of ``PageFacts``."""
+        return replace(self, pages=replace(self.pages, **known))
 
     @property
     def in_team(self) -> bool:
@@ -222,4 +286,5 @@ class FitFacts:
         """Whether all rows have to stay on the device, for pages cannot take turns."""
         ordered = self.parameters.is_ordered or self.parameters.booster == "dart"
         sorts = self.parameters.search != "hist"
-        return sorts or self.sparse or ordered or bool(self.statistics) or not self.loss.takes_pages
+        statistics = bool(self.statistics) or self.pages.has_statistics
+        return sorts or self.sparse or ordered or statistics or not self.loss.takes_pages

@@ -309,7 +309,8 @@ def _replace_codes(fit: FitParts, tree: TreeCounts) -> int:
     if fit.rows.n_orders == 1:
         return 0
     batches = len(fit.nodes.batches)
-    times = 2 * batches - 1 if walks_leaves(fit) else 1  # the next order's after every batch
+    walks = walks_leaves(fit.ways.facts, fit.nodes.policy)
+    times = 2 * batches - 1 if walks else 1  # the next order's after every batch
     return (
         3 * fit.rows.n_rows * fit.features.n_ordered * fit.rows.codes.code_bytes * times // batches
     )

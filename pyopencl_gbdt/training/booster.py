@@ -34,20 +34,18 @@ from pyopencl_gbdt.evaluation.watched import (
     Start,
     is_read_anew,
 )
-from pyopencl_gbdt.fit.parts import FitParts, allocate, make_room_for_high_words
+from pyopencl_gbdt.fit.parts import FitParts, RowWeights, allocate, make_room_for_high_words
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.steps import Steps
-from pyopencl_gbdt.growth.walked_leaves import walks_leaves
+from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
 from pyopencl_gbdt.growth.weighted_start import starting_margins
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.paged import (
-    check_width,
-)
+from pyopencl_gbdt.pages.paged import check_width
 from pyopencl_gbdt.pages.sources import uploaded
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
@@ -121,9 +119,10 @@ class Booster:
         if replaced is not None:
             replaced.plan(device, beside, params.max_bin)
         orders = (0, 1) if replaced is None else replaced.sizes
+        weights = RowWeights(weight is not None, bits, shift)
         placement = Placement(
-            device, params, objective, data, share, policy, beside, weight is not None, bits, shift,
-            first_round, replaced is not None, orders, n_pages, n_slots,
+            device, params, objective, data, share, policy, beside, weights, first_round,
+            replaced is not None, orders, n_pages, n_slots,
         )  # fmt: skip
         parts, codes = placement.place()
         self.parts, self._placement = parts, placement
@@ -175,7 +174,8 @@ class Booster:
         self.parts.arena.device.send()  # a loss of the user's may launch kernels of its own
         self._before = self.steps.round_begins()
         self._kept = boosting.kept_margins()
-        turn = [self._orders.turn()] if self._orders and walks_leaves(self.parts) else []
+        orders = self._orders if self.steps.recipe.update is WalkedLeaves else None
+        turn = [] if orders is None else [orders.turn()]
         self._batches = [self.steps.trees(batch, turn) for batch in self.parts.nodes.batches]
         self._recorded: list[list[Action]] = []
         self._rate = self.parts.nodes.params.learning_rate  # the rate that the bound launches use

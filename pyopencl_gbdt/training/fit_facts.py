@@ -1,4 +1,4 @@
-"""Collect the facts that decide whether a training is refused, see ``parameters/refusals.py``."""
+"""Collect the facts that decide whether a training is refused, and which classes make up a fit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fit_facts(
     device, several = params.device, names_several(params.device)
     return FitFacts(
         params,
-        _loss(params, objective),
+        loss_facts(params, objective),
         n_rows=data.n_rows,
         n_targets=data.n_targets,
         sparse=data.sparse is not None,
@@ -54,11 +54,13 @@ def fit_facts(
     )
 
 
-def _loss(params: Parameters, objective: Objective) -> LossFacts:
+def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
+    """Return the facts about a loss."""
     return LossFacts(
         name=getattr(objective, "custom_name", ""),
         n_outputs=objective.n_outputs,
         one_target=objective.given or objective.n_outputs > 1,
+        given=objective.given,
         own_kernels=objective.given and not isinstance(objective, SoftProb),
         renews=objective.renews,
         takes_pages=takes_pages(objective),

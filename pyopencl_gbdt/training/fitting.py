@@ -266,9 +266,12 @@ class Fit:
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
             return self.start.margins(self.task.data, self.device, weighted=self._is_weighted)
-        return lambda parts: resumed_margins(
-            made, before, parts.arena.device, int(walks_leaves(parts))
-        )
+
+        def margins(parts: FitParts) -> Start:
+            walks = walks_leaves(parts.ways.facts, parts.nodes.policy)
+            return resumed_margins(made, before, parts.arena.device, int(walks))
+
+        return margins
 
     def _margins_of_evals(self) -> list[Start | None]:
         """Return the first margins of every evaluation set; None for the training rows."""

@@ -20,10 +20,12 @@ from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
+from pyopencl_gbdt.growth.policy import tree_sizes
+from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.levels import cut_features
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.fitting import Task
@@ -235,7 +237,7 @@ def _share(
         return Share(part.team, all_rows=part.all_rows, layout=layout)
     if facts.counts is None and params.search == "hist":
         return Share()
-    slots = tree_sizes(policy_of(params), params, facts.n_rows).slots
+    slots = tree_sizes(choose_recipe(FitFacts(params)).policy, params, facts.n_rows).slots
     return Share(codes=codes_of(paper, params, facts.counts or facts.all_present, slots))
 
 

@@ -23,13 +23,14 @@ from pyopencl_gbdt.fit.drawn_rows import (
 )
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.on_paper import on_paper
-from pyopencl_gbdt.fit.parts import FitParts, RowFacts, assemble, check, choose_trees, fits
+from pyopencl_gbdt.fit.parts import FitParts, RowWeights, assemble, check, choose_trees, fits
 from pyopencl_gbdt.fit.policy import TreeSizes
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
-from pyopencl_gbdt.gradients.sources import takes_pages
-from pyopencl_gbdt.growth.policy import Policy, agreed, policy_of, tree_sizes
+from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
+from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.budget import page_bytes
@@ -49,8 +50,9 @@ from pyopencl_gbdt.pages.shared_cuts import encoded_part
 from pyopencl_gbdt.pages.stored import PagesOnPaper, PageStore, StoredPages, encoded_pages
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
-from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
+from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fit_facts import loss_facts
 
 #: Values whose fit is not built on paper before, which takes some 0.4 ms, ...
 _FEW_VALUES = 1_000_000
@@ -99,9 +101,7 @@ class Placement:
     ----------
     policy : Policy or None
         None is what the parameters ask for; ``chosen`` is what became of it.
-    weighted : bool
-    weight_bits, weight_shift : int
-        As ``numerics.weights.normalise`` returns them.
+    weights : RowWeights
     statistics : bool
         Whether categorical columns become statistics.
     orders : (int, int)
@@ -115,9 +115,7 @@ class Placement:
     share: Share
     policy: Policy | None
     beside: MemoryPlan
-    weighted: bool
-    weight_bits: int
-    weight_shift: int
+    weights: RowWeights
     first_round: int
     statistics: bool
     orders: tuple[int, int]
@@ -125,9 +123,21 @@ class Placement:
     n_slots: int
 
     def __post_init__(self) -> None:
-        self.chosen = self.policy or policy_of(self.params)
-        self.limits = limits_of(self.params, self.data)
+        data, codes = self.data, self.share.codes
         self.params = self.params.with_least_hessian()
+        self.limits = limits_of(self.params, data)
+        given = "" if codes is None else "codes"
+        given = "stored pages" if isinstance(codes, StoredPages) else given
+        pages = PageFacts(
+            given=given, has_statistics=self.statistics, n_orders=self.orders[1], most_picks=1
+        )
+        self.facts = FitFacts(
+            self.params, loss_facts(self.params, self.objective), n_rows=data.n_rows,
+            n_targets=data.n_targets, sparse=data.sparse is not None, device=self.device.caps,
+            pages=pages,
+        )  # fmt: skip
+        self.recipe = choose_recipe(self.facts, self.policy)
+        self.chosen = self.recipe.policy
 
     def _on_paper(self, parts: FitParts) -> FitParts:
         """Build the fit's steps on paper; return the parts that know their arrays."""
@@ -143,15 +153,14 @@ class Placement:
         MemoryPlanError
             If the fit does not fit the device.
         """
-        loss = LossFacts(takes_pages=takes_pages(self.objective))
-        facts = FitFacts(self.params, loss, sparse=self.data.sparse is not None)
-        resident = self.statistics or facts.stays_resident
-        kind, given, layout = self.params.page_kind, self.share.codes, self.share.layout
-        if kind == "streamed" or isinstance(given, StoredPages):
+        given, tiles = self.share.codes, self._tiles()
+        if tiles is not None:
+            self.recipe = choose_recipe(self.facts.with_pages(kind="tiled"), self.policy)
+        rows = self.recipe.rows
+        if FitRows not in rows:
             return self._in_turn(), None
-        tiles = self._tiles()
-        asked = given is None and (self.share.team.size == 1 or layout is not None)
-        may_stream = not resident and self.params.page == "auto" and asked and tiles is None
+        assert not isinstance(given, StoredPages)
+        may_stream = RowsInTurn in rows
         if self._may_not_fit():
             columns = None if tiles is not None else expected_columns(self.data, self.params.search)
             least = self._parts(even_layout(self.data.n_features), (), columns, tiles)
@@ -231,36 +240,27 @@ class Placement:
         turns: Turns | None = None,
     ) -> FitParts:
         """Return a fit's parts; several leaves split in a step where that is faster, and fits."""
-        several = self.policy is None and columns is None and turns is None
-        if self.policy is None:  # where pages take turns, each step of the policy is a pass
-            caps = self.device.caps if several else None
-            self.chosen = agreed(policy_of(self.params, caps), self.share.team)
-        parts = self._sized(layout, pages, columns, tiles, turns)
-        if several and self.chosen.picks > 1 and not self._fits_all(parts):
-            self.chosen = agreed(policy_of(self.params), self.share.team)
-            parts = self._sized(layout, pages, columns, tiles, turns)
+        features = FitFeatures(
+            layout, columns, tiles, self.orders[0], self.limits, self.params.samples_columns
+        )
+        known = features.facts() if turns is None else {"kind": "streamed"}
+        facts = self.facts.with_pages(**known, most_picks=0)
+        parts = self._sized(facts, features, pages, turns)
+        if self.policy is None and self.chosen.picks > 1 and not self._fits_all(parts):
+            parts = self._sized(facts.with_pages(most_picks=1), features, pages, turns)
         return parts
 
     def _sized(
         self,
-        layout: Layout,
+        facts: FitFacts,
+        features: FitFeatures,
         pages: Sequence[AnyPage],
-        columns: ColumnSizes | None,
-        tiles: TileSizes | None,
         turns: Turns | None,
     ) -> FitParts:
-        params, objective, data = self.params, self.objective, self.data
-        n_ordered, n_orders = self.orders
-        facts = RowFacts(
-            data.n_rows, self.weighted, self.weight_bits, self.weight_shift,
-            max(objective.n_outputs, data.n_targets), data.n_targets, objective.given,
-            objective.renews, n_orders,
-        )  # fmt: skip
-        features = FitFeatures(
-            layout, columns, tiles, n_ordered, self.limits, params.samples_columns
-        )
+        """Return a fit's parts, and set the policy; all members of a team call it together."""
+        self.chosen = self.policy or agreed(choose_recipe(facts).policy, self.share.team)
         parts = assemble(
-            self.device, params, self._tree, features, facts, pages, turns=turns,
+            self.device, facts, self._tree, features, pages, self.weights, turns=turns,
             share=self.share, first_round=self.first_round, beside=self.beside,
         )  # fmt: skip
         choose_trees(parts, self._on_paper)

@@ -16,10 +16,12 @@ from pyopencl_gbdt.device.paper import PaperTeam
 from pyopencl_gbdt.device.team.sums import PIECE_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
-from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
+from pyopencl_gbdt.growth.policy import tree_sizes
+from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.parted_cuts import columns_bytes
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.eval_metrics import choose_metrics
 from pyopencl_gbdt.training.memory_estimate import (
@@ -139,7 +141,7 @@ def estimate_team(
     if n_hosts == 1:
         read = batches_bytes(n_rows, *sizes, weighted=weighted) if batch_rows else 0
         return TeamEstimate(members, [sum(pages) + read], rows)
-    slots = tree_sizes(policy_of(params), params, n_rows).slots
+    slots = tree_sizes(choose_recipe(FitFacts(params)).policy, params, n_rows).slots
     histogram = 16 * n_features * min(params.max_bin, n_rows)
     buffers = 2 * min(max(PIECE_BYTES, histogram), slots * histogram)  # whole ones, by features
     hosts = []

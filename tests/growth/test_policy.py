@@ -12,8 +12,10 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.limited_device import PRETENCES
-from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Symmetric, policy_of
+from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Symmetric
+from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
@@ -109,7 +111,8 @@ def test_a_gpu_splits_several_leaves_a_step():
     gpu = PRETENCES["gpu"](open_device(TEST_DEVICE).caps)
     leaf_wise = {"grow_policy": "lossguide", "max_leaves": 31}
     for more, picks in (({}, 32), ({"max_leaves": 600}, 1), ({"boosting_type": "ordered"}, 1)):
-        assert policy_of(Parameters.from_dict({**leaf_wise, **more}), gpu).picks == picks
+        params = Parameters.from_dict({**leaf_wise, **more})
+        assert choose_recipe(FitFacts(params, device=gpu)).policy.picks == picks
 
 
 def test_one_leaf_a_step_where_histograms_of_several_do_not_fit():
@@ -149,7 +152,7 @@ def test_a_policy_that_is_handed_over_wins(grow_policy):
     X, y = problem()
     params = {**LEAVES, "grow_policy": grow_policy}
     other = {"depthwise": "lossguide", "lossguide": "depthwise"}[grow_policy]
-    policy = policy_of(Parameters.from_dict({**params, "grow_policy": other}))
+    policy = choose_recipe(FitFacts(Parameters.from_dict({**params, "grow_policy": other}))).policy
     wanted = train({**params, "grow_policy": other, "device": TEST_DEVICE}, Dataset(X, y))
     assert grown(policy, params, X, y) == wanted.ensemble.trees
 
@@ -166,7 +169,7 @@ def test_a_policy_that_is_handed_over_wins(grow_policy):
     ],
 )
 def test_policies_of_parameters(params, policy):
-    assert policy_of(Parameters.from_dict(params)) == policy
+    assert choose_recipe(FitFacts(Parameters.from_dict(params))).policy == policy
 
 
 @pytest.mark.parametrize("most_leaves", [1, 2, 3, 8, 9, 64])

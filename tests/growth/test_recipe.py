@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
-from pyopencl_gbdt.growth.recipe import EVERY, RecipeFacts, choose_recipe
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
+from pyopencl_gbdt.growth.recipe import EVERY, choose_recipe
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
 from tests.device.fakes import FakeDevice
@@ -61,22 +65,44 @@ def test_the_classes_of_a_fit(params, device, names):
     assert (recipe.search is None) == ("WholeTrees" in names)
 
 
-#: Facts of a fit that one launch grows, and others each of which asks for steps.
-ALONE = {"one_launch": True, "n_rows": 1000, "n_features": 5, "most_bins": 64, "most_codes": 65}
+#: Pages of a fit that one launch grows, and others each of which asks for steps.
+ALONE = {"n_features": 5, "most_bins": 64, "most_codes": 65}
 BY_STEPS = [
-    {"one_launch": False}, {"page": "tiled"}, {"page": "streamed"}, {"n_rows": 131073},
-    {"most_codes": 258}, {"most_bins": 257}, {"n_features": 1 << 22}, {"has_categories": True},
-    {"has_monotone": True}, {"chooses_rows": True}, {"chooses_columns": True},
+    {"kind": "tiled"}, {"kind": "streamed"}, {"most_codes": 258}, {"most_bins": 257},
+    {"n_features": 1 << 22}, {"has_sets": True}, {"has_monotone": True}, {"masks_columns": True},
     {"adds_histograms": True},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("other", [{}, *BY_STEPS])
 def test_facts_alone_choose_the_classes(other):
-    params = Parameters.from_dict({"max_depth": 3})
-    facts = {**ALONE, **other, "caps": FakeDevice(**CPU).caps}
-    found = choose_recipe(RecipeFacts(params, tree_sizes(policy_of(params), params, 1000), **facts))
-    assert (found.search is None) == (not other)
+    pages, params = PageFacts(**{**ALONE, **other}), Parameters.from_dict({"max_depth": 3})
+    facts = FitFacts(params, n_rows=1000, device=FakeDevice(**CPU).caps, pages=pages)
+    assert (choose_recipe(facts).search is None) == (not other)
+    assert choose_recipe(replace(facts, n_rows=131073)).search is not None
+    assert choose_recipe(replace(facts, device=FakeDevice(**GPU).caps)).search is not None
+
+
+#: Parameters, other facts, and how rows may lie on the device.
+ROWS = [
+    ({}, {}, (FitRows, RowsInTurn)),
+    ({"page": "streamed"}, {}, (RowsInTurn,)),
+    ({"page": "dense"}, {}, (FitRows,)),
+    ({"histogram": "cpu"}, {}, (FitRows, RowsInTurn)),
+    ({"tree_method": "exact"}, {}, (FitRows,)),
+    ({"booster": "dart"}, {}, (FitRows,)),
+    ({}, {"sparse": True}, (FitRows,)),
+    ({}, {"loss": LossFacts(takes_pages=False)}, (FitRows,)),
+    ({}, {"pages": PageFacts(given="codes")}, (FitRows,)),
+    ({}, {"pages": PageFacts(given="stored pages")}, (RowsInTurn,)),
+    ({}, {"pages": PageFacts(kind="tiled")}, (FitRows,)),
+    ({}, {"pages": PageFacts(has_statistics=True)}, (FitRows,)),
+]
+
+
+@pytest.mark.parametrize(("params", "others", "rows"), ROWS)
+def test_facts_alone_choose_how_rows_lie(params, others, rows):
+    assert choose_recipe(FitFacts(Parameters.from_dict(params), **others)).rows == rows
 
 
 def test_a_kernel_is_taken_or_left_out():

@@ -14,6 +14,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, PAYLOAD_
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import Candidates, TreeSizes
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
+from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.profiling import traffic, tree_traffic
 from pyopencl_gbdt.profiling.least_bytes import (
     RULES,
@@ -94,8 +95,10 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     )  # fmt: skip
     flags = {f: getattr(policy, f) for f in FLAGS}
     sizes = TreeSizes(8, DEPTH, DEPTH, (1, 2, 4, 8), 8, 4, **flags)
+    params = SimpleNamespace(**given)
+    facts = FitFacts(params, n_rows=ROWS, pages=PageFacts(n_orders=2))
     nodes = SimpleNamespace(
-        params=SimpleNamespace(**given), policy=sizes, n_levels=DEPTH, n_trees=1,
+        params=params, policy=sizes, n_levels=DEPTH, n_trees=1,
         n_parallel=1, batches=(0,), renews=False,
     )  # fmt: skip
     rows = SimpleNamespace(
@@ -105,7 +108,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     )  # fmt: skip
     limits = SimpleNamespace(feature_weights=None, monotone=None)
     features = SimpleNamespace(layout=layout, columns=None, n_ordered=1, limits=limits)
-    ways = SimpleNamespace(chosen=chosen, variant=chosen.__getitem__)
+    ways = SimpleNamespace(chosen=chosen, variant=chosen.__getitem__, facts=facts)
     return FitParts(arena, rows, nodes, features, ways)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from pyopencl_gbdt.parameters.facts import LossFacts
 from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
 from tests.profiling.test_traffic import LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
@@ -63,7 +66,8 @@ def test_codes_of_orders_change_once_a_round_and_between_batches():
     parts, rule = fit(), RULES["order_codes.replace_codes"].of_tree
     parts.nodes.batches = (0, 1)
     assert rule(parts, count_tree(*tree())) == 10 * 3 * 3 // 2
-    parts.nodes.renews = True  # leaves are not walked
+    loss = LossFacts(renews=True)  # leaves are not walked
+    parts.ways.facts = replace(parts.ways.facts, loss=loss)
     assert rule(parts, count_tree(*tree())) == 10 * 3 // 2
     parts.rows.n_orders = 1
     assert rule(parts, count_tree(*tree())) == 0

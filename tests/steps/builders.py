@@ -11,14 +11,16 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import BOUNDS, NO_NODE, NODE, PAYLOAD, SUM, VALUE, code_dtype
 from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.fit.parts import RowFacts, allocate, assemble
-from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
+from pyopencl_gbdt.fit.parts import RowWeights, allocate, assemble
+from pyopencl_gbdt.growth.policy import tree_sizes
+from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.steps import Steps
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import Layout, Page, SortedColumns
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import Constraints
+from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 from pyopencl_gbdt.primitives.tiled_codes import upload_tiles
@@ -119,11 +121,11 @@ def make_parts(
         page = Page(make_page(device, codes), 0, codes.shape[0])
     limits = Constraints(monotone=monotone)
     features = FitFeatures(layout, columns, tiled, limits=limits, sampled=checked.samples_columns)
-    facts = RowFacts(
-        codes.shape[0], weights[0] is not None, *weights[1:], n_outputs=outputs, n_targets=targets
-    )
-    sizes = tree_sizes(policy_of(checked), checked, codes.shape[0])
-    parts = assemble(device, checked, sizes, features, facts, [page])
+    loss = LossFacts(n_outputs=outputs)
+    facts = FitFacts(checked, loss, n_rows=codes.shape[0], n_targets=targets)
+    sizes = tree_sizes(choose_recipe(facts).policy, checked, codes.shape[0])
+    weighted = RowWeights(weights[0] is not None, *weights[1:])
+    parts = assemble(device, facts, sizes, features, [page], weighted)
     parts.nodes.n_trees = outputs * parallel - first
     parts.rows.has_high = True
     ask_for_arrays(parts)
@@ -140,7 +142,7 @@ def ask_for_arrays(parts):
     rows = Dataset(
         np.zeros((parts.rows.n_rows, 1), np.float32), np.zeros(parts.rows.n_rows, np.float32)
     )
-    Steps(built, policy_of(parts.nodes.params), get_objective("reg:squarederror"), rows)
+    Steps(built, choose_recipe(parts.ways.facts).policy, get_objective("reg:squarederror"), rows)
 
 
 def spoil(array, rng):

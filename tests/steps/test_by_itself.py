@@ -6,12 +6,13 @@ import numpy as np
 
 from pyopencl_gbdt.dtypes import LEVEL, NODE, QUANTA, SCALE
 from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.fit.parts import RowFacts, allocate, assemble
+from pyopencl_gbdt.fit.parts import allocate, assemble
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.level import tree_arrays
 from pyopencl_gbdt.growth.partition import row_lists
-from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
+from pyopencl_gbdt.growth.policy import LevelWise, tree_sizes
 from pyopencl_gbdt.pages.page import Page
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.steps.builders import fullest_cells, make_layout, make_page
 
@@ -20,8 +21,8 @@ def test_a_histogram_of_five_rows(device):
     codes = np.array([[0, 1], [2, 0], [1, 1], [2, 1], [0, 0]], np.uint8)
     quanta = np.array([[1, 10], [2, 10], [4, 10], [8, 10], [16, 10]])
     params, layout = Parameters.from_dict({"max_depth": 1}), make_layout([3, 2], [False, False])
-    page, sizes = Page(make_page(device, codes), 0, 5), tree_sizes(policy_of(params), params, 5)
-    parts = assemble(device, params, sizes, FitFeatures(layout), RowFacts(5), [page])
+    page, sizes = Page(make_page(device, codes), 0, 5), tree_sizes(LevelWise(1), params, 5)
+    parts = assemble(device, FitFacts(params, n_rows=5), sizes, FitFeatures(layout), [page])
     root = np.array([(0, 1, 0, 1), (1, 0, 0, 0)], LEVEL)
     for name, values in (("quanta", quanta.astype(QUANTA)), ("scale", np.zeros(1, SCALE)),
                          ("high", np.zeros((1, 2), QUANTA)), ("levels", root)):  # fmt: skip

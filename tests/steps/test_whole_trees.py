@@ -105,7 +105,8 @@ def test_other_fits_take_steps(monkeypatch, params):
     monkeypatch.setattr(booster, "Steps", StoppedError)  # nothing is built
     with pytest.raises(StoppedError) as stopped:
         boosting(**params)
-    assert not recipe.grows_whole(recipe.RecipeFacts.of(stopped.value.args[0]))
+    parts, policy = stopped.value.args[:2]
+    assert not recipe.grows_whole(parts.ways.facts, policy)
 
 
 class StoppedError(Exception):

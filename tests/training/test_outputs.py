@@ -15,12 +15,14 @@ from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.fit import parts as fit_parts
 from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.fit.parts import RowFacts, assemble, choose_trees
+from pyopencl_gbdt.fit.parts import assemble, choose_trees
 from pyopencl_gbdt.growth.decode import decode_trees
-from pyopencl_gbdt.growth.policy import policy_of, tree_sizes
+from pyopencl_gbdt.growth.policy import tree_sizes
+from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.metrics.formulas import quantiles
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.pages.page import even_layout
+from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 from tests.higgs import load_higgs7k
@@ -229,9 +231,9 @@ def test_bad_input():
 def test_trees_at_a_time_are_no_more_than_work_groups_in_y():
     params = Parameters.from_dict({"objective": "multi:softprob", "num_class": 2**16})
     layout = even_layout(1, 2)
-    policy = tree_sizes(policy_of(params), params, 2)
-    facts = RowFacts(2, n_outputs=2**16, given=True)
-    parts = assemble(open_device(TEST_DEVICE), params, policy, FitFeatures(layout), facts)
+    facts = FitFacts(params, LossFacts(n_outputs=2**16, given=True), n_rows=2)
+    policy = tree_sizes(choose_recipe(facts).policy, params, 2)
+    parts = assemble(open_device(TEST_DEVICE), facts, policy, FitFeatures(layout))
     parts.rows.own_arrays()
     choose_trees(parts, lambda parts: parts)
     assert parts.nodes.n_trees <= MOST_Y
