@@ -26,7 +26,14 @@ from pyopencl_gbdt.growth.weighted_start import (
 )
 
 F32 = npt.NDArray[np.float32]
-_ENTRY = 4
+_ENTRY_WORDS = 4
+
+#: A tree's place in the model, its output, and its weights before and after a round.
+WeightedTree = tuple[int, int, float, float]
+
+
+def _output(tree: WeightedTree) -> int:
+    return tree[1]
 
 
 def of_followed_rows(
@@ -56,7 +63,7 @@ class _FollowedRows:
         self.groups = min(most, -(-self.n_rows // program.wg_size))
         self._walks: dict[int, list[Action]] = {}
 
-    def change(self, bank: _Bank, trees: Sequence[tuple[int, int, float, float]]) -> None:
+    def change(self, bank: _Bank, trees: Sequence[WeightedTree]) -> None:
         """Let trees leave the sums with one weight and come back with another; set the margins.
 
         ``trees`` has each tree's place in the model, its output, and both weights.
@@ -136,9 +143,8 @@ class DropoutBoosting:
         arena.array("kept_walk", n_nodes, WALK)
         arena.array("kept_steps", n_nodes, STEP)
         arena.array("kept_roots", n_rounds * nodes.round_trees, np.uint32)
-        arena.array("list_begin", nodes.n_outputs + 1, np.uint32)
         most = (nodes.first_round + n_rounds) * nodes.round_trees
-        arena.array("listed", (most, _ENTRY), np.uint32)
+        arena.array("listed", (2 * nodes.n_outputs + most, _ENTRY_WORDS), np.uint32)
         self._followed: list[_FollowedRows] = []
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
@@ -161,7 +167,11 @@ class DropoutBoosting:
         self._followed = []
         for other in following:
             other.restart()
-        self._change = [[self._page(page, after) for page in rows.pages] for after in (0, 1)]
+        self._drop = self._change(after=0)
+
+    def _change(self, *, after: int) -> list[Launch]:
+        """Return what lets rows walk trees of a round, whose weights change."""
+        return [self._page(page, after) for page in self.rows.pages]
 
     def _page(self, page: FitPage, after: int) -> Launch:
         part = page.part
@@ -170,7 +180,7 @@ class DropoutBoosting:
         return self.program.bind(
             "change", groups, n_rows=part.n_rows, after=after, **page.rows,
             **page.codes.row_arguments(), **part.arguments("start", "tree_sums", "margins"),
-            **self.arena.arguments("list_begin", "listed", "kept_steps"),
+            **self.arena.arguments("listed", "kept_steps"),
             earlier_steps=self._bank.earlier_steps,
         )  # fmt: skip
 
@@ -188,43 +198,49 @@ class DropoutBoosting:
         ]
         new = range(n_trees, n_trees + self.nodes.round_trees)
         self._new = [self._entry(tree, 0.0, float(drop.of_new)) for tree in new]
+        self._list()
         if self._dropped:
-            self._list(self._dropped, after=0)
+            for launch in self._drop:
+                launch()
 
-    def _entry(self, tree: int, before: float, after: float) -> tuple[int, int, float, float]:
+    def _entry(self, tree: int, before: float, after: float) -> WeightedTree:
         nodes = self.nodes
         output = tree % nodes.round_trees // nodes.n_parallel
         return tree, output, before, after
 
-    def _list(self, trees: list[tuple[int, int, float, float]], *, after: int) -> None:
-        """Let rows walk some trees, and change their weights."""
-        arena, n_outputs = self.arena, self.nodes.n_outputs
-        ordered = sorted(trees, key=lambda one: one[1])  # by output; stable
-        listed = np.zeros((len(ordered), _ENTRY), np.uint32)
-        listed[:, :2] = [self._bank.root(tree) for tree, *_ in ordered]
-        listed[:, 2:] = np.array([one[2:] for one in ordered], np.float32).view(np.uint32)
-        outputs = [one[1] for one in ordered]
-        arena["list_begin"].set(np.searchsorted(outputs, np.arange(n_outputs + 1)))
-        arena["listed"].set(listed)
-        for launch in self._change[after]:
-            launch()
+    def _list(self) -> None:
+        """List the round's dropped trees on the device, and its new ones behind them."""
+        n_outputs = self.nodes.n_outputs
+        trees = [*sorted(self._dropped, key=_output), *sorted(self._new, key=_output)]  # stable
+        keys = [_output(one) for one in trees]
+        for place in range(len(self._dropped), len(trees)):
+            keys[place] += n_outputs
+        ends = 2 * n_outputs + np.searchsorted(keys, np.arange(2 * n_outputs + 1))
+        listed = np.zeros((2 * n_outputs + len(trees), _ENTRY_WORDS), np.uint32)
+        heads, entries = np.split(listed, [2 * n_outputs])
+        heads[:, 0], heads[:, 1] = ends[:-1], ends[1:]
+        entries[:, :2] = [self._bank.root(tree) for tree, *_ in trees]
+        entries[:, 2:] = np.array([one[2:] for one in trees], np.float32).view(np.uint32)
+        self.arena["listed"].set(listed)
 
     def kept_margins(self) -> list[Action]:
         """Return the copies of the margins, if there are several batches."""
         return kept_margins(self.rows)
 
     def add(self, batch: Batch) -> list[Launch]:
-        """Return the launch that keeps the trees that were finished last."""
+        """Return what keeps the trees that were finished last, and adds those of the round."""
         arena, nodes = self.arena, self.nodes
         most = arena.device.caps.compute_units
         groups = min(-(-nodes.max_nodes // self.program.wg_size), most)
+        is_last = batch == nodes.batches[-1]
         return [
             self.program.bind(
                 "keep_trees", groups, most_nodes=nodes.max_nodes,
                 first=nodes.first_round * len(nodes.batches),
                 leaf_header=self.rows.pages[0]["leaf_header"],
                 **arena.arguments("walk", "steps", "kept_walk", "kept_steps"),
-            )
+            ),
+            *(self._change(after=1) if is_last else []),
         ]  # fmt: skip
 
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
@@ -234,8 +250,7 @@ class DropoutBoosting:
         return []
 
     def end_round(self) -> None:
-        """Add the new trees to all sums, and give dropped trees their new weights."""
-        self._list(self._new, after=1)
+        """Add the new trees to the sums of other rows, and give dropped trees their new weights."""
         for rows in self._followed:
             rows.change(self._bank, [*self._dropped, *self._new])
 

@@ -9,8 +9,9 @@
 ##   add_values   the same for one tree and rows whose leaf values are there; clears these
 ##   show         margin = start + sum
 ##
-##   listed       (root, whether it is a tree of a model that is continued, bits of both weights), the trees of
-##                an output one after the other; list_begin[output] is its first one
+##   listed       first, for each output, (begin, end) of the trees that the round drops, then the same of its
+##                new trees; behind them the trees: (root, whether it is a tree of a model that is continued,
+##                bits of both weights)
 ##
 ## params: wg_size; code, the code's type, or tiled
 <%page args="wg_size, code"/>
@@ -42,19 +43,18 @@ KERNEL(${wg_size}) keep_trees(
     }
 }
 
-/* Margins get the sums without the listed trees, or with them (`after`). */
+/* Margins get the sums without the trees that the round drops, or with its new trees (`after`). */
 KERNEL(${wg_size}) change(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 after,
-        ${codes.row_parameters(code)},
-        GLOBAL const u32* RESTRICT list_begin, GLOBAL const u32x4* RESTRICT listed,
+        ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT listed,
         GLOBAL const u32x4* RESTRICT kept_steps, GLOBAL const u32x4* RESTRICT earlier_steps,
         GLOBAL const f32* RESTRICT start, GLOBAL i64* RESTRICT tree_sums, GLOBAL f32* RESTRICT margins) {
-    const u32 begin = list_begin[GROUP_ID_Y], end = list_begin[GROUP_ID_Y + 1];
+    const u32x4 head = listed[after * N_GROUPS_Y + GROUP_ID_Y];
     const u64 place = (u64)GROUP_ID_Y * n_rows + first_row;
     for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < page_rows; row += N_GROUPS * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, row);
         i64 without = tree_sums[place + row], sum = 0;
-        for (u32 number = begin; number < end; number++) {
+        for (u32 number = head.x; number < head.y; number++) {
             const u32x4 entry = listed[number];
             const u32 tree = entry.x;
             GLOBAL const u32x4* steps = entry.y ? earlier_steps : kept_steps;
