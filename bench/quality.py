@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench.quality_run import options, run
+from bench import quality_run, quality_show
 from bench.quality_tables import build
 
 
@@ -14,9 +14,10 @@ def main(arguments: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     built = commands.add_parser("build", help="build the tables from packages that pip installs")
     built.add_argument("file", type=Path, metavar="TABLES.npz")
-    options(commands.add_parser("run", help="fit libraries, and keep scores and seconds"))
+    quality_run.options(commands.add_parser("run", help="fit libraries, and keep their scores"))
+    quality_show.options(commands.add_parser("show", help="compare the scores that were kept"))
     chosen = parser.parse_args(arguments)
     if chosen.command == "build":
         build(chosen.file)
         return 0
-    return run(chosen)
+    return (quality_run.run if chosen.command == "run" else quality_show.show)(chosen)

@@ -1,4 +1,4 @@
-"""``python -m bench tasks --write docs/quality.md``: every task on real data, beside the peers.
+"""``python -m bench tasks --write docs/equal-settings.md``: every task beside the peers.
 
 Each system trains on the same random 70 % of a data set and predicts the rest, for several such
 splits: at one fixed setting, or with --trials at the one of several settings that does best in

@@ -11,6 +11,7 @@ pytest.importorskip("sklearn")
 
 from bench.quality import main
 from bench.quality_list import CLASSES, NUMBERS, rows_of
+from bench.quality_show import compare, sign_test
 from bench.quality_systems import score, split
 from bench.quality_tables import QualityTable, read, write
 from tests.conftest import TEST_DEVICE
@@ -84,3 +85,30 @@ def test_a_run_fits_what_the_file_lacks(tmp_path, capfd):
     assert all(0 < record["score"] < 2 for record in records)
     with pytest.raises(SystemExit, match="--settings names small"):
         main([*command, "--systems", "large"])
+
+
+def test_a_comparison_counts_tables_won_and_means_over_splits(tmp_path, capsys):
+    found = {
+        ("a", 0): {"one": (1.0, 2.0), "two": (2.0, 1.0)},
+        ("a", 1): {"one": (3.0, 2.0), "two": (6.0, 1.0)},
+        ("b", 0): {"one": (1.5, 2.0), "two": (1.0, 1.0)},
+    }
+    one, two = compare(found, ["one", "two"], "one")
+    assert (one.ratio, two.ratio) == (1.25, 1.5)
+    assert (one.first, two.first, two.won, two.lost) == (1, 1, 1, 1)
+    assert (one.processor, two.processor) == (6.0, 3.0)
+    assert two.gain == pytest.approx((np.log(0.5) + np.log(1.5)) / 2)
+    assert sign_test(1, 1) == 1
+    assert sign_test(0, 5) == pytest.approx(2 / 32)
+
+    data, results = tmp_path / "tables.npz", tmp_path / "o.jsonl"
+    write(data, _tables())
+    record = {"table": "numbers", "split": 0, "kind": "default", "processor": 1.0}
+    lines = [{**record, "system": "one", "score": 1.0}, {**record, "system": "two", "score": 1.5}]
+    lines += [{**lines[0], "table": "classes", "error": "too slow"}]
+    results.write_text("\n".join(map(json.dumps, lines)) + '\n{"cut', "utf-8")
+    command = ["show", str(results), "--data", str(data), "--half", "both", "--base", "one"]
+    assert main([*command, "--tables"]) == 0
+    text = capsys.readouterr().out
+    assert "| two | 1.5000 | 0 | 0 | 1 | -40.55 % | 0 : 1 | 1 |" in text
+    assert "| numbers | 1.000 | 1.500 |" in text
