@@ -37,8 +37,10 @@ from pyopencl_gbdt.device import (
     runnable,
     variants,
 )
+from pyopencl_gbdt.device.drivers import fallback
 from pyopencl_gbdt.device.opencl import device as opencl
 from pyopencl_gbdt.device.paper import Allocation
+from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.growth import recipe
 from tests.quick_builds import builds_quickly
 
@@ -238,3 +240,31 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> WeakKeyDictionary[Device, list[All
 
     monkeypatch.setattr(Device, "empty", record)
     return found
+
+
+@pytest.fixture(scope="session")
+def expected() -> str:
+    """The model file of ``tests.device.fits.fit()``."""
+    from tests.device import fits
+
+    return fits.text_of(fits.fit())
+
+
+@pytest.fixture
+def nothing_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What did not build or run in other tests is tried, and the other way round."""
+    monkeypatch.setattr(choosing, "REFUSED", set())
+    monkeypatch.setattr(fallback, "REFUSED", choosing.REFUSED)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
+    """The devices that fits open from now on."""
+    devices: list[Device] = []
+
+    def remember(*arguments: Any, **options: Any) -> Device:
+        devices.append(open_device(*arguments, **options))
+        return devices[-1]
+
+    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", remember)
+    return devices

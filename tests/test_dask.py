@@ -19,7 +19,7 @@ from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device.team import rendezvous
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.model import to_json
-from tests.pages.test_pages import LABELS, WEIGHT, N, X
+from tests.layouts.rows import LABELS, WEIGHT, N, X
 
 from .conftest import TEST_DEVICE
 

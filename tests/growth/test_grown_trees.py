@@ -17,7 +17,7 @@ from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.preparing import prepare, prepared_on
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import GROWTH
+from tests.layouts.rows import GROWTH
 
 N = 300
 RNG = np.random.default_rng(5)

@@ -50,6 +50,12 @@ def dense(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
     return trained(recipe, device, page="dense")
 
 
+def pages(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
+    """Several pages, all of them on the device."""
+    with _in_pages(int(rng.integers(2, 8))):
+        return trained(recipe, device)
+
+
 def tiled(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
     return trained(recipe, device, page="tiled")
 
@@ -58,12 +64,8 @@ def streamed(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
     """Several pages, two of them on the device at a time, copied or where they are."""
     n_pages, copied = int(rng.integers(1, 8)), bool(rng.random() < 0.5)
 
-    class InTurn(booster.Booster):
-        def __init__(self, *given: Any, **named: Any) -> None:
-            super().__init__(*given, **{**named, "n_pages": n_pages, "n_slots": 2})
-
     with contextlib.ExitStack() as patches:
-        patches.enter_context(patch("pyopencl_gbdt.training.fitting.Booster", InTurn))
+        patches.enter_context(_in_pages(n_pages, n_slots=2))
         if copied:
             patches.enter_context(patch.object(turns, "works_in_place", lambda device: False))
         return trained(recipe, device, page="streamed")
@@ -138,7 +140,7 @@ def baseline(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
 WAYS: dict[str, Way] = {
     way.__name__.replace("_", " "): way
     for way in (
-        work_groups, histogram, dense, tiled, streamed, little_memory, batches, sparse,
+        work_groups, histogram, dense, pages, tiled, streamed, little_memory, batches, sparse,
         columns_first, two_queues, team, kernels_of_gpus, baseline,
     )
 }  # fmt: skip
@@ -152,6 +154,16 @@ def other_device(name: str) -> Way:
         return trained(recipe, name, work_group_size=int(rng.choice([0, 8, 64])))
 
     return way
+
+
+def _in_pages(n_pages: int, **more: int) -> Any:
+    """Return a context in which fits have so many pages."""
+
+    class InPages(booster.Booster):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **{**named, "n_pages": n_pages, **more})
+
+    return patch("pyopencl_gbdt.training.fitting.Booster", InPages)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from pyopencl_gbdt.pages.page import page_bounds
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.stored import PagesInMemory, StoredPages, encoded_pages, page_shape
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import N, X
+from tests.layouts.rows import N, X
 
 
 @pytest.mark.parametrize("max_bin", [16, 400])

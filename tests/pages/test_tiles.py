@@ -14,12 +14,11 @@ from pyopencl_gbdt.pages import paged
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import GROWTH, LABELS, LOSSES, WEIGHT, N, X
+from tests.layouts.rows import LABELS, WEIGHT, X
 
 #: The columns of the pages' tests with most of their values taken away, and one that is whole.
 SPARSE = np.where(np.random.default_rng(8).random(X.shape) < 0.7, np.nan, X).astype(np.float32)
 SPARSE[:, 2] = np.nan_to_num(X[:, 2])
-GROWN = [name for name in GROWTH if name != "any codes"]
 
 
 def model_of(data, **params):
@@ -30,20 +29,6 @@ def model_of(data, **params):
 
 def assert_same(data, **params):
     assert model_of(data, page="tiled", **params) == model_of(data, page="dense", **params)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_every_loss(loss):
-    label, params = LOSSES[loss]
-    extra = {"group": [300, N - 300]} if label == "grades" else {}
-    weight = None if extra else np.where(WEIGHT < 0.3, 0, WEIGHT)
-    data = Dataset(SPARSE, LABELS[label], weight, **extra)
-    assert_same(data, objective=loss.split(" ")[0], **params)
-
-
-@pytest.mark.parametrize("growth", GROWN)
-def test_every_way_of_growing(growth):
-    assert_same(Dataset(SPARSE, LABELS["number"], WEIGHT), **{"max_bin": 32, **GROWTH[growth]})
 
 
 @pytest.mark.parametrize("wg_size", [1, 64])

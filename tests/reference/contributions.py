@@ -24,7 +24,6 @@ from pyopencl_gbdt.numerics.quadrature import Points, points_for
 from tests.reference.predict import _level_goes_left, leaf_of
 
 F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
 f32 = np.float32
 
 

@@ -29,7 +29,6 @@ from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.predict import predict
 from tests.reference.train import train_reference
-from tests.teams import trees_together
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
@@ -151,19 +150,6 @@ def test_numbers_of_levels(n_levels, pretence):
         twin.base_margin,
     )  # fmt: skip
     assert fit.run(1) == twin.trees
-
-
-@pytest.mark.parametrize("growth", ["level by level", "leaf by leaf"])
-def test_pages_and_queues(growth):
-    X, y, weight = rows()
-    given = {"n_estimators": 2, "max_depth": 4, "cat_method": "sets", **CASES[growth]}
-    params = Parameters.from_dict(given)
-    objective, data = get_objective(params.objective, params), dataset(X, y, weight)
-    alone = Booster(open_device(TEST_DEVICE), params, objective, data, 0.5).run(2)
-    pages = Booster(open_device(TEST_DEVICE), params, objective, data, 0.5, n_pages=3).run(2)
-    two = [open_device(TEST_DEVICE) for _ in range(2)]
-    assert pages == alone
-    assert trees_together(two, params, objective, data, 0.5) == alone
 
 
 @pytest.fixture(scope="module")

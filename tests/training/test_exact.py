@@ -12,7 +12,7 @@ from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import GROWTH, LABELS, LOSSES, WEIGHT, N, X
+from tests.layouts.rows import GROWTH, LABELS, LOSSES, WEIGHT, N, X
 from tests.reference.train import train_reference
 from tests.switch_depth import switch_depth
 

@@ -30,11 +30,10 @@ from pyopencl_gbdt.errors import (
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import same_task as whole
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import LABELS, LOSSES, ORDER, WEIGHT, X
+from tests.layouts.rows import LABELS, ORDER, WEIGHT, X
 from tests.teams import LIMITS, members
 
 N = len(X)
-THOROUGH = {"test_every_loss": lambda loss: loss not in ("multi:softprob", "reg:absoluteerror")}
 
 
 def rows(first, end, label="two classes", weight=WEIGHT):
@@ -76,15 +75,6 @@ def test_models_and_metrics_are_those_of_one_process():
     for model in together(bounds, params, evals=evals, **options):
         assert bytes_of(model) == bytes_of(alone)
         assert model.history == alone.history
-
-
-@pytest.mark.parametrize("loss", sorted(loss for loss in LOSSES if "rank" not in loss))
-def test_every_loss(loss):
-    label, more = LOSSES[loss]
-    params = {"device": TEST_DEVICE, "objective": loss.split()[0], "max_depth": 3, **more}
-    alone = train(params, rows(0, N, label), 2)
-    for model in together([(0, 250), (250, N)], params, 2, label):
-        assert bytes_of(model) == bytes_of(alone)
 
 
 def test_levels_of_categories_and_queries():

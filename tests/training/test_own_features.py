@@ -13,7 +13,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.growth import best_of_team, level_sums
 from pyopencl_gbdt.growth.best_of_team import best_of
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import GROWTH
+from tests.layouts.rows import GROWTH
 from tests.teams import members
 from tests.training.test_hosts import N, bytes_of, rows, together
 

@@ -20,7 +20,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import division, round_cost
 from pyopencl_gbdt.training.booster import Booster
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import LABELS, WEIGHT, X
+from tests.layouts.rows import LABELS, WEIGHT, X
 from tests.training.test_team import TWO, listed
 
 TWO_DEVICES, THREE = listed(TWO), listed([TEST_DEVICE] * 3, [1, 3, 2])

@@ -27,23 +27,13 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import booster, fitting
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X, rows_with_categories
-
-#: Losses whose gradients look at several rows.
-ACROSS_ROWS = {"survival:cox", "rank:ndcg"}
-FIRST = {"reg:squarederror", "multi:softprob", "reg:quantileerror", "level by level", "a forest",
-         "leaf by leaf", "rows by gradient", "symmetric"}  # fmt: skip
+from tests.layouts.rows import LABELS, ORDER, WEIGHT, N, X
 
 
 @pytest.fixture(autouse=True)
 def copied(monkeypatch):
     """Let a CPU copy pages to slots, as a device with memory of its own does."""
     monkeypatch.setattr(turns, "works_in_place", lambda device: False)
-
-
-def cases(names):
-    marks = {True: (), False: (pytest.mark.thorough,)}
-    return [pytest.param(name, marks=marks[name in FIRST]) for name in names]
 
 
 def model_of(monkeypatch, n_pages, data, params):
@@ -75,21 +65,6 @@ def rows(label, weight=None):
     return lambda: Dataset(X[ORDER], LABELS[label][ORDER], weight)
 
 
-@pytest.mark.parametrize("loss", cases(sorted(LOSSES.keys() - ACROSS_ROWS)))
-def test_every_loss_of_single_rows(monkeypatch, loss):
-    label, more = LOSSES[loss]
-    check(monkeypatch, {"objective": loss.split()[0], **more}, rows(label, WEIGHT))
-
-
-@pytest.mark.parametrize("growth", cases(GROWTH))
-def test_every_way_of_growing(monkeypatch, growth):
-    check(monkeypatch, {"max_bin": 32, **GROWTH[growth]}, rows("number"))
-
-
-def test_any_number_of_pages(monkeypatch):
-    check(monkeypatch, {"subsample": 0.7}, rows("two classes"), pages=(1, 2, 7))
-
-
 @pytest.mark.parametrize("room", [0, 10])
 def test_drawn_rows_are_gathered(monkeypatch, room):
     """Two passes over the codes a tree; more rows than there is room for begin again without."""
@@ -105,23 +80,6 @@ def test_drawn_rows_are_gathered(monkeypatch, room):
     assert (parts.rows.drawn is None) == bool(room)
     if not room:  # all 6 pages, then 4 in a pass; the last tree's margins are asked of nobody
         assert parts.rows.visits.n_loads == 6 + 4 * (2 * 3 - 2)
-
-
-def test_sets_of_categories(monkeypatch):
-    check(monkeypatch, {"cat_method": "sets"}, rows_with_categories)
-
-
-def test_quanta_of_more_than_32_bits(monkeypatch):
-    label = LABELS["number"].copy()
-    label[::100] *= 1e6
-    monkeypatch.setitem(LABELS, "outliers", label)
-    check(monkeypatch, {}, rows("outliers"), pages=(7,))
-    more = {
-        "subsample": 0.5,
-        "interaction_constraints": [[0, 1], [2, 3, 4]],
-        "device_memory": "2MB",
-    }
-    check(monkeypatch, more, rows("outliers"), pages=(7,))
 
 
 IN_PLACE = {

@@ -11,7 +11,6 @@ import pytest
 import xgboost
 
 from pyopencl_gbdt import train
-from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_reader import SYMMETRIC_KEY
@@ -27,7 +26,6 @@ from tests.reference.gradients import Scale
 from tests.reference.predict import predict
 from tests.reference.symmetric_sets import set_borders
 from tests.reference.train import train_reference
-from tests.teams import trees_together
 from tests.training.test_category_splits import (
     CATEGORICAL,
     SETS,
@@ -110,15 +108,6 @@ def test_many_levels(pretence):
     fit = Booster(device_as(pretence), p, objective, data, twin.base_margin)
     assert fit.run(1) == twin.trees
     assert_same_bits(predict_margins(twin, X, TEST_DEVICE), predict(twin, X), "margins")
-
-
-def test_pages_and_queues():
-    params, data, twin = wanted("level by level", weighted=False)
-    objective = get_objective(params.objective, params)
-    own = [open_device(TEST_DEVICE) for _ in range(3)]
-    start = twin.base_margin
-    assert Booster(own[0], params, objective, data, start, n_pages=3).run(2) == twin.trees
-    assert trees_together(own[1:], params, objective, data, start) == twin.trees
 
 
 @pytest.fixture(scope="module")

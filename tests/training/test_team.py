@@ -29,7 +29,7 @@ from pyopencl_gbdt.training import placement, tree_method
 from pyopencl_gbdt.training.booster import Booster
 from pyopencl_gbdt.training.preparing import prepare
 from tests.conftest import TEST_DEVICE
-from tests.pages.test_pages import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X
+from tests.layouts.rows import LABELS, LOSSES, ORDER, WEIGHT, N, X
 
 #: Every device that is here: the kinds and makers of a team may differ.
 _HERE = [d for d in devices() if not d.problem]
@@ -83,20 +83,6 @@ def in_pages(monkeypatch, names, params, data, bounds, n_pages):
         return to_json(fit.model().ensemble), fit.boosting.variants()["page"]
 
 
-@pytest.mark.parametrize(
-    "weighted",
-    [True, pytest.param(False, marks=pytest.mark.thorough)],
-    ids=["weighted", "plain"],
-)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_every_loss(loss, weighted):
-    label, more = LOSSES[loss]
-    ranks = loss.startswith("rank")
-    weight = None if not weighted else WEIGHT[:70] if ranks else WEIGHT
-    group = np.full(70, 10) if ranks else None
-    check({"objective": loss.split()[0], **more}, label, weight=weight, group=group)
-
-
 #: Ways of ranking that depend on all queries: drawn rows, sums over positions, precision.
 RANKINGS = {
     "drawn": {"lambdarank_pair_method": "mean", "lambdarank_num_pair_per_sample": 3},
@@ -124,11 +110,6 @@ def test_losses_of_the_users_own():
     check({"objective": centred, "page": "streamed"}, "number")
     check({"objective": KernelObjective("g = margin - label; h = 1.0f;")}, "number")
     assert set(seen) == {(N, N)}
-
-
-@pytest.mark.parametrize("growth", GROWTH)
-def test_every_way_of_growing(growth):
-    check({"max_bin": 32, **GROWTH[growth]}, "number")
 
 
 def test_nearly_exact_quantiles():
@@ -200,14 +181,6 @@ def test_fewer_rows_than_devices():
         train({**params, "device": TEST_DEVICE}, rows, 2).ensemble
     )
     assert model.variants["devices"].count("50 %") == 2
-
-
-def test_quanta_of_more_than_32_bits(monkeypatch):
-    """All members train again when one tree needs high words."""
-    label = LABELS["number"].copy()
-    label[::100] *= 1e6
-    monkeypatch.setitem(LABELS, "outliers", label)
-    check({}, "outliers")
 
 
 def test_members_run_the_list_of_one_device(monkeypatch):
