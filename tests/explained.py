@@ -1,7 +1,5 @@
 """Random ensembles with covers, for tests of contributions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

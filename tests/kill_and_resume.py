@@ -6,8 +6,6 @@ training is a process of its own: it resumes from the newest checkpoint in a fol
 compared, and the next starts afresh.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The way from ``train`` to the first histogram: few files, and no call into a room above."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

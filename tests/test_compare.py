@@ -1,7 +1,5 @@
 """The comparer itself: it must catch a single differing bit and name its place."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Dask's workers on this machine train the model of one process."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

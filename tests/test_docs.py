@@ -1,7 +1,5 @@
 """Examples of the documentation run, its commands parse, its tables agree, Sphinx builds it."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Structs: the host's dtypes lie in memory as the kernels' structs do, field by field."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

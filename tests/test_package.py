@@ -1,7 +1,5 @@
 """What is installed, what importing costs, and that the project is described completely."""
 
-from __future__ import annotations
-
 import configparser
 import email
 import importlib.util

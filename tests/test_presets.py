@@ -1,7 +1,5 @@
 """Presets of the estimators: what they set, what wins, and who takes none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

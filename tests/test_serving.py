@@ -1,7 +1,5 @@
 """Models behind a web service, in threads and after a fork, as docs/deploy.md says."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The workflow for public runners: nobody can run it here, so its parts are looked at."""
 
-from __future__ import annotations
-
 import configparser
 import contextlib
 import importlib

@@ -1,7 +1,5 @@
 """What differs between versions of XGBoost, for tests that compare with any of them."""
 
-from __future__ import annotations
-
 import xgboost
 
 VERSION = tuple(int(part) for part in xgboost.__version__.split(".")[:2])

@@ -1,7 +1,5 @@
 """Run a bench as users do: in a process of its own, which can fork before it opens a device."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The bench of batches: every case has its figures, in the report too."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

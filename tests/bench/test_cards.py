@@ -1,7 +1,5 @@
 """The table of cards, from the files of reports."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench import cards

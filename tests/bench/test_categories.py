@@ -1,7 +1,5 @@
 """The bench of categorical columns: every system has a line, and the area is the curve's."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The seeded shapes with categorical columns are the same each time, and have what they say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

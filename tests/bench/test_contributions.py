@@ -1,7 +1,5 @@
 """The bench of contributions: a line for each figure, and for each part."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``python -m bench dart``: rounds with dropped trees beside plain ones, and held-out AUC."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

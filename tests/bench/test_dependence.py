@@ -1,7 +1,5 @@
 """The bench of partial dependence and proximities: a line for each figure."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """bench devices: the same rows in any part, and the whole command at a tiny size."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``python -m bench external`` on little data."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """bench large: the same rows for both, a line a shape."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``python -m bench losses``: every line can be trained; the whole at a tiny size."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 

@@ -1,7 +1,5 @@
 """``python -m bench ordered``: all ways of a set, with few rounds."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("sklearn")

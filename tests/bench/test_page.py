@@ -1,7 +1,5 @@
 """``python -m bench page``: tables between the marks, and nothing else touched."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``python -m bench pages``: its lines, its turns, and what it says."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

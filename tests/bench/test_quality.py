@@ -1,7 +1,5 @@
 """``python -m bench quality``, from end to end at a tiny size."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

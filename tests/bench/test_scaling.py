@@ -1,7 +1,5 @@
 """The model of several workers: hand counts, laws, and what the command prints."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench import scaling

@@ -1,7 +1,5 @@
 """bench sparse: its rows, a system's record at a tiny size, and the whole command."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The bench of strings: every table has its times, in the report too."""
 
-from __future__ import annotations
-
 import json
 
 from bench.strings import main

@@ -1,7 +1,5 @@
 """``python -m bench sweep``: every primitive at every size, checked, as JSON and a picture."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

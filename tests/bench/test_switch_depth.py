@@ -1,7 +1,5 @@
 """``python -m bench switch-depth``: a line for every depth, and one model."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench import switch_depth

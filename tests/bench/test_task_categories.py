@@ -1,7 +1,5 @@
 """``python -m bench tasks --categories``: tables with categories, and what each library gets."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

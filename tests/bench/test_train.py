@@ -1,7 +1,5 @@
 """``python -m bench train``, from end to end at a tiny size."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -4,8 +4,6 @@ An edited one gets the digest that fits it: what lies behind the digest does not
 either.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

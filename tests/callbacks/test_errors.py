@@ -1,7 +1,5 @@
 """What bad callbacks and evaluation sets get, and what an error leaves behind: nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt import Dataset, train

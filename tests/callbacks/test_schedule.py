@@ -1,7 +1,5 @@
 """Schedules of the learning rate: asked round by round, checked, and the same after a resume."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

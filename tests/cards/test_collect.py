@@ -1,7 +1,5 @@
 """What of a card's report is collected from drivers that do well, crash, hang or are slow."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.cards import collect

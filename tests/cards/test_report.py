@@ -1,7 +1,5 @@
 """The file of a report: what it holds, what it never holds, and what it says in words."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import socket

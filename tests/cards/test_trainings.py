@@ -1,7 +1,5 @@
 """The trainings whose digests are the same on every device."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.cards.trainings import TRAININGS, digest

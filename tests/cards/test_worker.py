@@ -1,7 +1,5 @@
 """The steps that a worker takes, on a real device."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Ordered target statistics: kernels and twin, means and exact fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

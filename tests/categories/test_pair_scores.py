@@ -1,7 +1,5 @@
 """Scores of pairs of categorical columns: kernels and twin, pairs that matter and noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """With few rows for a leaf, leaf values come from another order of the rows than splits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The command line on folders, patterns and files that are read batch by batch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

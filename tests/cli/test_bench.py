@@ -1,7 +1,5 @@
 """``pyopencl-gbdt bench`` at the command line."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """``pyopencl-gbdt doctor --report`` at the command line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

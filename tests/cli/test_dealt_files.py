@@ -3,8 +3,6 @@
 Columns and levels of all files count, also for evaluation sets, which one process reads.
 """
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 import numpy as np

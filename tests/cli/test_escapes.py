@@ -1,7 +1,5 @@
 """Names with control characters are shown and not obeyed; failures to write name the file."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

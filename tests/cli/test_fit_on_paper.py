@@ -1,7 +1,5 @@
 """``cli.fit_on_paper`` prints the classes and arrays of a fit, or what refuses it."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.cli.fit_on_paper import built, main

@@ -1,7 +1,5 @@
 """``predict`` leaves out the columns of label and queries by the names that the model knows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Errors of the command line name its options; those of configuration files their keys."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables of the command line: columns where they fit, else a paragraph for each row."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.cli.output import width

@@ -1,7 +1,5 @@
 """Which models are compared, and what is said of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.comparison.agreement import compare, overall

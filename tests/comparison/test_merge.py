@@ -1,7 +1,5 @@
 """Reading files of several machines, and files that are something else."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

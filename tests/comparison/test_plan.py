@@ -1,7 +1,5 @@
 """What is chosen, and what it is expected to take."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The report is one well-formed file that loads nothing, whatever a driver calls itself."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

@@ -1,7 +1,5 @@
 """The synthetic data: seeded, of the sizes promised, learnable."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

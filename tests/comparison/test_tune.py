@@ -1,7 +1,5 @@
 """``tune``: every candidate gives the same model, the fastest one is chosen and stored."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The table, the comparison and the verdicts, by themselves."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import fields, replace
 

@@ -4,8 +4,6 @@ Such a tree has an output for each leaf so far, and a row has gradients for its 
 the gain, which XGBoost sums over outputs, is the sum over a level's nodes.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that are read batch by batch: what is accepted, and what is refused."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import sys

@@ -1,7 +1,5 @@
 """check_matrix on pandas DataFrames: dtypes, names, places."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

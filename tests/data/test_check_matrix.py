@@ -1,7 +1,5 @@
 """check_matrix: every kind of input becomes the same float32 matrix, or a message with a place."""
 
-from __future__ import annotations
-
 import datetime
 import sys
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """``Dataset``: names, rows without labels, a number for missing values, what it says of itself."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arrays of other libraries: where they lie, and the ways to the host or to CuPy."""
 
-from __future__ import annotations
-
 import sys
 import types
 

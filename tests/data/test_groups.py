@@ -1,7 +1,5 @@
 """Queries: ids and sizes, weights, slices, and a message for every mistake."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

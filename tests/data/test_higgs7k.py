@@ -1,7 +1,5 @@
 """The data set that ships with the package."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``missing=``: a number that means "missing" beside NaN."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

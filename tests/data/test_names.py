@@ -1,7 +1,5 @@
 """Names of columns: what is taken, what is refused, and whether rows have those of training."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Files with random damage: read_table returns a table or raises DataError, nothing else."""
 
-from __future__ import annotations
-
 import gzip
 import io
 

@@ -1,7 +1,5 @@
 """read_table on CSV, TSV and their kin: the fast parser, the reference one, and every mistake."""
 
-from __future__ import annotations
-
 import gzip
 import warnings
 from pathlib import Path

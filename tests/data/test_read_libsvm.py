@@ -1,7 +1,5 @@
 """read_table on libsvm text."""
 
-from __future__ import annotations
-
 import gzip
 import warnings
 

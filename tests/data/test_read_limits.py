@@ -1,7 +1,5 @@
 """Files made to take for ever or all memory: refused before they do, by size and by name."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess

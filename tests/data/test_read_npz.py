@@ -1,7 +1,5 @@
 """read_table on npz archives."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

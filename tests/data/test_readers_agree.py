@@ -1,7 +1,5 @@
 """Every parser of delimited text beside the reference one: the same bits, or left to it."""
 
-from __future__ import annotations
-
 import decimal
 import itertools
 

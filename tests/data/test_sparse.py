@@ -1,7 +1,5 @@
 """Sparse matrices: what SciPy holds is checked, kept sparse and never changed."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A matrix of millions of columns takes the memory of its entries, from the data set to scores."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """polars, Arrow, and other tables: names stay, nulls are missing; with and without narwhals."""
 
-from __future__ import annotations
-
 import sys
 from datetime import date
 

@@ -1,7 +1,5 @@
 """Targets, labels and weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

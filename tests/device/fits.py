@@ -1,7 +1,5 @@
 """Small fits, for tests of what happens when one of them fails."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyopencl_gbdt import Dataset, train

@@ -1,7 +1,5 @@
 """Arrays of an arena are promises until they get their memory together."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

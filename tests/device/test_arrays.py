@@ -1,7 +1,5 @@
 """Arrays in a device's memory: set, get, bounds, edges; on the device of the tests."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

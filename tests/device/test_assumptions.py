@@ -1,7 +1,5 @@
 """What kernels assume of a chip: neither the width of waves nor doubles, unless a variant asks."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

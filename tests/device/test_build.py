@@ -1,7 +1,5 @@
 """Building kernels: real work-group limits, errors that help, launches."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np

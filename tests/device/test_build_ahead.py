@@ -1,7 +1,5 @@
 """A helper process compiles kernels that a fit will launch."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

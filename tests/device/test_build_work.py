@@ -1,7 +1,5 @@
 """How much a first fit has to build: it must not creep up unseen."""
 
-from __future__ import annotations
-
 import gc
 import re
 

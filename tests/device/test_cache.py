@@ -1,7 +1,5 @@
 """Built programs on disk: hits, damage, folders that cannot be written, processes at once."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

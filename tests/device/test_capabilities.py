@@ -1,7 +1,5 @@
 """Facts about a device, in numbers and in words."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

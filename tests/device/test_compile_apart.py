@@ -1,7 +1,5 @@
 """With untested drivers a helper process compiles: a crash or a hang becomes a message."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import replace

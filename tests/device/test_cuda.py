@@ -1,7 +1,5 @@
 """The CUDA dialect compiles; needs NVIDIA's run-time compiler, but no card."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.device.render import render

@@ -1,7 +1,5 @@
 """Launches that follow one another become one graph; what the host does stays between graphs."""
 
-from __future__ import annotations
-
 import contextlib
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The two dialect headers define the same words, and shared C uses nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.device.render import source_folder

@@ -1,7 +1,5 @@
 """What is found, what each device string selects, and what the errors say."""
 
-from __future__ import annotations
-
 import importlib.machinery
 import sys
 from types import ModuleType, SimpleNamespace

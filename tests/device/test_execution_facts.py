@@ -1,7 +1,5 @@
 """How a device runs work-groups: facts of their own, which its kind does not tell."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

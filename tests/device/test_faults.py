@@ -1,7 +1,5 @@
 """Known faults: whom a row meets, and what is done about it."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.device.drivers import faults

@@ -1,7 +1,5 @@
 """A device of an untested driver is measured before its first use, in a helper process."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A process that was forked after drivers were opened is told so, and does not hang."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """What two members prove to each other, and what a stranger between them cannot."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading

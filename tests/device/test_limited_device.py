@@ -1,7 +1,5 @@
 """Devices that pretend to be less than they are."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.device import limited_device

@@ -1,7 +1,5 @@
 """A device that goes away, a platform that throws, a kernel that does not build, a cache."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

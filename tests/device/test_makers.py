@@ -1,7 +1,5 @@
 """Makers of GPUs, by what drivers say of their vendors."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.device.drivers import makers

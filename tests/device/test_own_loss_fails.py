@@ -1,7 +1,5 @@
 """A user's own loss that goes wrong leaves nothing on the device, and the next fit as it was."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A device on paper lists what it is asked for, and holds none of it."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

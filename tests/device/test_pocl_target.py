@@ -1,7 +1,5 @@
 """PoCL compiles for a processor that its LLVM does not know."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 import sys

@@ -1,7 +1,5 @@
 """Rendering is strict about every name."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Arguments of kernels, checked by name and type against the rendered source."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Uploads in pieces, memory that is borrowed or page-locked, launches that share a kernel."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

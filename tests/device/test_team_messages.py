@@ -1,7 +1,5 @@
 """Members of a team that take different branches: an error in all, which names both messages."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every template renders in both dialects, builds, and keeps to the kernels' vocabulary."""
 
-from __future__ import annotations
-
 import re
 
 import pyopencl as cl

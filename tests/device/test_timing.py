@@ -1,7 +1,5 @@
 """Times: one clock, one rule of warming up, medians and quartiles."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

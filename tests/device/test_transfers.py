@@ -1,7 +1,5 @@
 """Copies beside the kernels: kernels find what was brought, and the host what they leave."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What ``pyopencl-gbdt tune`` stored: found for its device and driver alone, ignored if damaged."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

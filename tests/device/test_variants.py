@@ -1,7 +1,5 @@
 """The variant table: its order, its baseline and what is chosen."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.device import TABLE, choose, runnable

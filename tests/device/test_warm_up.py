@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.device import open_device

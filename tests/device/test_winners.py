@@ -1,7 +1,5 @@
 """What ``tune`` keeps at the end: only choices with which whole work is faster, by a fake clock."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Drivers, cards, permissions and the cache folder on machines made of a few files."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -6,8 +6,6 @@ After a wanted change of the algorithm, or of the doctor's inputs, write them an
     git diff pyopencl_gbdt/doctor/digests.py
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the doctor measures of a device, tries on it, and keeps."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The self-test passes on a device that computes right, and names what does not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Containers, WSL, batch jobs, Python packages, and what the listing of devices tells."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.doctor import surroundings

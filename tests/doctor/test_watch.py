@@ -1,7 +1,5 @@
 """A worker that answers, fails, crashes, hangs, or says other things on the way."""
 
-from __future__ import annotations
-
 import sys
 import time
 

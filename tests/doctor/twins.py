@@ -1,7 +1,5 @@
 """What the comparisons of the doctor have to give, from the twins."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyopencl_gbdt.doctor import samples

@@ -1,7 +1,5 @@
 """``class_weight`` of the classifier: scikit-learn's numbers, as weights of rows."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

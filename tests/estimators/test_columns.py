@@ -1,7 +1,5 @@
 """Columns by name: models and estimators refuse those in another order, or with other names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The estimators: inputs of every kind, and what bad input gets."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

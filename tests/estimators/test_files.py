@@ -1,7 +1,5 @@
 """A model file goes to the kind of estimator that it is of, or is refused."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What editors and scikit-learn see of ``fit``, ``predict`` and ``score``: every argument."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What scikit-learn's tools ask of fitted estimators: margins, stages, leaves and scores."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random forests: one round of many trees, XGBoost's defaults, and what they refuse."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

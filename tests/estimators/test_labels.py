@@ -1,7 +1,5 @@
 """Targets of a classifier beyond two classes: one class alone, several labels a row."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The estimators inside scikit-learn's meta-estimators, transformers and inspections."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

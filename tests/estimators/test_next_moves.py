@@ -1,7 +1,5 @@
 """Mistakes of a first hour: taken where the meaning is clear, else answered with the next move."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 

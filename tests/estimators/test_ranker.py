@@ -1,7 +1,5 @@
 """The ranking estimator: queries by ids, sizes and column, evaluation sets, score, mistakes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The estimators around their rounds: evaluation sets, early stopping, margins, going on."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The estimators take XGBoost's other spellings, numbers as text, and what changes nothing."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 

@@ -1,7 +1,5 @@
 """Subclasses of the estimators, with constructors of their own."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 

@@ -1,7 +1,5 @@
 """The estimators in scikit-learn's tools, copied, pickled, and predicting on other devices."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

@@ -1,7 +1,5 @@
 """``warm_start``: a fit that adds rounds to the former one, byte for byte as one fit."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

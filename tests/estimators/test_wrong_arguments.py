@@ -1,7 +1,5 @@
 """Wrong kinds of arguments: taken, or refused by one of the library's errors and no other."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics of classes, targets, queries and survival times in a training, on the device."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What ``analyze`` tells of a model on labelled rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Contributions with names: of columns, of levels, and as a table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Partial dependence: each response is the prediction of a changed row, and the mean is exact."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures of contributions, of partial dependence and of thresholds."""
 
-from __future__ import annotations
-
 import sys
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """Proximities: shares of the trees in which rows meet, of models of all kinds."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import replace
 

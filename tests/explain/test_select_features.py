@@ -1,7 +1,5 @@
 """select_features drops what does not matter, step by step, and trains on the rest."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The package shap explains our models, by our contributions, and all others as before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

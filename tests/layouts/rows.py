@@ -1,7 +1,5 @@
 """Rows with labels of every kind, losses of every family, and ways to grow trees."""
 
-from __future__ import annotations
-
 import numpy as np
 
 N = 700

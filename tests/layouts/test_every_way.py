@@ -1,7 +1,5 @@
 """Every family of losses and way of growing, in every way that lays the rows out: one model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

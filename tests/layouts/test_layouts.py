@@ -1,7 +1,5 @@
 """A sample of random trainings in all ways; and what draws, trains and compares them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

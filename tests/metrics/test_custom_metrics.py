@@ -1,7 +1,5 @@
 """Metrics of a user's own, for ``train``, ``cv`` and estimators; losses of estimators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

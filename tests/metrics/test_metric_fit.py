@@ -1,7 +1,5 @@
 """Which metric fits which kind of label: every pair of the table is taken or refused at once."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics: XGBoost's and scikit-learn's numbers, weights, edges, and names."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """NDCG, MAP and precision: XGBoost's numbers, by hand, and names."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models in words, and their cards in notebooks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

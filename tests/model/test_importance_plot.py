@@ -1,7 +1,5 @@
 """``plot_importance``: XGBoost's bars, on the user's axes, and what it refuses."""
 
-from __future__ import annotations
-
 import sys
 
 import matplotlib as mpl

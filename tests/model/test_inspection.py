@@ -1,7 +1,5 @@
 """Dumps, tables, graphs, slices and attributes of models, beside XGBoost's."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

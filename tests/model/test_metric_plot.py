@@ -1,7 +1,5 @@
 """``plot_metric``: learning curves of models, estimators and histories."""
 
-from __future__ import annotations
-
 import pickle
 
 import matplotlib as mpl

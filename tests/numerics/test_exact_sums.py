@@ -1,7 +1,5 @@
 """exact_sums: equal to sums of fractions, in any order, at any size."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Expressions: the C that is traced, and the same bits from it and from NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Portable functions against decimal numbers of 50 digits: the errors that they promise."""
 
-from __future__ import annotations
-
 from decimal import Decimal, localcontext
 
 import numpy as np

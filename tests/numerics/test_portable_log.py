@@ -1,7 +1,5 @@
 """portable_log: the device gives the twin's bits, and the twin is as accurate as it says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """portable_loss: as accurate as it says; its bits are compared with kernels in steps/."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, getcontext
 

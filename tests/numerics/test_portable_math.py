@@ -1,7 +1,5 @@
 """portable_math: the device gives the twin's bits, and the twin is as accurate as it says."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The functions behind survival times: how far they are from float64's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """product_sums: words stand for the exact sum, but for the bits that they say are cut off."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """quantiles: ranks and thresholds as exact fractions have them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """random_numbers: the numbers of Python's integers, a bijection, and uniform."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers

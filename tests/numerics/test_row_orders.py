@@ -1,7 +1,5 @@
 """Orders of rows, and the models of ordered boosting: none gives a gradient to what it has seen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

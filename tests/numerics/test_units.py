@@ -1,7 +1,5 @@
 """Units of integer sums: every sum stays below its bound, every unit is the finest allowed."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

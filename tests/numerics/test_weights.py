@@ -1,7 +1,5 @@
 """weights: scaled by a power of two, and only where that is needed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Gradients of losses that bring kernels of their own, by themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyopencl_gbdt.fit.features import FitFeatures

@@ -1,7 +1,5 @@
 """Times to an event, some of them censored."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

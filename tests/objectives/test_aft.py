@@ -1,7 +1,5 @@
 """``survival:aft``: kernels as the twin, the twin as float64, trees and files as XGBoost's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

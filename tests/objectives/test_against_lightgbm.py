@@ -1,7 +1,5 @@
 """The losses of LightGBM: starting scores, first trees, and errors as small."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

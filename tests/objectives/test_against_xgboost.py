@@ -1,7 +1,5 @@
 """The losses that XGBoost has: starting score, trees, predictions, files, as XGBoost ``hist``."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

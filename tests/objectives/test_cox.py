@@ -1,7 +1,5 @@
 """``survival:cox``: kernels as the twin, the twin as float64, trees and files as XGBoost's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Losses of a user's own: functions of NumPy arrays, of device arrays, and kernel code."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Gradients are derivatives, links invert each other, numbers reach the kernel exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Estimators and ``train`` with every loss: links, probabilities, refusals, twins of whole fits."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

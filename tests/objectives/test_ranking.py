@@ -1,7 +1,5 @@
 """Ranking: kernels and twin bit by bit, gradients by brute force, trees and files as XGBoost's."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import combinations, pairwise

@@ -1,7 +1,5 @@
 """Whole fits with renewed leaves: twins, XGBoost's leaves, quantiles that cover their share."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

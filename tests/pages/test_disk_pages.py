@@ -1,7 +1,5 @@
 """Pages of codes on disk: the bytes come back, and the files go."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

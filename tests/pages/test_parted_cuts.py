@@ -1,7 +1,5 @@
 """Cut points of rows in parts are those of one device that has all rows."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pages outside the device have the codes of resident pages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The pages for users of other libraries: every name and default on them is right."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

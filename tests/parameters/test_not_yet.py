@@ -1,7 +1,5 @@
 """The README's table of what XGBoost has and this has not: complete, and true."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The parameter table: names, defaults, conversions, and a message for every mistake."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction

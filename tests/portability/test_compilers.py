@@ -1,7 +1,5 @@
 """Compilers that are downloaded: how they are fetched and asked, by programs in their place."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The portability matrix itself: that it forgets no kernel, and that it sees what is wrong."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

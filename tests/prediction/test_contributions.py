@@ -1,7 +1,5 @@
 """Contributions of features: equal to the twin, to the definition and to XGBoost's; exact sums."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -3,8 +3,6 @@
 What lies on the fit's device as float32 in C order is read there: a copy to the host would fail.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import types

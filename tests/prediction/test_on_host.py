@@ -1,7 +1,5 @@
 """Few rows, and rows where there is no device, walk the trees on the host, to a device's bits."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap

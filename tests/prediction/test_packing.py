@@ -1,7 +1,5 @@
 """packing: an ensemble's arrays, and how long they are kept."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 

@@ -3,8 +3,6 @@
 A test is called after its kernel.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

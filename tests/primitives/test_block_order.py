@@ -1,7 +1,5 @@
 """The order of a row's blocks, as kernels and the host see it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

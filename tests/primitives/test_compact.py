@@ -1,7 +1,5 @@
 """compact: equal to boolean indexing, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

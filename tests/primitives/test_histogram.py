@@ -1,7 +1,5 @@
 """histogram: exact sums per feature and bin, bit by bit, in every variant that training has."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """multi_reduce: equal to a sum a bucket, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """multi_scan: equal to a cumulative sum a bucket, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """quantile_summary: equal to its twin, and its ranks contain the exact ones in hostile orders."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 

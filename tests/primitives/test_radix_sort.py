@@ -1,7 +1,5 @@
 """radix_sort: equal to a stable argsort, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

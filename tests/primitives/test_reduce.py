@@ -1,7 +1,5 @@
 """reduce: equal to NumPy's reductions, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """run_length: equal to the heads of runs and their distances, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

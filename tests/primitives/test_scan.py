@@ -1,7 +1,5 @@
 """scan: equal to NumPy's cumulative functions, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """segmented_radix_sort: equal to a stable argsort a segment, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """segmented_reduce: equal to a loop over segments, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

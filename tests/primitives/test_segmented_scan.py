@@ -1,7 +1,5 @@
 """segmented_scan: equal to a scan of every segment, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """stable_partition: equal to two selections a segment, bit by bit, in every variant."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

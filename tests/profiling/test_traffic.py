@@ -1,7 +1,5 @@
 """The least bytes of each kernel, counted by hand for a tree that fits on a page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The least bytes of kernels along sorted columns, for the tree of ``test_traffic``."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

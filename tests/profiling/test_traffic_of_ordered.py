@@ -1,7 +1,5 @@
 """Least bytes of ordered boosting and of walked leaves, by hand for the tree of `test_traffic`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

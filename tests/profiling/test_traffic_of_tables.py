@@ -1,7 +1,5 @@
 """Least bytes of a symmetric tree, counted by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The table of refusals: its rows raise before a device is used; what is no row trains."""
 
-from __future__ import annotations
-
 import random
 import re
 import warnings

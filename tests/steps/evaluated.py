@@ -1,7 +1,5 @@
 """Rows of metrics, set up by hand, and what kernels say of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyopencl_gbdt.device.arena import Arena

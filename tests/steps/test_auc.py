@@ -1,7 +1,5 @@
 """curve: areas equal the twin's, bit by bit; they are XGBoost's and scikit-learn's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics of times between bounds: the twins' words, XGBoost's numbers, and each row's loss."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

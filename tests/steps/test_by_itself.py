@@ -1,7 +1,5 @@
 """A step is built from five parts, without a fit: ten lines of NumPy and its own arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyopencl_gbdt.dtypes import LEVEL, NODE, QUANTA, SCALE

@@ -1,7 +1,5 @@
 """Metrics of classes: the twins' words for every work-group size, and XGBoost's numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sorted columns of a device are those of the host."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyopencl_gbdt.pages.column_bins import sorted_on_device

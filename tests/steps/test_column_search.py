@@ -1,7 +1,5 @@
 """column_search: along whole columns, the choice of the histogram's twin, bit by bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """columns and row_nodes: rows and entries of split nodes go to their children, in order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """contribution_tables: sums of quanta equal those of the walk on the host."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """gain: the twin against exact rational arithmetic. (test_split, test_level: the kernels.)"""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

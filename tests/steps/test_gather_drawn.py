@@ -1,7 +1,5 @@
 """gather_drawn: the rows of the twin, once each, in any order of tiles; and what does not fit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

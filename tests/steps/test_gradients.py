@@ -1,7 +1,5 @@
 """gradients: quanta, scale and sums equal the twin's, bit by bit."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """histogram: exact integer sums in every variant, wherever nodes and groups begin."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

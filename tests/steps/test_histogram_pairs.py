@@ -1,7 +1,5 @@
 """histogram: work-groups that sum a pair of blocks at a time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """interleaved: nodes find their entries in the data's order; splits are those of histograms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """label_mean: the device's sums give the score before the first tree the host's bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

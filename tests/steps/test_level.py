@@ -1,7 +1,5 @@
 """grow: splits, ids, places and tasks of a level equal those of a plain loop."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """links: devices convert margins to the bits that the host's functions give."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

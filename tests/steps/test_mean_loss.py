@@ -1,7 +1,5 @@
 """mean_loss: the words of the sum equal the twin's; the mean is exact, and is XGBoost's metric."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """ordered_leaves: what a finished tree adds to the models of prefixes, as the twin does."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """partition: every split node's rows go to its children; all other rows stay."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

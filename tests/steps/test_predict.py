@@ -1,7 +1,5 @@
 """predict: margins and leaf ids equal those of a walk row by row, bit by bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """predict_codes: margins equal those of a walk row by row, bit by bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """predict_sparse: margins of sparse rows equal those of dense rows with NaN, bit by bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """proximities: counts of common leaves equal those of a count pair by pair."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

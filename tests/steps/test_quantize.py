@@ -1,7 +1,5 @@
 """quantize: cuts, layout and codes equal the twin's; laws of thresholds and weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

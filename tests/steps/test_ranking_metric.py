@@ -1,7 +1,5 @@
 """ranking_metric: words equal the twin's, bit by bit; values are the host's and XGBoost's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

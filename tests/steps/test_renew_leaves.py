@@ -1,7 +1,5 @@
 """renew_leaves: quantiles of residuals, found digit by digit, are those of a sort."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """sample: the twin's factors, and roots' lists of the rows that were drawn."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """split: the twin's choice, its sums and its score, bit by bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tiled codes: made from values, summed to histograms, and read code by code."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

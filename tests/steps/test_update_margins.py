@@ -1,7 +1,5 @@
 """leaf: every row gets its leaf's value, whether it walks the tree or stands in a list."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """walk_cells: margins equal those of rows in which a few features are replaced, bit by bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """walked_leaves: values of leaves from the rows that other codes bring there, as the twin's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

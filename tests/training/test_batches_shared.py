@@ -1,7 +1,5 @@
 """Rows in batches beside several devices, hosts and folds: the bytes are those of arrays."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

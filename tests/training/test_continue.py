@@ -1,7 +1,5 @@
 """Continued training and per-row margins: the same bits as a training that never stopped."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

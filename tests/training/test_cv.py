@@ -1,7 +1,5 @@
 """Cross-validation: folds as XGBoost and scikit-learn draw them, and what each round gives."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 

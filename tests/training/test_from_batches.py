@@ -1,7 +1,5 @@
 """Trainings and predictions on rows in batches: the bytes are those of one array."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sampling, constraints and orders of growth: the twin's model, and what they promise."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A device that is lost in the middle ends the training; a checkpoint resumes on fewer devices."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Several trees a round: classes, targets and forests, against the twin and XGBoost."""
 
-from __future__ import annotations
-
 import functools
 import json
 

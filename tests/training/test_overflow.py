@@ -1,7 +1,5 @@
 """Targets at the end of float32: differences overflow, and every device gives the same bytes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

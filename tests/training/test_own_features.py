@@ -1,7 +1,5 @@
 """Members that get the sums of their own features alone grow the trees of one process."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

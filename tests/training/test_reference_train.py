@@ -1,7 +1,5 @@
 """Whole training: the device's model is the reference's, bit by bit, and as a file."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

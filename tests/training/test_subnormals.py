@@ -4,8 +4,6 @@ PoCL switches the processor to flushing them if its compiler is told so, which m
 device. Each case trains on both kinds, and predicts the same rows.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Symmetric trees: the twin's model, and what the policy promises."""
 
-from __future__ import annotations
-
 import functools
 import json
 

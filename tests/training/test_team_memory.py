@@ -1,7 +1,5 @@
 """What is estimated for the devices and hosts of a team is what its fits allocate."""
 
-from __future__ import annotations
-
 import multiprocessing
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """Sparse training data: the same model as from a dense matrix with NaN for what is absent."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Values that XGBoost takes: learning rate 0, no limit of depth, several scores, equal metrics."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
