@@ -37,7 +37,9 @@ def trees_to_dataframe(ensemble: Ensemble, feature_map: FeatureMap | None = None
     pandas.DataFrame
         ``Tree``, ``Node``, ``ID`` (``"0-2"``), ``Feature`` (``"Leaf"`` in leaves), ``Split`` (the
         threshold), the IDs ``Yes``, ``No`` and ``Missing``, ``Gain`` (of a leaf its value),
-        ``Cover``, and ``Category``: the list of levels that go to ``Yes`` at a split by a set.
+        ``Cover``, and ``Category``: the list of levels that go to ``Yes`` at a split by a set. If
+        leaves are vectors, ``Gain`` of a leaf is NaN, and ``Leaf 0``, ``Leaf 1`` and so on are its
+        values.
 
     Raises
     ------
@@ -52,6 +54,11 @@ def trees_to_dataframe(ensemble: Ensemble, feature_map: FeatureMap | None = None
         for node in range(tree.n_nodes)
     ]
     frame: DataFrame = pandas.DataFrame(rows, columns=list(COLUMNS))
+    if ensemble.tree_outputs > 1:
+        values = np.concatenate([tree.value for tree in ensemble.trees]).astype(np.float64)
+        leaf = np.concatenate([tree.is_leaf for tree in ensemble.trees])
+        for output, own in enumerate(values.T):
+            frame[f"Leaf {output}"] = np.where(leaf, own, _NO)
     return frame
 
 
@@ -59,7 +66,7 @@ def _row(tree: Tree, number: int, node: int, labels: NodeLabels) -> tuple[Any, .
     """Return a node's row from ``ID`` on."""
     own, cover = f"{number}-{node}", float(nine_digits(tree.sum_hessian[node]))
     if tree.left[node] == NO_NODE:
-        value = float(nine_digits(tree.value[node, 0]))
+        value = float(nine_digits(tree.value[node, 0])) if tree.n_outputs == 1 else _NO
         return own, "Leaf", _NO, _NO, _NO, _NO, value, cover, _NO
     left, right, missing = children(tree, node)
     by_set = tree.split_kind[node] == CATEGORY_SPLIT

@@ -9,7 +9,7 @@ from typing import Any
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.feature_map import FeatureMap
-from pyopencl_gbdt.model.node_labels import NodeLabels, children, listed, nine_digits
+from pyopencl_gbdt.model.node_labels import NodeLabels, children, leaf_text, listed, nine_digits
 from pyopencl_gbdt.model.pictures import check_tree_number, ensemble_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
@@ -142,7 +142,7 @@ def dot_tree(
 def _label(tree: Tree, node: int, labels: NodeLabels, with_stats: bool) -> str:
     cover = [f"cover={nine_digits(tree.sum_hessian[node])}"]
     if tree.left[node] == NO_NODE:
-        return "\n".join([f"leaf={nine_digits(tree.value[node, 0])}", *(cover * with_stats)])
+        return "\n".join([f"leaf={leaf_text(tree, node)}", *(cover * with_stats)])
     name = labels.name(int(tree.feature[node]))
     if tree.split_kind[node] == CATEGORY_SPLIT:
         name += f":{listed(labels.levels(tree, node))}"

@@ -86,6 +86,12 @@ def nine_digits(number: np.float32) -> str:
     return f"{float(number):.9g}"
 
 
+def leaf_text(tree: Tree, node: int) -> str:
+    """Return a leaf's number in nine digits, or its vector: ``[0.5, -0.25]``."""
+    numbers = [nine_digits(value) for value in tree.value[node]]
+    return numbers[0] if len(numbers) == 1 else f"[{', '.join(numbers)}]"
+
+
 def children(tree: Tree, node: int) -> tuple[int, int, int]:
     """Return the left child, the right child, and where missing values go."""
     left, right = int(tree.left[node]), int(tree.right[node])

@@ -58,7 +58,7 @@ class ModelSummary:
             ("rounds", str(own.n_rounds)),
             ("trees", f"{len(own.trees)}, {own.round_trees} a round{self._weights()}"),
             ("depth", _range(self.depths)),
-            ("leaves", f"{sum(self.leaves)}, a tree has {_range(self.leaves)}"),
+            ("leaves", f"{sum(self.leaves)}, a tree has {_range(self.leaves)}{self._vectors()}"),
             ("features", self._features()),
         ]
         if own.categories:
@@ -67,6 +67,10 @@ class ModelSummary:
             counted = plural(own.statistics.n_features, "feature")
             found.append(("statistics", f"{counted} made of categorical columns"))
         return found
+
+    def _vectors(self) -> str:
+        n_values = self.ensemble.tree_outputs
+        return f"; each is a vector of {n_values} numbers" if n_values > 1 else ""
 
     def _weights(self) -> str:
         weights = self.ensemble.tree_weights

@@ -42,7 +42,7 @@ class Box:
     share : float
         The node's cover as a part of the root's, 0..1.
     value : float
-        The leaf's value.
+        The leaf's value; 0 if leaves are vectors, whose numbers differ in sign.
     is_leaf, is_cut : bool
         Cut: an inner node whose children are not drawn.
     slot : float
@@ -137,7 +137,8 @@ def _box(
     is_cut = not is_leaf and level >= max_depth
     cover = float(tree.sum_hessian[node])
     if is_leaf:
-        lines = (f"{tree.value[node, 0]:+.4g}", f"cover {cover:.4g}")
+        values = ", ".join(f"{value:+.4g}" for value in tree.value[node])
+        lines = (shorten(values, longest), f"cover {cover:.4g}")
     else:
         detail = f"gain {tree.gain[node]:.4g} · cover {cover:.4g}"
         condition = _condition(ensemble, tree, node, longest)
@@ -150,7 +151,7 @@ def _box(
             answer += ", missing"
     whole = float(tree.sum_hessian[0])
     share = float(np.clip(cover / whole, 0.0, 1.0)) if whole > 0.0 else 0.0
-    value = float(tree.value[node, 0])
+    value = float(tree.value[node, 0]) if tree.n_outputs == 1 else 0.0
     return Box(node, level, parent, lines, answer, share, value, is_leaf, is_cut)
 
 

@@ -14,7 +14,7 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble
 from pyopencl_gbdt.model.feature_map import FeatureMap
 from pyopencl_gbdt.model.graphviz import dot_tree
-from pyopencl_gbdt.model.node_labels import NodeLabels, children, listed, nine_digits
+from pyopencl_gbdt.model.node_labels import NodeLabels, children, leaf_text, listed, nine_digits
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 
@@ -89,7 +89,7 @@ def _text_tree(tree: Tree, labels: NodeLabels, with_stats: bool) -> str:
         node = pending.pop()
         cover = f",cover={nine_digits(tree.sum_hessian[node])}" if with_stats else ""
         if tree.left[node] == NO_NODE:
-            text = f"leaf={nine_digits(tree.value[node, 0])}{cover}"
+            text = f"leaf={leaf_text(tree, node)}{cover}"
         else:
             text = _text_split(tree, node, labels)
             if with_stats:
@@ -122,7 +122,7 @@ def _json_tree(tree: Tree, labels: NodeLabels, with_stats: bool) -> str:
         indent = "  " * (depth[node] + 1)
         cover = f', "cover": {nine_digits(tree.sum_hessian[node])}' if with_stats else ""
         if tree.left[node] == NO_NODE:
-            leaf = f'"leaf": {nine_digits(tree.value[node, 0])} {cover}{" " if cover else ""}'
+            leaf = f'"leaf": {leaf_text(tree, node)} {cover}{" " if cover else ""}'
             parts.append(f'{indent}{{ "nodeid": {node}, {leaf}}}')
             continue
         gain = f', "gain": {nine_digits(tree.gain[node])}' if with_stats else ""

@@ -29,7 +29,7 @@ _MOST_SEARCH = 17
 
 
 def walk_bytes(trees: PackedTrees, searched: float = 0) -> float:
-    """Return the bytes that a row reads in a tree, in the mean.
+    """Return the bytes that a row reads in a tree, in the mean; with vectors, also what it writes.
 
     Parameters
     ----------
@@ -38,7 +38,8 @@ def walk_bytes(trees: PackedTrees, searched: float = 0) -> float:
         Bytes that a step reads to find the row's value; 0 is a dense row.
     """
     steps = 1 + trees.mean_steps / max(1, trees.n_trees)
-    return steps * (WALK.itemsize + max(searched, VALUE.itemsize))
+    added = 0 if trees.vectors is None else 3 * VALUE.itemsize * trees.vectors.shape[1]
+    return steps * (WALK.itemsize + max(searched, VALUE.itemsize)) + added
 
 
 def row_bytes(trees: PackedTrees) -> float:
@@ -161,6 +162,8 @@ class Walk(Adds, Protocol):
 def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> Walk:
     """Return the fastest way: by tables, if all trees are such, in blocks of rows, or row by row.
 
+    Trees whose leaves are vectors have a way of their own.
+
     Parameters
     ----------
     device : Device
@@ -170,6 +173,8 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     piece_bytes : int
         Most bytes per piece of rows.
     """
+    if trees.vectors is not None:
+        return VectorWalk(device, trees, trees.vectors, piece_bytes)
     tables = plan_tables(device, trees.tables, n_rows, trees.n_features, piece_bytes)
     if tables is not None:
         return tables
@@ -204,6 +209,40 @@ class RowWalk:
         args = (self._values, self._nodes, self._begin, margins, trees, self.longest)
         groups = _ceil(margins.size, self._group_rows)
         self._program.launch("predict", groups, **_row_arguments(*args), **self._sets)
+
+
+class VectorWalk:
+    """Each row walks a tree once, and adds the leaf's vector to the margins of all outputs.
+
+    Margins have the shape (n_outputs, n_rows).
+    """
+
+    def __init__(self, device: Device, trees: PackedTrees, vectors: F32, piece_bytes: int) -> None:
+        self.device, by_sets = device, trees.sets is not None
+
+        def made(variant: Variant) -> Program:
+            return device.build("predict_vectors", **variant.params, categories=by_sets)
+
+        variant, self._program = build_variant(device, "predict_vectors", "auto", made)
+        self._group_rows = variant.params["rows"] * self._program.wg_size
+        self.piece_rows = max(1, piece_bytes // (4 * max(trees.n_features, vectors.shape[1])))
+        self._args = {
+            "longest": trees.longest, "n_outputs": vectors.shape[1],
+            "nodes": device.borrow(trees.nodes), "tree_begin": device.borrow(trees.begin),
+            "vectors": device.borrow(vectors),
+            **({"sets": device.borrow(trees.sets)} if trees.sets is not None else {}),
+        }  # fmt: skip
+
+    def take(self, values: F32 | DeviceArray) -> None:
+        self._values = _there(self.device, values)
+
+    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
+        n_rows, n_features = self._values.shape
+        self._program.launch(
+            "predict_vectors", _ceil(n_rows, self._group_rows), n_rows=n_rows,
+            n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
+            values=self._values, margins=margins, **self._args,
+        )  # fmt: skip
 
 
 class BlockWalk:

@@ -239,7 +239,13 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (params["digit"] == 8)
     if template == "pair_scores":
         return (params["wg_size"] == 1) == params["alone"]
-    if template in ("contributions", "contribution_tables", "proximities", "walk_cells"):
+    if template in (
+        "contributions",
+        "contribution_tables",
+        "proximities",
+        "walk_cells",
+        "predict_vectors",
+    ):
         return params["rows"] > 0
     if template in ("predict_tables", "predict_codes"):
         return params["code"] != "tiled" and params["rows"] > 0

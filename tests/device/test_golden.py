@@ -120,6 +120,7 @@ SOURCES = {
     "predict-blocks": ("predict", {"wg_size": 1, "items": 64, "rows": 128, **_NUMBERS}),
     "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0, **_NUMBERS}),
     "predict_sparse-portable": ("predict_sparse", {"wg_size": 64, "items": 1}),
+    "predict_vectors-portable": ("predict_vectors", {"wg_size": 256, "rows": 1, **_NUMBERS}),
     "walk_cells-sequential": ("walk_cells", {"wg_size": 1, "rows": 64, "categories": True}),
     "walk_cells-portable": ("walk_cells", {"wg_size": 64, "rows": 1, **_NUMBERS}),
     "proximities-portable": ("proximities", {"wg_size": 128, "rows": 8, "columns": 1}),

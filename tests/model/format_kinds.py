@@ -93,8 +93,8 @@ KINDS: dict[str, Callable[[], Ensemble]] = {
 
 def _holds_symmetric(one: Format, ensemble: Ensemble) -> bool:
     """Tell whether a format could hold a model if its trees were symmetric."""
-    like = _symmetric().trees[0]
-    return not one.lacks(replace(ensemble, trees=[like] * len(ensemble.trees)))
+    like, plain = _symmetric().trees[0], ensemble.with_numbers()
+    return not one.lacks(replace(plain, trees=[like] * len(plain.trees)))
 
 
 def margins(ensemble: Ensemble) -> np.ndarray:

@@ -62,15 +62,18 @@ def vectors() -> dict:
     return document
 
 
-def test_vector_leaves_become_a_tree_for_each_output():
+def test_vector_leaves_are_kept():
     document = vectors()
     model = document["learner"]["gradient_booster"]["model"]
     ensemble = Model.load_model(json.dumps(document).encode()).ensemble
-    assert len(ensemble.trees) == 3 * len(model["trees"])
-    first, second, third = ensemble.trees[:3]
-    assert first.feature is second.feature is third.feature  # only values differ
+    assert len(ensemble.trees) == len(model["trees"])
+    first = ensemble.trees[0]
     leaves = np.array(model["trees"][0]["leaf_weights"], np.float32).reshape(-1, 3)
-    np.testing.assert_array_equal(second.value[second.is_leaf, 0], leaves[:, 1])
+    np.testing.assert_array_equal(first.value[first.is_leaf], leaves)
+    numbers = ensemble.with_numbers().trees
+    assert len(numbers) == 3 * len(model["trees"])
+    assert numbers[0].feature is numbers[2].feature  # only values and weights differ
+    np.testing.assert_array_equal(numbers[1].value[first.is_leaf, 0], leaves[:, 1])
 
 
 @pytest.mark.parametrize(

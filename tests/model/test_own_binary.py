@@ -73,7 +73,10 @@ def test_every_changed_byte_is_found():
 
 N = 9  # nodes of the lies below: trees of 2 and 1 splits, and a leaf
 LIES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "newer": (lambda d: changed(d, 8, b"\3"), "version=3: expected 1 or 2; read it by the version"),
+    "newer": (
+        lambda d: changed(d, 8, b"\x63"),
+        "version=99: expected 1, 2 or 3; read it by the version",
+    ),
     "document": (lambda d: changed(d, 12, b"\xff" * 4), "document claims 4294967295 bytes"),
     "trees": (
         lambda d: changed(d, 16, b"\xff" * 7),

@@ -202,6 +202,14 @@ def tree_of_sets(depth: int) -> Tree:
     )
 
 
+def _with_vectors(model: Ensemble) -> Ensemble:
+    """Return a model of two outputs whose leaves have the model's values twice."""
+    trees = [replace(t, value=t.value.repeat(2, 1), weight=t.weight.repeat(2, 1))
+             for t in model.trees]  # fmt: skip
+    zeros = (0.0, 0.0)
+    return replace(model, trees=trees, base_margin=zeros, base_score=zeros, n_outputs=2)
+
+
 def _prediction(device: NullDevice) -> None:
     leaf = {name: np.zeros(1, np.float32) for name in ("threshold", "gain", "sum_hessian")}
     ends = {name: np.full(1, -1, np.int32) for name in ("left", "right", "parent")}
@@ -235,6 +243,7 @@ def _prediction(device: NullDevice) -> None:
     leaves = np.zeros((3, 2), np.int32)
     assert len(list(count_same(device, leaves, leaves))) == 1
     for model in (of_tables, of_sets):
+        predict_margins(_with_vectors(model), values, device)
         for _ in margins_of_cells(device, model, values, [0], values[:1, :1], (0, 1)):
             pass
     for way in (True, False):  # to gather columns, and to search them

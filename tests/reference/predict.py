@@ -66,16 +66,24 @@ def predict(ensemble: Ensemble, values: F32 | SparseMatrix) -> F32:
         for index, (tree, weight) in enumerate(
             zip(ensemble.trees, ensemble.tree_weights, strict=True)
         ):
-            own = sums[index // ensemble.n_parallel % ensemble.n_outputs]
-            for row, leaf in enumerate(ids[:, index]):
-                own[row] += term(weight, tree.value[leaf, 0])
+            for place, output in enumerate(outputs_of(ensemble, index)):
+                for row, leaf in enumerate(ids[:, index]):
+                    sums[output][row] += term(weight, tree.value[leaf, place])
         for start, own in zip(margins, sums, strict=True):
             start[:] = [margin(one, total) for one, total in zip(start, own, strict=True)]
         return margins[0] if ensemble.n_outputs == 1 else margins
     for index, tree in enumerate(ensemble.trees):
-        output = index // ensemble.n_parallel % ensemble.n_outputs
-        margins[output] = margins[output] + tree.value[ids[:, index], 0]
+        for place, output in enumerate(outputs_of(ensemble, index)):
+            margins[output] = margins[output] + tree.value[ids[:, index], place]
     return margins[0] if ensemble.n_outputs == 1 else margins
+
+
+def outputs_of(ensemble: Ensemble, index: int) -> range:
+    """Return the outputs that a tree adds to: one, or all if leaves are vectors."""
+    if ensemble.trees[index].n_outputs > 1:
+        return range(ensemble.n_outputs)
+    output = index // ensemble.n_parallel % ensemble.n_outputs
+    return range(output, output + 1)
 
 
 def leaf_ids(ensemble: Ensemble, values: F32 | SparseMatrix) -> I32:

@@ -494,6 +494,10 @@ _ENTRIES = (
         fitted_with=_SYMMETRIC,
     ),
     _kernel(
+        "predict_vectors",
+        *_both(cpu={"wg_size": 1, "rows": 64}, gpu={"wg_size": 256, "rows": 1}),
+    ),
+    _kernel(
         "walk_cells",
         *_both(cpu={"wg_size": 1, "rows": 64}, gpu={"wg_size": 64, "rows": 1}),
     ),

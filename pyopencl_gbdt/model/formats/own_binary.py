@@ -14,6 +14,10 @@
     4      of every node with a set: number of words, uint32
     4      of every word: 32 codes that go right, uint32
     4      version 2: the weight of every tree, float32; version 1: trees have none
+    4      version 3: number of values of a leaf, then how many trees have a weight: none or all
+    ...    version 3: the weights of trees, float32
+    ...    version 3: of every leaf, its values but the first; of every node, its weights but the
+           first, float32
     32     SHA-256 of all that stands before
 
 Nodes are in breadth-first order, so children and parents need not be stored. Each kind of array is
@@ -37,10 +41,11 @@ from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.own_json import read_own, to_own_json
 from pyopencl_gbdt.model.formats.xgboost_reader import parse
 from pyopencl_gbdt.model.tree import NO_NODE
-from pyopencl_gbdt.model.tree_arrays import Arrays, join_trees, split_trees
+from pyopencl_gbdt.model.tree_arrays import OF_OUTPUTS, Arrays, join_trees, split_trees
 
 MAGIC = b"\x89GBDT\r\n\x1a"
-VERSION, WITH_WEIGHTS = 1, 2
+VERSION, WITH_WEIGHTS, WITH_VECTORS = 1, 2, 3
+_KNOWN = (VERSION, WITH_WEIGHTS, WITH_VECTORS)
 _HEAD = struct.Struct("<8sIIQQQ")
 _DIGEST = hashlib.sha256().digest_size
 _DEFAULT_LEFT, _BY_SET = 1, 2
@@ -67,11 +72,15 @@ class OwnBinary:
         document = to_own_json(plain).encode("utf-8")
         arrays = join_trees(model.trees)
         sizes = (arrays["sizes"].size, arrays["feature"].size, arrays["sets"].size)
-        weights = model.tree_weights
+        weights, width = model.tree_weights, model.tree_outputs
         version = VERSION if weights is None else WITH_WEIGHTS
+        behind = [np.array(weights or (), "<f4")]
+        if width > 1:
+            version = WITH_VECTORS
+            of_leaves, arrays = _others(arrays, width)
+            behind = [np.array([width, behind[0].size], "<u4"), *behind, *of_leaves]
         head = _HEAD.pack(MAGIC, version, len(document), *sizes)
-        own = np.array(weights or (), "<f4").tobytes()
-        data = b"".join([head, document, *_written(arrays), own])
+        data = b"".join([head, document, *_written(arrays), *(own.tobytes() for own in behind)])
         return data + hashlib.sha256(data).digest()
 
     def read(self, data: bytes, source: str) -> Ensemble:
@@ -80,13 +89,21 @@ class OwnBinary:
         try:
             if plain.trees:
                 raise ModelFormatError(f"the document has trees: expected none; {_MOVE}")
-            arrays = _arrays(rest, *sizes, has_weights=version == WITH_WEIGHTS)
+            arrays = _arrays(rest, *sizes, version=version)
             weights = arrays.pop("weights", None)
             trees = split_trees(arrays, plain.n_tree_features)
             own = None if weights is None else tuple(map(float, weights))
             return replace(plain, trees=trees, tree_weights=own)
         except ModelFormatError as error:
             raise ModelFormatError(f"{source}: {error}") from error
+
+
+def _others(arrays: Arrays, width: int) -> tuple[list[npt.NDArray[np.float32]], Arrays]:
+    """Return what leaves and nodes have but their first values, and arrays of the first values."""
+    leaf = arrays["feature"] == NO_NODE
+    of_nodes = {name: arrays[name].reshape(leaf.size, width) for name in OF_OUTPUTS}
+    others = [of_nodes["value"][leaf, 1:].astype("<f4"), of_nodes["weight"][:, 1:].astype("<f4")]
+    return others, arrays | {name: found[:, 0] for name, found in of_nodes.items()}
 
 
 def _written(arrays: Arrays) -> Iterator[bytes]:
@@ -110,10 +127,11 @@ def _opened(data: bytes, source: str) -> tuple[bytes, memoryview, tuple[int, int
             f"{source}: the file has {len(data)} bytes: expected {least} or more; {_MOVE}"
         )
     _, version, size, n_trees, n_nodes, n_words = _HEAD.unpack(view[: _HEAD.size])
-    if version not in (VERSION, WITH_WEIGHTS):
+    if version not in _KNOWN:
+        *others, last = _KNOWN
         raise ModelFormatError(
-            f"{source}: version={version}: expected {VERSION} or {WITH_WEIGHTS}; read it by the "
-            "version of the library that wrote it, or a newer one"
+            f"{source}: version={version}: expected {', '.join(map(str, others))} or {last}; read "
+            "it by the version of the library that wrote it, or a newer one"
         )
     if hashlib.sha256(view[:-_DIGEST]).digest() != view[-_DIGEST:]:
         raise ModelFormatError(
@@ -130,9 +148,7 @@ def _opened(data: bytes, source: str) -> tuple[bytes, memoryview, tuple[int, int
     return bytes(view[_HEAD.size : begin]), view[begin:-_DIGEST], sizes, version
 
 
-def _arrays(
-    rest: memoryview, n_trees: int, n_nodes: int, n_words: int, *, has_weights: bool
-) -> Arrays:
+def _arrays(rest: memoryview, n_trees: int, n_nodes: int, n_words: int, *, version: int) -> Arrays:
     """Return the arrays of a file; none is longer than what is left of the file."""
 
     def following(dtype: str, size: int, what: str) -> npt.NDArray[Any]:
@@ -155,8 +171,25 @@ def _arrays(
     n_sets = int(found["split_kind"].sum(dtype=np.int64))
     found["set_sizes"] = following("<u4", n_sets, "sizes of sets")
     found["sets"] = following("<u4", n_words, "sets")
-    if has_weights:
-        found["weights"] = following("<f4", n_trees, "weights of trees")
+    width, n_weights = 1, n_trees if version == WITH_WEIGHTS else 0
+    if version == WITH_VECTORS:
+        width, n_weights = map(int, following("<u4", 2, "sizes of vectors"))
+        if width < 2 or n_weights not in (0, n_trees):
+            raise ModelFormatError(
+                f"leaves of {width} values, {n_weights} trees with weights: expected 2 values or "
+                f"more, 0 or {n_trees} trees; {_MOVE}"
+            )
+    if n_weights or version == WITH_WEIGHTS:
+        found["weights"] = following("<f4", n_weights, "weights of trees")
+    if width > 1:
+        leaf = found["feature"] == NO_NODE
+        for name, own in (("value", leaf), ("weight", np.ones_like(leaf))):
+            n_own = int(own.sum(dtype=np.int64))
+            others = following("<f4", n_own * (width - 1), f"{name}s of outputs")
+            every = np.zeros((n_nodes, width), np.float32)
+            every[:, 0] = found[name]
+            every[own, 1:] = others.reshape(n_own, width - 1)
+            found[name] = every.reshape(-1)
     if len(rest):
         raise ModelFormatError(f"the arrays end {len(rest)} bytes early: expected none; {_MOVE}")
     return found

@@ -30,6 +30,7 @@ from pyopencl_gbdt.model.formats.xgboost_links import (
 from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parameters
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_trees
 from pyopencl_gbdt.model.formats.xgboost_vectors import has_vectors, read_vector_trees
+from pyopencl_gbdt.model.leaf_kinds import leaf_kind_of
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, most_margin, weighted
 
@@ -88,8 +89,7 @@ def from_xgboost_json(text: str | bytes, *, source: str = "<memory>") -> Ensembl
         ``base_margin`` is the exact margin of this library if the file has it, else the one that
         XGBoost computes from ``base_score`` (``margin_from_base_score``). Trees of the booster
         dart keep their weights, see ``Ensemble.tree_weights``, if they add up to less than 2^30,
-        else the weights are multiplied into the leaves; a tree whose leaves are vectors
-        becomes one tree for each output.
+        else the weights are multiplied into the leaves.
 
     Raises
     ------
@@ -130,7 +130,8 @@ def _read_learner(learner: Cursor) -> Ensemble:
     trees, n_parallel = _read_trees(model, n_features, n_outputs)
     weights = None if weight_drop is None else _read_weights(trees, weight_drop)
     categories, trees = read_categories(model, n_features, trees)
-    first_round = trees[: n_outputs * n_parallel]
+    groups = n_outputs // leaf_kind_of(trees).tree_outputs(n_outputs)
+    first_round = trees[: groups * n_parallel]
     check_best_round(attributes, f"{source}: learner.attributes")
     if PLACEHOLDER_KEY in attributes and all(map(_is_empty_tree, first_round)):
         del trees[: len(first_round)]
@@ -140,7 +141,7 @@ def _read_learner(learner: Cursor) -> Ensemble:
     for key in RESERVED_KEYS:
         attributes.pop(key, None)
     largest = [float(np.abs(tree.value).max()) for tree in trees] if weights else []
-    if weights and most_margin(largest, weights, n_outputs, n_parallel) >= MOST_MARGIN:
+    if weights and most_margin(largest, weights, groups, n_parallel) >= MOST_MARGIN:
         trees, weights = weighted_trees(trees, weights), None  # more than fixed point holds
     return Ensemble(
         trees=trees,
@@ -363,7 +364,7 @@ def _read_trees(model: Cursor, n_features: int, n_outputs: int) -> tuple[list[Tr
         index = int(np.argmax(given != outputs))
         groups.entry(index).fail(f"{outputs[index]}, the outputs' numbers in order")
     if vectors:
-        trees = read_vector_trees(entries, n_features, n_outputs, n_parallel)
+        trees = read_vector_trees(entries, n_features, n_outputs)
     else:
         trees = read_trees(entries, n_features)
     if model.has("iteration_indptr"):

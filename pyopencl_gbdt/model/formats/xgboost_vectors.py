@@ -1,10 +1,5 @@
 """Trees of XGBoost whose leaves are vectors, with a value for each output.
 
-They become one tree for each output, which have all arrays in common but their values::
-
-    file     split, leaves (1, 4) (2, 5)          n_trees
-    Tree     split, leaves 1 2;  split, leaves 4 5     n_trees * n_outputs
-
 A leaf's vector is its row of ``leaf_weights``, whose number is in ``right_children`` (XGBoost 3.2
 and later), or that of ``base_weights`` (2.0 to 3.1). XGBoost 3.2 can search splits by fewer
 gradients than there are outputs (``TreeObjective.split_grad``). Then ``base_weights`` are of those
@@ -23,6 +18,8 @@ from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, read_trees
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
 F32 = npt.NDArray[np.float32]
+#: ``split_conditions`` of leaves, the least float32 above 0.
+_NO_THRESHOLD = np.float32(1e-45)
 
 
 def has_vectors(trees: Cursor) -> bool:
@@ -34,10 +31,8 @@ def has_vectors(trees: Cursor) -> bool:
     return parameters.has(name) and parameters.member(name).parameter(0, XGBOOST_NONE) > 1
 
 
-def read_vector_trees(
-    trees: Cursor, n_features: int, n_outputs: int, n_parallel: int
-) -> list[Tree]:
-    """Return the trees of every output, in the order of ``Ensemble.trees``.
+def read_vector_trees(trees: Cursor, n_features: int, n_outputs: int) -> list[Tree]:
+    """Return the trees, whose leaves are vectors.
 
     Raises
     ------
@@ -47,16 +42,21 @@ def read_vector_trees(
     entries = [trees.entry(index) for index in range(len(trees.array()))]
     plain = [_without_values(entry, n_outputs) for entry in entries]
     found = read_trees(Cursor(plain, trees.place, trees.source), n_features)
-    by_output = [
-        _trees_of_outputs(tree, entry, n_outputs)
-        for tree, entry in zip(found, entries, strict=True)
-    ]
     return [
-        tree[output]
-        for first in range(0, len(by_output), n_parallel)
-        for output in range(n_outputs)
-        for tree in by_output[first : first + n_parallel]
+        _with_vectors(tree, entry, n_outputs) for tree, entry in zip(found, entries, strict=True)
     ]
+
+
+def written_vectors(tree: Tree) -> dict[str, Any]:
+    """Return the members of a tree in a file that depend on its leaves, as XGBoost 3.2 has them."""
+    leaf = tree.is_leaf
+    place = np.cumsum(leaf, dtype=np.int32) - np.int32(1)
+    return {
+        "base_weights": tree.weight.reshape(-1),
+        "leaf_weights": tree.value[leaf].reshape(-1),
+        "right_children": np.where(leaf, place, tree.right),
+        "split_conditions": np.where(leaf, _NO_THRESHOLD, tree.threshold),
+    }
 
 
 def _without_values(entry: Cursor, n_outputs: int) -> dict[str, Any]:
@@ -83,7 +83,8 @@ def _without_values(entry: Cursor, n_outputs: int) -> dict[str, Any]:
     }
 
 
-def _trees_of_outputs(tree: Tree, entry: Cursor, n_outputs: int) -> list[Tree]:
+def _with_vectors(tree: Tree, entry: Cursor, n_outputs: int) -> Tree:
+    """Return a tree with the vectors that an entry of the file has."""
     n_nodes = entry.member("tree_param").member("num_nodes").parameter(1, XGBOOST_NONE)
     numbers = np.arange(tree.n_nodes) if tree.file_numbers is None else tree.file_numbers
     place = entry.member("base_weights")
@@ -100,14 +101,10 @@ def _trees_of_outputs(tree: Tree, entry: Cursor, n_outputs: int) -> list[Tree]:
             node = int(numbers[tree.is_leaf][np.argmax(wrong)])
             place.entry(node).fail(f"0..{rows.size - 1}, the place of the leaf in leaf_weights")
         leaves = _matrix(entry.member("leaf_weights"), rows.size, n_outputs)[rows]
-    values = np.zeros((n_outputs, tree.n_nodes, 1), np.float32)
-    values[:, tree.is_leaf, 0] = leaves.T
-    of_outputs = values if reduced else weights.T.reshape(values.shape).copy()
-    shared = vars(tree)
-    return [
-        Tree.trusted(**{**shared, "value": value, "weight": weight})
-        for value, weight in zip(values, of_outputs, strict=True)
-    ]
+    values = np.zeros((tree.n_nodes, n_outputs), np.float32)
+    values[tree.is_leaf] = leaves
+    own = {"value": values, "weight": np.zeros_like(values) if reduced else weights}
+    return Tree.trusted(**(vars(tree) | own))
 
 
 def _matrix(place: Cursor, n_rows: int, n_outputs: int) -> F32:

@@ -35,6 +35,7 @@ from pyopencl_gbdt.model.formats.xgboost_reader import (
 )
 from pyopencl_gbdt.model.formats.xgboost_sets import split_features, written_sets
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE
+from pyopencl_gbdt.model.formats.xgboost_vectors import written_vectors
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
@@ -84,6 +85,8 @@ def xgboost_document(ensemble: Ensemble) -> dict[str, Any]:
         If the format cannot hold the model.
     """
     _check(ensemble)
+    if ensemble.tree_weights is not None:  # XGBoost has no weights of trees with vectors
+        ensemble = ensemble.with_numbers()
     trees = ensemble.trees or [_empty_tree()] * ensemble.round_trees
     n_parallel, step = ensemble.n_parallel, ensemble.round_trees
     classes = ensemble.objective in MULTICLASS
@@ -98,7 +101,7 @@ def xgboost_document(ensemble: Ensemble) -> dict[str, Any]:
             "num_trees": str(len(trees)),
         },
         "iteration_indptr": list(range(0, len(trees) + 1, step)),
-        "tree_info": [index // n_parallel % ensemble.n_outputs for index in range(len(trees))],
+        "tree_info": [index // n_parallel % (step // n_parallel) for index in range(len(trees))],
         "trees": [_tree(tree, index, n_features) for index, tree in enumerate(trees)],
     }
     booster: dict[str, Any] = {"model": model, "name": "gbtree"}
@@ -218,16 +221,19 @@ def _attributes(ensemble: Ensemble) -> dict[str, str]:
 
 
 def _tree(tree: Tree, index: int, n_features: str) -> dict[str, Any]:
-    return {
+    own = written_vectors(tree) if tree.n_outputs > 1 else {
         "base_weights": tree.weight[:, 0],
+        "right_children": tree.right,
+        "split_conditions": np.where(tree.is_leaf, tree.value[:, 0], tree.threshold),
+    }  # fmt: skip
+    return {
+        **own,
         **written_sets(tree),
         "default_left": tree.default_left.astype(np.uint8),
         "id": index,
         "left_children": tree.left,
         "loss_changes": tree.gain,
         "parents": np.where(tree.parent == NO_NODE, np.int32(XGBOOST_NONE), tree.parent),
-        "right_children": tree.right,
-        "split_conditions": np.where(tree.is_leaf, tree.value[:, 0], tree.threshold),
         "split_indices": tree.feature,
         "split_type": tree.split_kind,
         "sum_hessian": tree.sum_hessian,
@@ -235,7 +241,7 @@ def _tree(tree: Tree, index: int, n_features: str) -> dict[str, Any]:
             "num_deleted": "0",
             "num_feature": n_features,
             "num_nodes": str(tree.n_nodes),
-            "size_leaf_vector": "1",
+            "size_leaf_vector": str(tree.n_outputs),
         },
     }
 
