@@ -24,7 +24,7 @@ from pyopencl_gbdt.dask.work import Job, close_doors, open_doors, work
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.device.team.limits import Limits, seconds
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
-from pyopencl_gbdt.parameters.names import as_mapping, given_instead
+from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.arguments import check_history
 from pyopencl_gbdt.training.train import with_history
@@ -115,9 +115,7 @@ def train(
     chosen = sorted(workers or client.scheduler_info(n_workers=-1)["workers"])
     if not chosen:
         raise ParameterError("workers: expected at least one; start some, or wait for them")
-    if n_rounds is not None:
-        params = given_instead(params, "n_estimators", n_rounds)
-    params = as_mapping(params)
+    params = given_instead(params, n_estimators=n_rounds)
     futures = partitions(client, given)
     distributed.wait(futures)
     runs, placed = _placed(client, futures, chosen)

@@ -183,11 +183,14 @@ _CONVERSIONS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-def given_instead(params: Any, name: str, value: Any) -> dict[Any, Any]:
-    """Return parameters as a dict with another value of one, however it was spelled."""
-    others = as_mapping(params).items()
-    own = {n for n, row in ROWS.items() if row.name == name}
-    return {**{n: v for n, v in others if n not in own}, name: value}
+def given_instead(params: Any, **values: Any) -> dict[Any, Any]:
+    """Return parameters as a dict with other values of some, however these were spelled.
+
+    A value of None leaves what ``params`` says.
+    """
+    found = {name: value for name, value in values.items() if value is not None}
+    own = {name for name, row in ROWS.items() if row.name in found}
+    return {**{n: v for n, v in as_mapping(params).items() if n not in own}, **found}
 
 
 def _renamed(params: Mapping[Any, Any]) -> dict[Any, Any]:

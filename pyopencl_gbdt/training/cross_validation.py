@@ -127,8 +127,8 @@ def cv(
     """
     n_rounds = n_rounds if num_boost_round is None else num_boost_round
     period = check_verbose(verbose if verbose_eval is None else verbose_eval)
-    given = given_instead(params, "n_estimators", check_rounds(n_rounds, also_none=False))
-    params = given if obj is None else given_instead(given, "objective", obj)
+    planned = check_rounds(n_rounds, also_none=False)
+    params = given_instead(params, n_estimators=planned, objective=obj)
     check_callables(report=report, fpreproc=fpreproc)
     check_switches(stratified=stratified, shuffle=shuffle, as_pandas=as_pandas)
     check_switches(show_stdv=show_stdv, maximize=maximize)

@@ -23,10 +23,9 @@ from pyopencl_gbdt.evaluation.label_mean import base_score_of
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
-from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.member import LeadingFit, follow
-from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
+from pyopencl_gbdt.training.tree_method import check_exact
 
 #: First row of a part, and the row behind it.
 Bounds = tuple[int, int]
@@ -45,8 +44,6 @@ class _Part:
         All rows.
     rows : Dataset
         All rows, as this member reads them.
-    asked : Parameters
-        As the user gave them.
     bounds : sequence of (int, int)
         The rows of every member.
     """
@@ -55,7 +52,6 @@ class _Part:
     task: Task
     whole: Dataset
     rows: Dataset
-    asked: Parameters
     team: Threads
     bounds: Sequence[Bounds]
     _key: tuple[Any, ...] = field(default=(), init=False)
@@ -73,7 +69,7 @@ class _Part:
 
     def _layout(self) -> Layout:
         """Return the layout of all rows, and give the part the codes that it had before."""
-        device, whole, params = self.device, self.whole, self.task.params
+        device, whole, params = self.device, self.whole, self.task.trained_params
         ids = tuple(self.team.exchange(DeviceKey, device.process_key))
         self._key = (ids, params.max_bin, params.max_bin_exact, tuple(self.bounds))
         kept = self.team.exchange(CodesBefore, whole.kept)[0]
@@ -87,7 +83,7 @@ class _Part:
         shares = [(end - first) / max(1, whole.n_rows) for first, end in self.bounds]
         exact = params.max_bin_exact
         layout = shared_layout(device, self.team, self.rows, params.max_bin, shares, exact=exact)
-        check_exact(self.asked, layout.feature_bins)
+        check_exact(self.task.params, layout.feature_bins)
         return layout
 
 
@@ -138,8 +134,7 @@ def leading(
     DeviceError
         If a device fails, or devices disagree on the trees. All threads have ended then.
     """
-    whole, asked = task.data, task.params
-    task = replace(task, params=as_histograms(asked))
+    whole, task = task.data, replace(task, by_codes=True)
     if task.start is None:
         score = base_score_of(devices[0], task.objective, whole)
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
@@ -147,7 +142,7 @@ def leading(
     for device, team in zip(devices, threads(len(devices)), strict=True):
         rows = whole.handed_to(team)
         part = _part_of(task, rows, team.rank, bounds)
-        parts.append(_Part(device, part, whole, rows, asked, team, bounds))
+        parts.append(_Part(device, part, whole, rows, team, bounds))
     followers = [_Follower(part) for part in parts[1:]]
     first = parts[0]
     first.team.meeting.communicators = communicators(devices)

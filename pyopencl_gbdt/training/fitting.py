@@ -41,6 +41,7 @@ from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.prediction.with_statistics import eval_margins, resumed_margins
 from pyopencl_gbdt.profiling.profile import Recorder
 from pyopencl_gbdt.training.booster import Booster, LateStart
+from pyopencl_gbdt.training.tree_method import as_histograms
 from pyopencl_gbdt.training.weighted_sums import check_sums
 
 F32 = npt.NDArray[np.float32]
@@ -105,6 +106,8 @@ class Task:
         Where statistics have replaced categorical columns in ``data`` and ``evals``.
     state : dict of str to float32 array
         What a resumed training kept beside its model.
+    by_codes : bool
+        Whether exact search, too, is by codes: of rows in batches, and in a team.
     whole : Dataset or None
         All rows, where ``data`` are a member's part of them; member 0 of a team evaluates them if
         they are among ``evals``.
@@ -119,7 +122,14 @@ class Task:
     history: History = field(default_factory=dict)
     replaced: StatisticColumns | None = None
     state: TrainingState = field(default_factory=dict)
+    by_codes: bool = False
     whole: Dataset | None = None
+
+    @property
+    def trained_params(self) -> Parameters:
+        """The parameters by which trees grow; ``params`` are what was asked for."""
+        params = as_histograms(self.params) if self.by_codes else self.params
+        return params.with_least_hessian()
 
     @property
     def n_outputs(self) -> int:
@@ -204,7 +214,7 @@ class Fit:
         first_round = 0 if task.start is None else task.start.n_rounds
         self.boosting = Booster(
             device,
-            task.params,
+            task.trained_params,
             task.objective,
             data,
             margins,

@@ -59,7 +59,7 @@ from pyopencl_gbdt.training.same_task import (
     digests_of_parts,
     whole_labels,
 )
-from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
+from pyopencl_gbdt.training.tree_method import check_exact
 
 #: A member's rows of evaluation sets, with the sets' names.
 Parts = Sequence[tuple[Dataset | None, str]]
@@ -221,8 +221,6 @@ def _train_on(
     move = "give all ranks the same model to continue, or none"
     check_same(team, {"the digest of the model to continue": known}, move, ParameterError)
     check_parameters(team, task.params, {"objective": str(task.objective)})
-    asked = task.params
-    task = replace(task, params=as_histograms(asked))
     if task.start is None:
         score = base_score(team, task.objective, data)
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
@@ -237,7 +235,7 @@ def _train_on(
     device = all_or_none(team, lambda: open_in_turn(task.params.device, place))
     limit_memory(device, task.params.device_memory)
     device.warm_up()
-    share = _share(team, task, asked)  # takes long, and the guard of joined cards would look on
+    share = _share(team, task)  # takes long, and the guard of joined cards would look on
     with settled(device), team.joined_cards(device):
         if not leads:
             fit = Fit(device, task, share)
@@ -275,14 +273,11 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
     return found
 
 
-def _share(team: Team, task: Task, asked: Parameters) -> Share:
-    """Find the cut points of all members' rows; return the member's place in the team.
-
-    ``asked`` are the parameters as the user gave them.
-    """
-    data, max_bin = task.data, task.params.max_bin
+def _share(team: Team, task: Task) -> Share:
+    """Find the cut points of all members' rows; return the member's place in the team."""
+    data, max_bin = task.data, task.trained_params.max_bin
     cuts = parted_cuts(team, data.rows, data.weight, max_bin, cut_features(data))
     layout = layout_of(cuts, data, partial(team.add_up, LevelCounts))
-    check_exact(asked, layout.feature_bins)
+    check_exact(task.params, layout.feature_bins)
     rows = team.exchange(RowCount, data.n_rows)
     return Share(team, sum(rows[: team.rank]), sum(rows), layout=layout)

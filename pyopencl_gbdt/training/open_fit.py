@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from pyopencl_gbdt.callbacks import CallbackList
@@ -27,7 +26,7 @@ from pyopencl_gbdt.training.division import divided
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.preparing import Evals, Given, prepare, prepared_on
-from pyopencl_gbdt.training.tree_method import as_histograms, check_exact
+from pyopencl_gbdt.training.tree_method import check_exact
 
 
 class OpenFit:
@@ -185,8 +184,7 @@ def open_fit(
         As for ``train``; but a kernel that fails is not replaced by another variant.
     """
     n_rounds = check_rounds(n_rounds)
-    if n_rounds is not None:
-        params = given_instead(params, "n_estimators", n_rounds)
+    params = given_instead(params, n_estimators=n_rounds)
     task = prepare(params, data, evals, eval_metric, model, custom_metric)
     try:
         with opened_fit(task) as fit, contextlib.closing(OpenFit(fit)) as opened:
@@ -221,13 +219,10 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
-        asked = task.params
-        if task.data.batches is not None:
-            task = replace(task, params=as_histograms(asked))
         fit = Fit(device, prepared_on(device, task))
         try:
             if task.data.batches is not None:
-                check_exact(asked, fit.boosting.parts.features.layout.feature_bins)
+                check_exact(task.params, fit.boosting.parts.features.layout.feature_bins)
             yield fit
         finally:
             fit.close()

@@ -124,7 +124,6 @@ class Placement:
 
     def __post_init__(self) -> None:
         data, codes = self.data, self.share.codes
-        self.params = self.params.with_least_hessian()
         self.limits = limits_of(self.params, data)
         given = "" if codes is None else "codes"
         given = "stored pages" if isinstance(codes, StoredPages) else given

@@ -92,8 +92,8 @@ def _check_arguments(given: Mapping[str, Any]) -> None:
 
 def prepare(
     params: Given,
-    data: Dataset,
-    evals: Evals | None,
+    data: Dataset | None,
+    evals: Any,
     eval_metric: Metrics,
     before: Before | None,
     custom_metric: Callable[..., Any] | None = None,
@@ -108,6 +108,7 @@ def prepare(
     params : mapping or sequence of (str, object)
         May include ``eval_metric``, as in XGBoost; the argument takes precedence.
     data : Dataset
+        None is refused.
     evals : sequence of (Dataset, str), or None
     eval_metric : str, callable, sequence of them, or None
     before : Model, Ensemble, path or None
@@ -125,9 +126,7 @@ def prepare(
     DeviceError
         If one of several devices is not there.
     """
-    given = as_mapping(params)
-    check_dataset(data)
-    evals = check_pairs(evals)
+    given, data, evals = as_mapping(params), check_dataset(data), check_pairs(evals)
     check_callables(custom_metric=custom_metric)
     in_params = given.pop("eval_metric", None)
     eval_metric = in_params if eval_metric is None else eval_metric
@@ -183,7 +182,8 @@ def prepare(
     )
     for rows, _ in evals:
         check_ranked(metrics, rows)
-    return Task(p, objective, data, evals, metrics, start)
+    by_codes = is_part or data.batches is not None
+    return Task(p, objective, data, evals, metrics, start, by_codes=by_codes)
 
 
 def check_evals(evals: Evals, data: Dataset, n_outputs: int, objective: Objective) -> None:

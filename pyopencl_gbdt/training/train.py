@@ -25,9 +25,7 @@ from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.arguments import (
-    check_dataset,
     check_history,
-    check_pairs,
     check_rounds,
 )
 from pyopencl_gbdt.training.continuing import Before
@@ -130,10 +128,7 @@ def train(
     period = check_verbose(verbose if verbose_eval is None else verbose_eval)
     model = model if xgb_model is None else xgb_model
     check_history(evals_result)
-    if n_rounds is not None:
-        params = given_instead(params, "n_estimators", n_rounds)
-    if obj is not None:
-        params = given_instead(params, "objective", obj)
+    params = given_instead(params, n_estimators=n_rounds, objective=obj)
     check_callables(report=report)
     check_switches(maximize=maximize, profile=profile)
     listed = CallbackList(() if callbacks is None else callbacks).callbacks
@@ -147,10 +142,7 @@ def train(
         plans = Plans(*given, everyone, profile)
         made = train_among(joined_team(communicator), plans, _saved, partial(_led, everyone))
         return with_history(made, evals_result)
-    data = check_dataset(data)
-    task = prepare(
-        params, data, check_pairs(evals), eval_metric, model, custom_metric, profile=profile
-    )
+    task = prepare(params, data, evals, eval_metric, model, custom_metric, profile=profile)
     watched = {name: list(task.metrics) for _, name in task.evals}
     everyone.check(
         Plan(
@@ -167,7 +159,7 @@ def train(
             with attempt:
                 made = _fit(task, everyone, saved, profile)
     except BaseException as error:
-        data.forget()
+        task.data.forget()
         clear_frames(error)
         raise
     return with_history(made, evals_result)
