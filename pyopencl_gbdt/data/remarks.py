@@ -102,6 +102,11 @@ def warn_of_dropping(given: Mapping[str, object]) -> None:
         _warn(f"{listed} {have} no effect: expected booster='dart'; give it, or leave {them} out")
 
 
+def warn_of_stopping(why: str) -> None:
+    """Warn of early stopping that was asked for and cannot be."""
+    _warn(f"early_stopping: {why}: expected more; all rounds are trained, on all rows")
+
+
 def _others(columns: Mapping[int, str]) -> str:
     return f" and {plural(len(columns) - 1, 'other column')}" if len(columns) > 1 else ""
 

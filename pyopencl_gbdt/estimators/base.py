@@ -61,6 +61,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         check_switches(warm_start=self.warm_start)
         check_n_jobs(self.n_jobs)
         check_preset(self.preset)
+        self._stopping()
         named = self.objective is None or isinstance(self.objective, str)
         own = not named and custom_objective(self.objective) is not None
         if not own and (not named or answer_to("objective", self.objective)):
@@ -77,6 +78,11 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
             None if own else self._named_objective,
             warm_start=self.warm_start,
             preset=self.preset,
+            early_stopping_rounds=self.early_stopping_rounds,
+            n_iter_no_change=self.n_iter_no_change,
+            stops_itself=self._stopping().is_asked is True,
+            refit=self.refit,
+            has_callbacks=self.callbacks is not None,
             class_weight=getattr(self, "class_weight", None),
         )
         refuse(replace(facts, **self._own_facts, **known), OF_ESTIMATORS)
@@ -100,6 +106,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         init_model: Any = None,
         categorical_feature: Any = None,
         cat_features: Any = None,
+        groups: Any = None,
         verbose: bool | int | None = False,
         profile: bool = False,
     ) -> _Own:
@@ -133,6 +140,9 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
             LightGBM's name for ``xgb_model``.
         categorical_feature, cat_features : as ``categorical_features`` of the estimator, or None
             LightGBM's and CatBoost's names for it, for this fit; one of them at most.
+        groups : (n_rows,) array-like or None
+            What each row belongs to, such as a customer: early stopping by itself holds out whole
+            groups.
         verbose : bool, int or None, default False
             Print metrics every round, or every so many rounds.
         profile : bool, default False
@@ -172,9 +182,8 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
             data, evals, names = self._data(given, sets, asked, label_column)
             if before is not None:
                 self._check_before(before)
-            model = self._trained(data, evals, before, verbose=verbose, profile=profile)
-            self._take(model, names)
-            self._training_sets = tuple(name for rows, name in evals if rows is data)
+            how: dict[str, Any] = {"groups": groups, "verbose": verbose, "profile": profile}
+            self._take(self._trained(data, evals, before, **how), names)
         finally:
             self._forget_labels()
         return self

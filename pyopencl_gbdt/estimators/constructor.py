@@ -24,6 +24,12 @@ OWN: dict[str, tuple[str, Any]] = {
     "categorical_features": ("Any", FROM_DTYPE),
     "eval_metric": ("Metrics", None),
     "early_stopping_rounds": ("int | None", None),
+    "early_stopping": ("bool | str | None", None),
+    "validation_fraction": ("float | None", 0.1),
+    "n_iter_no_change": ("int | None", None),
+    "tol": ("float", 1e-7),
+    "scoring": ("str | Callable[..., Any] | None", "loss"),
+    "refit": ("bool", False),
     "callbacks": ("Sequence[TrainingCallback] | None", None),
     "warm_start": ("bool", False),
     "importance_type": ("str | None", "gain"),
@@ -37,7 +43,9 @@ _PLACES = {
     "ctr_prior_weight": ("monotone_constraints", "interaction_constraints"),
     "min_data_per_group": ("objective",),
     "ndcg_exp_gain": (
-        "eval_metric", "early_stopping_rounds", "callbacks", "warm_start", "importance_type",
+        "eval_metric", "early_stopping_rounds", "early_stopping", "validation_fraction",
+        "n_iter_no_change", "tol", "scoring", "refit", "callbacks", "warm_start",
+        "importance_type",
     ),
     "work_group_size": ("random_state", "missing", "n_jobs"),
 }  # fmt: skip

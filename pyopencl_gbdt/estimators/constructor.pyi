@@ -81,6 +81,12 @@ class Constructed(AliasedParameters):
     ndcg_exp_gain: bool | None
     eval_metric: Metrics
     early_stopping_rounds: int | None
+    early_stopping: bool | str | None
+    validation_fraction: float | None
+    n_iter_no_change: int | None
+    tol: float
+    scoring: str | Callable[..., Any] | None
+    refit: bool
     callbacks: Sequence[TrainingCallback] | None
     warm_start: bool
     importance_type: str | None
@@ -164,6 +170,12 @@ class Constructed(AliasedParameters):
         ndcg_exp_gain: bool | None = ...,
         eval_metric: Metrics = ...,
         early_stopping_rounds: int | None = ...,
+        early_stopping: bool | str | None = ...,
+        validation_fraction: float | None = ...,
+        n_iter_no_change: int | None = ...,
+        tol: float = ...,
+        scoring: str | Callable[..., Any] | None = ...,
+        refit: bool = ...,
         callbacks: Sequence[TrainingCallback] | None = ...,
         warm_start: bool = ...,
         importance_type: str | None = ...,

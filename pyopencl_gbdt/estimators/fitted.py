@@ -29,6 +29,8 @@ class FittedModel:
 
     #: The evaluation sets of the last ``fit`` that were its training rows.
     _training_sets: tuple[str, ...] = ()
+    #: The metric of the last ``fit`` that is a scorer of scikit-learn; empty if none is.
+    _scorer: str = ""
 
     def _fitted(self) -> Model:
         raise NotImplementedError
@@ -72,6 +74,11 @@ class FittedModel:
         return np.array(each(self._fitted().ensemble.base_score), np.float32)
 
     @property
+    def n_iter_(self) -> int:
+        """The number of rounds of the model, of which ``predict`` uses those up to the best one."""
+        return self._fitted().num_boosted_rounds()
+
+    @property
     def train_score_(self) -> F64:
         """The last metric after each round, of an evaluation set that is the training rows.
 
@@ -99,7 +106,7 @@ class FittedModel:
             return np.empty(0)
         metric = list(metrics)[-1]
         found = np.array(metrics[metric])
-        return found if more_is_better(metric) else -found
+        return found if more_is_better(metric) or metric == self._scorer else -found
 
 
 #: Of the estimator and its data, not of training.
@@ -110,7 +117,6 @@ class XGBoostMethods:
     """The part of an estimator that has XGBoost's methods; the other parts have the parameters."""
 
     random_state: Any
-    n_estimators: int
 
     def _fitted(self) -> Model:
         raise NotImplementedError

@@ -8,6 +8,9 @@ from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.parameters.names import ROWS
 
+#: Parameters that need several rounds.
+_OF_ROUNDS = ("early_stopping_rounds", "early_stopping", "n_iter_no_change", "callbacks")
+
 
 class Forest(Base):
     """One round of ``n_estimators`` trees for each output; the prediction is their mean.
@@ -41,14 +44,14 @@ class Forest(Base):
         )
 
     def _named_parameters(self) -> dict[str, Any]:
-        given = self.n_estimators
-        given = ROWS["n_estimators"].default if given is None else given
+        usual = ROWS["n_estimators"].default
+        given = usual if self.n_estimators is None else self.n_estimators
         trees = ROWS["num_parallel_tree"].convert(given, "n_estimators")
         return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
 
     def _refuse(self, **known: Any) -> None:
         several = [
-            n for n in ("early_stopping_rounds", "callbacks") if getattr(self, n) is not None
+            n for n in _OF_ROUNDS if getattr(self, n) is not None and getattr(self, n) is not False
         ]
         super()._refuse(**{"one_round": several[0] if several else "", **known})
 

@@ -201,6 +201,10 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         if self.classes_.dtype.kind in "iufbU" and not self._new_multilabel:
             model.ensemble.attributes[_CLASSES] = json.dumps(self.classes_.tolist())
 
+    @property
+    def _codes(self) -> npt.NDArray[Any] | None:
+        return None if self._new_multilabel else self._new_classes
+
     def _forget_labels(self) -> None:
         self.__dict__.pop("_new_classes", None)
         self.__dict__.pop("_new_multilabel", None)

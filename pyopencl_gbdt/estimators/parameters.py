@@ -131,6 +131,22 @@ class Parametrised(Constructed):
     early_stopping_rounds : int or None
         Stop when the last metric of the last set in ``eval_set`` has not improved for so many
         rounds; predictions use the trees up to the best one.
+    early_stopping : bool, "auto" or None
+        Stop by itself, by rows that ``fit`` holds out, with scikit-learn's meaning: ``"auto"`` does
+        where there are more than 10 000 rows. With ``eval_set``, its last set is watched, and no
+        row is held out. None: where ``n_iter_no_change`` is given, or the preset says so.
+    validation_fraction : float, int or None, default 0.1
+        Share or number of the rows to hold out; None watches the training rows. Classes keep their
+        shares; queries and ``groups`` of ``fit`` stay together; ``has_time=True`` takes the last.
+    n_iter_no_change : int or None
+        Stop when none of the last so many rounds is better than the one before them; None is 10.
+    tol : float, default 1e-7
+        Smaller differences are not better.
+    scoring : str, callable or None, default "loss"
+        What is watched: ``"loss"``, the last metric of ``eval_metric``; a scorer of scikit-learn;
+        None is the accuracy or R squared.
+    refit : bool, default False
+        After early stopping by itself, train again on all rows, with the rounds that were best.
     callbacks : list of TrainingCallback or None
         Hooks between rounds, see ``pyopencl_gbdt.callbacks``.
     warm_start : bool, default False

@@ -36,12 +36,15 @@ class Preset:
         keeps XGBoost's defaults.
     none : tuple of str
         Tasks that the preset does not change.
+    early_stopping : bool or "auto"
+        As the estimators' parameter, where neither it nor the number of rounds is given.
     """
 
     doc: str
     shared: Mapping[str, Any] = field(default_factory=dict)
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     none: tuple[str, ...] = ("ranking",)
+    early_stopping: bool | str = False
 
     def values(self, task: str) -> dict[str, Any]:
         """Return the parameters that the preset sets for a task."""

@@ -40,7 +40,7 @@ class GBDTRanker(Base):
         return check_target(y, n_rows)
 
     @explains_arguments
-    def fit(
+    def fit(  # type: ignore[override]
         self: _Own,
         X: Any,
         y: Any = None,

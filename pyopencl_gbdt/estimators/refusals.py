@@ -36,6 +36,11 @@ class EstimatorFacts:
         The argument that gives a model to continue; empty if none does.
     preset : object
         As the user gave it; None if not given.
+    early_stopping_rounds, n_iter_no_change : object
+        As the user gave them.
+    stops_itself : bool
+        Whether early stopping is asked for by scikit-learn's parameters.
+    refit, has_callbacks : bool
     """
 
     estimator: str
@@ -51,6 +56,11 @@ class EstimatorFacts:
     n_classes: int = 0
     model: str = ""
     preset: Any = None
+    early_stopping_rounds: Any = None
+    n_iter_no_change: Any = None
+    stops_itself: bool = False
+    refit: bool = False
+    has_callbacks: bool = False
 
     @property
     def has_preset(self) -> bool:
@@ -102,10 +112,10 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         "leave out objective",
     ),
     Refusal(
-        "`early_stopping_rounds` or `callbacks` of a forest",
+        "Early stopping or `callbacks` of a forest",
         lambda f: f.is_forest and f.one_round != "",
         "{one_round}: expected None for {estimator}, whose trees are one round",
-        "leave out early_stopping_rounds and callbacks, or boost by another estimator with "
+        "leave out early stopping and callbacks, or boost by another estimator with "
         "num_parallel_tree",
     ),
     Refusal(
@@ -133,6 +143,25 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         f"preset={{preset!r}}: expected None or {PLAIN!r} where a training is continued, which "
         "keeps XGBoost's defaults",
         "leave out preset, and give parameters by their names",
+    ),
+    Refusal(
+        "`n_iter_no_change` with `early_stopping_rounds`",
+        lambda f: f.n_iter_no_change is not None and f.early_stopping_rounds is not None,
+        "n_iter_no_change={n_iter_no_change!r}: expected None with early_stopping_rounds="
+        "{early_stopping_rounds!r}, which is another rule",
+        "give one of the two",
+    ),
+    Refusal(
+        "`refit` with `callbacks`",
+        lambda f: f.refit and f.has_callbacks,
+        "refit=True: expected False with callbacks, which would see two trainings",
+        "leave out refit, or fit again with n_estimators=best_iteration + 1",
+    ),
+    Refusal(
+        "Early stopping by itself on Dask",
+        lambda f: f.on_dask and f.stops_itself,
+        "early_stopping or n_iter_no_change: expected None on Dask",
+        "give eval_set to fit, and early_stopping_rounds",
     ),
     Refusal(
         "`warm_start` on Dask",

@@ -8,6 +8,7 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
     from sklearn.exceptions import DataConversionWarning
     from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+    from sklearn.metrics import check_scoring
 except ImportError as error:
     raise ImportError(
         "pyopencl_gbdt.train works without scikit-learn, but the estimators need scikit-learn: "
@@ -16,5 +17,5 @@ except ImportError as error:
 
 __all__ = [
     "BaseEstimator", "ClassifierMixin", "DataConversionWarning", "RegressorMixin",
-    "SklearnNotFittedError", "clone",
+    "SklearnNotFittedError", "check_scoring", "clone",
 ]  # fmt: skip

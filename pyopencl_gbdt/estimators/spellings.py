@@ -181,7 +181,8 @@ def _refused(estimator: Any, method: str, name: str, value: Any, own: set[str]) 
         names = sorted(own - {"self"})
         other = unknown(name, names, f"argument of {kind}.{method}")
         return ArgumentError(str(error if name in INSTEAD else other))
-    if parameter in ANSWERS:  # the constructor refuses most of its values, too
+    taken = every_parameter(type(estimator), AliasedParameters)
+    if parameter in ANSWERS and parameter not in taken:  # the constructor refuses most, too
         return ArgumentError(f"{name}={show(value)}: {ANSWERS[parameter].text}")
     return ArgumentError(
         f"{name}={show(value)}: expected no such argument of {method}, as it is a parameter of the "

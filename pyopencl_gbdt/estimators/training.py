@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import fields
+from numbers import Integral
 from typing import Any
 
-from pyopencl_gbdt.callbacks import TrainingCheckPoint
+import numpy.typing as npt
+
+from pyopencl_gbdt.callbacks import CallbackList, TrainingCheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.estimators.fitted import joined_history, missing_rounds
-from pyopencl_gbdt.estimators.presets import PLAIN, check_preset, complete
+from pyopencl_gbdt.estimators.held_out import Division
+from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset, complete
+from pyopencl_gbdt.estimators.scoring import LOSS, Scorer
+from pyopencl_gbdt.estimators.stopping import (
+    AUTO,
+    AUTO_ROWS,
+    USUAL_PATIENCE,
+    Evals,
+    StoppingParameters,
+    Watch,
+    watch,
+)
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.objectives.custom import scikit_learn_metrics
+from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.training.train import Model, train
 
 
@@ -27,6 +42,10 @@ class Trained:
     callbacks: Any
     eval_metric: Any
     early_stopping_rounds: Any
+    scoring: Any
+    refit: bool
+    has_time: Any
+    verbosity: int
 
     def _training_parameters(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -34,49 +53,99 @@ class Trained:
     def _former(self) -> Model | None:
         raise NotImplementedError
 
+    @property
+    def _codes(self) -> npt.NDArray[Any] | None:
+        """The labels of a classifier's codes while ``fit`` runs; None where there are no codes."""
+        return None
+
+    def _stopping(self) -> StoppingParameters:
+        """Return the checked parameters of early stopping."""
+        names = [field.name for field in fields(StoppingParameters)]
+        found = StoppingParameters(**{name: getattr(self, name) for name in names})
+        found.check()
+        return found
+
     def _trained(
         self,
         data: Dataset,
-        evals: Sequence[tuple[Dataset, str]],
+        evals: Evals,
         before: Ensemble | None,
         *,
+        groups: Any,
         verbose: bool | int | None,
         profile: bool,
     ) -> Model:
         """Return the model of checked rows and evaluation sets."""
+        callbacks = CallbackList(() if self.callbacks is None else self.callbacks).callbacks
         params, former = self._training_parameters(), self._former()
         seed = params["random_state"]
         if former is not None:
             params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
-        preset = self._preset_of(before)
-        params = complete(preset, params, self._task(params["objective"]), data.n_rows)
+        resumes = any(isinstance(one, TrainingCheckPoint) for one in callbacks)
+        preset = self._preset_of(goes_on=resumes or before is not None)
+        seen = self._watch(data, evals, preset, groups, seed)
+        params = complete(preset, params, self._task(params["objective"]), seen.data.n_rows)
+        scorer = None
+        if seen.watched:
+            scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
+            stopping = self._stopping()
+            patience = stopping.n_iter_no_change or self.early_stopping_rounds or USUAL_PATIENCE
+            callbacks.append(seen.stopper(patience, stopping.tol, scored=scorer is not None))
+        how: dict[str, Any] = {"model": before, "verbose": verbose, "profile": profile}
+        how["eval_metric"] = scikit_learn_metrics(self.eval_metric)
         model = train(
             params,
-            data,
-            evals=evals,
-            eval_metric=scikit_learn_metrics(self.eval_metric),
-            early_stopping_rounds=self.early_stopping_rounds,
-            callbacks=() if self.callbacks is None else self.callbacks,
-            model=before,
-            verbose=verbose,
-            profile=profile,
+            seen.data,
+            evals=seen.evals,
+            custom_metric=scorer,
+            early_stopping_rounds=None if seen.watched else self.early_stopping_rounds,
+            callbacks=callbacks,
+            **how,
         )
+        if seen.watched and self.refit:
+            rounds = model.best_iteration + 1 - (0 if before is None else before.n_rounds)
+            model = train({**params, "n_estimators": rounds}, data, evals=evals, **how)
         if former is not None:
             rounds = former.num_boosted_rounds()
             model.history = joined_history(former.history, rounds, model.history)
             model = model if params["n_estimators"] else former
-        self._seed_of_fit = seed
+        self._seed_of_fit, self._scorer = seed, "" if scorer is None else scorer.__name__
+        self._training_sets = tuple(name for rows, name in seen.evals if rows is seen.data)
         return model
 
-    def _preset_of(self, before: Ensemble | None) -> str:
+    def _preset_of(self, *, goes_on: bool) -> str:
         """Return the versioned preset of a fit.
 
         Forests, and trainings that continue a model or can be resumed, keep XGBoost's defaults.
         """
         named = check_preset(self.preset)
-        resumes = any(isinstance(one, TrainingCheckPoint) for one in self.callbacks or ())
-        goes_on = before is not None or self.warm_start is True or resumes
+        goes_on = goes_on or self.warm_start is True
         return named if self._takes_presets and not goes_on else PLAIN
+
+    def _watch(self, data: Dataset, evals: Evals, preset: str, groups: Any, seed: Any) -> Watch:
+        """Return the rows to train on, and the set whose metric ends the training.
+
+        What the user asks for counts first. A preset stops only a training of which neither the
+        rounds nor another way to stop are given.
+        """
+        stopping = self._stopping()
+        asked = stopping.is_asked
+        wanted: bool | str = stopping.early_stopping or bool(asked)
+        if asked is None and self.n_estimators is None and self.early_stopping_rounds is None:
+            wanted = PRESETS[preset].early_stopping
+        if wanted is False or (wanted == AUTO and data.n_rows <= AUTO_ROWS):
+            return Watch(data, evals)
+        if asked and evals:
+            return Watch(data, evals, evals[-1][1])
+        share = stopping.validation_fraction
+        division = None if share is None else Division(
+            int(share) if isinstance(share, Integral) else float(share),
+            classes=self._codes is not None,
+            in_time=self.has_time is True,
+            groups=groups,
+            seed=int(ROWS["random_state"].convert(seed) or 0),  # type: ignore[arg-type]
+        )  # fmt: skip
+        return watch(data, evals, division, asked=bool(asked), quiet=self.verbosity == 0)
 
     def _task(self, objective: Any) -> str:
         """Return the task, by which presets differ."""

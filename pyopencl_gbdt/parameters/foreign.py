@@ -34,7 +34,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "device": ("device_type",),
     "objective": ("loss_function", "loss", "objective_type", "application", "app"),
     "eval_metric": ("metric", "metrics", "metric_types"),
-    "early_stopping_rounds": ("early_stopping_round", "od_wait", "n_iter_no_change"),
+    "early_stopping_rounds": ("early_stopping_round", "od_wait"),
     "categorical_features": ("categorical_feature", "cat_features"),
     "n_jobs": ("nthread", "thread_count", "num_threads", "num_thread"),
 }  # fmt: skip
@@ -177,10 +177,10 @@ ANSWERS: dict[str, Answer] = {
     "ccp_alpha": Answer("trees are not pruned afterwards; give gamma, the least gain", (0,)),
     "criterion": Answer("splits are scored by gradients and Hessians; leave it out",
                         ("friedman_mse",)),
-    "validation_fraction": Answer("no rows are set aside; give eval_set= to fit, or evals= to "
-                                  "train"),
-    "early_stopping": Answer("give early_stopping_rounds, and a set to evaluate",
+    "validation_fraction": Answer("train sets no rows aside; give evals=, or use an estimator"),
+    "early_stopping": Answer("give early_stopping_rounds and evals= to train, or use an estimator",
                              (False, "auto")),
+    "n_iter_no_change": Answer("give early_stopping_rounds and evals= to train"),
     "tol": Answer("give callbacks=[EarlyStopping(rounds, min_delta=...)]"),
     "od_type": Answer("give early_stopping_rounds; there is no p-value", ("Iter",)),
     "use_best_model": Answer("predict uses the rounds up to the best one anyway; give "

@@ -68,7 +68,8 @@ def test_none_is_forgotten(estimator):
     known = {row.name for row in TABLE} | {
         "callbacks", "categorical_features", "class_weight", "early_stopping_rounds", "eval_metric",
             "feature_weights",
-        "importance_type", "missing", "n_jobs", "preset", "warm_start",
+        "importance_type", "missing", "n_jobs", "preset", "warm_start", "early_stopping",
+        "validation_fraction", "n_iter_no_change", "tol", "scoring", "refit",
     }  # fmt: skip
     assert set(signature) <= known
 

@@ -13,6 +13,7 @@ from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, cv
 from pyopencl_gbdt.cli import build_parser
 from pyopencl_gbdt.cli.configuration import read
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.constructor import PARAMETERS
 from pyopencl_gbdt.metrics import METRICS, get_metric, metric_name
 from pyopencl_gbdt.parameters.foreign import (
     ALIASES,
@@ -141,16 +142,20 @@ def test_a_value_means_ours(name, own, other):
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer(name):
     answer = ANSWERS[name]
+    own = name in PARAMETERS  # of the estimators
     for value in (*answer.harmless, None):
         assert made(name, value) == Parameters.from_dict({})
         one = GBDTRegressor(**{name: value})
         assert one.get_params()[name] is clone(one).get_params()[name] is value
     words = f"^{name}='yes!': {re.escape(answer.text)}$"
+    of_estimators = (
+        lambda: GBDTRegressor(**{name: "yes!"}),
+        lambda: GBDTClassifier().set_params(max_depth=3, **{name: "yes!"}),
+    )
     for asks in (
         lambda: train({name: "yes!"}, Dataset(X, Y)),
         lambda: cv({name: "yes!"}, Dataset(X, Y)),
-        lambda: GBDTRegressor(**{name: "yes!"}),
-        lambda: GBDTClassifier().set_params(max_depth=3, **{name: "yes!"}),
+        *(() if own else of_estimators),
     ):
         with pytest.raises(ParameterError, match=words):
             asks()

@@ -11,6 +11,7 @@ from pyopencl_gbdt import (
     GBDTRanker,
     GBDTRegressor,
 )
+from pyopencl_gbdt.callbacks import EarlyStopping
 from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
 from tests.refusals.test_refusals import no_arrays
@@ -49,7 +50,7 @@ CASES = {
         lambda: GBDTClassifier(objective="binary:logistic"), THREE, {},
         "objective='binary:logistic': expected multi:softprob or multi:softmax for the 3 classes",
     ),
-    "`early_stopping_rounds` or `callbacks` of a forest": (
+    "Early stopping or `callbacks` of a forest": (
         lambda: GBDTRandomForestRegressor(callbacks=[]), TWO, {}, "callbacks: expected None",
     ),
     "`warm_start` of a forest": (
@@ -67,6 +68,18 @@ CASES = {
     "A preset with `warm_start`, or with a model to continue": (
         lambda: GBDTRegressor(preset="balanced-1"), TWO, {"init_model": "model.json"},
         "preset='balanced-1': expected None or 'xgboost' where a training is continued",
+    ),
+    "`n_iter_no_change` with `early_stopping_rounds`": (
+        lambda: GBDTRegressor(n_iter_no_change=3, early_stopping_rounds=5), TWO, {},
+        "n_iter_no_change=3: expected None with early_stopping_rounds=5",
+    ),
+    "`refit` with `callbacks`": (
+        lambda: GBDTRegressor(refit=True, callbacks=[EarlyStopping(2)]), TWO, {},
+        "refit=True: expected False with callbacks",
+    ),
+    "Early stopping by itself on Dask": (
+        lambda: on_dask("DaskGBDTRegressor", early_stopping="auto"), TWO, {},
+        "early_stopping or n_iter_no_change: expected None on Dask",
     ),
     "`warm_start` on Dask": (
         lambda: on_dask("DaskGBDTRegressor", warm_start=True), TWO, {},

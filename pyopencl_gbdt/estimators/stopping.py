@@ -1,0 +1,126 @@
+"""Early stopping of an estimator by itself, with scikit-learn's parameters."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyopencl_gbdt.callbacks import EarlyStopping
+from pyopencl_gbdt.callbacks.no_change import NoChange
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.remarks import warn_of_stopping
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.held_out import Division, NothingHeldOutError, divided
+from pyopencl_gbdt.logger import tell
+from pyopencl_gbdt.messages import show
+
+AUTO = "auto"
+#: ``early_stopping="auto"`` stops by itself above so many rows, as in scikit-learn.
+AUTO_ROWS = 10000
+#: scikit-learn's default of ``n_iter_no_change``.
+USUAL_PATIENCE = 10
+#: Names of the set that is watched, where it is the estimator's own.
+HELD_OUT, TRAINING = "held_out", "training"
+
+Evals = Sequence[tuple[Dataset, str]]
+
+
+@dataclass(frozen=True)
+class StoppingParameters:
+    """The parameters as the user gave them; ``check`` raises for wrong ones."""
+
+    early_stopping: Any = None
+    validation_fraction: Any = 0.1
+    n_iter_no_change: Any = None
+    tol: Any = 1e-7
+    refit: Any = False
+
+    def check(self) -> None:
+        """Raise ``ParameterError`` for a value of a wrong type, or out of range."""
+        asked, share = self.early_stopping, self.validation_fraction
+        if not (asked is None or isinstance(asked, bool) or _is(asked, AUTO)):
+            raise _wrong("early_stopping", asked, "True, False, 'auto' or None", "one of them")
+        whole = isinstance(share, numbers.Integral) and int(share) >= 1
+        part = isinstance(share, numbers.Real) and not whole and 0 < float(share) < 1
+        if not (share is None or whole or part) or isinstance(share, bool):
+            raise _wrong(
+                "validation_fraction", share, "a number between 0 and 1, a number of rows >= 1, or "
+                "None for the training rows", "0.1, say",
+            )  # fmt: skip
+        patience = self.n_iter_no_change
+        if patience is not None and (not _is_whole(patience) or patience < 1):
+            raise _wrong("n_iter_no_change", patience, "an integer >= 1 or None", "10, say")
+        tol = self.tol
+        real = isinstance(tol, numbers.Real) and not isinstance(tol, bool)
+        if not real or not 0 <= tol < math.inf:
+            raise _wrong("tol", tol, "a finite number >= 0", "1e-7, say")
+        if not isinstance(self.refit, bool):
+            raise _wrong("refit", self.refit, "True or False", "one of them")
+
+    @property
+    def is_asked(self) -> bool | None:
+        """Whether early stopping is asked for; None if the user did not say."""
+        if self.early_stopping is None:
+            return None if self.n_iter_no_change is None else True
+        return self.early_stopping is not False
+
+
+def _is(given: object, text: str) -> bool:
+    return isinstance(given, str) and given == text
+
+
+def _is_whole(given: object) -> bool:
+    return isinstance(given, numbers.Integral) and not isinstance(given, bool)
+
+
+def _wrong(name: str, given: object, expected: str, move: str) -> ParameterError:
+    return ParameterError(f"{name}={show(given)}: expected {expected}; give {move}")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Rows to train on, sets to evaluate, and which of them is watched; empty if none is."""
+
+    data: Dataset
+    evals: Evals
+    watched: str = ""
+    held_out: Dataset | None = None
+
+    def stopper(self, patience: int, tol: float, *, scored: bool) -> EarlyStopping:
+        """Return the callback that stops by the last metric, a scorer's if ``scored``."""
+        maximize = True if scored else None
+        return NoChange(patience, data_name=self.watched, maximize=maximize, min_delta=tol)
+
+
+def watch(
+    data: Dataset, evals: Evals, division: Division | None, *, asked: bool, quiet: bool
+) -> Watch:
+    """Hold rows out of training and watch them; say so where that cannot be.
+
+    Parameters
+    ----------
+    data : Dataset
+    evals : sequence of (Dataset, str)
+        A set that is ``data`` itself becomes the rows that are trained on.
+    division : Division or None
+        How rows are held out; None watches the training rows.
+    asked : bool
+        Whether the user asked for early stopping, and so is warned where there is none.
+    quiet : bool
+        Whether messages are not wanted.
+    """
+    if division is None:
+        return Watch(data, [*evals, (data, TRAINING)], TRAINING)
+    try:
+        rest, held = divided(data, division)
+    except NothingHeldOutError as why:
+        if asked:
+            warn_of_stopping(str(why))
+        elif not quiet:
+            tell(f"early_stopping: {why}: all rounds are trained, on all rows")
+        return Watch(data, evals)
+    own = [(rest if rows is data else rows, name) for rows, name in evals]
+    return Watch(rest, [*own, (held, HELD_OUT)], HELD_OUT, held)
