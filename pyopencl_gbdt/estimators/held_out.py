@@ -22,7 +22,7 @@ class NothingHeldOutError(Exception):
 
 
 @dataclass(frozen=True)
-class Division:
+class HoldOut:
     """How rows are held out.
 
     Attributes
@@ -136,7 +136,7 @@ def _without(held: RowIds, n_rows: int) -> tuple[RowIds, RowIds]:
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
-def divided(data: Dataset, division: Division) -> tuple[Dataset, Dataset]:
+def divided(data: Dataset, division: HoldOut) -> tuple[Dataset, Dataset]:
     """Return the data sets to train on and held out."""
     rest, held = division.divide(data)
     return data.slice(rest), data.slice(held)

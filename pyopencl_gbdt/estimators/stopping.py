@@ -13,7 +13,7 @@ from pyopencl_gbdt.callbacks.no_change import NoChange
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.remarks import warn_of_stopping
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.held_out import Division, NothingHeldOutError, divided
+from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, divided
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 
@@ -81,7 +81,7 @@ def _wrong(name: str, given: object, expected: str, move: str) -> ParameterError
 
 
 @dataclass(frozen=True)
-class Watch:
+class WatchedRows:
     """Rows to train on, sets to evaluate, and which of them is watched; empty if none is."""
 
     data: Dataset
@@ -96,8 +96,8 @@ class Watch:
 
 
 def watch(
-    data: Dataset, evals: Evals, division: Division | None, *, asked: bool, quiet: bool
-) -> Watch:
+    data: Dataset, evals: Evals, division: HoldOut | None, *, asked: bool, quiet: bool
+) -> WatchedRows:
     """Hold rows out of training and watch them; say so where that cannot be.
 
     Parameters
@@ -105,7 +105,7 @@ def watch(
     data : Dataset
     evals : sequence of (Dataset, str)
         A set that is ``data`` itself becomes the rows that are trained on.
-    division : Division or None
+    division : HoldOut or None
         How rows are held out; None watches the training rows.
     asked : bool
         Whether the user asked for early stopping, and so is warned where there is none.
@@ -113,7 +113,7 @@ def watch(
         Whether messages are not wanted.
     """
     if division is None:
-        return Watch(data, [*evals, (data, TRAINING)], TRAINING)
+        return WatchedRows(data, [*evals, (data, TRAINING)], TRAINING)
     try:
         rest, held = divided(data, division)
     except NothingHeldOutError as why:
@@ -121,6 +121,6 @@ def watch(
             warn_of_stopping(str(why))
         elif not quiet:
             tell(f"early_stopping: {why}: all rounds are trained, on all rows")
-        return Watch(data, evals)
+        return WatchedRows(data, evals)
     own = [(rest if rows is data else rows, name) for rows, name in evals]
-    return Watch(rest, [*own, (held, HELD_OUT)], HELD_OUT, held)
+    return WatchedRows(rest, [*own, (held, HELD_OUT)], HELD_OUT, held)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.callbacks import CallbackList, TrainingCheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.estimators.fitted import joined_history, missing_rounds
-from pyopencl_gbdt.estimators.held_out import Division
+from pyopencl_gbdt.estimators.held_out import HoldOut
 from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset, complete
 from pyopencl_gbdt.estimators.scoring import LOSS, Scorer
 from pyopencl_gbdt.estimators.stopping import (
@@ -20,7 +20,7 @@ from pyopencl_gbdt.estimators.stopping import (
     USUAL_PATIENCE,
     Evals,
     StoppingParameters,
-    Watch,
+    WatchedRows,
     watch,
 )
 from pyopencl_gbdt.model import Ensemble
@@ -122,7 +122,9 @@ class Trained:
         goes_on = goes_on or self.warm_start is True
         return named if self._takes_presets and not goes_on else PLAIN
 
-    def _watch(self, data: Dataset, evals: Evals, preset: str, groups: Any, seed: Any) -> Watch:
+    def _watch(
+        self, data: Dataset, evals: Evals, preset: str, groups: Any, seed: Any
+    ) -> WatchedRows:
         """Return the rows to train on, and the set whose metric ends the training.
 
         What the user asks for counts first. A preset stops only a training of which neither the
@@ -134,11 +136,11 @@ class Trained:
         if asked is None and self.n_estimators is None and self.early_stopping_rounds is None:
             wanted = PRESETS[preset].early_stopping
         if wanted is False or (wanted == AUTO and data.n_rows <= AUTO_ROWS):
-            return Watch(data, evals)
+            return WatchedRows(data, evals)
         if asked and evals:
-            return Watch(data, evals, evals[-1][1])
+            return WatchedRows(data, evals, evals[-1][1])
         share = stopping.validation_fraction
-        division = None if share is None else Division(
+        division = None if share is None else HoldOut(
             int(share) if isinstance(share, Integral) else float(share),
             classes=self._codes is not None,
             in_time=self.has_time is True,

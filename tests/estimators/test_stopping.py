@@ -13,7 +13,7 @@ from pyopencl_gbdt.callbacks.no_change import NoChange
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, DataWarning, ParameterError
 from pyopencl_gbdt.estimators import stopping
-from pyopencl_gbdt.estimators.held_out import Division, NothingHeldOutError
+from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
 from tests.conftest import TEST_DEVICE
 
 X, Y = make_regression(n_samples=80, n_features=6, random_state=0)
@@ -46,7 +46,7 @@ def test_a_regressor_stops(fraction, scoring):
 def test_a_classifier_stops_by_the_labels_of_the_user(scoring):
     fitted = GBDTClassifier(scoring=scoring, **STOP).fit(XC, YC)
     assert 3 <= fitted.n_iter_ < 60
-    rest, held = Division(0.1, classes=True).divide(Dataset(XC, CODES))
+    rest, held = HoldOut(0.1, classes=True).divide(Dataset(XC, CODES))
     assert (rest.size, held.size) == (81, 9)
     assert np.bincount(CODES[held]).tolist() == [3, 3, 3]
     if scoring in (None, "accuracy"):
@@ -98,11 +98,11 @@ def test_a_refit_takes_all_rows_and_the_rounds_found():
 def test_groups_stay_together_and_the_last_rows_are_held_out():
     groups = np.repeat(np.arange(16), 5)[np.random.default_rng(0).permutation(80)]
     data = Dataset(X, Y)
-    rest, held = Division(0.2, groups=groups).divide(data)
+    rest, held = HoldOut(0.2, groups=groups).divide(data)
     assert set(groups[rest]).isdisjoint(groups[held])
     assert held.size >= 16
     assert np.array_equal(np.sort(np.concatenate([rest, held])), np.arange(80))
-    rest, held = Division(0.25, in_time=True).divide(data)
+    rest, held = HoldOut(0.25, in_time=True).divide(data)
     assert held.tolist() == list(range(60, 80))
     fitted = GBDTRegressor(**STOP, has_time=True).fit(X, Y)
     by_hand = GBDTRegressor(**MANY, n_iter_no_change=3)
@@ -116,23 +116,23 @@ def test_queries_stay_together():
     ranks = (Y > 0).astype(int)
     fitted = GBDTRanker(**STOP).fit(X, ranks, group=[20, 20, 20, 20])
     assert fitted.n_iter_ < 60
-    rest, held = Division(0.1).divide(Dataset(X, ranks, group=[20, 20, 20, 20]))
+    rest, held = HoldOut(0.1).divide(Dataset(X, ranks, group=[20, 20, 20, 20]))
     assert (rest.size, held.size) == (60, 20)
     assert held[-1] - held[0] == 19
 
 
 def test_classes_keep_their_shares_and_one_row_of_each():
     codes = np.array([0] * 50 + [1] * 30 + [2])
-    _, held = Division(10, classes=True).divide(Dataset(np.zeros((81, 1)), codes))
+    _, held = HoldOut(10, classes=True).divide(Dataset(np.zeros((81, 1)), codes))
     assert np.bincount(codes[held], minlength=3).tolist() == [6, 4, 0]
 
 
 @pytest.mark.parametrize(
     ("rows", "division", "why"),
     [
-        (slice(9), Division(0.1), "9 rows are too few to hold out 1"),
-        (slice(30), Division(30), "30 rows are too few to hold out 30"),
-        (slice(30), Division(0.1, groups=[5] * 30), "all rows are of one group"),
+        (slice(9), HoldOut(0.1), "9 rows are too few to hold out 1"),
+        (slice(30), HoldOut(30), "30 rows are too few to hold out 30"),
+        (slice(30), HoldOut(0.1, groups=[5] * 30), "all rows are of one group"),
     ],
 )
 def test_what_cannot_be_held_out(rows, division, why):
@@ -145,7 +145,7 @@ def test_where_no_rows_can_be_held_out_all_rounds_are_trained(capsys):
         fitted = GBDTClassifier(**STOP).fit(XC, np.full(90, "a"))
     assert fitted.n_iter_ == 60
     data = Dataset(X[:5], Y[:5])
-    seen = stopping.watch(data, [], Division(0.1), asked=False, quiet=False)
+    seen = stopping.watch(data, [], HoldOut(0.1), asked=False, quiet=False)
     assert (seen.data, seen.watched) == (data, "")
     assert "too few to hold out 1: all rounds are trained" in capsys.readouterr().err
 
