@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.errors import DataError, ParameterError
 
 NAN = float("nan")
 
@@ -220,3 +220,9 @@ def test_machine_data_has_text_columns(tmp_path):
     table = read_table(numbers, label_column=-2)
     assert table.X.shape == (209, 7)
     assert table.y[:2].tolist() == [198, 269]
+
+
+@pytest.mark.parametrize("path", ["a\0.csv", "", 3])
+def test_what_cannot_be_a_path(path):
+    with pytest.raises(ParameterError, match="expected the path of a file"):
+        read_table(path)

@@ -5,7 +5,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics.portable_loss import divergence, minus_log1p, portable_sqrt
+from pyopencl_gbdt.numerics.portable_loss import minus_log1p, portable_sqrt
 from pyopencl_gbdt.numerics.portable_math import (
     df_div,
     portable_exp,
@@ -66,8 +66,9 @@ def test_log(rng):
 
 
 def test_log1p(rng):
-    x = np.r_[powers(rng, -60, 60), rng.uniform(-0.999, 1, N).astype(np.float32)]
-    x = x[x != 0]
+    near_minus_1 = (-1 + np.exp2(rng.uniform(-20, 0, N))).astype(np.float32)
+    x = np.r_[powers(rng, -60, 60), rng.uniform(-0.999, 1, N).astype(np.float32), near_minus_1]
+    x = x[(x != 0) & (x > -1)]
     assert worst(portable_log1p(x), [(ONE + d).ln() for (d,) in decimals(x)]) < 1.5
 
 
@@ -79,15 +80,11 @@ def test_reciprocal_and_roots(rng):
 
 
 def test_what_logarithms_leave(rng):
-    t = np.r_[rng.uniform(-0.999, 3, N), rng.normal(0, 1e-3, N)].astype(np.float32)
-    t = t[t != 0]
+    sizes = [powers(rng, -40, 40), -powers(rng, -40, -1), powers(rng, -20, -1) - 1]
+    t = np.concatenate([rng.uniform(-0.999, 3, N), rng.normal(0, 1e-3, N), *sizes])
+    t = t.astype(np.float32)
+    t = t[(t != 0) & (t > -1)]
     assert worst(minus_log1p(t), [d - (ONE + d).ln() for (d,) in decimals(t)]) < 5
-    a, b = powers(rng, -20, 20), powers(rng, -20, 20)
-    found = divergence(a - b, a, b)
-    truth = [x - y - y * (x / y).ln() for x, y in decimals(a, b)]
-    scale = [max(x, y) for x, y in decimals(a, b)]
-    errors = (abs(Decimal(float(f)) - t) / s for f, t, s in zip(found, truth, scale, strict=True))
-    assert max(errors) < Decimal(2) ** -18
 
 
 def test_quotients_in_two_floats(rng):

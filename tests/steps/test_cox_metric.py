@@ -73,15 +73,3 @@ def test_law_planes_are_the_number(rng):
         np.array(units, float), hazard.astype(float) * unit, rtol=2e-7, atol=1
     )
     assert max(units) < 2 ** (2 * width)
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_xgboosts_numbers(device, rng, ties):
-    xgboost = pytest.importorskip("xgboost")
-    margin, label = sample(rng, 2000, ties=ties)
-    order = np.argsort(np.abs(label), kind="stable")
-    margin, label = margin[order], label[order]
-    matrix = xgboost.DMatrix(np.zeros((2000, 1)), label, base_margin=margin)
-    settings = {"objective": "survival:cox", "eval_metric": "cox-nloglik"}
-    theirs = float(xgboost.Booster(settings, [matrix]).eval(matrix).split(":")[1])
-    assert check(device, margin, label) == pytest.approx(theirs, rel=1e-6)

@@ -9,7 +9,7 @@ from pyopencl_gbdt.evaluation.ranking_metric import RankingMetrics
 from pyopencl_gbdt.metrics import get_metric, ranked_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
-from tests.metrics.test_ranking_metrics import NAMES, drawn
+from tests.metrics.test_ranking_metrics import NAMES
 from tests.reference.ranking_metric import parts, ranked_words
 from tests.steps.evaluated import evaluated, run
 
@@ -57,21 +57,6 @@ def test_sizes(device, rng, wg, names):
 def test_a_query_longer_than_local_memory(device, rng):
     check(device, ["ndcg", "ndcg@10"], *sample(rng, [150_000], graded=True, ties=False))
     check(device, ["map", "pre@10"], *sample(rng, [20, 150_000], graded=False, ties=False))
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", NAMES)
-def test_xgboosts_numbers(device, name, weighted):
-    xgboost = pytest.importorskip("xgboost")
-    y, prediction, sizes, weight = drawn(name, 5)
-    weight = weight if weighted else None
-    matrix = xgboost.DMatrix(
-        np.zeros((y.size, 1)), y, weight=weight, base_margin=prediction, group=sizes
-    )
-    settings = {"objective": "reg:squarederror", "eval_metric": name, "nthread": 1}
-    theirs = float(xgboost.Booster(settings, [matrix]).eval(matrix).split(":")[1])
-    ours = check(device, [name], y, prediction, np.r_[0, np.cumsum(sizes)], weight)
-    assert ours[name] == pytest.approx(theirs, abs=1e-6)
 
 
 def test_the_best_ranking_has_exactly_one(device, rng):

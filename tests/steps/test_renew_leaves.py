@@ -9,7 +9,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
 from pyopencl_gbdt.growth.renew_leaves import COUNTS, RenewLeaves
 from pyopencl_gbdt.numerics.portable_math import as_margin
-from pyopencl_gbdt.numerics.quantiles import fraction_of, quantile
+from pyopencl_gbdt.numerics.quantiles import quantile
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.primitives.checks import run
@@ -170,37 +170,3 @@ def test_quantiles_are_xgboosts(rng, weighted):
             theirs = xgboost.train(params, matrix, 1).predict(matrix)[0]
             own = whole(weight.astype(np.float64)) if weighted else None
             assert quantile(y, own, alpha) == pytest.approx(theirs, rel=3e-7, abs=2e-7)
-
-
-def test_law_a_quantile_moves_with_its_values(rng):
-    """Shifts and factors by powers of two lose nothing; order does not matter."""
-    x = rng.integers(-1000, 1000, 501).astype(np.float32)
-    weight = whole(rng.uniform(0, 5, x.size))
-    for own in (None, weight):
-        for alpha in (0.2, 0.5, 0.75):
-            found = quantile(x, own, alpha)
-            order = rng.permutation(x.size)
-            assert quantile(x[order], None if own is None else own[order], alpha) == found
-            assert quantile(4 * x, own, alpha) == 4 * found
-            assert quantile(x, None if own is None else own // 2 * 4, alpha) == found
-
-
-def test_whole_weights():
-    weight = np.float64([0, 1, 2.5, 1e-30, 7])
-    given = whole(weight)
-    assert given[0] == 0
-    assert given[3] == 1
-    assert given[4] == 7 * given[1]
-    assert 2 * given[2] == 5 * given[1]
-    assert 2**57 < given.sum() < 2**61
-    assert whole(np.full(3, 1e-300)).tolist() == [whole(np.ones(3) * 1e-300)[0]] * 3
-    assert whole(np.zeros(3)).tolist() == [0, 0, 0]
-
-
-def test_fractions_are_exact():
-    for alpha in (1, 0.5, 0.1, 0.999, 1e-10):
-        mantissa, shift = fraction_of(alpha)
-        assert mantissa / 2**shift == np.float32(alpha)
-        assert mantissa < 2**24
-        assert 23 <= shift <= 60
-    assert fraction_of(0)[0] == fraction_of(1e-15)[0] == 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import open_device, runnable
+from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
@@ -37,7 +37,6 @@ CASES = {
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]},
     "forests of classes": {"objective": "multi:softmax", "num_class": 4, "num_parallel_tree": 2},
 }
-HISTOGRAMS = [v.name for v in runnable("histogram", open_device(TEST_DEVICE).caps)]
 
 
 def problem(case):
@@ -72,13 +71,6 @@ def test_the_twins_model(case):
     twin = to_xgboost_json(train_reference(Parameters.from_dict(params), *data))
     assert usual_bytes(case) == twin
     assert bytes_of({**params, "work_group_size": 64}, *data) == twin
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("histogram", HISTOGRAMS)
-def test_every_histogram_gives_the_same_model(case, histogram):
-    params, *data = problem(case)
-    assert bytes_of({**params, "histogram": histogram}, *data) == usual_bytes(case)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -147,30 +139,6 @@ def test_starting_scores_of_classes_are_xgboosts():
     np.testing.assert_allclose(ours.base_score, theirs, rtol=1e-5)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_quality_is_xgboosts(case):
-    xgboost = pytest.importorskip("xgboost")
-    params, X, y, weight = problem(case)
-    model = train({"device": TEST_DEVICE, **params}, Dataset(X, y, weight))
-    names = {k: v for k, v in params.items() if k != "n_estimators"}
-    booster = xgboost.train(
-        {**names, "tree_method": "hist"}, xgboost.DMatrix(X, y, weight=weight), 2
-    )
-    ours, theirs = model.predict(X, device=TEST_DEVICE), booster.predict(xgboost.DMatrix(X))
-    if params["objective" if "objective" in params else "max_bin"] == "multi:softmax":
-        hits = [np.average(p == y, weights=weight) for p in (ours, theirs)]
-        assert hits[0] > hits[1] - 0.04  # of 500 rows: chance alone moves a share by 0.015
-        return
-    if case == "quantiles":
-        losses = [quantiles(y, p.T, weight, (0.1, 0.5, 0.9)) for p in (ours, theirs)]
-        assert losses[0] < losses[1] * 1.02
-        return
-    target = np.eye(4)[y.astype(int)] if case == "classes" else y
-    errors = [np.sqrt(np.average((p - target) ** 2, axis=0, weights=weight).sum())
-              for p in (ours, theirs)]  # fmt: skip
-    assert errors[0] < errors[1] * 1.02
-
-
 @pytest.mark.parametrize("case", ["classes", "targets", "quantiles"])
 def test_rows_that_are_watched(case):
     params, X, y, weight = problem(case)
@@ -190,15 +158,6 @@ def test_rows_that_are_watched(case):
     else:
         expected = np.sqrt(np.average(((last.T - y[:100]) ** 2).mean(axis=1), weights=weight[:100]))
     assert model.history["rows"][metric][-1] == pytest.approx(expected, rel=1e-5)
-
-
-def test_ten_rounds_and_ten_more():
-    params, X, y, weight = problem("classes")
-    data, params = Dataset(X, y, weight), {"device": TEST_DEVICE, **params}
-    half = train(params, data, 2)
-    whole = train(params, data, 2, model=half)
-    assert whole.num_boosted_rounds() == 4
-    assert to_xgboost_json(whole.ensemble) == to_xgboost_json(train(params, data, 4).ensemble)
 
 
 def test_no_trees():

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import find, runnable
+from pyopencl_gbdt.device import find
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
-from tests.reference.predict import predict
 from tests.reference.train import train_reference
 
 #: All combinations are ``thorough``, see tests/conftest.py.
@@ -83,12 +82,6 @@ def test_regularisation(objective, params):
         check(*rows(weighted=weighted), objective=objective, n_estimators=2, max_depth=5, **params)
 
 
-@pytest.mark.parametrize("variant", [v.name for v in runnable("histogram", CAPS)])
-def test_every_histogram(variant):
-    X, score, _ = rows(1500)
-    check(X, score, None, histogram=variant, n_estimators=2, max_depth=5)
-
-
 @pytest.mark.skipif(CAPS.kind == "cpu", reason="minutes of building; tests/steps has the sizes")
 @pytest.mark.parametrize("size", [16, 64, 256])
 def test_every_work_group_size(size):
@@ -141,15 +134,6 @@ def test_more_than_255_codes():
 
 def test_no_trees():
     assert check(*rows(50), n_estimators=0).trees == []
-
-
-def test_predictions_are_the_references():
-    X, score, _ = rows(300)
-    model = train({"device": TEST_DEVICE, "max_depth": 4}, Dataset(X, score), 5)
-    other, _, _ = rows(200, seed=9)
-    for values in (X, other):
-        margins = model.predict(values, output_margin=True, device=TEST_DEVICE)
-        assert_same_bits(margins, predict(model.ensemble, values))
 
 
 def test_law_weights_and_penalties_scale_together():
