@@ -33,7 +33,7 @@ from bench.scaling_model import (
 )
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team import sockets
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.messages import BestSplits, DeviceIdle, SumPart
 from pyopencl_gbdt.device.team.mpi import MpiTeam, mpi
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous

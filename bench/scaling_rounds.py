@@ -15,7 +15,7 @@ import numpy as np
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.device.timing import Stopwatch, middle
 from pyopencl_gbdt.growth import level_sums

@@ -31,9 +31,9 @@ from pyopencl_gbdt.device import (
     Device,
     DeviceArray,
     Variant,
-    builds,
     find,
     open_device,
+    program,
     runnable,
     variants,
 )
@@ -168,7 +168,7 @@ def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
 def silent_builds() -> Iterator[None]:
     """Say nothing of long builds: tests read what a program writes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builds, "LONG_SECONDS", math.inf)
+        patch.setattr(program, "LONG_SECONDS", math.inf)
         yield
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 
 LIMITS = Limits(silence=5.0, patience=60.0)

@@ -11,7 +11,7 @@ import pytest
 import pyopencl_gbdt
 from pyopencl_gbdt import Dataset, GBDTRegressor, train
 from pyopencl_gbdt.callbacks import ProgressBar, progress
-from pyopencl_gbdt.device import builds
+from pyopencl_gbdt.device import program as builds
 from pyopencl_gbdt.device.opencl.source import POCL
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.gradients.gradients import EXPONENTS

@@ -21,7 +21,7 @@ from packaging.markers import Marker
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.data.files import whole_file
-from pyopencl_gbdt.device import cache, owner_only_files, private_paths
+from pyopencl_gbdt.device import cache, owner_only_files
 from pyopencl_gbdt.doctor.findings import ANYWHERE, INSTALL
 from pyopencl_gbdt.doctor.machine import installed_packages, killed_by
 from pyopencl_gbdt.errors import FileWriteError
@@ -162,8 +162,8 @@ def test_kernels_are_kept_where_windows_keeps_a_users_files(monkeypatch):
 
 @pytest.mark.parametrize(("system", "has"), [("linux", True), ("darwin", False), ("win32", False)])
 def test_shared_memory_is_a_folder_of_linux_alone(system, has, monkeypatch):
-    monkeypatch.setattr(private_paths.sys, "platform", system)
-    assert (Path("/dev/shm") in private_paths.temporary_bases()) == has
+    monkeypatch.setattr(owner_only_files.sys, "platform", system)
+    assert (Path("/dev/shm") in owner_only_files.temporary_bases()) == has
 
 
 # -- commands and packages -----------------------------------------------------------------------

@@ -11,8 +11,7 @@ import numpy as np
 from pyopencl_gbdt.data.batches.passes import as_texts, union
 from pyopencl_gbdt.data.categories.levels import Categories, Levels
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.team.agreement import check_same
-from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.member import Team, check_same
 from pyopencl_gbdt.device.team.messages import (
     ColumnCount,
     ColumnLevels,

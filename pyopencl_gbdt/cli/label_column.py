@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 from pyopencl_gbdt.cli.data_path import DataPath
-from pyopencl_gbdt.data.files import arrow_batches, text_batches
-from pyopencl_gbdt.data.files.batches import ARRAYS, ARROW, paths_of, suffix_of
+from pyopencl_gbdt.data.files import text_batches
+from pyopencl_gbdt.data.files.batches import ARRAYS, ARROW, paths_of, read_columns, suffix_of
 from pyopencl_gbdt.data.files.reading import Reading
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import DataError
@@ -34,7 +34,7 @@ def columns_in_file(path: str, header: bool | str, file_format: str = "auto") ->
         first = paths_of(path)[0]
         suffix = suffix_of(first)
         if suffix in ARROW:
-            batches = arrow_batches.read(first, suffix, None, None, lambda n_columns: 1)
+            batches = read_columns(first, suffix, None, None, lambda n_columns: 1)
             return list(next(batches).X.column_names)
         if suffix in ARRAYS or file_format == "npz":
             return None

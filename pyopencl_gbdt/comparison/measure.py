@@ -19,8 +19,8 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.drivers.measured_facts import int64_cost
+from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.device.timing import Stopwatch, clock, middle, repeated
-from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import GBDTError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.tree import Tree

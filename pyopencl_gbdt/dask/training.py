@@ -22,7 +22,7 @@ from distributed.comm import CommClosedError
 from pyopencl_gbdt.dask.parts import assigned, blocks, described, partitions
 from pyopencl_gbdt.dask.work import Job, close_doors, open_doors, work
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
-from pyopencl_gbdt.device.team.limits import Limits, seconds
+from pyopencl_gbdt.device.team.handshake import Limits, seconds
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import Model

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.selection import find_several, names_several
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.rendezvous import Address, Rendezvous
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.prediction.model import Model

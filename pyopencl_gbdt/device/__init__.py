@@ -5,8 +5,7 @@ Only this room knows OpenCL and CUDA. The other rooms use ``Device``, ``Program`
 
 from pyopencl_gbdt.device.base import Device, DeviceArray
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.device_info import DeviceInfo
-from pyopencl_gbdt.device.discovery import devices, find, open_device
+from pyopencl_gbdt.device.discovery import DeviceInfo, devices, find, open_device
 from pyopencl_gbdt.device.drivers.fallback import build_variant, build_variant_program
 from pyopencl_gbdt.device.program import Launch, Program
 from pyopencl_gbdt.device.render import render

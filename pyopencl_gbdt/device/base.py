@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.builds import BuildNotice
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.given_arrays import (
@@ -23,10 +22,9 @@ from pyopencl_gbdt.device.given_arrays import (
     as_host_array,
     as_shape,
 )
-from pyopencl_gbdt.device.profiler import Profiler
-from pyopencl_gbdt.device.program import Action, Program
+from pyopencl_gbdt.device.program import Action, BuildNotice, Program
 from pyopencl_gbdt.device.render import Param
-from pyopencl_gbdt.device.timing import clock
+from pyopencl_gbdt.device.timing import Profiler, clock
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
 

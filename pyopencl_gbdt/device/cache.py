@@ -11,7 +11,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from pyopencl_gbdt.device import owner_only_files, private_paths
+from pyopencl_gbdt.device import owner_only_files
 
 _DIGEST_BYTES = 32
 #: Environment variables that move the cache folder while a program runs.
@@ -50,7 +50,7 @@ def why_unusable(folder: Path, *, follow: bool = True) -> str:
         try:
             with owner_only_files.opened(folder, make=True, tighten=_is_default(), follow=follow):
                 pass
-            _unusable[folder] = private_paths.why_no_room(folder, _ENOUGH_BYTES)
+            _unusable[folder] = owner_only_files.why_no_room(folder, _ENOUGH_BYTES)
         except OSError as error:
             _unusable[folder] = f"{error.filename or folder}: {error.strerror}"
     return _unusable[folder]
@@ -63,7 +63,7 @@ def _places() -> list[tuple[Path, bool]]:
         return [(usual, True)]
     user = getattr(os, "geteuid", lambda: "user")()
     places = [] if usual is None else [(usual, True)]  # files stored earlier may be readable
-    bases = private_paths.temporary_bases()
+    bases = owner_only_files.temporary_bases()
     for base in bases:
         place = base / f"pyopencl_gbdt-{user}"
         if not why_unusable(place, follow=False):

@@ -69,7 +69,7 @@ class Capabilities:
     first use, see ``measured_facts``."""
     copy_speed: int = 0
     """Bytes a second that a large copy reads and writes; 0 if it was not measured, see
-    ``launch_size``."""
+    ``bytes_a_launch``."""
     coalesces_reads: bool = True
     """Whether work-items of a group that read neighbouring words at the same time share one access
     to memory. If not, a work-item reads fastest what lies in a row of its own."""

@@ -1,14 +1,22 @@
-"""The interface that built kernels of OpenCL and CUDA share: bind arguments, launch."""
+"""The interface that built kernels of OpenCL and CUDA share: bind arguments, launch, in parts.
+
+Drivers of GPUs that show a picture reset what runs for longer than 0.5 to 2 s, and the picture does
+not move meanwhile. So kernels that read many rows do it in pieces, whose size follows from the
+device's speed. No result depends on the pieces. CPUs have no such limit.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Protocol
 
+from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.signature import arrange
 from pyopencl_gbdt.errors import KernelLaunchError
+from pyopencl_gbdt.logger import tell
 
 #: Work-groups in x, or in x and y.
 Groups = int | tuple[int, int]
@@ -96,3 +104,114 @@ class Program(ABC):
 def numbered(source: str) -> str:
     """Return the source with line numbers, for a build error."""
     return "\n".join(f"{i:4d} {line}" for i, line in enumerate(source.splitlines(), 1))
+
+
+#: Seconds that a kernel takes at most on a GPU.
+LONGEST_SECONDS = 0.2
+#: Share of a copy's speed that every kernel reaches: the histogram, which adds the most for each
+#: byte, has 0.25 on an H200 (11 M x 28, 0.33 ms). Half of it is left for other devices.
+SHARE = 0.125
+#: Bytes a second of a compute unit whose speed was not measured. NVIDIA's cards copy more: an L4
+#: 5.2 GB/s for each of 58, a T4 8 for each of 40, an H200 31 for each of 132.
+UNIT_SPEED = 5_000_000_000
+_NO_LIMIT = 1 << 62
+
+
+def bytes_a_launch(caps: Capabilities) -> int:
+    """Return how many bytes a launch may read and write, counted once each, on a device."""
+    if caps.kind == "cpu":
+        return _NO_LIMIT
+    speed = caps.copy_speed or UNIT_SPEED * caps.compute_units
+    return int(LONGEST_SECONDS * SHARE * speed)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Launches that share the tasks of a kernel.
+
+    The kernel has the arguments ``n_groups``, the work-groups of all launches, and ``first_group``,
+    the number of a launch's first one among them.
+
+    Attributes
+    ----------
+    n_parts : int
+        At least 1.
+    """
+
+    n_parts: int
+
+    @classmethod
+    def of(cls, caps: Capabilities, n_bytes: float) -> Parts:
+        """Return as many as a kernel needs that reads and writes so many bytes."""
+        return cls(max(1, ceil(n_bytes / bytes_a_launch(caps))))
+
+    def bind(
+        self, program: Program, kernel: str, groups: Groups, /, **named: object
+    ) -> list[Launch]:
+        """Return the launches of all parts; the arguments are those of ``Program.bind``."""
+        width = groups if isinstance(groups, int) else groups[0]
+        shared = {**named, "n_groups": self.n_parts * width}
+        return [
+            program.bind(kernel, groups, first_group=part * width, **shared)
+            for part in range(self.n_parts)
+        ]
+
+
+def rows_a_launch(caps: Capabilities, row_bytes: float) -> int:
+    """Return how many rows a launch may take, at least 1.
+
+    Parameters
+    ----------
+    caps : Capabilities
+    row_bytes : float
+        Bytes that the kernel reads and writes for each row.
+    """
+    return max(1, int(bytes_a_launch(caps) / max(row_bytes, 1)))
+
+
+#: Building for longer than this is reported.
+LONG_SECONDS = 1.0
+#: Fewest and most templates that the message names: every fit builds more than the fewest.
+_NAMES = (3, 5)
+
+
+class BuildNotice:
+    """Adds up how long a fit's kernels are built, and says so once if that is long.
+
+    Parameters
+    ----------
+    label : str
+        The device's name.
+    share : float, default 1
+        ``Device.build_share``.
+    say : callable, optional
+        Receives the message; by default the library's logger.
+    say_each : callable or None
+        Receives a line for each template that is built.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        share: float = 1.0,
+        say: Callable[[str], None] = tell,
+        say_each: Callable[[str], None] | None = None,
+    ) -> None:
+        self.label, self.share, self.say, self.say_each = label, share, say, say_each
+        self._seconds, self._said = 0.0, False
+        self._names: list[str] = []
+
+    def took(self, template: str, seconds: float) -> None:
+        """Take note of a build. One that the driver kept takes next to no time."""
+        self._seconds += seconds / self.share
+        if self.say_each is not None:
+            self.say_each(f"built {template} for {self.label} in {seconds:.3f} s")
+        if template not in self._names:
+            self._names.append(template)
+        enough = len(self._names) >= _NAMES[0]
+        if enough and self._seconds > LONG_SECONDS and not self._said:
+            self._said = True
+            self.say(
+                f"building kernels for {self.label}: {', '.join(self._names[-_NAMES[1] :])} and "
+                "those that follow; they are kept, so the next fit starts sooner"
+            )

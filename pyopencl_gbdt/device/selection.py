@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyopencl_gbdt.device.base import Device
-from pyopencl_gbdt.device.device_info import DeviceInfo
-from pyopencl_gbdt.device.discovery import ENVIRONMENT, every_gpu, find, open_device
+from pyopencl_gbdt.device.discovery import ENVIRONMENT, DeviceInfo, every_gpu, find, open_device
 from pyopencl_gbdt.errors import DeviceError
 
 #: Names that stand for any GPU, of which the processes of a host take one after the other.

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.launch_size import rows_a_launch
-from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.program import Action, rows_a_launch
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.dtypes import VALUE, WALK
 from pyopencl_gbdt.fit.nodes import Batch

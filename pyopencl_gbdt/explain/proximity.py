@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.device import Device, Program, Variant, build_variant, open_device
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.launch_size import rows_a_launch
+from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.rows import rows_of

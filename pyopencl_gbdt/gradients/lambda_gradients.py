@@ -9,8 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Program
 from pyopencl_gbdt.device.arena import Arena
-from pyopencl_gbdt.device.launch_size import Parts
-from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.program import Action, Parts
 from pyopencl_gbdt.device.team.messages import QueryLabels
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.rows import FitRows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyopencl_gbdt.device import Capabilities
-from pyopencl_gbdt.device.launch_size import Parts
+from pyopencl_gbdt.device.program import Parts
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways

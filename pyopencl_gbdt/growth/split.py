@@ -9,7 +9,7 @@ import numpy as np
 from pyopencl_gbdt.device import Capabilities, DeviceArray, Launch, Program, Variant
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.launch_size import rows_a_launch
+from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from pyopencl_gbdt.device import Capabilities, DeviceArray
-from pyopencl_gbdt.device.launch_size import rows_a_launch
+from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 

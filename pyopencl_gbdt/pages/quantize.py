@@ -12,8 +12,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
-from pyopencl_gbdt.device.launch_size import rows_a_launch
 from pyopencl_gbdt.device.paper import PaperDevice
+from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant_program
-from pyopencl_gbdt.device.launch_size import bytes_a_launch
+from pyopencl_gbdt.device.program import bytes_a_launch
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page

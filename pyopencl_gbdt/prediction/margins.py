@@ -15,9 +15,8 @@ from pyopencl_gbdt.data.features import Values
 from pyopencl_gbdt.device import Device, DeviceArray, open_device
 from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.foreign import DeviceMatrix
-from pyopencl_gbdt.device.launch_size import rows_a_launch
-from pyopencl_gbdt.device.run_ahead import settled
-from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.device.program import rows_a_launch
+from pyopencl_gbdt.device.run_ahead import clear_frames, settled
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import Ensemble

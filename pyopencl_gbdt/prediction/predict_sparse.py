@@ -14,7 +14,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
-from pyopencl_gbdt.device.launch_size import rows_a_launch
+from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction.packing import PackedTrees
 from pyopencl_gbdt.prediction.predict import Adds, plan_walk, row_pieces, walk_bytes

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant, staging
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.launch_size import rows_a_launch
-from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.device.program import Program, rows_a_launch
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.dtypes import WALK_BY_CELL, WALK_BY_SET
 from pyopencl_gbdt.model import Ensemble

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.categories.combination_codes import MOST_NUMBERS, CombinationKeys, levels_there
 from pyopencl_gbdt.categories.ordered_statistics import LevelMeans
 from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
-from pyopencl_gbdt.categories.wide_rows import WideRows
+from pyopencl_gbdt.categories.statistic_values import WideRows
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.dataset import Dataset

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.device.joint_arrays import uploaded
+from pyopencl_gbdt.device.arena import uploaded
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM
 from pyopencl_gbdt.primitives.checks import ceil_div
 from pyopencl_gbdt.primitives.histogram_plan import (

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
-from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Total
-from pyopencl_gbdt.device.timing import Stopwatch
+from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Stopwatch, Total
 from pyopencl_gbdt.profiling.least_bytes import RULES
 from pyopencl_gbdt.profiling.traffic import Tally
 

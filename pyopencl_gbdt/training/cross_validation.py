@@ -20,7 +20,7 @@ from pyopencl_gbdt.callbacks import (
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
-from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION

@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.run_ahead import settled
+from pyopencl_gbdt.device.run_ahead import clear_frames, settled
 from pyopencl_gbdt.device.team.messages import CodesBefore, CodesOfPart, DeviceKey
 from pyopencl_gbdt.device.team.nccl import communicators
 from pyopencl_gbdt.device.team.threads import Threads, threads
-from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.evaluation.label_mean import base_score_of
 from pyopencl_gbdt.fit.share import Share

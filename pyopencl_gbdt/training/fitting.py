@@ -13,7 +13,7 @@ from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.builds import BuildNotice
+from pyopencl_gbdt.device.program import BuildNotice
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.team.messages import FitLabels
 from pyopencl_gbdt.evaluation.evaluation import Evaluation

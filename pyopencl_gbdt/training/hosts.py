@@ -25,8 +25,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.limited_device import limit_memory
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.device.selection import open_in_turn
-from pyopencl_gbdt.device.team.agreement import all_or_none, check_same
-from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.member import Team, all_or_none, check_same
 from pyopencl_gbdt.device.team.messages import (
     HasRows,
     HostName,

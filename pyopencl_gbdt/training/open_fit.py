@@ -12,9 +12,8 @@ from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.limited_device import limit_memory
-from pyopencl_gbdt.device.run_ahead import settled
+from pyopencl_gbdt.device.run_ahead import clear_frames, settled
 from pyopencl_gbdt.device.selection import find_several, names_several
-from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.parameters.names import given_instead

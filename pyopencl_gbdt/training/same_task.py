@@ -14,10 +14,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.data.batches.rows import Rows, as_rows
-from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.digests import digest, digest_of_levels
-from pyopencl_gbdt.device.team.agreement import check_same
-from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.data.dataset import Dataset, digest, digest_of_levels
+from pyopencl_gbdt.device.team.member import Team, check_same
 from pyopencl_gbdt.device.team.messages import (
     ClassWeights,
     ExactLabelSums,

@@ -20,8 +20,8 @@ from pyopencl_gbdt.callbacks import (
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.drivers.fallback import tries
+from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.device.team.mpi import joined_team
-from pyopencl_gbdt.device.tracebacks import clear_frames
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.arguments import (

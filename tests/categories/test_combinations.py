@@ -14,7 +14,7 @@ from pyopencl_gbdt.callbacks.checkpoint_files import sealed
 from pyopencl_gbdt.categories.chosen_combinations import ChosenCombinations
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
-from pyopencl_gbdt.categories.targets import targets_of
+from pyopencl_gbdt.categories.statistic_columns import targets_of
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Tree, dump_text, to_json

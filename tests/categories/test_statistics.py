@@ -12,8 +12,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
-from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
-from pyopencl_gbdt.categories.targets import targets_of
+from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics, targets_of
 from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError

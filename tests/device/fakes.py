@@ -14,7 +14,7 @@ import pyopencl as cl
 
 from pyopencl_gbdt.device import Capabilities, Program
 from pyopencl_gbdt.device.capabilities import HOST_CORES
-from pyopencl_gbdt.device.device_info import DeviceInfo
+from pyopencl_gbdt.device.discovery import DeviceInfo
 from pyopencl_gbdt.device.paper import PaperDevice, PaperProgram
 
 MIB = 1024 * 1024

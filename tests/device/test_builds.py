@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import base, builds
-from pyopencl_gbdt.device.builds import BuildNotice
+from pyopencl_gbdt.device import base
+from pyopencl_gbdt.device import program as builds
+from pyopencl_gbdt.device.program import BuildNotice
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import FakeDevice
 

@@ -101,7 +101,7 @@ def test_where_the_folder_lies(monkeypatch, tmp_path):
         raise RuntimeError("no home")
 
     monkeypatch.setattr(cache.Path, "home", homeless)
-    monkeypatch.setattr(cache.private_paths, "temporary_bases", lambda: [tmp_path])
+    monkeypatch.setattr(cache.owner_only_files, "temporary_bases", lambda: [tmp_path])
     assert cache.cache_folder() == tmp_path / f"pyopencl_gbdt-{os.geteuid()}"
 
 

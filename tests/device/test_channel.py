@@ -16,8 +16,7 @@ from pyopencl_gbdt.device.team.channel import (
     OtherKindError,
     SaidError,
 )
-from pyopencl_gbdt.device.team.handshake import Keys
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Keys, Limits
 
 LIMITS = Limits(silence=2.0, patience=2.0)
 KEYS = Keys(b"there", b"back"), Keys(b"back", b"there")

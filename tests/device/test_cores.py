@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from pyopencl_gbdt.device import cores
+from pyopencl_gbdt.device import helper_process as cores
 
 
 @pytest.mark.parametrize(

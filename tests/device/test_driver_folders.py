@@ -11,7 +11,7 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from pyopencl_gbdt.device import devices, private_paths
+from pyopencl_gbdt.device import devices, owner_only_files
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.doctor.machine import installed_packages
 from tests.device import strangers
@@ -120,8 +120,8 @@ def test_a_folder_that_another_user_made_first_holds_nothing_of_ours(everybodys)
     planted.chmod(0o777)
     code = f"""
 from pathlib import Path
-from pyopencl_gbdt.device import private_paths
-private_paths.temporary_bases = lambda: [Path({str(everybodys)!r})]
+from pyopencl_gbdt.device import owner_only_files
+owner_only_files.temporary_bases = lambda: [Path({str(everybodys)!r})]
 {BUILD}"""
     folder = ran_in(strangers.run(["-c", code], {"TMPDIR": str(everybodys)}, stranger=True))
     assert folder.parent == everybodys
@@ -148,7 +148,7 @@ def test_a_folder_that_the_user_named_and_pocl_cannot_write_is_named_in_the_erro
 def test_what_the_user_set_stays(monkeypatch, tmp_path):
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(
-        driver_folders.private_paths, "why_unusable", lambda *_: "nothing is usable"
+        driver_folders.owner_only_files, "why_unusable", lambda *_: "nothing is usable"
     )
     assert driver_folders.choose_pocl_folder() == ("", "")
 
@@ -156,9 +156,9 @@ def test_what_the_user_set_stays(monkeypatch, tmp_path):
 def test_without_any_folder_the_note_says_what_to_set(monkeypatch):
     monkeypatch.delenv("POCL_CACHE_DIR", raising=False)
     monkeypatch.setattr(
-        private_paths, "why_unusable", lambda *_: "/home/me: No space left on device"
+        owner_only_files, "why_unusable", lambda *_: "/home/me: No space left on device"
     )
-    monkeypatch.setattr(private_paths, "temporary_folder", lambda *_: None)
+    monkeypatch.setattr(owner_only_files, "temporary_folder", lambda *_: None)
     folder, note = driver_folders.choose_pocl_folder()
     assert folder == ""
     assert "/home/me: No space left on device; set POCL_CACHE_DIR" in note

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyopencl_gbdt.device import private_paths
+from pyopencl_gbdt.device import owner_only_files
 from pyopencl_gbdt.device.drivers import intel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,7 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.delenv(intel._VARIABLE, raising=False)
     monkeypatch.setattr(intel, "_SYSTEM_VENDORS", vendors)
     monkeypatch.setattr(intel, "find_library", lambda: library)
-    monkeypatch.setattr(private_paths, "temporary_bases", lambda: [temporary])
+    monkeypatch.setattr(owner_only_files, "temporary_bases", lambda: [temporary])
     return SimpleNamespace(vendors=vendors, library=library, temporary=temporary)
 
 
@@ -159,7 +159,7 @@ def test_a_users_own_setting_on_windows_is_left_alone(windows, monkeypatch):
 
 
 def test_without_a_temporary_folder_intel_stays_unseen_and_says_so(machine, monkeypatch):
-    monkeypatch.setattr(private_paths, "temporary_bases", lambda: [machine.temporary / "absent"])
+    monkeypatch.setattr(owner_only_files, "temporary_bases", lambda: [machine.temporary / "absent"])
     with intel.visible() as problem:
         assert intel._VARIABLE not in os.environ
     assert "set TMPDIR" in problem

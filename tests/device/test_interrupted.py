@@ -14,8 +14,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.device import Launch, open_device
-from pyopencl_gbdt.device.run_ahead import LONG_ROUNDS, SHORT_ROUNDS, Pace
-from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.device.run_ahead import LONG_ROUNDS, SHORT_ROUNDS, Pace, clear_frames
 from tests.cli_samples import SMALL, write_rows
 from tests.conftest import TEST_DEVICE
 from tests.device.fits import PARAMS, X, Y, fit, text_of

@@ -19,8 +19,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.team import member, nccl, sliced_sums
 from pyopencl_gbdt.device.team.channel import Channel
-from pyopencl_gbdt.device.team.handshake import Keys
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Keys, Limits
 from pyopencl_gbdt.device.team.messages import DeviceIdle
 from pyopencl_gbdt.device.team.sums import TeamReduce
 from pyopencl_gbdt.errors import DeviceError, TeamError

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.arena import Arena
-from pyopencl_gbdt.device.joint_arrays import joint_arrays, uploaded
+from pyopencl_gbdt.device.arena import Arena, joint_arrays, uploaded
 from tests.conftest import TEST_DEVICE
 
 PLANNED = {

@@ -14,9 +14,9 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import choose, discovery, limited_device
 from pyopencl_gbdt.device.drivers import fact_store, measured_facts
 from pyopencl_gbdt.device.drivers.measured_facts import FAILED
-from pyopencl_gbdt.device.launch_size import bytes_a_launch
 from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.device.opencl import device as opencl
+from pyopencl_gbdt.device.program import bytes_a_launch
 from pyopencl_gbdt.device.render import render
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.training.train import train

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyopencl_gbdt.device import cache, private_paths
+from pyopencl_gbdt.device import cache, owner_only_files
 from pyopencl_gbdt.device.variants import tuning
 from tests.device import strangers
 from tests.device.test_tuning import CAPS
@@ -29,7 +29,7 @@ def usual(tmp_path, monkeypatch):
     """The cache folder that is this library's alone."""
     monkeypatch.delenv("PYOPENCL_GBDT_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "caches"))
-    monkeypatch.setattr(private_paths, "temporary_bases", lambda: [tmp_path / "tmp"])
+    monkeypatch.setattr(owner_only_files, "temporary_bases", lambda: [tmp_path / "tmp"])
     (tmp_path / "tmp").mkdir(mode=0o700)
     monkeypatch.setattr(cache, "_unusable", {})
     return tmp_path / "home" / "caches" / "pyopencl_gbdt"
@@ -178,11 +178,11 @@ def test_a_link_in_the_place_of_the_folder_among_everybodys(usual, tmp_path, mon
 def test_folders_that_others_can_rename(tmp_path):
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True, mode=0o700)
-    assert private_paths.why_unusable(inner, 0) == ""
+    assert owner_only_files.why_unusable(inner, 0) == ""
     (tmp_path / "a").chmod(0o777)
-    assert "can be written by other users" in private_paths.why_unusable(inner, 0)
+    assert "can be written by other users" in owner_only_files.why_unusable(inner, 0)
     (tmp_path / "a").chmod(0o1777)
-    assert private_paths.why_unusable(inner, 0) == ""
+    assert owner_only_files.why_unusable(inner, 0) == ""
 
 
 def test_a_link_of_another_user_on_the_way(tmp_path, give_away):
@@ -191,41 +191,42 @@ def test_a_link_of_another_user_on_the_way(tmp_path, give_away):
     (tmp_path / "link").symlink_to("mine")
     (tmp_path / "first").symlink_to(tmp_path / "link")
     for name in ("link", "first"):
-        assert private_paths.why_unusable(tmp_path / name / "kcache", 0) == ""
+        assert owner_only_files.why_unusable(tmp_path / name / "kcache", 0) == ""
     os.lchown(tmp_path / "link", strangers.STRANGER, strangers.STRANGER)
     for name in ("link", "first"):
-        assert "link of another user" in private_paths.why_unusable(tmp_path / name / "kcache", 0)
+        why = owner_only_files.why_unusable(tmp_path / name / "kcache", 0)
+        assert "link of another user" in why
 
 
 def test_the_working_folder_is_not_a_temporary_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(private_paths.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(owner_only_files.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.delenv("TMPDIR", raising=False)
-    assert tmp_path not in private_paths.temporary_bases()
+    assert tmp_path not in owner_only_files.temporary_bases()
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert private_paths.temporary_bases()[0] == tmp_path
+    assert owner_only_files.temporary_bases()[0] == tmp_path
 
 
 def test_what_is_absent_is_not_made_where_others_were_first(tmp_path):
     """With HOME=/tmp, whoever makes /tmp/.cache first would own what PoCL loads."""
-    assert private_paths.why_unusable(tmp_path / "new" / "kcache", 0) == ""
+    assert owner_only_files.why_unusable(tmp_path / "new" / "kcache", 0) == ""
     tmp_path.chmod(0o1777)
-    assert "can be written" in private_paths.why_unusable(tmp_path / "new" / "kcache", 0)
+    assert "can be written" in owner_only_files.why_unusable(tmp_path / "new" / "kcache", 0)
     assert not (tmp_path / "new").exists()
 
 
 def test_space_and_odd_paths(tmp_path):
-    assert "MiB left" in private_paths.why_unusable(tmp_path, 1 << 61)
+    assert "MiB left" in owner_only_files.why_unusable(tmp_path, 1 << 61)
     (tmp_path / "file").write_text("")
-    assert "no folder" in private_paths.why_unusable(tmp_path / "file" / "x", 0)
-    assert "no absolute path" in private_paths.why_unusable(Path("~/.cache"), 0)
+    assert "no folder" in owner_only_files.why_unusable(tmp_path / "file" / "x", 0)
+    assert "no absolute path" in owner_only_files.why_unusable(Path("~/.cache"), 0)
 
 
 def test_a_temporary_folder_is_removed_by_the_process_that_made_it(tmp_path):
     code = """
 import os
-from pyopencl_gbdt.device import private_paths
-folder = private_paths.temporary_folder()
+from pyopencl_gbdt.device import owner_only_files
+folder = owner_only_files.temporary_folder()
 assert os.stat(folder).st_mode & 0o777 == 0o700
 child = os.fork()
 if child == 0:

@@ -14,8 +14,7 @@ from itertools import pairwise
 import pytest
 
 from pyopencl_gbdt.device.team import arrivals
-from pyopencl_gbdt.device.team.handshake import HELLO_BYTES, PROOF_BYTES, Listening
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import HELLO_BYTES, PROOF_BYTES, Limits, Listening
 from pyopencl_gbdt.device.team.messages import RowCount
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import ParameterError, TeamError

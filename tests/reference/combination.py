@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.targets import Targets
+from pyopencl_gbdt.categories.statistic_columns import Targets
 from pyopencl_gbdt.model.combinations import CategoryRows, Combination, combined_keys
 from pyopencl_gbdt.model.statistics import LevelTable
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
-from pyopencl_gbdt.device import launch_size
+from pyopencl_gbdt.device import program as launch_size
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.prediction.contributions import device_rows, sums
 from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk

@@ -10,7 +10,7 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device, staging
 from pyopencl_gbdt.device.capabilities import CARD
-from pyopencl_gbdt.device.tracebacks import clear_frames
+from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages import budget as set_up
 from pyopencl_gbdt.pages.budget import plan_set_up

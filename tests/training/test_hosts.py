@@ -17,7 +17,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.device.team.channel import _HEAD, VALUE
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.messages import HostName, RowCount, SumPart, TrainedModel
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import (

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import launch_size, open_device
-from pyopencl_gbdt.device.launch_size import LONGEST_SECONDS, bytes_a_launch, rows_a_launch
-from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device import program as launch_size
+from pyopencl_gbdt.device.program import LONGEST_SECONDS, Program, bytes_a_launch, rows_a_launch
 from pyopencl_gbdt.evaluation.watched import _pieces
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json

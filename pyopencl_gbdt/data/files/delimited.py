@@ -30,13 +30,19 @@ from pyopencl_gbdt.data.files.block_parsers import (
     read_with_pyarrow,
 )
 from pyopencl_gbdt.data.files.contents import Data, is_blank
-from pyopencl_gbdt.data.files.csv_header import TextLayout, Texts, find_layout
+from pyopencl_gbdt.data.files.csv_header import (
+    TextLayout,
+    Texts,
+    feature_columns,
+    find_layout,
+    text_columns,
+    with_levels,
+)
 from pyopencl_gbdt.data.files.reference_parser import (
     OpenQuoteError,
     parse_fields,
     spelled_integers,
 )
-from pyopencl_gbdt.data.files.text_columns import feature_columns, text_columns, with_levels
 from pyopencl_gbdt.errors import DataError
 
 
@@ -193,7 +199,7 @@ def parse_delimited(
     budget : Budget or None
         The memory limit of the file; None: no limit.
     categorical, levels
-        Which columns are categorical, see `text_columns`.
+        Which columns are categorical, see `csv_header`.
 
     Returns
     -------

@@ -21,12 +21,17 @@ from pyopencl_gbdt.data.files.contents import (
     to_text,
     unreadable,
 )
-from pyopencl_gbdt.data.files.csv_header import TextLayout, find_layout
+from pyopencl_gbdt.data.files.csv_header import (
+    TextColumns,
+    TextLayout,
+    feature_columns,
+    find_layout,
+    text_columns,
+)
 from pyopencl_gbdt.data.files.delimited import feature_names, parse_rows
 from pyopencl_gbdt.data.files.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.files.readers import looks_like_libsvm
 from pyopencl_gbdt.data.files.reading import Reading, described
-from pyopencl_gbdt.data.files.text_columns import TextColumns, feature_columns, text_columns
 from pyopencl_gbdt.errors import DataError
 
 #: Bytes of text in a batch. Parsing takes about 50 times as much memory for a block of it.

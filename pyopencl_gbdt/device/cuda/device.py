@@ -27,9 +27,9 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cuda.graphs import recorded
 from pyopencl_gbdt.device.cuda.transfers import CudaTransfers
 from pyopencl_gbdt.device.drivers import forked
-from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Action, Groups, Launch, Program, numbered
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import cupy
 
-from pyopencl_gbdt.device.profiler import DOWNLOAD, UPLOAD
+from pyopencl_gbdt.device.timing import DOWNLOAD, UPLOAD
 from pyopencl_gbdt.device.transfers import Array, Device, DeviceArray, Mark, Transfers
 
 

@@ -13,10 +13,10 @@ import os
 import subprocess
 
 from pyopencl_gbdt.device import helper_process
-from pyopencl_gbdt.device.builds import LONG_SECONDS
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import fact_store, measured_facts
 from pyopencl_gbdt.device.drivers.measured_facts import FAILED, MeasuredFact
+from pyopencl_gbdt.device.program import LONG_SECONDS
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.logger import tell
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pyopencl_gbdt.device import cache, private_paths
+from pyopencl_gbdt.device import cache, owner_only_files
 from pyopencl_gbdt.device.drivers import intel
 from pyopencl_gbdt.errors import KernelFallbackWarning
 
@@ -61,16 +61,16 @@ def choose_pocl_folder() -> tuple[str, str]:
         return "", ""
     given = os.environ.get(POCL)
     if given:
-        wrong = private_paths.why_no_room(_nearest(Path(given).absolute()), 0)
+        wrong = owner_only_files.why_no_room(_nearest(Path(given).absolute()), 0)
         note = f"OpenCL: {POCL}={given}: PoCL has no device where it cannot write: {wrong}"
         return "", note if wrong else ""
-    wrong = private_paths.why_unusable(usual_pocl_folder(), POCL_BYTES)
+    wrong = owner_only_files.why_unusable(usual_pocl_folder(), POCL_BYTES)
     if not wrong:
         return "", ""
     shared = (cache.cache_folder() / "pocl").absolute()
-    if not private_paths.why_unusable(shared, POCL_BYTES):
+    if not owner_only_files.why_unusable(shared, POCL_BYTES):
         return str(shared), ""
-    instead = private_paths.temporary_folder(POCL_BYTES)
+    instead = owner_only_files.temporary_folder(POCL_BYTES)
     if instead is not None:
         return str(instead), ""
     return "", (
@@ -105,7 +105,7 @@ def why_no_pyopencl_cache() -> str:
         return str(error)
     if sys.platform == "darwin" and os.environ.get("XDG_CACHE_HOME"):
         folder = Path(os.environ["XDG_CACHE_HOME"]) / "pytools"
-    return private_paths.why_unusable(folder, _PYOPENCL_BYTES)
+    return owner_only_files.why_unusable(folder, _PYOPENCL_BYTES)
 
 
 @contextlib.contextmanager

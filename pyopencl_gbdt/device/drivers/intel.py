@@ -22,7 +22,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pyopencl_gbdt.device import owner_only_files, private_paths
+from pyopencl_gbdt.device import owner_only_files
 
 _SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 _VARIABLE = "OCL_ICD_VENDORS"
@@ -106,7 +106,7 @@ def _set(variable: str, value: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _in_folder(library: Path) -> Iterator[str]:
     """Point the loader to a folder that names Intel's library and the system's own drivers."""
-    folder = private_paths.temporary_folder()
+    folder = owner_only_files.temporary_folder()
     if folder is None:
         yield (
             "OpenCL: Intel's CPU runtime is installed, but the OpenCL loader finds it through a "
@@ -122,7 +122,7 @@ def _in_folder(library: Path) -> Iterator[str]:
             with _set(_VARIABLE, str(folder)):
                 yield ""
     finally:
-        private_paths.remove(folder, os.getpid())
+        owner_only_files.remove(folder, os.getpid())
 
 
 def _write(folder: Path, library: Path) -> None:

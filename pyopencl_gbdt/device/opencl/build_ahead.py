@@ -21,8 +21,8 @@ import threading
 from typing import Any
 
 from pyopencl_gbdt.device import helper_process
-from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.device.drivers import folders as driver_folders
+from pyopencl_gbdt.device.helper_process import usable_cores
 
 ENVIRONMENT = "PYOPENCL_GBDT_BUILD_AHEAD"
 #: Says that the fit launches kernels, see ``BuildOrders``.

@@ -21,11 +21,11 @@ from concurrent.futures import Future
 
 from pyopencl_gbdt.device import cache, helper_process
 from pyopencl_gbdt.device.capabilities import Capabilities
-from pyopencl_gbdt.device.cores import usable_cores
 from pyopencl_gbdt.device.drivers import first_use
+from pyopencl_gbdt.device.helper_process import usable_cores
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.signature import argument_types
-from pyopencl_gbdt.device.team.limits import seconds
+from pyopencl_gbdt.device.team.handshake import seconds
 from pyopencl_gbdt.logger import tell
 
 #: Environment variable: seconds after which a program's compilation is given up.

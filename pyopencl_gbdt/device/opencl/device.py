@@ -26,9 +26,9 @@ from pyopencl_gbdt.device.opencl.pocl import warm_up
 from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram
 from pyopencl_gbdt.device.opencl.source import POCL, build_source
 from pyopencl_gbdt.device.opencl.transfers import OpenCLTransfers
-from pyopencl_gbdt.device.profiler import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.device.variants.table import KERNELS
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError

@@ -10,7 +10,7 @@ import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device.drivers import forked
-from pyopencl_gbdt.device.profiler import DOWNLOAD, UPLOAD
+from pyopencl_gbdt.device.timing import DOWNLOAD, UPLOAD
 from pyopencl_gbdt.device.transfers import Array, Device, DeviceArray, Mark, Transfers
 
 _DONE = cl.command_execution_status.COMPLETE

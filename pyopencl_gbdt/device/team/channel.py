@@ -27,8 +27,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from pyopencl_gbdt.device.team.handshake import Keys
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Keys, Limits
 
 #: What a message is.
 VALUE, NUMBERS, FAILURE, _BEAT = b"V", b"N", b"F", b"B"

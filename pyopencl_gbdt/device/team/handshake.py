@@ -9,16 +9,86 @@ A proof is the HMAC-SHA256, under the team's key, of who proves, both ranks and 
 is worth nothing in another connection, from another rank or in the other direction: a stranger
 gains nothing by passing it on. Keys that sign later messages come from the same bytes, one for each
 direction. All that is sent has a fixed size; nothing of it is unpickled.
+
+``Limits`` says how long members wait for each other.
 """
 
 from __future__ import annotations
 
 import hmac
+import math
+import os
 import secrets
 import socket
 import struct
 import time
 from dataclasses import dataclass, field
+
+from pyopencl_gbdt.errors import ParameterError
+
+#: Environment variables, in seconds.
+SILENCE, PATIENCE = "PYOPENCL_GBDT_TEAM_SILENCE", "PYOPENCL_GBDT_TEAM_PATIENCE"
+
+
+_MOST_SECONDS = 1e6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds after which a member gives up another one.
+
+    Attributes
+    ----------
+    silence : float
+        Without a sign of life. A member gives one every second, also while it computes; one that
+        died or was stopped gives none.
+    patience : float
+        Without the value that it owes, though it gives signs of life: longer than any member
+        computes between two exchanges.
+    """
+
+    silence: float = 30.0
+    patience: float = 600.0
+
+    @classmethod
+    def of_environment(cls) -> Limits:
+        """Return the limits that environment variables set, or the defaults.
+
+        Raises
+        ------
+        ParameterError
+        """
+        return cls(_of_variable(SILENCE, cls.silence), _of_variable(PATIENCE, cls.patience))
+
+    @property
+    def beat(self) -> float:
+        """Seconds between two signs of life."""
+        return min(1.0, self.silence / 10)
+
+
+def _of_variable(name: str, default: float) -> float:
+    text = os.environ.get(name)
+    return seconds(text, name, default) if text else default
+
+
+def seconds(given: object, name: str, default: float) -> float:
+    """Return a number of seconds that clocks can wait.
+
+    Raises
+    ------
+    ParameterError
+    """
+    try:
+        found = float(str(given))
+    except ValueError:
+        found = math.nan
+    if not 0 < found <= _MOST_SECONDS:
+        raise ParameterError(
+            f"{name}={given}: expected seconds above 0, at most {_MOST_SECONDS:g}, such as "
+            f"{default:g}"
+        )
+    return found
+
 
 _MAGIC = b"gbdt\0\0\0\1"
 _NONCE_BYTES = 32

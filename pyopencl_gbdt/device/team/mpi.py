@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.member import Integers, Member
 from pyopencl_gbdt.device.team.messages import NOTHING, NUMBERS, Message, Stamp, other_step
 from pyopencl_gbdt.device.team.sliced_sums import SlicedSums

@@ -16,8 +16,7 @@ from contextlib import suppress
 
 from pyopencl_gbdt.device.team.arrivals import Arrivals
 from pyopencl_gbdt.device.team.channel import Channel
-from pyopencl_gbdt.device.team.handshake import Listening, StrangerError, connect
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Limits, Listening, StrangerError, connect
 from pyopencl_gbdt.device.team.sockets import SocketTeam
 from pyopencl_gbdt.errors import ParameterError, TeamError
 

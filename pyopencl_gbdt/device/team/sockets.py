@@ -23,7 +23,7 @@ from pyopencl_gbdt.device.team.channel import (
     OtherKindError,
     SaidError,
 )
-from pyopencl_gbdt.device.team.limits import Limits
+from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.member import Alone, Integers, Team
 from pyopencl_gbdt.device.team.messages import NOTHING, Message, Stamp, other_step
 from pyopencl_gbdt.device.team.messages import NUMBERS as SUMS

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device, DeviceArray, staging
-from pyopencl_gbdt.device.launch_size import bytes_a_launch
-from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.device.program import Program, bytes_a_launch
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
