@@ -321,10 +321,6 @@ def _names(data: Dataset, statistics: Statistics, n_empty: int) -> list[str]:
     return [*made, *(f"combination {i}" for i in range(n_empty))]
 
 
-#: ``cat_method="auto"``: columns of more levels than this become statistics.
-MOST_SET_LEVELS = 16
-
-
 def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
     """Return the categorical columns that become statistics, ascending."""
     return becoming(params, {c: own.n_levels for c, own in data.categories.items()})
@@ -335,7 +331,7 @@ def becoming(params: Parameters, n_levels: Mapping[int, int]) -> list[int]:
 
     ``auto`` leaves columns of few levels to sets, and of losses whose labels are no targets all.
     """
-    auto = MOST_SET_LEVELS if has_targets(params) else np.inf
+    auto = params.max_set_levels if has_targets(params) else np.inf
     least = {"auto": auto, "sets": np.inf, "statistics": -1}[params.cat_method]
     return sorted(column for column, levels in n_levels.items() if levels > least)
 

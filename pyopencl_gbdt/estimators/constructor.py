@@ -53,9 +53,10 @@ _PLACES = {
 #: So is that of the parameters that presets set.
 _NOT_GIVEN = frozenset((
     "max_delta_step", "monotone_constraints", "interaction_constraints", "objective",
-    "cat_method", "permutation_count", "max_ctr_complexity", "has_time", "target_border_count",
-    "ctr_prior_weight", "scale_pos_weight", "huber_slope", "tweedie_variance_power",
-    "huber_alpha", "fair_c", "aft_loss_distribution", "aft_loss_distribution_scale",
+    "cat_method", "max_set_levels", "permutation_count", "max_ctr_complexity", "has_time",
+    "target_border_count", "ctr_prior_weight", "scale_pos_weight", "huber_slope",
+    "tweedie_variance_power", "huber_alpha", "fair_c", "aft_loss_distribution",
+    "aft_loss_distribution_scale",
     "quantile_alpha", "lambdarank_pair_method", "lambdarank_normalization",
     "lambdarank_score_normalization", "lambdarank_unbiased", "lambdarank_bias_norm",
     "ndcg_exp_gain", "random_state",

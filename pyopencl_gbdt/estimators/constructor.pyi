@@ -49,6 +49,7 @@ class Constructed(AliasedParameters):
     feature_weights: Any
     categorical_features: Any
     cat_method: str | None
+    max_set_levels: int | None
     permutation_count: int | None
     max_ctr_complexity: int | None
     has_time: bool | None
@@ -138,6 +139,7 @@ class Constructed(AliasedParameters):
         feature_weights: Any = ...,
         categorical_features: Any = ...,
         cat_method: str | None = ...,
+        max_set_levels: int | None = ...,
         permutation_count: int | None = ...,
         max_ctr_complexity: int | None = ...,
         has_time: bool | None = ...,

@@ -88,9 +88,10 @@ class Parametrised(Constructed):
         file's columns have to be named, or ``fit`` given ``categorical_feature``. None: no
         column. Other names: ``categorical_feature``, ``cat_features``; XGBoost's ``feature_types``
         and ``enable_categorical`` are accepted too.
-    cat_method, permutation_count, max_ctr_complexity, has_time : str, int, int, bool or None
-        What becomes of categorical columns, and parameters of their statistics; None is the
-        default, see ``parameters``.
+    cat_method, max_set_levels : str, int or None
+        What becomes of categorical columns, and up to how many levels; None is the default.
+    permutation_count, max_ctr_complexity, has_time : int, int, bool or None
+        Parameters of statistics; None is the default, see ``parameters``.
     target_border_count, ctr_priors, ctr_prior_weight : int, float(s) and int, or None
         Parameters of statistics.
     monotone_constraints : dict of column to int, sequence of int, str or None

@@ -54,6 +54,7 @@ class ParameterValues:
     monotone_constraints: str
     interaction_constraints: str
     cat_method: str
+    max_set_levels: int
     permutation_count: int
     max_ctr_complexity: int
     has_time: bool

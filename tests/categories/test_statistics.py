@@ -12,7 +12,11 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
-from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics, targets_of
+from pyopencl_gbdt.categories.statistic_columns import (
+    becoming,
+    replace_by_statistics,
+    targets_of,
+)
 from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
@@ -185,6 +189,20 @@ def test_targets_of_labels():
     assert mostly_lowest.names == ("> 0.5",)
     several = targets_of([label, 1 - label], None)
     assert several.names == ("y0 > 0.5", "y1 > 0.5")
+
+
+def test_auto_leaves_columns_of_few_levels_to_sets():
+    n_levels = {0: 16, 3: 17, 5: 100}
+    auto = Parameters.from_dict(CASES["binary"])
+    assert becoming(auto, n_levels) == [3, 5]
+    assert becoming(replace(auto, max_set_levels=99), n_levels) == [5]
+    assert becoming(replace(auto, max_set_levels=0), n_levels) == [0, 3, 5]
+    assert becoming(replace(auto, cat_method="sets"), n_levels) == []
+    assert becoming(replace(auto, max_set_levels=100, cat_method="statistics"), n_levels) == [
+        0,
+        3,
+        5,
+    ]
 
 
 def test_labels_without_a_border_are_trained_on():
