@@ -112,14 +112,14 @@ FN i64 least_hessian(const f32 min_child_weight, GLOBAL const scale_t* scale) {
     return least < 1 ? 1 : least;
 }
 
-/* Whether a border may split a node: both children have rows, and enough of them. */
-FN int may_split(const i64 left_h, const i64 right_h, const i64 least) {
+/* Whether both sides of a border have rows, and enough of them by their Hessians. */
+FN int are_heavy(const i64 left_h, const i64 right_h, const i64 least) {
     return (left_h >= least) & (right_h >= least);
 }
 
 /* Whether any border between a feature's present values may split a node. */
 FN int may_have_borders(const i64 present_h, const i64 node_h, const i64 least) {
-    return may_split(present_h, node_h - least, least);
+    return are_heavy(present_h, node_h - least, least);
 }
 
 /* Whether weights break a feature's constraint: 1 increasing, 2 decreasing, 0 none. */

@@ -52,6 +52,8 @@ typedef struct {
     i32 h;
     u32 wide;        /* some quanta need more than 32 bits: read the high words too */
     i32 weight_shift;
+    u32 count_bits;  /* where rows are counted, see counted_children.h: bits of a count in a sum, ... */
+    u32 least_rows;  /* ... and the rows that a child needs */
 } scale_t;
 
 /* A node in the form in which prediction walks trees. */

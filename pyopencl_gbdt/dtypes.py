@@ -68,7 +68,15 @@ CANDIDATE = np.dtype(
 )
 #: ``scale_t``
 SCALE = np.dtype(
-    [("g", np.int32), ("h", np.int32), ("wide", np.uint32), ("weight_shift", np.int32)], align=True
+    [
+        ("g", np.int32),
+        ("h", np.int32),
+        ("wide", np.uint32),
+        ("weight_shift", np.int32),
+        ("count_bits", np.uint32),
+        ("least_rows", np.uint32),
+    ],
+    align=True,
 )
 #: ``walk_t``
 WALK = np.dtype(

@@ -14,7 +14,7 @@ Dialect = Literal["opencl", "cuda"]
 Param = int | str | bool
 
 _ARGS = re.compile(r'<%page\s+args="([^"]*)"\s*/>')
-_USES = re.compile(r"^##\s*uses(?: if (\w+))?:\s*(.+)$", re.MULTILINE)
+_USES = re.compile(r"^##\s*uses(?: if (not )?(\w+))?:\s*(.+)$", re.MULTILINE)
 
 
 @cache
@@ -79,7 +79,8 @@ def _render(template: str, dialect: Dialect, params: tuple[tuple[str, str, Param
     values = {name: value for name, _, value in params}  # the type tells True from 1
     body = _lookup().get_template(f"{template}.cl.mako").render(**values)
     lines = _USES.findall(template_text(template))
-    uses = [name for when, line in lines if not when or values[when] for name in line.split()]
+    kept = (line for no, when, line in lines if not when or bool(values[when]) != bool(no))
+    uses = [name for line in kept for name in line.split()]
     parts = [header(f"dialect_{dialect}.h")]
     if values.get("wg_size") == 1:  # no barrier is needed; PoCL builds twice as fast without
         parts.append("#undef BARRIER\n#define BARRIER() ((void)0)")
@@ -103,7 +104,8 @@ def render(template: str, dialect: Dialect, **params: Param) -> str:
     -------
     str
         The complete source: the dialect's header, the headers in the template's ``uses``
-        lines (those of ``uses if parameter`` where that is true), and the rendered template.
+        lines (those of ``uses if parameter`` where that is true, those of ``uses if not parameter``
+        where it is not), and the rendered template.
 
     Raises
     ------

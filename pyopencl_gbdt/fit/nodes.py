@@ -74,6 +74,11 @@ class Nodes:
     agreed_block: int = 0
 
     @property
+    def count_bits(self) -> int:
+        """Bits of a count in a sum of Hessians, see ``cl_kernels/counted_children.h``."""
+        return next(bits for bits in range(1, 64) if self.all_rows < 2**bits * (2**bits - 1))
+
+    @property
     def round_trees(self) -> int:
         """Trees of a round."""
         return self.n_outputs * self.n_parallel

@@ -31,6 +31,7 @@ class Gradients:
             weighted=rows.weighted,
             sampled=nodes.params.samples_rows,
             n_exponents=EXPONENTS,
+            counted=nodes.params.limits_rows,
         )
         trees = nodes.n_trees
         arena.array("exponents", (trees, EXPONENTS), np.uint32, zeros)  # every tree leaves them so
@@ -81,10 +82,18 @@ class Gradients:
             "quantize_gradients", (part.groups, batch.size), weight_bits=rows.weight_bits,
             weight_shift=rows.weight_shift, root_cells=rows.cells_to_clear if clears else 0,
             has_high=rows.has_high, adds=rows.turns is not None, factors=self._factors(part),
-            **rows.gradient_arguments(batch, part),
+            **self._counting(part), **rows.gradient_arguments(batch, part),
             **part.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
                              "sums", "pool"),
         )  # fmt: skip
+
+    def _counting(self, part: RowPart) -> dict[str, int]:
+        """Return the arguments that only kernels that count rows have."""
+        if not self.nodes.params.limits_rows:
+            return {}
+        first_id = self.rows.share.first_row + part.first_row
+        least = self.nodes.params.min_samples_leaf
+        return {"first_id": first_id, "count_bits": self.nodes.count_bits, "least_rows": least}
 
     def _factors(self, part: RowPart) -> DeviceArray:
         return part["factors" if self.nodes.params.samples_rows else "weights"]

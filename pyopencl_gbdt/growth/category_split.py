@@ -65,6 +65,7 @@ class CategorySplit:
                 digit=variant.params["digit"],
                 monotone=features.limits.monotone is not None,
                 masked=features.masks_columns,
+                counted=nodes.params.limits_rows,
                 n_facts=FACTS,
             ),
         )

@@ -94,6 +94,7 @@ class ColumnSearch:
             chunk=variant.params["chunk"],
             masked=self.features.masks_columns,
             clipped=self.nodes.params.max_delta_step > 0,
+            counted=self.nodes.params.limits_rows,
         )
 
     def _begin_columns(self, column_begin: DeviceArray) -> None:

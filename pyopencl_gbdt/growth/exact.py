@@ -113,6 +113,7 @@ class ExactSearch:
             masked=features.masks_columns,
             bins="values" if self.bins is None else self.bins.name,
             interleaved=interleaved,
+            counted=self.nodes.params.limits_rows,
         )
 
     def _build_nodes(self, variant: Variant) -> Program:

@@ -28,6 +28,7 @@ class Finalize:
             leaf_chunk=ways.variant("update_margins").params["chunk"],
             tables=nodes.policy.fills_levels,
             n_exponents=EXPONENTS,
+            counted=nodes.params.limits_rows,
         )
         most, block = nodes.max_nodes, nodes.forest_block
         arena.array("walk", most, WALK)

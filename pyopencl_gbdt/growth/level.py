@@ -56,6 +56,7 @@ class Level:
             picked=nodes.policy.picks,
             limited=nodes.policy.limits_leaves,
             tables=nodes.policy.fills_levels,
+            counted=nodes.params.limits_rows,
         )
         tree_arrays(self.arena, self.rows, self.nodes)
 

@@ -87,7 +87,7 @@ class Split:
         nodes, features, ways = self.nodes, self.features, self.ways
         options = {
             "monotone": features.limits.monotone is not None, "masked": features.masks_columns,
-            "categories": features.has_categories,
+            "categories": features.has_categories, "counted": nodes.params.limits_rows,
         }  # fmt: skip
         self.sparse = searches_few_bins(self.features, variant)
         self.sequential = variant.name == "sequential"

@@ -72,6 +72,7 @@ class SymmetricSearch:
             shrunk=shrunk,
             clipped=not (shrunk or monotone) and self.nodes.params.max_delta_step > 0,
             categories=self.features.has_categories,
+            counted=self.nodes.params.limits_rows,
         )
 
     def candidates(self, step: int) -> Candidates:

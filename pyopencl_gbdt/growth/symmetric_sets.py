@@ -69,7 +69,12 @@ class LevelBorders:
         self.order = ways.build(
             "category_split",
             lambda variant: ways.device.build(
-                "category_split", **variant.params, monotone=False, masked=False, n_facts=FACTS
+                "category_split",
+                **variant.params,
+                monotone=False,
+                masked=False,
+                counted=False,
+                n_facts=FACTS,
             ),
         )
         self.program = ways.build(

@@ -61,6 +61,7 @@ class WholeTrees:
         return self.ways.device.build(
             "whole_trees", wg_size=1, clipped=clipped, code=code, most_codes=MOST_CODES_WHOLE,
             at_once=_AT_ONCE, phases=_PHASES, counter_words=_WORDS,
+            counted=self.nodes.params.limits_rows,
         )  # fmt: skip
 
     @property

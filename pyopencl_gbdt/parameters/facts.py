@@ -42,8 +42,6 @@ class LossFacts:
         Whether a user's function computes the gradients of all rows.
     has_targets : bool
         Whether labels are numbers or classes, so that statistics of categories can count them.
-    unit_hessians : bool
-        Whether the Hessian of every row is 1, without weights.
     """
 
     name: str = ""
@@ -56,7 +54,6 @@ class LossFacts:
     fills_device_arrays: bool = False
     fills_host_arrays: bool = False
     has_targets: bool = True
-    unit_hessians: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,7 +164,7 @@ class FitFacts:
     loss : LossFacts
     n_rows, n_targets : int
         Rows of the training data, and labels of a row.
-    sparse, in_batches, weighted : bool
+    sparse, in_batches : bool
         How the training data are given.
     categories : tuple of CategoryFacts
         Categorical columns, ascending.
@@ -197,7 +194,6 @@ class FitFacts:
     n_targets: int = 1
     sparse: bool = False
     in_batches: bool = False
-    weighted: bool = False
     categories: tuple[CategoryFacts, ...] = ()
     sparse_evals: tuple[str, ...] = ()
     model: ModelFacts | None = None

@@ -75,18 +75,19 @@ class Parameters(ParameterValues):
             values["max_delta_step"] = POISSON_DELTA_STEP
         return cls(**values)
 
-    def with_least_hessian(self) -> Parameters:
-        """Return parameters in which the least Hessian says ``min_samples_leaf``.
+    def with_least_hessian(self, *, unit_hessians: bool) -> Parameters:
+        """Return parameters in which the least Hessian says ``min_samples_leaf``, if it can.
 
-        If more than 1 is asked for, every row's Hessian has to be 1: then a child's Hessian is the
-        number of its rows.
+        It can where each row that counts has a Hessian of 1: a child's is then the number of its
+        rows. Otherwise kernels count rows, see ``cl_kernels/counted_children.h``.
         """
-        if not self.limits_rows:
+        if not (self.limits_rows and unit_hessians) or self.weighs_samples:
             return self
         rows = np.float32(self.min_samples_leaf)
         if float(rows) < self.min_samples_leaf:  # float32 has no number between
             rows = np.nextafter(rows, np.float32(np.inf))
-        return replace(self, min_child_weight=max(self.min_child_weight, float(rows)))
+        least = max(self.min_child_weight, float(rows))
+        return replace(self, min_child_weight=least, min_samples_leaf=0)
 
     @property
     def unused_dropping(self) -> dict[str, Any]:

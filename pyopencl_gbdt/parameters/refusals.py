@@ -35,29 +35,7 @@ def _drops(facts: FitFacts) -> bool:
     return facts.parameters.booster == "dart"
 
 
-_LIGHTER = "give min_child_weight, the least sum of Hessians, and leave out min_samples_leaf"
-
 OF_DATA: tuple[Refusal[FitFacts], ...] = (
-    Refusal(
-        "`min_samples_leaf` for a loss whose Hessians vary",
-        lambda f: f.parameters.limits_rows and not f.loss.unit_hessians,
-        "min_samples_leaf={min_samples_leaf}: expected 0 or 1 for objective={objective!r}, whose "
-        "Hessians vary from row to row",
-        _LIGHTER,
-    ),
-    Refusal(
-        "`min_samples_leaf` of rows with weights",
-        lambda f: f.parameters.limits_rows and f.weighted,
-        "min_samples_leaf={min_samples_leaf}: expected 0 or 1 where rows have weights",
-        _LIGHTER,
-    ),
-    Refusal(
-        "`min_samples_leaf` where rows are sampled by their gradients",
-        lambda f: f.parameters.limits_rows and f.parameters.weighs_samples,
-        "min_samples_leaf={min_samples_leaf}: expected 0 or 1 for "
-        "sampling_method={sampling_method!r}, which weighs the sampled rows",
-        _LIGHTER,
-    ),
     Refusal(
         '`booster="dart"` with sets of categories',
         lambda f: _drops(f) and bool(f.sets),

@@ -43,7 +43,6 @@ def fit_facts(
         n_targets=data.n_targets,
         sparse=data.sparse is not None,
         in_batches=data.batches is not None,
-        weighted=data.weight is not None,
         categories=_categories(params, data, limits),
         sparse_evals=tuple(name for rows, name in evals if rows.sparse is not None),
         model=None if before is None else _model(params, objective, before),
@@ -67,7 +66,6 @@ def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
         fills_device_arrays=isinstance(objective, DeviceObjective),
         fills_host_arrays=isinstance(objective, FunctionObjective),
         has_targets=has_targets(params),
-        unit_hessians=objective.has_unit_hessians,
     )
 
 

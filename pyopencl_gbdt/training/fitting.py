@@ -129,7 +129,8 @@ class Task:
     def trained_params(self) -> Parameters:
         """The parameters by which trees grow; ``params`` are what was asked for."""
         params = as_histograms(self.params) if self.by_codes else self.params
-        return params.with_least_hessian()
+        unit = self.objective.has_unit_hessians and self.data.weight is None
+        return params.with_least_hessian(unit_hessians=unit)
 
     @property
     def n_outputs(self) -> int:

@@ -1,5 +1,6 @@
 ## gradients: gradients and Hessians in fixed point from margins and labels, with one scale for a tree
 ## uses: portable_math portable_log structs quantum_scale
+## uses if counted: random
 ##
 ##   margin, label --gradients--> number of rows with each exponent
 ##   exponent counts --quantize_gradients--> 2^scale.g, 2^scale.h, then quanta
@@ -15,14 +16,32 @@
 ##
 ## params: wg_size; loss, statements that set g and h from margin, label and output; weighted;
 ##         sampled, whether gradients are multiplied by `factors`; rows with factor 0 do not count;
-##         n_exponents, counts of a tree, see `exponents`
-<%page args="wg_size, loss, weighted, sampled, n_exponents"/>
+##         n_exponents, counts of a tree, see `exponents`; counted, sums of quanta tell the number of rows
+<%page args="wg_size, loss, weighted, sampled, n_exponents, counted"/>
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
 
 ${losses.gradient(loss)}
+% if counted:
+/* The multiple of a step next to q, below or above it: above with a probability that is the distance from the one
+   below, so that roundings are 0 in the mean (Shi et al. 2022, "Quantized training of gradient boosting decision
+   trees"). `drawn` has 24 bits. */
+FN i64 rounded_steps(const i64 q, const i64 step, const u32 drawn) {
+    const i64 moved = q + (i64)((u64)drawn * (u64)step >> 24), n = moved / step;
+    return n - (n * step > moved); /* C rounds towards 0 */
+}
+
+/* Quanta of a row that is counted, see `counted_children`. */
+FN i64x2 counted_quanta(const i64 g, const i64 h, const u32 bits, const u32 id) {
+    const i64 step = (i64)1 << bits;
+    const u32 drawn = mix(id) >> 8;
+    const i64 n_h = rounded_steps(h, step, drawn);
+    return MAKE_I64X2(rounded_steps(g, step - 1, drawn) * (step - 1) + 1, (n_h < 1 ? 1 : n_h) * step + 1);
+}
+
+% endif
 /* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) gradients(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
@@ -91,7 +110,8 @@ ${exponents.add_counts(wg_size, n_exponents)}\
 KERNEL(${wg_size}) quantize_gradients(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
-        const u32 has_high, const u32 adds, GLOBAL u32* RESTRICT needs_high,
+        const u32 has_high, const u32 adds,${" const u32 first_id, const u32 count_bits, const u32 least_rows," if counted else ""}
+        GLOBAL u32* RESTRICT needs_high,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
         GLOBAL const u32* RESTRICT exponents,
@@ -126,13 +146,17 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
         scale->h = scale_h;
         scale->wide = wide;
         scale->weight_shift = weight_shift;
+% if counted:
+        scale->count_bits = count_bits;
+        scale->least_rows = least_rows;
+% endif
     }
     for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < root_cells; i += N_GROUPS * ${wg_size})
         pool[i] = 0; /* the root's histogram */
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     i64 sum_g = 0, sum_h = 0;
-% if not weighted:
+% if not weighted and not counted:
     /* all quanta fit in 31 bits: the product with a power of two is exact, so rounding it is right */
     const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
     const u32 narrow_end = wide ? begin : end;
@@ -172,6 +196,13 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
         g = weigh(g, w);
         h = weigh(h, w);
         if (h < 1 && as_u32(w) != 0${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
+% endif
+% if counted:
+        if (h > 0) { /* the row counts */
+            const i64x2 q = counted_quanta(g, h, count_bits, first_id + row);
+            g = q.x;
+            h = q.y;
+        }
 % endif
         const i32 low_g = (i32)g, low_h = (i32)h;
         quanta[2 * (u64)row] = low_g;

@@ -33,7 +33,7 @@
         {
             const i64 g = left_g${" + missing_g" if side else ""}, h = left_h${" + missing_h" if side else ""};
             const u32 direction = ${side};
-            if (may_split(h, node->h - h, node->least)${" && missing_h > 0" if side else ""}) {
+            if (may_split(g, h, node->g - g, node->h - h, node->least)${" && missing_h > 0" if side else ""}) {
                 ${caller.body()}
             }
         }

@@ -15,14 +15,14 @@
 /* A node that may split, and what its borders are scored with. */
 typedef struct {
     i64 g, h;   /* sums of its rows */
-    i64 least;  /* Hessian of a child */
+    least_t least; /* of a child */
     rule_t rule;
 } parent_t;
 
 /* Set what the nodes of a tree have in common. */
 FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_lambda, const f32 reg_alpha,
                   const f32 max_delta_step, const f32 min_child_weight) {
-    parent->least = least_hessian(min_child_weight, scale);
+    parent->least = least_child(min_child_weight, scale);
     parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
 }
 

@@ -1,5 +1,8 @@
 ## category_split: the best split by a set of levels, of every node of a level and categorical feature
-## uses: portable_math structs gain category_order
+## uses: portable_math structs gain
+## uses if not counted: children
+## uses if counted: counted_children
+## uses: category_order
 ##
 ##   order_levels   one work-group a (categorical feature, node), behind `find`, which subtracts siblings
 ##   find_sets      scores the borders between levels in order
@@ -14,9 +17,9 @@
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
 ##
-## params: wg_size; digit, bits of a digit of the sort; monotone, masked as in `split`;
+## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted as in `split`;
 ##         n_facts, what is known of a node's feature, see `order_levels`
-<%page args="wg_size, digit, monotone, masked, n_facts"/>
+<%page args="wg_size, digit, monotone, masked, n_facts, counted"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="cells" file="category_cells.cl.mako"/>
 <%namespace name="sort" file="level_sort.cl.mako"/>
@@ -121,7 +124,7 @@ KERNEL(${wg_size}) find_sets(
         read_tree(&parent, own_scale, own.z ? reg_lambda : set_lambda, reg_alpha, max_delta_step, min_child_weight);
         read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
         const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, node_sums[node->tree].y);
-        if (group_h > parent.least) parent.least = group_h;
+        if (group_h > parent.least.h) parent.least.h = group_h;
         choice_t choice;
         choice.n = (u32)fact[0];
         choice.n_entries = (u32)fact[5];

@@ -1,5 +1,8 @@
 ## column_search: as `exact`, with one work-item a group that walks whole columns; entries are never moved
-## uses: portable_math structs tasks gain entries
+## uses: portable_math structs tasks gain
+## uses if not counted: children
+## uses if counted: counted_children
+## uses: entries
 ##
 ##   columns       |f0 ....|f1 ..|f2|f3 ........|      of all trees; their entries never move
 ##   tasks         |tree 0          |tree 1        |..  blocks of columns of a tree; see `column_walks`
@@ -14,8 +17,8 @@
 ##   The order of splits is that of `exact`.
 ##
 ## params: wg_size (1); chunk, entries of the columns that begin in a task; masked, nodes have features of
-##         their own; clipped, weights are, by max_delta_step
-<%page args="wg_size, chunk, masked, clipped"/>
+##         their own; clipped, weights are, by max_delta_step; counted as in `split`
+<%page args="wg_size, chunk, masked, clipped, counted"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="walks" file="column_walks.cl.mako"/>
 ${candidates.consider(False)}

@@ -30,7 +30,7 @@ FN i32 score_few(GLOBAL const i64* sum_g, GLOBAL const i64* sum_h, const u32 n, 
         i64 g = sum_g[k], h = sum_h[k];
         if (h == 0) continue;
         for (u32 direction = 0; direction < (segment->missing_h > 0 ? 2u : 1u); direction++) {
-            if (may_split(h, segment->node.h - h, segment->node.least)) {
+            if (may_split(g, h, segment->node.g - g, segment->node.h - h, segment->node.least)) {
                 /* two divisions, as in score_8: with a lambda above 2^40 units products overflow */
                 const f32 s = rough_score(g, h, segment->node.rule)
                     + rough_score(segment->node.g - g, segment->node.h - h, segment->node.rule);
@@ -196,7 +196,7 @@ FN u8 search_column(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32
     for (u32 i = 0; i < n_seen; i++) {
         const u32 node = room->seen[i], n_own = room->spots[4 * node];
         const i64 h = room->sums[4 * node + 1], node_h = tree->sums[node].y;
-        int open = may_have_borders(h, node_h, tree->parent.least);
+        int open = may_have_borders(h, node_h, tree->parent.least.h);
         if (open) closed = 0;
 % if masked:
         open = open && ((allowed[(u64)(tree->index + node) * n_words + feature / 32] >> feature % 32) & 1);

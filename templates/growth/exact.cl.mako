@@ -1,5 +1,8 @@
 ## exact: the best split of every node of a step, between any two neighbouring values of a column
-## uses: portable_math structs tasks gain entries
+## uses: portable_math structs tasks gain
+## uses if not counted: children
+## uses if counted: counted_children
+## uses: entries
 ##
 ##   A node's entries lie sorted by feature, then by bin. A segment is the entries of one feature in a node.
 ##
@@ -23,8 +26,9 @@
 ##         masked, nodes have features of their own; bins, what splits lie between:
 ##         "values", any two; "tree", bins of the tree, `bin_ends` has the last place of each place's bin;
 ##         "node", bins of the node, `ends_bin` has 1 for an entry that ends one (see `approx`);
-##         interleaved, entries lie in the data's order, and a piece is of a stretch of it (see `interleaved`)
-<%page args="wg_size, search_chunk, missing, monotone, masked, bins, interleaved"/>
+##         interleaved, entries lie in the data's order, and a piece is of a stretch of it (see `interleaved`);
+##         counted as in `split`
+<%page args="wg_size, search_chunk, missing, monotone, masked, bins, interleaved, counted"/>
 <%
     ends = {"values": "", "tree": ", bin_ends + (u64)node->tree * n_places", "node": ", ends_bin + piece.begin"}[bins]
     items = -(-search_chunk // wg_size)

@@ -1,5 +1,8 @@
 ## finalize: set leaf values and make the tree's walking forms when all its nodes exist
-## uses: portable_math structs gain tasks decision tables
+## uses: portable_math structs gain
+## uses if not counted: children
+## uses if counted: counted_children
+## uses: tasks decision tables
 ##
 ##   finish_tree  one work-group sets the last level's leaves, leaf tasks, and the trees in the forms
 ##                that `predict` and `leaf` walk
@@ -7,8 +10,8 @@
 ##                array
 ##
 ## params: wg_size; leaf_chunk, rows of a leaf task; tables, nodes of a level share a split;
-##         n_exponents as in `gradients`
-<%page args="wg_size, leaf_chunk, tables, n_exponents"/>
+##         n_exponents as in `gradients`; counted as in `split`
+<%page args="wg_size, leaf_chunk, tables, n_exponents, counted"/>
 <%  # what `keep` writes of a node, in the order of dtypes.KEPT
     kept = [f"(u32)nodes[id].{name}" for name in (
         "tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count", "sibling_slot")]
@@ -50,7 +53,7 @@ ${payload.read()}\
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
 % if tables:
-        finish_table_node(nodes, payload, id, rule, leaf_rate[0], least_hessian(min_child_weight, own_scale));
+        finish_table_node(nodes, payload, id, rule, leaf_rate[0], least_child(min_child_weight, own_scale));
 % else:
         (void)min_child_weight;
         finish_node(nodes, payload, id, payload.sums[id], rule, leaf_rate[0]);

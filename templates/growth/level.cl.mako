@@ -1,6 +1,9 @@
 ## level: one work-group decides for a level which nodes split, where children's rows and histograms are
 ##       stored, and how the work is cut into tasks
-## uses: portable_math structs gain growth tasks tables
+## uses: portable_math structs gain
+## uses if not counted: children
+## uses if counted: counted_children
+## uses: growth tasks tables
 ##
 ##   begin_tree   makes the roots
 ##   decide       from the best splits: nodes that split, ids of their children, row tasks
@@ -17,8 +20,9 @@
 ##
 ## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, leaves of every tree
 ##         that the policy lists in `picked`; it has the kernel that decides; limited, `decide` counts leaves;
-##         tables, nodes of a level share a split, and `chosen` has only those that gain enough
-<%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables"/>
+##         tables, nodes of a level share a split, and `chosen` has only those that gain enough;
+##         counted as in `split`
+<%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables, counted"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
@@ -81,7 +85,7 @@ FN void finish(GLOBAL node_t* nodes, const payload_t payload, const u32 id, cons
                GLOBAL const scale_t* scale, const rule_t rule, const f32 rate, const f32 min_child_weight) {
 % if tables:
     (void)sums;
-    finish_table_node(nodes, payload, id, rule, rate, least_hessian(min_child_weight, scale));
+    finish_table_node(nodes, payload, id, rule, rate, least_child(min_child_weight, scale));
 % else:
     (void)min_child_weight; (void)scale;
     finish_node(nodes, payload, id, sums, rule, rate);
@@ -181,7 +185,7 @@ ${payload.read()}\
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
         bound_children(payload, nodes[id].left, rule, monotone[nodes[id].feature]);
-        ${"bound_idle_children(nodes, payload, id, rule, least_hessian(min_child_weight, own_scale), monotone[nodes[id].feature]);" if tables else ""}
+        ${"bound_idle_children(nodes, payload, id, rule, least_child(min_child_weight, own_scale), monotone[nodes[id].feature]);" if tables else ""}
     }
     if (LOCAL_ID == 0) {
         levels[depth].row_tasks = row_task_begin[count] = n_tasks;

@@ -59,7 +59,7 @@ typedef struct {
     u32 n_searched;             /* n_bins, or 0 if the tree may not split on the feature */
     u32 directions;             /* 2 if values are missing */
     u32 constraint;
-    i64 least;
+    least_t least;
     rule_t rule;
 % if categories:
     rule_t sides;                   /* with cat_l2 */
@@ -86,7 +86,7 @@ FN level_borders_t borders_of(${more}
     level.n_bins = level.n_searched = feature_bins[feature];
     level.directions = feature_offset[feature + 1] - offset > level.n_bins ? 2 : 1;
     GLOBAL const scale_t* own_scale = scale + level.nodes[0].tree;
-    level.least = least_hessian(min_child_weight, own_scale);
+    level.least = least_child(min_child_weight, own_scale);
     level.rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
 % if categories:
     level.by_set = borders[feature].x;
@@ -190,7 +190,8 @@ FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 
 /* Add the rough scores of `n` borders in one node to their sums; the missing rows go left if `direction`. */
 FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, const u32 n,
                     const u32 direction, f32* sums, f32* errors) {
-    const i64 node_g = level->sums[i].x, node_h = level->sums[i].y, least = level->least;
+    const i64 node_g = level->sums[i].x, node_h = level->sums[i].y;
+    const least_t least = level->least;
     if (node_h <= 0) return;
     GLOBAL const i64* cells = level->pool + first_cell(level, i);
     const i64 more_g = direction ? cells[2 * level->n_bins] : 0;
@@ -209,7 +210,7 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
         const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
         const side_t l = rough(g, h, ${sides}, lower, upper);
         const side_t r = rough(node_g - g, node_h - h, ${sides}, lower, upper);
-        const int idle = is_idle(node_h, h, least);
+        const int idle = is_idle(node_g, node_h, g, h, least);
         const f32 s = idle ? own.score : l.score + r.score;
         sums[k] += s;
         errors[k] += (idle ? own.score_error : l.score_error + r.score_error) * 2.0f + unsure * SIZE(s);
@@ -220,7 +221,7 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
     for (u32 k = 0; k < n; k++) {
         const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
         const f32 s = rough(g, h, ${sides}) + rough(node_g - g, node_h - h, ${sides});
-        sums[k] += is_idle(node_h, h, least) ? own : s;
+        sums[k] += is_idle(node_g, node_h, g, h, least) ? own : s;
     }
 % endif
 }

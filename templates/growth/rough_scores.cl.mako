@@ -61,7 +61,8 @@ FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
    which `${has_rows}` does not hold has the same rows on either side as the one before. */
 FN i32 score_${n}(${space}const i64* own_h, ${space}const i64* sum_g, ${space}const i64* sum_h, const i64 more_g,
                 const i64 more_h, const parent_t* node, ${bounds}i32* bits) {
-    const i64 node_g = node->g, node_h = node->h, least = node->least;
+    const i64 node_g = node->g, node_h = node->h;
+    const least_t least = node->least;
     const rule_t rule = node->rule;
     i32 most = NEVER;
 % if careful:
@@ -69,7 +70,7 @@ FN i32 score_${n}(${space}const i64* own_h, ${space}const i64* sum_g, ${space}co
 % endif
     for (u32 k = 0; k < ${n}; k++) {
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
-        const int allowed = (${has_rows}) & may_split(h, node_h - h, least);
+        const int allowed = (${has_rows}) & may_split(g, h, node_g - g, node_h - h, least);
 % if careful:
         const side_t l = rough(g, h, rule, lower, upper);
         const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);

@@ -74,7 +74,7 @@ FN int are_light(const u64 one, const u64 other) {
             const i64 right_g = (choice.one_hot ? own.x : sum_g) + (direction ? 0 : choice.rest_g);
             const i64 right_h = (choice.one_hot ? own.y : sum_h) + (direction ? 0 : choice.rest_h);
             const i64 g = node->g - right_g, h = node->h - right_h;
-            if (may_split(h, right_h, node->least)) {
+            if (may_split(g, h, right_g, right_h, node->least)) {
                 ${caller.body()}
             }
         }

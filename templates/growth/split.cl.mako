@@ -1,5 +1,7 @@
 ## split: the best split of every node of a level, from its histogram
 ## uses: portable_math structs gain
+## uses if not counted: children
+## uses if counted: counted_children
 ##
 ##   find   one work-group a (feature, node): each work-item takes a run of neighbouring bins, the
 ##          group scans over the runs, then every bin border is scored with the missing rows on
@@ -18,8 +20,9 @@
 ##
 ## params: wg_size (at least 2; `split_cpu` is for one); monotone, features have constraints;
 ##         masked, nodes have features of their own; categories, some features are left to `category_split`;
-##         many, so many features that a node's record tells the best rough score
-<%page args="wg_size, monotone, masked, categories, many"/>
+##         many, so many features that a node's record tells the best rough score;
+##         counted, children have to have a number of rows
+<%page args="wg_size, monotone, masked, categories, many, counted"/>
 <%
     searched = " && ".join(
         ["!feature_kinds[feature]"] * categories
@@ -45,7 +48,7 @@ ${run_sums.functions(wg_size)}
         for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (may_split(h, node->h - h, node->least)) {
+            if (may_split(g, h, node->g - g, node->h - h, node->least)) {
                 ${caller.body()}
             }
         }

@@ -1,5 +1,7 @@
 ## split_cpu: as `split`, with one work-item a group, which scores many borders in vectors
 ## uses: portable_math structs gain
+## uses if not counted: children
+## uses if counted: counted_children
 ## uses if doubles: double_scores
 ##
 ##   bins     |0 .. 255|256 .. 511|..   runs of borders are scored at a time, see `runs_of_borders`
@@ -7,8 +9,8 @@
 ## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked, categories as in `split`;
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha; sparse, most bins have
 ##         no rows of a node: scores are of those that have, and closed features are left out;
-##         doubles, the device has them, and neither `careful` nor `clipped` holds
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles"/>
+##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted as in `split`
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted"/>
 <%
     careful = monotone or shrunk
     searched = " && ".join(["!feature_kinds[id]"] * categories + ["searched"] * masked)
@@ -121,7 +123,7 @@ KERNEL(${wg_size}) find(
         }
         const feature_t feature = sum_apart(cells, n_own, n_bins, full, &parent);
 % if sparse:
-        if (!may_have_borders(parent.h - feature.missing_h, parent.h, parent.least)) {
+        if (!may_have_borders(parent.h - feature.missing_h, parent.h, parent.least.h)) {
             *mark = 1;
             write_candidate(out, id, no_split());
             continue;

@@ -1,5 +1,8 @@
 ## symmetric: the split of a level that all its nodes share: the one with the highest sum of gains
-## uses: portable_math structs gain growth tables
+## uses: portable_math structs gain
+## uses if not counted: children
+## uses if counted: counted_children
+## uses: growth tables
 ##
 ##   histogram   |a b c d|missing|   of a node and feature      add_up    |a|a+b|a+b+c|all|missing|
 ##
@@ -16,9 +19,9 @@
 ##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right. Trees of a
 ##   batch that still grow have 2^depth nodes each, one after the other.
 ##
-## params: wg_size; run, borders of a work-item at a time; monotone, masked, clipped, shrunk as in
+## params: wg_size; run, borders of a work-item at a time; monotone, masked, clipped, shrunk, counted as in
 ##         `split_cpu`; categories, some features are split by sets of levels, see `symmetric_sets`
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, categories"/>
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, categories, counted"/>
 <%
     careful = monotone or shrunk
     order = " && keeps_level_order(&level, bin, direction)" if monotone else ""
@@ -207,7 +210,7 @@ KERNEL(${wg_size}) share(${more}
                 own.left_h += cells[2 * missing + 1];
             }
             const df gained = gain_in_node(own.left_g, own.left_h, sums.x, sums.y,
-                                           least_hessian(min_child_weight, own_scale), rule, ${sides});
+                                           least_child(min_child_weight, own_scale), rule, ${sides});
             own.score_hi = gained.hi;
             own.score_lo = gained.lo;
         }

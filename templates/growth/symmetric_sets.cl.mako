@@ -67,7 +67,7 @@ KERNEL(${wg_size}) open_borders(
         u32 found = 0;
         for (u32 direction = 0; direction < 2; direction++) {
             const i64 here = right_h + (direction ? 0 : rest_h);
-            if (may_split(here, node_h - here, group_h) && (rest_h > 0 || direction == usual)) found |= 1u << direction;
+            if (are_heavy(here, node_h - here, group_h) && (rest_h > 0 || direction == usual)) found |= 1u << direction;
         }
         flags[j] = is_within_light(places, j) ? 0 : found;
     }

@@ -1,5 +1,8 @@
 ## whole_trees: one launch grows the trees of a batch, level by level, where a launch costs more than a level's work
-## uses: portable_math structs gain growth decision
+## uses: portable_math structs gain
+## uses if not counted: children
+## uses if counted: counted_children
+## uses: growth decision
 ##
 ##   begin   | search | decide | move |  search | decide | move | ..     phases of a level, in order
 ##   group 0 |  t0 t2 |  one   | n0   |  t1 ..                           groups take tasks from a counter;
@@ -14,8 +17,9 @@
 ##   none. So groups may run in any order, and need not run at the same time.
 ##
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type; most_codes of a feature;
-##         at_once, features whose histograms are built together; phases of a level; counter_words of a phase
-<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words"/>
+##         at_once, features whose histograms are built together; phases of a level; counter_words of a phase;
+##         counted as in `split`
+<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>

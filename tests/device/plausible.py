@@ -179,6 +179,7 @@ VALUES: dict[str, list[Any]] = {
             "many",
             "pair",
             "ballots",
+            "counted",
         )
     },
 }
@@ -226,8 +227,11 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """Whether the values go together.
 
     Offsets in registers belong to unrolled loops; a work-item alone searches splits its own way;
-    leaf-wise growth counts its leaves by its steps.
+    leaf-wise growth counts its leaves by its steps. Rows are counted alike whatever nodes may
+    search, so few sets of parameters do.
     """
+    if params.get("counted") and params.get("masked"):
+        return False
     if template.startswith("split"):
         inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")
         if params.get("doubles") and inexact:

@@ -185,7 +185,7 @@ def _columns(rng: np.random.Generator, n_features: int) -> dict[str, Any]:
 
 def _penalties(rng: np.random.Generator, n_features: int) -> dict[str, Any]:
     every = {"reg_lambda": 0.1, "reg_alpha": 0.3, "gamma": 0.05, "min_child_weight": 0.0,
-             "max_delta_step": 0.4}  # fmt: skip
+             "max_delta_step": 0.4, "min_samples_leaf": 7}  # fmt: skip
     return {name: value for name, value in every.items() if rng.random() < 0.15}
 
 

@@ -29,6 +29,7 @@ from pyopencl_gbdt.numerics.portable_math import (
 )
 from pyopencl_gbdt.parameters.constraints import FALLING, RISING
 from tests.reference.gradients import Scale
+from tests.reference.row_counts import number_of_rows
 
 _f = np.float32
 _UNIT = _f(2.0**-24)
@@ -49,6 +50,8 @@ class Rule:
         The powers of 2 that convert a weight or a gain from units to real values.
     limit : float32 array, shape (1,)
         ``max_delta_step`` in real units.
+    count_bits, least_rows : int
+        As those of ``Scale``.
     """
 
     reg_lambda: F
@@ -57,6 +60,8 @@ class Rule:
     weight_power: int
     gain_power: int
     limit: F
+    count_bits: int = 0
+    least_rows: int = 0
     lower: np.float32 = -_UNBOUNDED
     upper: np.float32 = _UNBOUNDED
 
@@ -85,6 +90,8 @@ def make_rule(scale: Scale, reg_lambda: float, reg_alpha: float, max_delta_step:
         weight_power=weight_power,
         gain_power=24 - 2 * scale_g + scale_h,
         limit=limit,
+        count_bits=scale.count_bits,
+        least_rows=scale.least_rows,
     )
 
 
@@ -183,9 +190,27 @@ def least_hessian(min_child_weight: float, scale: Scale) -> int:
     return max(1, int(to_quanta(np.array([min_child_weight], _f), scale.sum_h)[0]))
 
 
-def may_split(left_h: Any, right_h: Any, least: int) -> Any:
-    """Return whether both children of a node have enough rows; Hessians are int or int64 arrays."""
+def are_heavy(left_h: Any, right_h: Any, least: int) -> Any:
+    """Return whether both sides of a border have rows, and enough of them by their Hessians."""
     return (left_h >= least) & (right_h >= least)
+
+
+def may_split(left: tuple[Any, Any], right: tuple[Any, Any], least: int, rule: Rule) -> Any:
+    """Return whether both children of a node have enough rows.
+
+    Parameters
+    ----------
+    left, right : pair of int, or of int64 arrays
+        Sums of the children.
+    least : int
+        Hessian of a child.
+    rule : Rule
+    """
+    heavy = are_heavy(left[1], right[1], least)
+    if not rule.count_bits:
+        return heavy
+    counts = (number_of_rows(*sums, rule.count_bits) for sums in (left, right))
+    return np.logical_and.reduce([heavy, *(count >= rule.least_rows for count in counts)])
 
 
 def breaks_order(constraint: npt.NDArray[np.uint32], left: F, right: F) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import finite, to_quanta, weigh
+from tests.reference.row_counts import on_grid
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -25,12 +26,16 @@ class Scale:
         Whether some quanta need more than 32 bits.
     weight_shift : int
         Weights were divided by 2^weight_shift, so one quantum is 2^(weight_shift - g).
+    count_bits, least_rows : int
+        Where rows are counted: bits of a count in a sum of Hessians, and rows that a child needs.
     """
 
     g: int
     h: int
     wide: bool
     weight_shift: int = 0
+    count_bits: int = 0
+    least_rows: int = 0
 
     @property
     def sum_g(self) -> int:
@@ -85,6 +90,7 @@ def choose_scale(
     weight_shift: int = 0,
     *,
     factors: F32 | None = None,
+    counting: tuple[int, int] = (0, 0),
 ) -> Scale:
     """Return the scale of a tree.
 
@@ -96,13 +102,15 @@ def choose_scale(
         From ``weights.normalise``.
     factors : float32 array, shape (n_rows,), or None
         From ``sample.factors``.
+    counting : (int, int)
+        ``count_bits`` and ``least_rows``.
     """
     if factors is not None:
         g, h, counted = finite(g * factors), finite(h * factors), factors != 0
         weight = counted.astype(np.float32) if weight is None else np.where(counted, weight, 0)
     scale_g, wide_g = scale_exponent(exponent_counts(g, weight), weight_bits)
     scale_h, wide_h = scale_exponent(exponent_counts(h, weight), weight_bits)
-    return Scale(scale_g, scale_h, wide_g or wide_h, weight_shift)
+    return Scale(scale_g, scale_h, wide_g or wide_h, weight_shift, *counting)
 
 
 def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale, factors: F32 | None = None) -> I64:
@@ -112,6 +120,7 @@ def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale, factors: F32 | No
     -------
     int64 array, shape (n_rows, 2)
         Quanta of gradient and Hessian; a row with weight has a Hessian of at least 1 quantum.
+        Where rows are counted, sums of them tell the number of such rows.
     """
     seen = np.ones(g.size, np.bool_)
     if factors is not None:
@@ -121,7 +130,7 @@ def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale, factors: F32 | No
         quanta = weigh(quanta, weight[:, None])
         seen &= weight > 0
         quanta[:, 1] = np.where(seen, np.maximum(quanta[:, 1], 1), quanta[:, 1])
-    return quanta
+    return on_grid(quanta, seen, scale.count_bits) if scale.count_bits else quanta
 
 
 def words(quanta: I64) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:

@@ -100,8 +100,8 @@ def best_of(
     borders : int64 array, shape (n, 5)
         ``left_g``, ``left_h``, feature, bin and direction of every split.
     """
-    right_h = sum_h - borders[:, 1]
-    borders = borders[may_split(borders[:, 1], right_h, least)]
+    left = borders[:, 0], borders[:, 1]
+    borders = borders[may_split(left, (sum_g - left[0], sum_h - left[1]), least, rule)]
     if monotone is not None:
         borders = borders[_keep_order(borders, sum_g, sum_h, rule, monotone)]
     left_g, left_h, feature, bins, direction = borders.T

@@ -74,9 +74,10 @@ class SymmetricGrower(Grower):
     def _least(self) -> int:
         return least_hessian(self.params.min_child_weight, self.scale)
 
-    def _idle(self, node: Node, child_h: Any) -> Any:
-        """Return whether a side of a node's split has no rows, or too few."""
-        return np.logical_not(may_split(child_h, node.pair[1] - child_h, self._least))
+    def _idle(self, node: Node, g: Any, h: Any) -> Any:
+        """Return whether a side of a node's split has no rows, or too few; by sums of the left."""
+        other = node.pair[0] - g, node.pair[1] - h
+        return np.logical_not(may_split((g, h), other, self._least, self.rule))
 
     @cached_property
     def _sets(self) -> dict[int, SetBorders]:
@@ -141,7 +142,7 @@ class SymmetricGrower(Grower):
 
         Sides of ``smoothed`` borders are scored with ``cat_l2``, too.
         """
-        rule, idle = self._rule_of(node), self._idle(node, h)
+        rule, idle = self._rule_of(node), self._idle(node, g, h)
         g, h = np.where(idle, 0, g), np.where(idle, 1, h)  # any that can be scored
         both = self._sides(node, g, h, rule)
         if smoothed.any():
@@ -168,7 +169,9 @@ class SymmetricGrower(Grower):
         rule, constraint = self._rule_of(node), self.limits.monotone[feature]
         left = weight_in_units(g, h, rule)
         right = weight_in_units(node.pair[0] - g, node.pair[1] - h, rule)
-        broken: npt.NDArray[np.bool_] = breaks_order(constraint, left, right) & ~self._idle(node, h)
+        broken: npt.NDArray[np.bool_] = breaks_order(constraint, left, right) & ~self._idle(
+            node, g, h
+        )
         return broken
 
     def _best_of_level(self, level: list[Node]) -> list[Candidate] | None:
@@ -214,7 +217,7 @@ class SymmetricGrower(Grower):
     def _children(self, node: Node, number: int, best: Candidate, rows: Any) -> list[Node]:
         """Return a node's children; those of an idle split keep its weight."""
         children = super()._children(node, number, best, rows)
-        if not self._idle(node, best.left_h):
+        if not self._idle(node, best.left_g, best.left_h):
             return children
         constraint = 0 if self.limits.monotone is None else self.limits.monotone[best.feature]
         if constraint:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.reference.category_split import CategoryRule, LevelOrder
-from tests.reference.gain import may_split
+from tests.reference.gain import are_heavy
 
 I64 = npt.NDArray[np.int64]
 
@@ -97,5 +97,5 @@ def set_borders(categories: CategoryRule, cells: I64, root_h: int) -> SetBorders
     if order.one_hot or p.min_data_per_group <= 1:
         return found
     left = found.lefts(cells, 0, root_h)[:, 1]
-    enough = may_split(left, root_h - left, categories.least_group)
+    enough = are_heavy(left, root_h - left, categories.least_group)
     return SetBorders(order, found.place[enough], found.direction[enough], smoothed=True)

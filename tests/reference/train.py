@@ -25,6 +25,7 @@ from tests.reference.grow import Grower, Node, Rank, to_tree
 from tests.reference.host_gradients import host_gradients
 from tests.reference.ordered_leaves import OrderedLeaves
 from tests.reference.renew_leaves import renew_leaves, residuals
+from tests.reference.row_counts import count_bits
 from tests.reference.sample import factors
 from tests.reference.symmetric import SymmetricGrower
 from tests.reference.update_margins import add_leaves
@@ -85,6 +86,7 @@ def train_reference(
     margins = np.empty((n_outputs, data.n_rows), np.float32)
     margins[:] = np.array(each(base_margin), np.float32)[:, None]
     trees = []
+    params, counting = _counting(params, objective, data)
     limits = limits_of(params, data)
     make = SymmetricGrower if params.symmetric_trees else Grower
     gradients_of = host_gradients(objective, data, params.random_state)
@@ -103,10 +105,9 @@ def train_reference(
                 for parallel in range(params.num_parallel_tree):
                     tree = (number, output * params.num_parallel_tree + parallel)
                     drawn = factors(params, g, h, scaled, *tree)
-                    scale = choose_scale(g, h, scaled, *powers, factors=drawn)
+                    scale = choose_scale(g, h, scaled, *powers, factors=drawn, counting=counting)
                     quanta = quantize_gradients(g, h, scaled, scale, drawn)
-                    asked = params.with_least_hessian()
-                    nodes = make(codes, quanta, scale, layout, asked, tree, limits, rank).grow()
+                    nodes = make(codes, quanta, scale, layout, params, tree, limits, rank).grow()
                     leaves = [node for node in nodes if node.left == NO_NODE]
                     if objective.renews:
                         _renew(leaves, before[output], output, objective, data, params)
@@ -129,6 +130,17 @@ def train_reference(
         objective_parameters=objective.parameters,
         tree_weights=None if dropout is None else dropout.weights(params.n_estimators),
     )
+
+
+def _counting(
+    params: Parameters, objective: Objective, data: Dataset
+) -> tuple[Parameters, tuple[int, int]]:
+    """Return the parameters of growing trees, and ``count_bits`` and ``least_rows``."""
+    unit = objective.has_unit_hessians and data.weight is None
+    params = params.with_least_hessian(unit_hessians=unit)
+    if not params.limits_rows:
+        return params, (0, 0)
+    return params, (count_bits(data.n_rows), params.min_samples_leaf)
 
 
 def _renew(

@@ -126,18 +126,6 @@ CASES: dict[str, Case] = {
     "`scale_pos_weight` for a loss of other than two classes": Case(
         "scale_pos_weight=2.0: expected 1", params={"scale_pos_weight": 2}
     ),
-    "`min_samples_leaf` for a loss whose Hessians vary": Case(
-        "min_samples_leaf=5: expected 0 or 1 for objective='binary:logistic'", "logistic",
-        {"min_samples_leaf": 5},
-    ),
-    "`min_samples_leaf` of rows with weights": Case(
-        "min_samples_leaf=5: expected 0 or 1 where rows have weights", "weights",
-        {"min_samples_leaf": 5},
-    ),
-    "`min_samples_leaf` where rows are sampled by their gradients": Case(
-        "min_samples_leaf=5: expected 0 or 1 for sampling_method='goss'", "goss",
-        {"min_samples_leaf": 5},
-    ),
     '`booster="dart"` with sets of categories': Case(
         "booster='dart': expected 'gbtree' where column 3 is split by sets", "dropped, categories"
     ),

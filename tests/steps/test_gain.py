@@ -97,7 +97,9 @@ def test_a_border_may_split_where_both_children_have_enough_rows():
     assert least == 2**9 >> 3
     for left, right in ((least, least), (least - 1, least), (least, least - 1), (0, least)):
         enough = min(left, right) >= 0.5 * 2.0**scale.sum_h
-        assert may_split(np.array([left]), np.array([right]), least) == [enough]
+        rule = make_rule(scale, 1, 0, 0)
+        sides = ((np.zeros(1, np.int64), np.array([h])) for h in (left, right))
+        assert may_split(*sides, least, rule) == [enough]
 
 
 def test_weights_of_a_constrained_feature_are_in_order():

@@ -9,6 +9,7 @@
 
 
 
+
 FN void group_scan(const i64 value0, const i64 value1, LOCAL i64* shared, i64* before0, i64* total0, i64* before1, i64* total1) {
     const u32 id = LOCAL_ID;
     shared[0 + id] = value0;
@@ -111,14 +112,14 @@ FN void group_best(df* best, u32* key, LOCAL f32* hi, LOCAL f32* lo, LOCAL u32* 
 /* A node that may split, and what its borders are scored with. */
 typedef struct {
     i64 g, h;   /* sums of its rows */
-    i64 least;  /* Hessian of a child */
+    least_t least; /* of a child */
     rule_t rule;
 } parent_t;
 
 /* Set what the nodes of a tree have in common. */
 FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_lambda, const f32 reg_alpha,
                   const f32 max_delta_step, const f32 min_child_weight) {
-    parent->least = least_hessian(min_child_weight, scale);
+    parent->least = least_child(min_child_weight, scale);
     parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
 }
 
@@ -270,7 +271,7 @@ FN f32 best_rough(GLOBAL const i64* cells, const run_t run, const parent_t* node
         for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (may_split(h, node->h - h, node->least)) {
+            if (may_split(g, h, node->g - g, node->h - h, node->least)) {
                 
                 const f32 rough = rough_scores(g, h, node->g - g, node->h - h, node->rule);
                 most = rough > most ? rough : most;
@@ -297,7 +298,7 @@ FN best_t best_exact(GLOBAL const i64* cells, const run_t run, const parent_t* n
         for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
-            if (may_split(h, node->h - h, node->least)) {
+            if (may_split(g, h, node->g - g, node->h - h, node->least)) {
                 
                 const f32 rough = exact_only ? 0.0f : rough_scores(g, h, node->g - g, node->h - h, node->rule);
                 if (exact_only || (rough >= least_score && rough * MORE >= best.score.hi))

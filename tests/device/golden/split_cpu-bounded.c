@@ -11,6 +11,7 @@
 
 
 
+
 #define NO_KEY 0xFFFFFFFFu
 #define MORE 1.000030517578125f /* 1 + 2^-15: if rough scores differ by more, exact ones have the same order */
 #define LESS 0.999969482421875f /* 1 - 2^-15 */
@@ -18,14 +19,14 @@
 /* A node that may split, and what its borders are scored with. */
 typedef struct {
     i64 g, h;   /* sums of its rows */
-    i64 least;  /* Hessian of a child */
+    least_t least; /* of a child */
     rule_t rule;
 } parent_t;
 
 /* Set what the nodes of a tree have in common. */
 FN void read_tree(parent_t* parent, GLOBAL const scale_t* scale, const f32 reg_lambda, const f32 reg_alpha,
                   const f32 max_delta_step, const f32 min_child_weight) {
-    parent->least = least_hessian(min_child_weight, scale);
+    parent->least = least_child(min_child_weight, scale);
     parent->rule = make_rule(scale, reg_lambda, reg_alpha, max_delta_step);
 }
 
@@ -129,13 +130,14 @@ FN side_t rough(
    which `own_h[k] != 0` does not hold has the same rows on either side as the one before. */
 FN i32 score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64 more_g,
                 const i64 more_h, const parent_t* node, const f32 lower, const f32 upper, const u32 constraint, i32* bits) {
-    const i64 node_g = node->g, node_h = node->h, least = node->least;
+    const i64 node_g = node->g, node_h = node->h;
+    const least_t least = node->least;
     const rule_t rule = node->rule;
     i32 most = NEVER;
     i32 sure[16];
     for (u32 k = 0; k < 16; k++) {
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
-        const int allowed = (own_h[k] != 0) & may_split(h, node_h - h, least);
+        const int allowed = (own_h[k] != 0) & may_split(g, h, node_g - g, node_h - h, least);
         const side_t l = rough(g, h, rule, lower, upper);
         const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
         const f32 s = l.score + r.score, error = l.score_error + r.score_error;
@@ -293,7 +295,7 @@ KERNEL(1) find(
             for (u32 k = 0; k < 2 * n_own; k++) cells[k] -= sibling[k];
         }
         const feature_t feature = sum_apart(cells, n_own, n_bins, full, &parent);
-        if (!may_have_borders(parent.h - feature.missing_h, parent.h, parent.least)) {
+        if (!may_have_borders(parent.h - feature.missing_h, parent.h, parent.least.h)) {
             *mark = 1;
             write_candidate(out, id, no_split());
             continue;
