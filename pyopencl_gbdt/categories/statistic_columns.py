@@ -6,7 +6,7 @@ Statistics count rows whose label lies above a border, or is a class.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.categories.column_combinations import ColumnCombinations, n_slots, watched_bytes
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.pair_scores import is_scored
 from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes
 from pyopencl_gbdt.categories.statistic_values import (
     Places,
@@ -29,6 +30,7 @@ from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperDevice
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.statistics import Statistics
@@ -118,6 +120,51 @@ F32 = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
+class RoundStatistics:
+    """The statistics of a fit that change from round to round; by default there are none.
+
+    Attributes
+    ----------
+    orders : OrderCodes or None
+        Writes the codes of an order of the rows into the pages.
+    combining : ColumnCombinations or None
+        Combinations of columns, which are chosen by the trees so far.
+    """
+
+    orders: OrderCodes | None = None
+    combining: ColumnCombinations | None = None
+
+    def restart(self) -> None:
+        """Go back to the fit's first round."""
+        if self.combining is not None:
+            self.combining.restart()
+
+    def turn(self) -> list[Action]:
+        """Return the action that writes the codes of the next order."""
+        return [] if self.orders is None else [self.orders.turn()]
+
+    def begin_round(self, number: int, trees: Callable[[], list[Tree]]) -> None:
+        """Choose combinations, if it is their time; ``trees`` returns all trees so far."""
+        if self.combining is not None and self.combining.is_due(number):
+            self.combining.choose(trees(), number)
+
+    def take_order(self, number: int) -> None:
+        """Write the codes of a round's order, if others are there."""
+        if self.orders is not None:
+            self.orders.take(number)
+
+    def end_round(self, number: int, trees: Callable[[], list[Tree]], first: int) -> None:
+        """Score pairs of columns, if it is their time, as ``ColumnCombinations.score`` does."""
+        if self.combining is not None and is_scored(number + 1):
+            self.combining.score(trees(), number + 1, first)
+
+    @property
+    def renamed(self) -> Callable[[list[Tree]], list[Tree]] | None:
+        """Returns trees with the features of combinations in place of those of slots."""
+        return None if self.combining is None else self.combining.collected
+
+
+@dataclass(frozen=True)
 class StatisticColumns:
     """A data set whose categorical columns are statistics.
 
@@ -184,16 +231,16 @@ class StatisticColumns:
         if later:
             memory.add("scratch of statistics", later, np.uint8)
 
-    def order_codes(
+    def of_rounds(
         self, device: Device, codes: QuantizedData, round_trees: int, quanta: DeviceArray
-    ) -> OrderCodes | None:
-        """Return what writes the codes of a round's order into pages; None if none change."""
+    ) -> RoundStatistics:
+        """Return what writes the codes of a round's order into pages, if some change."""
         if not self.n_ordered:
-            return None
+            return RoundStatistics(None, self.combining)
         made = OrderCodes(device, codes, self.orders)
         if self.combining is not None:
             self.combining.begin(made, round_trees, quanta)
-        return made
+        return RoundStatistics(made, self.combining)
 
     def check_same_statistics(self, before: Ensemble) -> None:
         """Raise ``ModelFormatError`` if a model to resume has other statistics."""

@@ -5,22 +5,26 @@ Of rows in batches only the margins stay on the device; the rows are read anew i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.program import Action, rows_a_launch
 from pyopencl_gbdt.device.staging import PIECE_BYTES
+from pyopencl_gbdt.device.team.messages import Margins as AllMargins
 from pyopencl_gbdt.dtypes import VALUE, WALK
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.weighted_start import WeightedStart, starting_margins
 from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.pages.sources import uploaded
 from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 
@@ -97,6 +101,8 @@ class AddTrees:
 F32 = npt.NDArray[np.float32]
 #: Margins before the first tree; broadcasts to (n_rows,) or (n_outputs, n_rows).
 Start = float | F32 | WeightedStart
+#: Rows to evaluate, float32, shape (n_rows, n_features).
+AnyRows = F32 | DeviceArray | SparseMatrix | BatchedRows
 
 
 def start_of(margin: Score) -> Start:
@@ -114,12 +120,12 @@ def prefix_of(name: str) -> str:
 class PagedMargins:
     """The margins of training rows whose pages take turns on the device."""
 
-    def __init__(self, parts: FitParts) -> None:
-        self._parts = parts
+    def __init__(self, rows: FitRows) -> None:
+        self._rows = rows
 
     def get(self) -> npt.NDArray[Any]:
         """Return the margins of all rows; waits for the device."""
-        return self._parts.rows.get("margins")
+        return self._rows.get("margins")
 
 
 #: Margins of a set: on the device, or page by page.
@@ -145,6 +151,43 @@ class EvaluationSet:
     start: Start
     margins: Margins
     gathered: bool = False
+
+    @classmethod
+    def of(cls, rows: FitRows, values: AnyRows, start: Start) -> EvaluationSet:
+        """Bring other rows to the device of a fit, with the margins that they start from.
+
+        Parameters
+        ----------
+        rows : FitRows
+            The training rows.
+        values : float32 array, DeviceArray, SparseMatrix or BatchedRows, shape (n_rows, n_features)
+        start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows)
+        """
+        device, shape = rows.arena.device, rows.margin_shape(values.shape[0])
+        margins = device.empty(shape, np.float32, "evaluated margins")
+        there: DeviceArray | SparseRows | RowsInBatches
+        if isinstance(values, SparseMatrix):
+            there = SparseRows.of(device, values)
+        elif isinstance(values, BatchedRows):
+            anew = is_read_anew(device, values)
+            there = RowsInBatches(device, values) if anew else uploaded(device, values)
+        else:
+            there = values if isinstance(values, DeviceArray) else device.upload(values)
+        made = cls(there, start, margins)
+        made.restart()
+        return made
+
+    @classmethod
+    def of_training_rows(cls, rows: FitRows, start: Start) -> EvaluationSet:
+        """Return the training rows, whose margins take no extra work."""
+        margins = rows.arena["margins"] if rows.turns is None else PagedMargins(rows)
+        return cls(None, start, margins)
+
+    @classmethod
+    def of_team(cls, rows: FitRows, n_rows: int, start: Start) -> EvaluationSet:
+        """Return room for the margins of all members' training rows, see ``gather``."""
+        margins = rows.arena.device.empty(rows.margin_shape(n_rows), np.float32)
+        return cls(None, start, margins, gathered=True)
 
     def restart(self) -> None:
         """Reset the margins to ``start``; those of training rows are reset with these."""
@@ -204,6 +247,14 @@ class EvaluationSet:
                 parts.arena.device, self.values, *arrays, **piece, sets=sets
             )
         return launches
+
+
+def gather(rows: FitRows, sets: Sequence[EvaluationSet]) -> None:
+    """Bring the margins of all members' training rows together, where a member watches them."""
+    parts = rows.team.exchange(AllMargins, rows.get("margins"))
+    for one in sets:
+        if one.gathered and isinstance(one.margins, DeviceArray):
+            one.margins.set(np.concatenate(parts, axis=-1))
 
 
 def _pieces(

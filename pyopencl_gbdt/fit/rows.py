@@ -303,6 +303,13 @@ class FitRows:
         """Return the action that clears what pages in turn add to; none where pages stay."""
         return []
 
+    def joined(self, actions: Sequence[Action]) -> list[Action]:
+        """Return the actions of trees, enqueued by few calls where pages stay."""
+        return self.arena.device.together(actions)
+
+    def close(self, *, stored: bool) -> None:
+        """Free what the host keeps of pages; with ``stored``, their files, too."""
+
     def in_order(self, actions: Sequence[Action]) -> list[Action]:
         """Return the same actions; launches of no page run behind those of pages before them."""
         return list(actions)

@@ -113,6 +113,17 @@ class RowsInTurn(FitRows):
         """Return the action that clears what pages in turn add to."""
         return [] if self.visits is None else [clear_launch(self.arena[name])]
 
+    def joined(self, actions: Sequence[Action]) -> list[Action]:
+        """Return the same actions: what they launch differs from pass to pass."""
+        return list(actions)
+
+    def close(self, *, stored: bool) -> None:
+        """Free what the host keeps of pages; with ``stored``, their files, too."""
+        assert self.visits is not None
+        self.visits.close()
+        if stored:
+            self.visits.stored.close()
+
     def in_order(self, actions: Sequence[Action]) -> list[Action]:
         """Return the same actions; launches of no page run behind those of pages before them."""
         if self.visits is None:

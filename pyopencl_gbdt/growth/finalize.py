@@ -2,17 +2,59 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, PAYLOAD, STEP, WALK
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
+from pyopencl_gbdt.gradients.sources import GradientSource
+from pyopencl_gbdt.objectives import Objective
+
+
+class LeafValues:
+    """What replaces the leaf values of finished trees; this class leaves those of the splits.
+
+    ``kernels`` are as in `SplitSearch`.
+    """
+
+    kernels: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, parts: FitParts, objective: Objective, data: Dataset) -> None:
+        """Build the kernels, of which there are none here."""
+
+    def start(self, margins: Any, state: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Take the margins of the rows before the first round, and what ``state`` has returned."""
+
+    def state(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Return what the rounds to come need beside the trees; waits for the device."""
+        return {}
+
+    def round_begins(self, source: GradientSource | None) -> Sequence[Sequence[Action]]:
+        """Return what computes gradients before a round's trees; rounds take turns.
+
+        Parameters
+        ----------
+        source : GradientSource or None
+            The kernels of a loss that has its own.
+        """
+        return [[] if source is None else source.launches()]
+
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return what gives the leaves of finished trees their values, before margins move."""
+        return []
 
 
 class Finalize:
@@ -30,6 +72,7 @@ class Finalize:
             n_exponents=EXPONENTS,
             counted=nodes.params.limits_rows,
         )
+        self._learning_rate = nodes.params.learning_rate  # that which ``leaf_rate`` holds
         most, block = nodes.max_nodes, nodes.forest_block
         arena.array("walk", most, WALK)
         arena.array("steps", most, STEP)
@@ -42,6 +85,9 @@ class Finalize:
 
     def set_rate(self, learning_rate: float) -> None:
         """Enqueue another learning rate for the rounds to come; nothing waits."""
+        if learning_rate == self._learning_rate:
+            return
+        self._learning_rate = learning_rate
         rate = self.nodes.leaf_rate(learning_rate)
         self.program.launch("set_leaf_rate", 1, rate, self.arena["leaf_rate"])
 

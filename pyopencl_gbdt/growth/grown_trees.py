@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from pyopencl_gbdt.growth.decode import decode_trees, kept_nodes
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.page import Layout
 
+#: Takes the nodes and the levels of a batch.
+Tally = Callable[[Mapping[str, npt.NDArray[Any]], npt.NDArray[np.void]], None]
 #: Fields of every node that are the same in all members of a team, ...
 _OF_ALL = ("tree", "parent", "left", "gain", "weight", "value", "hessian")
 #: ... and those that are so where a node splits.
@@ -34,7 +36,7 @@ class _Read:
 
 
 class GrownTrees:
-    """Trees that are decoded when they are asked for.
+    """Trees that wait on the device until they are read, and then until they are asked for.
 
     Only the first member of a team is asked for its trees: the others keep none, and all compare
     digests of what they read.
@@ -42,6 +44,10 @@ class GrownTrees:
     Parameters
     ----------
     parts : FitParts
+    tally : callable or None
+        Takes the nodes and levels of each batch that is read.
+    renamed : callable or None
+        Returns trees with the features that a model has, as soon as they are read.
 
     Attributes
     ----------
@@ -50,11 +56,50 @@ class GrownTrees:
         weights; else empty.
     """
 
-    def __init__(self, parts: FitParts) -> None:
+    def __init__(
+        self,
+        parts: FitParts,
+        tally: Tally | None = None,
+        renamed: Callable[[list[Tree]], list[Tree]] | None = None,
+    ) -> None:
         self._parts, self._keeps = parts, parts.rows.team.rank == 0
+        self._tally, self._renamed = tally, renamed
+        self._trees: list[Tree] = []
+        self._n_batches = len(parts.nodes.batches)
         self._read: list[_Read] = []
         self._digest = hashlib.sha256()
         self.largest = np.zeros(0, np.float32)
+        self._rates: list[np.float32] = []  # of the rounds that wait on the device
+        self._first = 0  # the place of the first batch that waits
+
+    def wait(self, learning_rate: float) -> None:
+        """Count a round whose trees wait on the device, with the learning rate of its leaves."""
+        self._rates.append(self._parts.nodes.leaf_rate(learning_rate))
+
+    @property
+    def n_waiting(self) -> int:
+        """Rounds whose trees wait on the device."""
+        return len(self._rates)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room on the device for the trees of one more round."""
+        return (self.n_waiting + 1) * self._n_batches > self._parts.nodes.forest_block
+
+    def collect(self) -> None:
+        """Read all trees that wait."""
+        nodes, rates = self._parts.nodes, self._rates
+        first, n_batches = self._first, self.n_waiting * self._n_batches
+        self._rates, self._first = [], (first + n_batches) % nodes.forest_block
+        if not n_batches:
+            return
+        at = (first + np.arange(n_batches)) % nodes.forest_block
+        read = self.read(at, np.repeat(rates, nodes.round_trees))
+        if self._tally is not None:
+            for batch in read:
+                self._tally(*batch)
+        if self._renamed is not None:
+            self._trees += self._renamed(self._decoded())
 
     def read(
         self, at: npt.NDArray[np.int64], leaf_rates: npt.NDArray[np.float32]
@@ -96,8 +141,12 @@ class GrownTrees:
         """The digest of all trees so far, whatever was taken."""
         return self._digest.hexdigest()
 
-    def take(self) -> list[Tree]:
-        """Return the trees that were added since the last call; none in other members."""
+    def trees(self) -> list[Tree]:
+        """Return all trees that were read; none in other members."""
+        self._trees += self._decoded()
+        return self._trees
+
+    def _decoded(self) -> list[Tree]:
         read, self._read = self._read, []
         found: list[Tree] = []
         for one in read:

@@ -31,6 +31,7 @@ from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.softmax import Softmax
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.category_sets import moved_sets, walked_sets
+from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.numerics.random_numbers import PrefixModels, n_entries, n_models
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -47,7 +48,7 @@ def state_sizes(params: Parameters, n_rows: int, n_outputs: int) -> dict[str, in
     return {_STATE: n_outputs * n_entries(n_rows, params.n_orders)}
 
 
-class OrderedLeaves:
+class OrderedLeaves(LeafValues):
     """Gives leaves their values, and keeps the margins of the models that splits are found by.
 
     Parameters
@@ -130,14 +131,7 @@ class OrderedLeaves:
         return self.rows.row_groups * self._n_models
 
     def start(self, margins: Any, state: Mapping[str, F32]) -> None:
-        """Set the margins of all models before the first round.
-
-        Parameters
-        ----------
-        margins : float, or float32 array of shape (n_rows,) or (n_outputs, n_rows)
-        state : mapping of str to float32 array
-            What ``state`` has returned after the rounds so far; empty before the first one.
-        """
+        """Set the margins of all models before the first round; ``state`` is empty at first."""
         arena = self.arena
         if state:
             arena["ordered_margins"].set(state[_STATE].reshape(arena["ordered_margins"].shape))
@@ -152,13 +146,7 @@ class OrderedLeaves:
         return {_STATE: self.arena["ordered_margins"].get().ravel()}
 
     def round_begins(self, source: GradientSource | None) -> list[list[Action]]:
-        """Return what computes gradients before a round's trees; rounds take turns.
-
-        Parameters
-        ----------
-        source : GradientSource or None
-            The kernels of a loss that has its own.
-        """
+        """Return what computes gradients before a round's trees; see `LeafValues`."""
         n = self.n_entries
         arena, rows, nodes = self.arena, self.rows, self.nodes
         given: list[Launch] = []

@@ -18,6 +18,7 @@ from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
+from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Policy, Symmetric, tree_sizes
@@ -87,8 +88,8 @@ class Recipe:
         What adds finished trees to the margins.
     sets : tuple of type
         What splits by sets of levels, if features are categorical.
-    leaves : type or None
-        What replaces leaf values; None where they follow from the sums of splits.
+    leaves : type
+        What replaces leaf values; ``LeafValues`` where they follow from the sums of splits.
     boosting : type
         What gradients are taken of, and what becomes of the trees.
     """
@@ -99,7 +100,7 @@ class Recipe:
     partition: type[Partition] | None
     update: type[MarginUpdate]
     sets: tuple[type[RecipePart], ...] = ()
-    leaves: type[OrderedLeaves] | type[RenewLeaves] | None = None
+    leaves: type[LeafValues] = LeafValues
     boosting: type[Boosting] = PlainBoosting
 
     @property
@@ -143,8 +144,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     update: type[MarginUpdate] = UpdateMargins
     if facts.pages.n_orders > 1 and walks_leaves(facts, tree_sizes(policy, params, facts.n_rows)):
         update = WalkedLeaves
-    leaves: type[OrderedLeaves] | type[RenewLeaves] | None
-    leaves = RenewLeaves if facts.loss.renews else None
+    leaves: type[LeafValues] = RenewLeaves if facts.loss.renews else LeafValues
     leaves = OrderedLeaves if params.is_ordered else leaves
     boosting = DropoutBoosting if params.booster == "dart" else PlainBoosting
     search: type[SplitSearch] | None

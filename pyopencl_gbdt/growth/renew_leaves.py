@@ -17,6 +17,7 @@ from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import walked_sets
+from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import Objective
@@ -25,7 +26,7 @@ from pyopencl_gbdt.objectives import Objective
 COUNTS = 512
 
 
-class RenewLeaves:
+class RenewLeaves(LeafValues):
     """Selects quantiles digit by digit, without a sort; sums are integers.
 
     Parameters

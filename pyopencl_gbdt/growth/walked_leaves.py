@@ -21,6 +21,7 @@ from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.policy import TreeSizes
 from pyopencl_gbdt.growth.category_sets import walked_sets
+from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.parameters.facts import FitFacts
 
@@ -43,7 +44,7 @@ def walks_leaves(facts: FitFacts, sizes: TreeSizes) -> bool:
     return facts.n_rows < FEW_ROWS_OF_A_LEAF * sizes.most_leaves
 
 
-class WalkedLeaves:
+class WalkedLeaves(LeafValues):
     """Gives leaves the values of the rows that come to them, and adds these to the margins.
 
     Parameters

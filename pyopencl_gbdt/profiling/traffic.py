@@ -275,6 +275,13 @@ class Tally:
         # an entry's column too; columns that a search passes on its way are not counted
         self._trees["predict_sparse"] += round(self.sparse_rows * (both + 2 * steps) * _FLOAT)
 
+    def watch(self, n_rows: int, *, sparse: bool) -> None:
+        """Count the rows of one more evaluation set."""
+        if sparse:
+            self.sparse_rows += n_rows
+        else:
+            self.evaluation_rows += n_rows
+
     def forget_trees(self) -> None:
         """Reset the sums, since the trees so far are trained again."""
         self._trees.clear()

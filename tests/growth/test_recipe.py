@@ -58,7 +58,7 @@ def recipe_of(params, device):
 @pytest.mark.parametrize(("params", "device", "names"), CASES)
 def test_the_classes_of_a_fit(params, device, names):
     recipe = recipe_of(params, device)
-    leaves = () if recipe.leaves is None else (recipe.leaves,)
+    leaves = () if recipe.leaves is LeafValues else (recipe.leaves,)
     parts = (recipe.search, recipe.partition, recipe.update, *recipe.sets, *leaves)
     found = [part.__name__ for part in parts if part is not None]
     assert found == [name for name in names.split() if name != "WholeTrees"]

@@ -1,0 +1,159 @@
+"""The kernels of a round, built for one fit, and their order: the one place that joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.team.messages import VariantRefused
+from pyopencl_gbdt.device.variants import choosing
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
+from pyopencl_gbdt.gradients.gradients import Gradients
+from pyopencl_gbdt.gradients.sample import Sample
+from pyopencl_gbdt.gradients.sources import source_of
+from pyopencl_gbdt.growth.boosting import FollowingRows
+from pyopencl_gbdt.growth.finalize import Finalize, LeafValues
+from pyopencl_gbdt.growth.grower import Grower, TreeGrower
+from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.growth.policy import Policy
+from pyopencl_gbdt.growth.recipe import choose_recipe
+from pyopencl_gbdt.growth.whole_trees import WholeTrees
+from pyopencl_gbdt.objectives import Objective
+
+
+def built_kernels(
+    parts: FitParts, policy: Policy, objective: Objective, data: Dataset
+) -> RoundKernels:
+    """Build the kernels of a fit; again if one took another variant meanwhile.
+
+    The arrays of kernels that were built before may depend on it.
+    """
+    while True:
+        n_refused = len(choosing.REFUSED)
+        kernels = RoundKernels(parts, policy, objective, data)
+        if parts.arena.has_memory:
+            return kernels
+        # members build again together: constructors of steps may exchange facts
+        refused = int(len(choosing.REFUSED) != n_refused)
+        if not parts.rows.team.most(VariantRefused, refused):
+            return kernels
+        parts.rows.forget_steps()
+
+
+class RoundKernels:
+    """The kernels of one fit, built, with the arrays that these have asked for.
+
+    Attributes
+    ----------
+    source : GradientSource or None
+        A loss that has kernels of its own.
+    sample : Sample or None
+        Draws the rows of each tree.
+    gradients : Gradients
+        Rounds each row's gradient and Hessian to integers.
+    grower : TreeGrower
+        Searches splits, chooses the nodes that split, and moves their rows.
+    finish : Finalize
+        Makes the trees in the form that kernels walk.
+    leaves : LeafValues
+        Replaces leaf values, where they do not follow from the sums of splits.
+    boosting : Boosting
+        What gradients are taken of, and what becomes of the trees.
+    """
+
+    def __init__(
+        self, parts: FitParts, policy: Policy, objective: Objective, data: Dataset
+    ) -> None:
+        arena, rows, nodes, _, ways = parts
+        self.rows, self.nodes, self.policy, drawn = rows, nodes, policy, rows.drawn
+        rows.own_arrays()
+        if drawn is not None:
+            drawn.team_groups = rows.row_groups
+        self.source = source_of(objective, parts, data) if objective.given else None
+        own = arena, rows, nodes, ways
+        self.sample = Sample(*own, objective) if nodes.params.samples_rows else None
+        self.gradients = Gradients(*own, objective)
+        self.gather = None if drawn is None else GatherDrawn(arena, rows, ways, drawn)
+        recipe = self.recipe = choose_recipe(ways.facts, policy)
+        partition: Partition | None = None
+        grown = parts._replace(rows=rows.grown)
+        self.grower: TreeGrower
+        if recipe.search is None or recipe.partition is None:
+            self.grower = WholeTrees(parts)
+        else:
+            search = recipe.search(grown)
+            partition = recipe.partition(grown, search)
+            self.grower = Grower(grown, search, policy, partition)
+        update = recipe.update(parts, partition)
+        self.boosting = recipe.boosting(parts, update)
+        self.finish = Finalize(*grown)
+        by_rows = isinstance(update, LeafValues)  # it looks up each row's leaf once for both
+        self.leaves = update if by_rows else recipe.leaves(parts, objective, data)
+
+    def classes(self) -> dict[str, str]:
+        """Return the classes of this fit, by what they do."""
+        recipe = self.recipe
+        made = {
+            "pages": self.rows.visits, "source": self.source, "sample": self.sample,
+            "gather": self.gather, "gradients": self.gradients, "grower": self.grower,
+            "policy": self.policy,
+        }  # fmt: skip
+        found: dict[str, type] = {p: type(one) for p, one in made.items() if one is not None}
+        chosen = {
+            "search": recipe.search, "partition": recipe.partition, "update": recipe.update,
+            "leaves": None if recipe.leaves is LeafValues else recipe.leaves,
+            "boosting": recipe.boosting,
+        }  # fmt: skip
+        found |= {part: one for part, one in chosen.items() if one is not None}
+        return {part: one.__name__ for part, one in found.items()}
+
+    def bind(self, turn: Sequence[Action]) -> None:
+        """Bind the launches of a round to the fit's arrays.
+
+        ``turn`` changes the rows' codes between the search of splits and that of leaf values.
+        """
+        self._begins = self.leaves.round_begins(self.source)
+        self._kept = self.boosting.kept_margins()
+        self._batches = [self.trees(batch, turn) for batch in self.nodes.batches]
+        self._joined: list[list[Action]] = []
+
+    def follow(self, rows: FollowingRows) -> None:
+        """Update the margins of other rows with every tree."""
+        self._joined = []
+        for batch, launches in zip(self.nodes.batches, self._batches, strict=True):
+            launches.extend(self.boosting.follow(rows, batch))
+
+    def begin_round(self, number: int) -> list[Action]:
+        """Return what a round begins with, before its trees."""
+        return [*self._begins[number % len(self._begins)], *self._kept]
+
+    def batches(self, *, joined: bool) -> list[list[Action]]:
+        """Return the actions of a round's batches of trees; ``joined`` enqueues them by few calls.
+
+        The first round does without: most of what joins calls would delay it.
+        """
+        if joined and not self._joined:
+            self._joined = [self.rows.joined(actions) for actions in self._batches]
+        return self._joined if joined else self._batches
+
+    def trees(self, batch: Batch, turn: Sequence[Action] = ()) -> list[Action]:
+        """Return what trees that are grown at a time take, bound to the fit's arrays.
+
+        ``turn`` changes the rows' codes between the search of splits and that of leaf values.
+        """
+        none: list[Action] = []
+        return self.rows.in_order([
+            *(none if self.sample is None else self.sample.launches(batch)),
+            *self.gradients.launches(batch),
+            *(none if self.gather is None else self.gather.launches()),
+            *self.grower.tree(batch),
+            *self.finish.tree(batch),
+            *self.grower.finish_sets(),
+            *turn,
+            *self.leaves.launches(batch),
+            self.finish.keep(),
+            *self.boosting.add(batch),
+        ])  # fmt: skip

@@ -1,0 +1,260 @@
+"""One fit: what it consists of, and what a round does.
+
+    quantize -> [ gradients -> [ histogram -> split -> decide -> partition ] -> leaf ]
+                               [            once a level             ]   once a tree
+
+A fit consists of five objects:
+
+    parts        its memory, rows, nodes, features, and variants of kernels      fit/parts.py
+    kernels      the kernels of a round, built for these parts           growth/round_kernels.py
+    statistics   of categories, which change from round to round  categories/statistic_columns.py
+    evaluation   other rows, whose margins each round updates              evaluation/watched.py
+    grown        finished trees, on the device and as they were read       growth/grown_trees.py
+
+A tree is a fixed list of launches of known sizes; whatever depends on the data is decided on the
+device. The host reads finished trees in blocks, and with evaluation sets a few numbers per round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyopencl_gbdt.callbacks.training_state import TrainingState
+from pyopencl_gbdt.categories.statistic_columns import RoundStatistics, StatisticColumns
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.arena import MemoryPlan
+from pyopencl_gbdt.device.run_ahead import Pace
+from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
+from pyopencl_gbdt.fit.parts import FitParts, RowWeights, allocate, make_room_for_high_words
+from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.gradients.sources import CheckedSource
+from pyopencl_gbdt.growth.grown_trees import GrownTrees
+from pyopencl_gbdt.growth.policy import Policy
+from pyopencl_gbdt.growth.round_kernels import RoundKernels, built_kernels
+from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
+from pyopencl_gbdt.growth.weighted_start import starting_margins
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.pages.paged import check_width
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.prediction.predict_sparse import SparseRows
+from pyopencl_gbdt.profiling.traffic import Tally
+from pyopencl_gbdt.training.placement import Placement
+
+#: Computes the margin before the first tree, once labels and weights are on the device.
+LateStart = Callable[[FitParts], Start]
+
+
+class Fit:
+    """One fit: it has its queue, its kernels and its memory.
+
+    Parameters
+    ----------
+    device : Device
+    params : Parameters
+    objective : Objective
+    data : Dataset
+        The rows that this device trains on.
+    base_margin : float, float32 array of shape (n_rows,) or (n_outputs, n_rows), or callable
+        Margins before the first tree; a callable is called once the labels are on the device.
+    first_round : int, default 0
+        Rounds trained so far; offsets the random-number counter.
+    beside : MemoryPlan or None
+        Memory that evaluation sets and their metrics will take.
+    policy : Policy or None
+        Which nodes split next; None is what the parameters ask for.
+    n_pages, n_slots : int
+        Pages of codes, and those that lie on the device at a time if they take turns; 0 is as many
+        as suit its memory.
+    share : Share or None
+        The device's place among those that train together; None: it trains alone.
+    replaced : StatisticColumns or None
+        Statistics in place of categorical columns of ``data``, some of which change every round.
+    state : dict of str to float32 array, or None
+        What ``state`` returned after the rounds so far.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        params: Parameters,
+        objective: Objective,
+        data: Dataset,
+        base_margin: Start | LateStart,
+        first_round: int = 0,
+        beside: MemoryPlan | None = None,
+        policy: Policy | None = None,
+        n_pages: int = 0,
+        n_slots: int = 0,
+        share: Share | None = None,
+        replaced: StatisticColumns | None = None,
+        state: TrainingState | None = None,
+    ) -> None:
+        check_width(data)
+        share, beside = share or Share(), beside or MemoryPlan()
+        weight, bits, shift = share.normalised(None if objective.applies_weights else data.weight)
+        weights = RowWeights(weight is not None, bits, shift)
+        orders = (0, 1)
+        if replaced is not None:
+            replaced.plan(device, beside, params.max_bin)
+            orders = replaced.sizes
+        self._placement = Placement(
+            device, params, objective, data, share, policy, beside, weights, first_round,
+            replaced is not None, orders, n_pages, n_slots,
+        )  # fmt: skip
+        self.parts, codes = self._placement.place()
+        try:
+            self.kernels = self._built()
+        except BaseException:
+            self.parts.rows.forget_pages()  # a traceback may keep the fit alive, but not the pages
+            raise
+        allocate(self.parts)
+        arena, rows, nodes, *_ = self.parts
+        self.statistics = RoundStatistics()
+        if replaced is not None and codes is not None:
+            self.statistics = replaced.of_rounds(device, codes, nodes.round_trees, arena["quanta"])
+        rows.set("labels", data.label if data.n_targets == 1 else data.label.T)
+        if weight is not None:
+            rows.set("weights", weight)
+        self.base_margin = base_margin(self.parts) if callable(base_margin) else base_margin
+        self._state = state or {}
+        self.evaluation: list[EvaluationSet] = []
+        self.rates: list[float] = []  # the learning rate of every round so far
+        self.learning_rate = params.learning_rate
+        left_out = self.kernels.recipe.left_out
+        self.tally = None if device.profiler is None else Tally(self.parts, left_out)
+        self._begin()
+
+    def _built(self) -> RoundKernels:
+        place = self._placement
+        return built_kernels(self.parts, place.chosen, place.objective, place.data)
+
+    def _begin(self) -> None:
+        """Reset the margins to their start, without trees."""
+        parts, kernels = self.parts, self.kernels
+        self.statistics.restart()
+        kernels.leaves.start(starting_margins(self.base_margin), self._state)
+        kernels.boosting.start(self.base_margin, self.evaluation)
+        parts.arena.device.send()  # a loss of the user's may launch kernels of its own
+        walks = kernels.recipe.update is WalkedLeaves
+        kernels.bind(self.statistics.turn() if walks else [])
+        for rows in self.evaluation:
+            kernels.follow(rows)
+        tally = None if self.tally is None else self.tally.add_tree
+        self.grown = GrownTrees(parts, tally, self.statistics.renamed)
+        self._last_rows = (parts.nodes.batches[-1].size - 1) * parts.rows.n_rows  # of the last tree
+        self._rounds = self._checked = 0  # so far; those after which no high words were needed
+
+    def watch(self, rows: EvaluationSet) -> None:
+        """Update the margins of more rows in every round."""
+        self.evaluation.append(rows)
+        self.kernels.follow(rows)
+        if self.tally is not None and rows.values is not None:
+            self.tally.watch(rows.values.shape[0], sparse=isinstance(rows.values, SparseRows))
+
+    # -- rounds --------------------------------------------------------------------------------
+    def run(self, n_rounds: int) -> list[Tree]:
+        """Run some rounds; return all trees so far."""
+        pace = Pace(self.parts.arena.device)
+        for _ in range(n_rounds):
+            self.step(pace)
+        return self.finished_trees()
+
+    def step(self, pace: Pace) -> None:
+        """Enqueue a round with the current ``learning_rate``.
+
+        The host waits for an earlier round if too many are under way. It also waits for the first
+        round, which tells whether quanta need room for high words.
+        """
+        self.rates.append(self.learning_rate)
+        self._one_round(pace)
+        if self._rounds == 1:
+            self._check_high_words()
+
+    def _one_round(self, pace: Pace) -> None:
+        number, rate = self.parts.nodes.first_round + self._rounds, self.rates[self._rounds]
+        self.kernels.finish.set_rate(rate)
+        self.kernels.boosting.begin_round(number, rate)
+        if self.kernels.source is not None:
+            self.kernels.source.before_round(number)
+        self.statistics.begin_round(number, self.finished_trees)
+        self.statistics.take_order(number)
+        for action in self.kernels.begin_round(number):
+            action()
+        for actions in self.kernels.batches(joined=self._rounds > 0):
+            self.statistics.take_order(number)
+            for action in actions:
+                action()
+        self.kernels.boosting.end_round()
+        self.grown.wait(rate)
+        self._rounds += 1
+        pace.round_enqueued()
+        self.statistics.end_round(number, self.finished_trees, self._last_rows)
+        if self.grown.is_full:
+            self._collect()
+
+    def _check_high_words(self) -> bool:
+        """Train again from the start if high words were needed but absent; return whether."""
+        parts, source = self.parts, self.kernels.source
+        if isinstance(source, CheckedSource):
+            source.check()
+        if parts.rows.has_high or self._checked == self._rounds:
+            return False
+        if not parts.arena["needs_high"].get()[0]:
+            self._checked = self._rounds
+            return False
+        done = self._rounds
+        del self.kernels, source  # the arrays that only their launches know are free then
+        make_room_for_high_words(parts, self._placement.turn_again)
+        self.kernels = self._built()
+        if not parts.arena.has_memory:
+            allocate(parts)
+        if self.tally is not None:
+            self.tally.forget_trees()
+        self._begin()
+        pace = Pace(parts.arena.device)
+        for _ in range(done):
+            self._one_round(pace)
+        self._check_high_words()  # the pages of all rows may need high words, too
+        return True
+
+    # -- what has become of the rounds ------------------------------------------------------------
+    def settle(self, *, watched: bool) -> bool:
+        """Wait for the round if a set is watched; return whether all rounds were trained again.
+
+        All members of a team give the same ``watched``, as all of them train again.
+        """
+        return watched and self._check_high_words()
+
+    def _collect(self) -> None:
+        """Read the finished trees that are still on the device."""
+        if self.grown.n_waiting:
+            self._check_high_words()
+        self.grown.collect()
+
+    def finished_trees(self) -> list[Tree]:
+        """Return all trees so far; waits for the last round."""
+        self._collect()
+        return self.grown.trees()
+
+    def finished_digest(self) -> str:
+        """Return a digest of all trees so far, without decoding them; waits for the last round."""
+        self._collect()
+        return self.grown.digest
+
+    def variants(self) -> dict[str, str]:
+        """Return the variant of every kernel of this fit, and the kind of its pages."""
+        return self.kernels.recipe.variants(self.parts)
+
+    def state(self) -> TrainingState:
+        """Return what the rounds to come need beside the trees; waits for the last round."""
+        self._check_high_words()
+        return self.kernels.leaves.state()
+
+    def close(self) -> None:
+        """Free what the host keeps of pages that take turns, and their files, if the fit made them.
+
+        The fit cannot go on.
+        """
+        self.parts.rows.close(stored=self._placement.share.codes is None)
