@@ -25,8 +25,8 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
-from pyopencl_gbdt.training.member import LeadingFit
+from pyopencl_gbdt.training.fit import Fit
+from pyopencl_gbdt.training.member import LeadingTraining
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
 
@@ -76,7 +76,7 @@ def of_values(names: Sequence[str], data: Dataset, params: dict[str, Any]) -> It
                 fit.step()
             fit.wait()
 
-        team = fit.team if isinstance(fit, LeadingFit) else Alone()
+        team = fit.team if isinstance(fit, LeadingTraining) else Alone()
         yield Rounds(run, lambda: fit.model().ensemble.trees, _way(team), _buffers(team))
     data.end_reading()
 
@@ -137,17 +137,17 @@ def of_codes(
             team[0].meeting.close()
 
 
-def _boosting(device: Device, params: Parameters, rows: Any, share: Share) -> Booster:
+def _boosting(device: Device, params: Parameters, rows: Any, share: Share) -> Fit:
     objective = get_objective(params.objective, params)
-    return Booster(device, params, objective, rows, 0.0, share=share)
+    return Fit(device, params, objective, rows, 0.0, share=share)
 
 
-def _member_rounds(n_rounds: int, fit: Booster, pace: Pace, member: Any) -> None:
+def _member_rounds(n_rounds: int, fit: Fit, pace: Pace, member: Any) -> None:
     with member.leaving():
         _rounds(fit, pace, member, n_rounds)
 
 
-def _rounds(fit: Booster, pace: Pace, team: Team, n_rounds: int) -> None:
+def _rounds(fit: Fit, pace: Pace, team: Team, n_rounds: int) -> None:
     for _ in range(n_rounds):
         fit.step(pace)
     if fit.parts.rows.visits is not None:

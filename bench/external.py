@@ -37,7 +37,7 @@ from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import placement
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 
 _WARM_UP = 2
 
@@ -133,7 +133,7 @@ def _fit(device: Device, rows: Rows, codes: Any, options: argparse.Namespace) ->
     objective = get_objective(params.objective, params)
     gathers = placement.gathers_rows if options.gather else (lambda parts: False)
     with patch.object(placement, "gathers_rows", gathers):
-        fit = Booster(device, params, objective, data, 0.0, share=Share(codes=codes))
+        fit = Fit(device, params, objective, data, 0.0, share=Share(codes=codes))
     pace, visits = Pace(device), fit.parts.rows.visits
 
     def rounds(count: int) -> None:

@@ -172,17 +172,17 @@ def _ours(
 ) -> dict[str, float]:
     from pyopencl_gbdt import Dataset
     from pyopencl_gbdt.device import open_device
-    from pyopencl_gbdt.training.fitting import Fit
     from pyopencl_gbdt.training.preparing import prepare
+    from pyopencl_gbdt.training.running_task import RunningTask
 
     data, held_out = (Dataset(x, y, qid=q) for x, y, q in sets)
     device = open_device(options.device)
     given = {**params, "n_estimators": shape.rounds, "device": options.device}
     figures: dict[str, float] = {}
     for evals in ([], [(held_out, "held out")]):  # rounds alone are timed
-        fit = Fit(device, prepare(given, data, evals, shape.metric, None))
+        fit = RunningTask(device, prepare(given, data, evals, shape.metric, None))
 
-        def step(fit: Fit = fit) -> None:
+        def step(fit: RunningTask = fit) -> None:
             fit.step()
             device.finish()
 

@@ -32,8 +32,8 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.timing import clock, clocked, middle
 from pyopencl_gbdt.errors import GBDTError
-from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.running_task import RunningTask
 
 FORMAT = 1
 #: Groups of rounds that are timed, and rounds before them.
@@ -70,7 +70,7 @@ class Ours:
         own = {"objective": line.objective, "n_estimators": _WARM_UP + work.rounds}
         params = {**_SHARED, **own, **line.params, "device": work.device}
         task = prepare(params, data, (), None, None)
-        self.fit = Fit(open_device(work.device), task)
+        self.fit = RunningTask(open_device(work.device), task)
         goss = task.params.sampling_method == "goss"
         self.rounds(max(_WARM_UP, task.params.rounds_of_all_rows if goss else 0))
 
@@ -82,7 +82,7 @@ class Ours:
     def _train(self, n: int) -> None:
         for _ in range(n):
             self.fit.step()
-        self.fit.boosting.finished_trees()
+        self.fit.fit.finished_trees()
         self.fit.device.finish()
 
 

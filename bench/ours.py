@@ -14,8 +14,8 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find, open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.running_task import RunningTask
 
 
 def facts(spec: str) -> dict[str, Any]:
@@ -55,14 +55,14 @@ class Ours(System):
         self._begin()
 
     def _begin(self) -> None:
-        self.fit = Fit(self.opened, prepare(self.params, self.data, (), None, None))
+        self.fit = RunningTask(self.opened, prepare(self.params, self.data, (), None, None))
         self.model: Model | None = None
         self.opened.finish()
 
     def rounds(self, n: int) -> None:
         for _ in range(n):
             self.fit.step()
-        self.fit.boosting.finished_trees()  # reads them, for which it waits
+        self.fit.fit.finished_trees()  # reads them, for which it waits
         self.opened.finish()
         self.model = None
 

@@ -22,8 +22,8 @@ from pyopencl_gbdt.device.timing import clocked
 from pyopencl_gbdt.device.variants import choose
 from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import GBDTError
-from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.running_task import RunningTask
 
 _WARM_UP = 2
 Times = tuple[float, float]
@@ -99,7 +99,7 @@ def _fit(shape: SearchShape, options: argparse.Namespace, data: Dataset) -> tupl
         "objective": shape.objective, "max_depth": shape.max_depth, "device": options.device,
         "learning_rate": LEARNING_RATE, "n_estimators": _WARM_UP + shape.n_rounds, **shape.params,
     }  # fmt: skip
-    fit = Fit(open_device(options.device), prepare(own, data, (), None, None))
+    fit = RunningTask(open_device(options.device), prepare(own, data, (), None, None))
     for _ in range(_WARM_UP):
         fit.step()
     _finish(fit)
@@ -115,8 +115,8 @@ def _fit(shape: SearchShape, options: argparse.Namespace, data: Dataset) -> tupl
     return (wall / shape.n_rounds, processor / shape.n_rounds), trees
 
 
-def _finish(fit: Fit) -> str:
+def _finish(fit: RunningTask) -> str:
     """Wait for all rounds; return what tells models apart."""
-    trees = fit.boosting.finished_trees()
+    trees = fit.fit.finished_trees()
     fit.device.finish()
     return repr([(tree.feature.tobytes(), tree.threshold.tobytes()) for tree in trees])

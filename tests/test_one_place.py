@@ -13,11 +13,12 @@ from pyopencl_gbdt.device.variants.variant import Kernel, TriedSizes, Variant
 from pyopencl_gbdt.evaluation.evaluation import KINDS, Evaluation, has_kernels, kind_of
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind, MeanLoss
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.fit.ways import fit_kernels
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import make_caps
 
@@ -84,8 +85,8 @@ def test_a_kind_of_metric_is_registered_once(monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.evaluation.evaluation.KINDS", [*KINDS, MadeUpKind()])
     assert has_kernels(error_of_rows, objective, data)
     assert plan_evaluation(device, objective, metrics, sets, data).total_bytes > plain + 12_000
-    fit = Booster(device, params, objective, data, 0.0)
-    fit.watch_training_rows()
+    fit = Fit(device, params, objective, data, 0.0)
+    fit.watch(EvaluationSet.of_training_rows(fit.parts.rows, 0.0))
     evaluation = Evaluation(device, objective, metrics, sets, fit.evaluation)
     evaluation.launch()
     values = dict(evaluation.values())

@@ -210,13 +210,11 @@ class StatisticColumns:
         changes = self.orders.n_orders > 1 or self.combining is not None
         return self.orders.n_features if changes else 0
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Features whose codes change from round to round, and orders of the rows."""
-        return self.n_ordered, self.orders.n_orders
+    def plan(self, device: Device, memory: MemoryPlan, max_bin: int) -> tuple[int, int]:
+        """Plan what ``of_rounds`` allocates, for a while or until the end.
 
-    def plan(self, device: Device, memory: MemoryPlan, max_bin: int) -> None:
-        """Plan what ``order_codes`` allocates, for a while or until the end."""
+        Return the number of features whose codes change from round to round, and of orders.
+        """
         later = 0 if self.combining is None else self.combining.n_bytes
         if self.n_ordered:
             memory.add("codes of orders", self.orders.n_bytes(max_bin), np.uint8)
@@ -230,6 +228,7 @@ class StatisticColumns:
             later += sum(watched_bytes(rows.n_rows, *sizes) for rows in evals)
         if later:
             memory.add("scratch of statistics", later, np.uint8)
+        return self.n_ordered, self.orders.n_orders
 
     def of_rounds(
         self, device: Device, codes: QuantizedData, round_trees: int, quanta: DeviceArray

@@ -26,7 +26,7 @@ from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.profiling.profile import ROUNDS, KernelTime
-from pyopencl_gbdt.training import fitting
+from pyopencl_gbdt.training import running_task
 from pyopencl_gbdt.training.preparing import prepare, prepared_on
 from pyopencl_gbdt.training.train import Model, train
 
@@ -151,12 +151,13 @@ def _fit(device_id: str, shape: Shape, values: F32, labels: F32, n_rounds: int) 
     data = dataset(shape, values, labels[:, 0])
     for k in range(shape.n_models):
         data.label = np.ascontiguousarray(labels[:, k])
-        running = fitting.Fit(device, prepared_on(device, prepare(params, data, (), None, None)))
+        task = prepared_on(device, prepare(params, data, (), None, None))
+        running = running_task.RunningTask(device, task)
         device.finish()
         setup += watch.lap()
         for _ in range(n_rounds):
             running.step()
-        running.boosting.finished_trees()  # reads them, for which it waits
+        running.fit.finished_trees()  # reads them, for which it waits
         device.finish()
         rounds += watch.lap()
         trees.append(running.model().ensemble.trees)

@@ -66,7 +66,7 @@ def plan_evaluation(
 def _values(
     device: Device, paper: PaperDevice, rows: Dataset, n_outputs: int
 ) -> DeviceArray | SparseRows | RowsInBatches:
-    """Return the values of a set on paper, where ``Booster.watch`` will have them."""
+    """Return the values of a set on paper, where ``EvaluationSet.of`` will have them."""
     shape = rows.n_rows, rows.n_features
     if rows.sparse is not None:
         return SparseRows.of(paper, rows.sparse)

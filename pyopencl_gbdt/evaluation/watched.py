@@ -22,7 +22,7 @@ from pyopencl_gbdt.dtypes import VALUE, WALK
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.growth.weighted_start import WeightedStart, starting_margins
+from pyopencl_gbdt.growth.boosting import WeightedStart, starting_margins
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.pages.sources import uploaded
 from pyopencl_gbdt.prediction import predict, predict_sparse

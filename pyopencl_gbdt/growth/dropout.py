@@ -14,16 +14,17 @@ from pyopencl_gbdt.dtypes import STEP, SUM, VALUE, WALK
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, PerRow
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.boosting import FollowingRows, kept_margins
-from pyopencl_gbdt.growth.coded_trees import CodedTrees, coded_trees
-from pyopencl_gbdt.growth.drop_schedule import DropSchedule
-from pyopencl_gbdt.growth.update_margins import MarginUpdate
-from pyopencl_gbdt.growth.weighted_start import (
+from pyopencl_gbdt.growth.boosting import (
     AnyStart,
+    FollowingRows,
     WeightedStart,
+    kept_margins,
     starting_margins,
     starting_sums,
 )
+from pyopencl_gbdt.growth.coded_trees import CodedTrees, coded_trees
+from pyopencl_gbdt.growth.drop_schedule import DropSchedule
+from pyopencl_gbdt.growth.update_margins import MarginUpdate
 
 F32 = npt.NDArray[np.float32]
 _ENTRY_WORDS = 4

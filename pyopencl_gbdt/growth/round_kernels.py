@@ -90,8 +90,11 @@ class RoundKernels:
         update = recipe.update(parts, partition)
         self.boosting = recipe.boosting(parts, update)
         self.finish = Finalize(*grown)
-        by_rows = isinstance(update, LeafValues)  # it looks up each row's leaf once for both
-        self.leaves = update if by_rows else recipe.leaves(parts, objective, data)
+        self.leaves: LeafValues
+        if isinstance(update, LeafValues):  # it looks up each row's leaf once for both
+            self.leaves = update
+        else:
+            self.leaves = recipe.leaves(parts, objective, data)
 
     def classes(self) -> dict[str, str]:
         """Return the classes of this fit, by what they do."""
@@ -111,10 +114,7 @@ class RoundKernels:
         return {part: one.__name__ for part, one in found.items()}
 
     def bind(self, turn: Sequence[Action]) -> None:
-        """Bind the launches of a round to the fit's arrays.
-
-        ``turn`` changes the rows' codes between the search of splits and that of leaf values.
-        """
+        """Bind the launches of a round to the fit's arrays; see ``trees`` for ``turn``."""
         self._begins = self.leaves.round_begins(self.source)
         self._kept = self.boosting.kept_margins()
         self._batches = [self.trees(batch, turn) for batch in self.nodes.batches]
@@ -139,10 +139,10 @@ class RoundKernels:
             self._joined = [self.rows.joined(actions) for actions in self._batches]
         return self._joined if joined else self._batches
 
-    def trees(self, batch: Batch, turn: Sequence[Action] = ()) -> list[Action]:
+    def trees(self, batch: Batch, turn: Sequence[Action]) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the fit's arrays.
 
-        ``turn`` changes the rows' codes between the search of splits and that of leaf values.
+        ``turn`` gives the rows the codes of the next order, for leaves that take values by these.
         """
         none: list[Action] = []
         return self.rows.in_order([
@@ -152,7 +152,7 @@ class RoundKernels:
             *self.grower.tree(batch),
             *self.finish.tree(batch),
             *self.grower.finish_sets(),
-            *turn,
+            *(turn if self.leaves.takes_next_order else none),
             *self.leaves.launches(batch),
             self.finish.keep(),
             *self.boosting.add(batch),

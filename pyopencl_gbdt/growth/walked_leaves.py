@@ -53,6 +53,7 @@ class WalkedLeaves(LeafValues):
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("walked_leaves",)
+    takes_next_order: ClassVar[bool] = True
 
     def __init__(self, parts: FitParts, partition: Partition | None = None) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts

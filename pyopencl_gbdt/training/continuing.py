@@ -1,18 +1,73 @@
-"""Check that a training can continue a model."""
+"""The model that a training starts from, and whether the training can continue it."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_file
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.names import check_columns
+from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.evaluation.watched import Start, start_of
+from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.model import Ensemble, read_model
+from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.prediction.margins import predict_margins, predict_sums
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.fitting import StartingPoint
 
+F32 = npt.NDArray[np.float32]
 Before = Model | Ensemble | str | os.PathLike[str] | bytes | bytearray
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """The model that the first new tree is added to.
+
+    Attributes
+    ----------
+    base_score, base_margin : float, or tuple of float for several outputs
+        As in ``Ensemble``.
+    before : Ensemble or None
+        Trees of the model to continue.
+    """
+
+    base_score: Score
+    base_margin: Score
+    before: Ensemble | None = None
+
+    @property
+    def trees(self) -> list[Tree]:
+        return [] if self.before is None else self.before.trees
+
+    def margins(self, rows: Dataset, device: Device, *, weighted: bool = False) -> Start:
+        """Return the margins of rows, with the same bits as if the trees had just been trained.
+
+        Parameters
+        ----------
+        weighted : bool
+            Whether the trees to come have weights, so that the sums of trees are needed.
+        """
+        own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
+        if self.before is not None and self.before.trees:
+            if weighted:
+                before = self.before.with_weights()
+                sums = predict_sums(before, rows.features, device)
+                base = start_of(self.base_margin) if own is None else own
+                assert not isinstance(base, WeightedStart)
+                weights = np.array(before.tree_weights, np.float32)
+                return WeightedStart(base, sums, before.trees, weights)
+            return predict_margins(self.before, rows.features, device, start=own)
+        return start_of(self.base_margin) if own is None else own
+
+    @property
+    def n_rounds(self) -> int:
+        return 0 if self.before is None else self.before.n_rounds
 
 
 def as_ensemble(before: Before) -> Ensemble:

@@ -26,10 +26,10 @@ from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.eval_metrics import Metrics
-from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import Given, prepare
+from pyopencl_gbdt.training.running_task import RunningTask, Task
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
@@ -209,7 +209,7 @@ def _prepared(
 def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
     """Train all folds, one round each in turn; return the metrics up to the best round."""
     with ExitStack() as stack:
-        fits: list[Fit] = []
+        fits: list[RunningTask] = []
         for task in tasks:
             fits.append(stack.enter_context(opened_fit(task)))
         model = TrainingModel(fits, fits[0].n_rounds if fits else 0)
@@ -220,7 +220,7 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
             callbacks.close()
 
 
-def _rounds(model: TrainingModel, fits: list[Fit], callbacks: CallbackList) -> Log:
+def _rounds(model: TrainingModel, fits: list[RunningTask], callbacks: CallbackList) -> Log:
     log: Log = {name: {metric: [] for metric in own} for name, own in fits[0].history.items()}
     callbacks.before_training(model)
     for number in range(fits[0].task.params.n_estimators):

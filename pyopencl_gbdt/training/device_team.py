@@ -22,13 +22,14 @@ from pyopencl_gbdt.evaluation.label_mean import base_score_of
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
-from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
-from pyopencl_gbdt.training.member import LeadingFit, follow
+from pyopencl_gbdt.training.continuing import StartingPoint
+from pyopencl_gbdt.training.member import LeadingTask, follow
+from pyopencl_gbdt.training.running_task import RunningTask, Task
 from pyopencl_gbdt.training.tree_method import check_exact
 
 #: First row of a part, and the row behind it.
 Bounds = tuple[int, int]
-AnyFit = TypeVar("AnyFit", bound=Fit)
+AnyFit = TypeVar("AnyFit", bound=RunningTask)
 
 
 @dataclass
@@ -99,7 +100,7 @@ class _Follower(threading.Thread):
         part, self.part = self.part, None
         try:
             with settled(part.device), part.team.leaving():
-                fit = part.fit(Fit)
+                fit = part.fit(RunningTask)
                 with contextlib.closing(fit):
                     follow(fit)
         except BaseException as error:  # the thread of member 0 raises it
@@ -109,7 +110,7 @@ class _Follower(threading.Thread):
 @contextlib.contextmanager
 def leading(
     devices: Sequence[Device], task: Task, bounds: Sequence[Bounds]
-) -> Iterator[LeadingFit]:
+) -> Iterator[LeadingTask]:
     """Run a fit on several devices; the block drives it, and others follow in threads.
 
     Parameters
@@ -123,7 +124,7 @@ def leading(
 
     Yields
     ------
-    LeadingFit
+    LeadingTask
         The fit of the first device.
 
     Raises
@@ -149,7 +150,7 @@ def leading(
         follower.start()
     try:
         with settled(first.device), first.team.leaving():
-            fit = first.fit(LeadingFit)
+            fit = first.fit(LeadingTask)
             with contextlib.closing(fit):
                 yield fit
                 fit.end()

@@ -18,22 +18,22 @@ device. The host reads finished trees in blocks, and with evaluation sets a few 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.categories.statistic_columns import RoundStatistics, StatisticColumns
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
 from pyopencl_gbdt.fit.parts import FitParts, RowWeights, allocate, make_room_for_high_words
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.gradients.sources import CheckedSource
+from pyopencl_gbdt.growth.boosting import starting_margins
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
-from pyopencl_gbdt.growth.round_kernels import RoundKernels, built_kernels
-from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
-from pyopencl_gbdt.growth.weighted_start import starting_margins
+from pyopencl_gbdt.growth.round_kernels import built_kernels
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.paged import check_width
@@ -95,17 +95,15 @@ class Fit:
         share, beside = share or Share(), beside or MemoryPlan()
         weight, bits, shift = share.normalised(None if objective.applies_weights else data.weight)
         weights = RowWeights(weight is not None, bits, shift)
-        orders = (0, 1)
-        if replaced is not None:
-            replaced.plan(device, beside, params.max_bin)
-            orders = replaced.sizes
+        orders = (0, 1) if replaced is None else replaced.plan(device, beside, params.max_bin)
         self._placement = Placement(
             device, params, objective, data, share, policy, beside, weights, first_round,
             replaced is not None, orders, n_pages, n_slots,
         )  # fmt: skip
         self.parts, codes = self._placement.place()
+        self._build = partial(built_kernels, self.parts, self._placement.chosen, objective, data)
         try:
-            self.kernels = self._built()
+            self.kernels = self._build()
         except BaseException:
             self.parts.rows.forget_pages()  # a traceback may keep the fit alive, but not the pages
             raise
@@ -126,10 +124,6 @@ class Fit:
         self.tally = None if device.profiler is None else Tally(self.parts, left_out)
         self._begin()
 
-    def _built(self) -> RoundKernels:
-        place = self._placement
-        return built_kernels(self.parts, place.chosen, place.objective, place.data)
-
     def _begin(self) -> None:
         """Reset the margins to their start, without trees."""
         parts, kernels = self.parts, self.kernels
@@ -137,8 +131,7 @@ class Fit:
         kernels.leaves.start(starting_margins(self.base_margin), self._state)
         kernels.boosting.start(self.base_margin, self.evaluation)
         parts.arena.device.send()  # a loss of the user's may launch kernels of its own
-        walks = kernels.recipe.update is WalkedLeaves
-        kernels.bind(self.statistics.turn() if walks else [])
+        kernels.bind(self.statistics.turn())
         for rows in self.evaluation:
             kernels.follow(rows)
         tally = None if self.tally is None else self.tally.add_tree
@@ -146,12 +139,21 @@ class Fit:
         self._last_rows = (parts.nodes.batches[-1].size - 1) * parts.rows.n_rows  # of the last tree
         self._rounds = self._checked = 0  # so far; those after which no high words were needed
 
+    def _start_over(self) -> None:
+        """Build the kernels again, which resets their arrays, and go back to the start."""
+        self.kernels = self._build()
+        if not self.parts.arena.has_memory:
+            allocate(self.parts)
+        if self.tally is not None:
+            self.tally.forget_trees()
+        self._begin()
+
     def watch(self, rows: EvaluationSet) -> None:
         """Update the margins of more rows in every round."""
         self.evaluation.append(rows)
         self.kernels.follow(rows)
-        if self.tally is not None and rows.values is not None:
-            self.tally.watch(rows.values.shape[0], sparse=isinstance(rows.values, SparseRows))
+        if self.tally is not None and isinstance(rows.margins, DeviceArray) and rows.has_values:
+            self.tally.watch(rows.margins.shape[-1], sparse=isinstance(rows.values, SparseRows))
 
     # -- rounds --------------------------------------------------------------------------------
     def run(self, n_rounds: int) -> list[Tree]:
@@ -207,24 +209,15 @@ class Fit:
         done = self._rounds
         del self.kernels, source  # the arrays that only their launches know are free then
         make_room_for_high_words(parts, self._placement.turn_again)
-        self.kernels = self._built()
-        if not parts.arena.has_memory:
-            allocate(parts)
-        if self.tally is not None:
-            self.tally.forget_trees()
-        self._begin()
+        self._start_over()
         pace = Pace(parts.arena.device)
         for _ in range(done):
             self._one_round(pace)
         self._check_high_words()  # the pages of all rows may need high words, too
         return True
 
-    # -- what has become of the rounds ------------------------------------------------------------
     def settle(self, *, watched: bool) -> bool:
-        """Wait for the round if a set is watched; return whether all rounds were trained again.
-
-        All members of a team give the same ``watched``, as all of them train again.
-        """
+        """Wait for the round if a member watches a set; return whether all were trained again."""
         return watched and self._check_high_words()
 
     def _collect(self) -> None:
@@ -253,8 +246,5 @@ class Fit:
         return self.kernels.leaves.state()
 
     def close(self) -> None:
-        """Free what the host keeps of pages that take turns, and their files, if the fit made them.
-
-        The fit cannot go on.
-        """
+        """Free what the host keeps of pages in turn, with the files that the fit has made."""
         self.parts.rows.close(stored=self._placement.share.codes is None)

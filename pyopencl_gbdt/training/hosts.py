@@ -48,9 +48,10 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_TEAMS
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
-from pyopencl_gbdt.training.member import LeadingFit, follow
+from pyopencl_gbdt.training.continuing import StartingPoint
+from pyopencl_gbdt.training.member import LeadingTask, follow
 from pyopencl_gbdt.training.preparing import Given, fingerprint, prepare
+from pyopencl_gbdt.training.running_task import RunningTask, Task
 from pyopencl_gbdt.training.same_task import (
     base_score,
     check_parameters,
@@ -65,7 +66,7 @@ Parts = Sequence[tuple[Dataset | None, str]]
 #: Returns the checkpoint to resume from, or None, once callbacks are checked.
 Saved = Callable[[CallbackList], CheckPoint | None]
 #: Runs the rounds of a leading fit; returns the model.
-Rounds = Callable[[LeadingFit, CheckPoint | None], Model]
+Rounds = Callable[[LeadingTask, CheckPoint | None], Model]
 
 
 class HostTeam(Team, Protocol):
@@ -237,13 +238,13 @@ def _train_on(
     share = _share(team, task)  # takes long, and the guard of joined cards would look on
     with settled(device), team.joined_cards(device):
         if not leads:
-            fit = Fit(device, task, share)
+            fit = RunningTask(device, task, share)
             try:
                 follow(fit)
             finally:
                 fit.close()
             return None
-        leading = LeadingFit(device, task, share)
+        leading = LeadingTask(device, task, share)
         model = rounds(leading, saved)
         leading.end()
         return model

@@ -21,15 +21,15 @@ from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.fitting import Fit, Task
+from pyopencl_gbdt.training.running_task import RunningTask, Task
 
 #: What member 0 asks for: one round with a learning rate, finished trees, the state, that devices
 #: are idle, or the end.
 _STEP, _COLLECT, _STATE, _WAIT, _END = "step", "collect", "state", "wait", "end"
 
 
-class LeadingFit(Fit):
-    """The fit of member 0, which callbacks drive; see ``Fit``."""
+class LeadingTask(RunningTask):
+    """The fit of member 0, which callbacks drive; see ``RunningTask``."""
 
     def __init__(self, device: Device, task: Task, share: Share) -> None:
         super().__init__(device, task, share)
@@ -45,7 +45,7 @@ class LeadingFit(Fit):
         super().step()
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
-        """Return the model so far; see ``Fit``."""
+        """Return the model so far; see ``RunningTask``."""
         self._ask(_COLLECT)
         model = super().model(n_rounds, attributes)
         model.training_device = " + ".join(self.labels)
@@ -76,7 +76,7 @@ class LeadingFit(Fit):
         check_agreement(self)
 
 
-def follow(fit: Fit) -> None:
+def follow(fit: RunningTask) -> None:
     """Do what member 0 asks for, until it ends the training.
 
     Raises
@@ -94,7 +94,7 @@ def follow(fit: Fit) -> None:
             fit.learning_rate = value
             fit.step()
         elif what == _COLLECT:
-            fit.boosting.finished_digest()
+            fit.fit.finished_digest()
         elif what == _STATE:
             fit.state()
         elif what == _WAIT:
@@ -105,7 +105,7 @@ def follow(fit: Fit) -> None:
             return
 
 
-def check_agreement(fit: Fit) -> None:
+def check_agreement(fit: RunningTask) -> None:
     """Compare the trees of all members; all of them call it, after the last round.
 
     Raises
@@ -113,7 +113,7 @@ def check_agreement(fit: Fit) -> None:
     DeviceError
         In every member, if one has other trees.
     """
-    digests = fit.team.exchange(TreesDigest, fit.boosting.finished_digest())
+    digests = fit.team.exchange(TreesDigest, fit.fit.finished_digest())
     for rank, digest in enumerate(digests):
         if digest != digests[0]:
             raise DeviceError(

@@ -16,6 +16,7 @@ from pyopencl_gbdt.device.paper import Allocation, PaperDevice
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.fit.pagewise import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
@@ -27,10 +28,10 @@ from pyopencl_gbdt.pages.levels import cut_features
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
-from pyopencl_gbdt.training.fitting import Task
+from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of, full_layout
 from pyopencl_gbdt.training.preparing import prepared_on
+from pyopencl_gbdt.training.running_task import Task
 from pyopencl_gbdt.training.tree_method import of_sparse
 
 #: Bytes of NumPy's temporary arrays for a weight that is scaled; ``tracemalloc``, 1 M weights.
@@ -191,9 +192,9 @@ def _built(
     watched = facts.evaluation_set(*evaluated, data.n_features)
     evals = [(watched, "evaluation")] if watched.n_rows else []
     beside = plan_evaluation(paper, objective, {}, evals, data, weighted=params.booster == "dart")
-    fit = Booster(paper, params, objective, data, 0.0, beside=beside, share=share, replaced=made)
+    fit = Fit(paper, params, objective, data, 0.0, beside=beside, share=share, replaced=made)
     for rows, _ in evals:
-        fit.watch(rows.sparse or rows.values)
+        fit.watch(EvaluationSet.of(fit.parts.rows, rows.sparse or rows.values, 0.0))
     labels = [
         paper.empty(rows.label.shape, np.float32, "labels of rows to evaluate") for rows, _ in evals
     ]
@@ -211,7 +212,7 @@ def _built(
         training,
         host + _kept_bytes(fit.parts),
         tuple(paper.allocations),
-        fit.steps.classes(),
+        fit.kernels.classes(),
         {name: plan.bytes_of(name) for name in plan.arrays},
     )
 
@@ -241,7 +242,7 @@ def _share(
     return Share(codes=codes_of(paper, params, facts.counts or facts.all_present, slots))
 
 
-def _host_bytes(fit: Booster, params: Parameters, facts: DataFacts) -> int:
+def _host_bytes(fit: Fit, params: Parameters, facts: DataFacts) -> int:
     """Return the peak of the host's arrays while it reads or sorts rows."""
     if facts.batch_rows:
         batches = facts.n_rows, facts.n_features, facts.batch_rows, facts.n_targets

@@ -23,8 +23,8 @@ from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.device_team import leading
 from pyopencl_gbdt.training.division import divided
 from pyopencl_gbdt.training.eval_metrics import Metrics
-from pyopencl_gbdt.training.fitting import Fit, Task
 from pyopencl_gbdt.training.preparing import Evals, Given, prepare, prepared_on
+from pyopencl_gbdt.training.running_task import RunningTask, Task
 from pyopencl_gbdt.training.tree_method import check_exact
 
 
@@ -35,7 +35,7 @@ class OpenFit:
 
     Parameters
     ----------
-    fit : Fit
+    fit : RunningTask
     callbacks : CallbackList
         What runs before and after every round.
     saved : CheckPoint or None
@@ -43,9 +43,12 @@ class OpenFit:
     """
 
     def __init__(
-        self, fit: Fit, callbacks: CallbackList | None = None, saved: CheckPoint | None = None
+        self,
+        fit: RunningTask,
+        callbacks: CallbackList | None = None,
+        saved: CheckPoint | None = None,
     ) -> None:
-        self._fit, self._callbacks = fit, callbacks or CallbackList(())
+        self._task, self._callbacks = fit, callbacks or CallbackList(())
         self._model = TrainingModel([fit], fit.n_rounds)
         self._is_over = False
         self._number = 0 if saved is None else saved.n_rounds
@@ -68,7 +71,7 @@ class OpenFit:
     @property
     def history(self) -> History:
         """Metrics of every round so far, as ``Model.history`` holds them."""
-        return self._fit.history
+        return self._task.history
 
     @property
     def learning_rate(self) -> float:
@@ -92,14 +95,14 @@ class OpenFit:
         ParameterError
             If the fit is closed.
         """
-        if self._is_over or self._number >= self._fit.task.params.n_estimators:
+        if self._is_over or self._number >= self._task.task.params.n_estimators:
             self._check_open()
             return False
-        number, history = self._number, self._fit.history
+        number, history = self._number, self._task.history
         if self._callbacks.before_iteration(self._model, number, history):
             self._is_over = True
             return False
-        self._fit.step()
+        self._task.step()
         self._number += 1
         self._is_over = self._callbacks.after_iteration(self._model, number, history)
         return True
@@ -107,12 +110,12 @@ class OpenFit:
     def wait(self) -> None:
         """Wait until the device is idle; rounds are enqueued ahead of it."""
         self._check_open()
-        self._fit.wait()
+        self._task.wait()
 
     @property
     def n_dropped(self) -> list[int]:
         """The number of trees that each round of this fit has dropped; 0 but for DART."""
-        return self._fit.n_dropped
+        return self._task.n_dropped
 
     def model(self) -> Model:
         """Return the model of all rounds so far; waits for the device. The fit can go on.
@@ -128,13 +131,13 @@ class OpenFit:
     def finish(self) -> Model:
         """Return the model when training is over, with what was measured in the whole fit."""
         self._callbacks.after_training(self._model)
-        return self._fit.finish(self._model.current())
+        return self._task.finish(self._model.current())
 
     def close(self) -> None:
         """Free the memory of the fit, which cannot go on."""
         self._is_over = True
         self._model.close()
-        self._fit.close()
+        self._task.close()
         self._callbacks.close()
 
     def _check_open(self) -> None:
@@ -196,7 +199,7 @@ def open_fit(
 
 
 @contextlib.contextmanager
-def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
+def opened_fit(task: Task, *, profile: bool = False) -> Iterator[RunningTask]:
     """Open what ``task.params.device`` names, and yield a fit that callbacks can drive.
 
     If the block ends early, for example by Ctrl-C, all devices are waited for and all threads end.
@@ -218,10 +221,10 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[Fit]:
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
-        fit = Fit(device, prepared_on(device, task))
+        fit = RunningTask(device, prepared_on(device, task))
         try:
             if task.data.batches is not None:
-                check_exact(task.params, fit.boosting.parts.features.layout.feature_bins)
+                check_exact(task.params, fit.fit.parts.features.layout.feature_bins)
             yield fit
         finally:
             fit.close()

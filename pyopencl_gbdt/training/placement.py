@@ -31,7 +31,7 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
-from pyopencl_gbdt.growth.steps import Steps
+from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.columns import ColumnSizes
@@ -95,7 +95,7 @@ def _quantizer(
 
 @dataclass
 class Placement:
-    """What the sizes of a fit follow from; see ``Booster``.
+    """What the sizes of a fit follow from; see ``Fit``.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Placement:
     def _on_paper(self, parts: FitParts) -> FitParts:
         """Build the fit's steps on paper; return the parts that know their arrays."""
         built = on_paper(parts)
-        Steps(built, self.chosen, self.objective, self.data)
+        RoundKernels(built, self.chosen, self.objective, self.data)
         return built
 
     def place(self) -> tuple[FitParts, QuantizedData | None]:

@@ -36,13 +36,14 @@ from pyopencl_gbdt.parameters.row import same
 from pyopencl_gbdt.training.arguments import check_dataset, check_pairs
 from pyopencl_gbdt.training.continuing import (
     Before,
+    StartingPoint,
     as_ensemble,
     check_same_columns,
     continued,
 )
 from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fit_facts import fit_facts
-from pyopencl_gbdt.training.fitting import StartingPoint, Task
+from pyopencl_gbdt.training.running_task import Task
 from pyopencl_gbdt.training.tree_method import resolved
 from pyopencl_gbdt.training.weighted_sums import check_labels
 

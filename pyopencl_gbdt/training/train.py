@@ -28,12 +28,12 @@ from pyopencl_gbdt.training.arguments import (
     check_history,
     check_rounds,
 )
-from pyopencl_gbdt.training.continuing import Before
+from pyopencl_gbdt.training.continuing import Before, StartingPoint
 from pyopencl_gbdt.training.eval_metrics import Metrics
-from pyopencl_gbdt.training.fitting import Fit, StartingPoint, Task
 from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
 from pyopencl_gbdt.training.open_fit import OpenFit, opened_fit
 from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
+from pyopencl_gbdt.training.running_task import RunningTask, Task
 
 
 def train(
@@ -195,7 +195,7 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
         return _led(callbacks, fit, saved)
 
 
-def _led(callbacks: CallbackList, fit: Fit, saved: CheckPoint | None) -> Model:
+def _led(callbacks: CallbackList, fit: RunningTask, saved: CheckPoint | None) -> Model:
     """Run all rounds of a fit; return the model."""
     with contextlib.closing(OpenFit(fit, callbacks, saved)) as rounds:
         rounds.begin()

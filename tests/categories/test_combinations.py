@@ -19,8 +19,8 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Tree, dump_text, to_json
 from pyopencl_gbdt.model.combinations import MISSING, UNSEEN, Part, combined, combined_keys
-from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.preparing import prepare, prepared_on
+from pyopencl_gbdt.training.running_task import RunningTask
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.combination import combination_codes, level_table
@@ -235,13 +235,13 @@ def test_checkpoints_with_other_tables_are_refused(tmp_path, table, change, mess
 def test_a_training_that_begins_anew_finds_the_same(model):
     task = prepare({**PARAMS, "n_estimators": 14}, rows_of(*crossed()), (), None, None)
     device = open_device(TEST_DEVICE)
-    fit = Fit(device, prepared_on(device, task))
+    fit = RunningTask(device, prepared_on(device, task))
     for _ in range(10):
         fit.step()
-    fit.boosting.finished_trees()
-    fit.boosting._begin_anew()
+    fit.fit.finished_trees()
+    fit.fit._start_over()
     for _ in range(14):
-        fit.boosting.step(fit._pace)
+        fit.fit.step(fit._pace)
     assert to_json(fit.model().ensemble) == to_json(model.ensemble)
 
 

@@ -11,9 +11,9 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.training.fitting import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from pyopencl_gbdt.training.preparing import prepare, prepared_on
+from pyopencl_gbdt.training.running_task import RunningTask
 from tests.conftest import TEST_DEVICE
 
 #: Share by which the estimate may miss what is then taken.
@@ -51,10 +51,10 @@ def task_of(case, n=N):
 
 def trained(device, task):
     """Train; return the bytes held after the first rounds."""
-    fit = Fit(device, prepared_on(device, task))
+    fit = RunningTask(device, prepared_on(device, task))
     for _ in range(5):
         fit.step()
-    fit.boosting.finished_trees()
+    fit.fit.finished_trees()
     return device.peak_bytes
 
 

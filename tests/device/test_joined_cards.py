@@ -24,7 +24,7 @@ from pyopencl_gbdt.device.team.messages import DeviceIdle
 from pyopencl_gbdt.device.team.sums import TeamReduce
 from pyopencl_gbdt.errors import DeviceError, TeamError
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 
 from ..conftest import TEST_DEVICE
 from ..teams import LIMITS, members
@@ -257,7 +257,7 @@ def test_models_of_enqueued_sums(monkeypatch, growth):
         "drawn": {"subsample": 0.5, "colsample_bynode": 0.6},
         "forest": {"num_parallel_tree": 3, "subsample": 0.7},
     }.get(growth, {})
-    original = Booster._enqueued
+    original = Fit._enqueued
 
     def enqueued(self):
         found = original(self)
@@ -267,7 +267,7 @@ def test_models_of_enqueued_sums(monkeypatch, growth):
                 assert isinstance(action, Launch) or fixed, action.name
         return found
 
-    monkeypatch.setattr(Booster, "_enqueued", enqueued)
+    monkeypatch.setattr(Fit, "_enqueued", enqueued)
     monkeypatch.setattr(sliced_sums, "joined", lambda team, device: team)
     monkeypatch.setattr(sliced_sums, "leave", lambda found, failed: None)
     monkeypatch.setattr(member, "NcclSum", TeamReduce)  # which takes the member first, too

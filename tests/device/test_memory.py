@@ -12,7 +12,7 @@ from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.device.fakes import FakeDevice
 
 
@@ -110,7 +110,7 @@ def test_a_fit_that_cannot_fit_allocates_nothing(rows, params, room):
     data = Dataset(values[:, None], values)
     objective = get_objective("reg:squarederror")
     with pytest.raises(MemoryPlanError) as caught:
-        Booster(small, Parameters.from_dict(params), objective, data, 0.0)
+        Fit(small, Parameters.from_dict(params), objective, data, 0.0)
     assert "lower max_depth" in str(caught.value)
     assert " bytes" in str(caught.value)
     assert small.allocations == []

@@ -21,7 +21,7 @@ from pyopencl_gbdt.errors import (
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import on_host
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.device.fits import PARAMS, X, Y, fit, text_of
 
@@ -87,8 +87,8 @@ def test_the_next_variant_takes_over(device, expected, opened, refusing, kernel,
 def histogram_group(device, name):
     """Return the work-group that a variant was built for, which the driver may have limited."""
     params = Parameters.from_dict({**PARAMS, "histogram": name})
-    fitting = Booster(device, params, get_objective(params.objective), Dataset(X, Y), 0.0)
-    return fitting.steps.grower.search.histogram.kernel.program.wg_size
+    fitting = Fit(device, params, get_objective(params.objective), Dataset(X, Y), 0.0)
+    return fitting.kernels.grower.search.histogram.kernel.program.wg_size
 
 
 @pytest.mark.usefixtures("step_by_step")

@@ -12,6 +12,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.evaluation import evaluation
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.mean_loss import Mean
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.metrics import (
     METRICS,
     cox_nloglik,
@@ -24,7 +25,7 @@ from pyopencl_gbdt.metrics.curves import Areas
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.profile import ROUNDS
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.reference.auc import area_words
 from tests.reference.mean_loss import sum_words
@@ -119,11 +120,12 @@ def test_other_metrics_are_the_hosts():
     device = open_device(TEST_DEVICE)
     p, data = Parameters.from_dict(params_of("binary:logistic")), Dataset(X, Y)
     objective = get_objective(p.objective)
-    fit = Booster(device, p, objective, data, 0.0)
-    fit.watch_training_rows()
+    fit = Fit(device, p, objective, data, 0.0)
+    fit.watch(EvaluationSet.of_training_rows(fit.parts.rows, 0.0))
     metrics = {"share": share, "auc": get_metric("auc"), "mae": get_metric("mae")}
     evaluation = Evaluation(device, objective, metrics, [(data, "t")], fit.evaluation)
-    (margin,) = fit.margins()
+    fit.settle(watched=True)
+    margin = fit.parts.arena["margins"].get()
     evaluation.launch()
     found = dict(evaluation.values())
     prediction = objective.to_probability(margin)

@@ -14,12 +14,13 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.quantize import quantized
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.evaluation.test_evaluated_metrics import CASES, problem
 
@@ -36,10 +37,10 @@ def test_the_plan_is_what_is_taken(case):
     p, objective, metrics, evals = parts_of(case)
     (data, _), (test, _) = evals
     plan = plan_evaluation(device, objective, metrics, evals, data)
-    fit = Booster(device, p, objective, data, 0.0, beside=plan)
+    fit = Fit(device, p, objective, data, 0.0, beside=plan)
     before = device.allocated_bytes
-    fit.watch_training_rows()
-    fit.watch(test.values)
+    fit.watch(EvaluationSet.of_training_rows(fit.parts.rows, 0.0))
+    fit.watch(EvaluationSet.of(fit.parts.rows, test.values, 0.0))
     labels = fit.parts.arena["labels"]
     evaluation = Evaluation(device, objective, metrics, evals, fit.evaluation, labels)
     evaluation.launch()
@@ -70,7 +71,7 @@ def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):
     p, objective, metrics, evals = parts_of("times")
     data = evals[0][0]
     plan = plan_evaluation(device, objective, metrics, evals, data)
-    alone = Booster(device, p, objective, data, 0.0).parts.arena.plan.total_bytes
+    alone = Fit(device, p, objective, data, 0.0).parts.arena.plan.total_bytes
     device = open_device(TEST_DEVICE)
     packed = quantized(data, device, p.max_bin).pages[0].codes
     room = device.allocated_bytes + alone + packed.codes.nbytes
@@ -78,7 +79,7 @@ def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):
     taken = device.allocated_bytes
     plan.add("a large set", (1 << 20,), np.uint8)
     with pytest.raises(MemoryPlanError, match="or leave out an evaluation set, or metrics"):
-        Booster(device, p, objective, data, 0.0, beside=plan)
+        Fit(device, p, objective, data, 0.0, beside=plan)
     assert device.allocated_bytes == taken
 
 
@@ -91,7 +92,7 @@ def test_training_plans_its_sets(monkeypatch):
         seen.append(beside)
         raise plan
 
-    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster.__init__", remember)
+    monkeypatch.setattr("pyopencl_gbdt.training.running_task.Fit.__init__", remember)
     with pytest.raises(MemoryPlanError, match="planned"):
         train(params, evals[0][0], 1, evals=evals, eval_metric=names)
     assert "evals 'test': values" in seen[0].arrays

@@ -12,10 +12,10 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, selection
 from pyopencl_gbdt.growth.decode import kept_nodes
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
-from pyopencl_gbdt.training import fitting
-from pyopencl_gbdt.training.booster import Booster
-from pyopencl_gbdt.training.fitting import Fit
+from pyopencl_gbdt.training import running_task
+from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.preparing import prepare, prepared_on
+from pyopencl_gbdt.training.running_task import RunningTask
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import GROWTH
 
@@ -32,7 +32,7 @@ def grown():
     data = Dataset(X, Y, categorical_features=[1])
     task = prepare({**PARAMS, "cat_method": "sets"}, data, (), None, None)
     device = open_device(TEST_DEVICE)
-    fit = Fit(device, prepared_on(device, task))
+    fit = RunningTask(device, prepared_on(device, task))
     for _ in range(3):
         fit.step()
     return fit
@@ -40,11 +40,11 @@ def grown():
 
 def test_trees_take_the_memory_of_their_nodes():
     fit = grown()
-    fit.boosting.finished_digest()
-    (read,) = fit.boosting.grown._read
-    trees = fit.boosting.finished_trees()
+    fit.fit.finished_digest()
+    (read,) = fit.fit.grown._read
+    trees = fit.fit.finished_trees()
     most = max(tree.n_nodes for tree in trees)
-    assert 1 < most < fit.boosting.parts.nodes.max_nodes // 2
+    assert 1 < most < fit.fit.parts.nodes.max_nodes // 2
     assert read.words.shape == (3, len(kept_nodes(read.words)), most)
     assert read.sets.shape[:2] == (3, most // 2 + 1)
     assert read.words.base is read.sets.base is None
@@ -65,7 +65,7 @@ def test_other_members_keep_no_trees(monkeypatch):
 
 
 def test_members_compare_sets_by_which_nodes_split():
-    parts = grown().boosting.parts
+    parts = grown().fit.parts
     at, rates = np.array([0]), np.ones(1, np.float32)
 
     def digest():
@@ -92,12 +92,12 @@ def test_a_fit_is_gone_after_training(monkeypatch, growth):
     """Its memory does not wait for Python's collector of cycles."""
     fits = []
 
-    class Noted(Booster):
+    class Noted(Fit):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
-            fits.append([weakref.ref(one) for one in (self.parts.arena, self.steps)])
+            fits.append([weakref.ref(one) for one in (self.parts.arena, self.kernels)])
 
-    monkeypatch.setattr(fitting, "Booster", Noted)
+    monkeypatch.setattr(running_task, "Fit", Noted)
     more = GROWTH.get(growth, {"tree_method": growth})
     rows = Dataset(X, Y)
     gc.collect()

@@ -17,7 +17,7 @@ from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
 
@@ -45,7 +45,7 @@ def problem():
 def grown(policy, params, X, y):
     params = Parameters.from_dict(params)
     objective = get_objective(params.objective, params)
-    fit = Booster(open_device(TEST_DEVICE), params, objective, Dataset(X, y), 0.5, policy=policy)
+    fit = Fit(open_device(TEST_DEVICE), params, objective, Dataset(X, y), 0.5, policy=policy)
     return fit.run(params.n_estimators)
 
 
@@ -124,7 +124,7 @@ def test_one_leaf_a_step_where_histograms_of_several_do_not_fit():
         device = open_device(TEST_DEVICE)
         device.caps = replace(PRETENCES["gpu"](device.caps), global_bytes=room)
         objective = get_objective(params.objective, params)
-        fit = Booster(device, params, objective, Dataset(X, y), 0.5)
+        fit = Fit(device, params, objective, Dataset(X, y), 0.5)
         picks.append(fit.parts.nodes.policy.picks)
     assert picks == [32, 1]
 

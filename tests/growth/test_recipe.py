@@ -10,11 +10,12 @@ import pytest
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
+from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.recipe import EVERY, choose_recipe
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.device.fakes import FakeDevice
 
 GPU = {"compute_units": 64, "int64_atomics": True}
@@ -51,8 +52,8 @@ def recipe_of(params, device):
     categorical = [0] if "cat_method" in params else None
     data = Dataset(np.tile(rows[:, None], 5), rows % 2, categorical_features=categorical)
     objective = get_objective(parameters.objective, parameters)
-    fit = Booster(FakeDevice(**device), parameters, objective, data, 0.0)
-    return fit.steps.recipe
+    fit = Fit(FakeDevice(**device), parameters, objective, data, 0.0)
+    return fit.kernels.recipe
 
 
 @pytest.mark.parametrize(("params", "device", "names"), CASES)

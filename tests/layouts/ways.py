@@ -17,7 +17,7 @@ from pyopencl_gbdt.device import find, runnable, selection
 from pyopencl_gbdt.device.limited_device import ENVIRONMENT
 from pyopencl_gbdt.fit import turns
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training import booster
+from pyopencl_gbdt.training import fit as fit_module
 from tests.layouts.recipes import Recipe
 from tests.teams import members
 
@@ -159,11 +159,11 @@ def other_device(name: str) -> Way:
 def _in_pages(n_pages: int, **more: int) -> Any:
     """Return a context in which fits have so many pages."""
 
-    class InPages(booster.Booster):
+    class InPages(fit_module.Fit):
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **{**named, "n_pages": n_pages, **more})
 
-    return patch("pyopencl_gbdt.training.fitting.Booster", InPages)
+    return patch("pyopencl_gbdt.training.running_task.Fit", InPages)
 
 
 @contextlib.contextmanager

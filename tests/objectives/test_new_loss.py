@@ -13,7 +13,7 @@ from pyopencl_gbdt.numerics.expressions import clamped, reciprocal
 from pyopencl_gbdt.objectives.base import MeanStart, Objective
 from pyopencl_gbdt.objectives.custom import FunctionObjective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import few_values
 
@@ -35,7 +35,7 @@ class Cauchy(MeanStart):
 
 def trees(objective, X, y):
     params = Parameters.from_dict({"max_depth": 3, "max_bin": 16})
-    fit = Booster(open_device(TEST_DEVICE), params, objective, Dataset(X, y), 0.5)
+    fit = Fit(open_device(TEST_DEVICE), params, objective, Dataset(X, y), 0.5)
     return fit.run(3)
 
 

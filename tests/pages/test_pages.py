@@ -14,7 +14,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.page import page_bounds
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training import booster
+from pyopencl_gbdt.training import fit as fit_module
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, N, X
 
@@ -57,7 +57,7 @@ def test_codes_beyond_one_allocation_come_in_pages(monkeypatch):
         if limited:
             device.caps = replace(device.caps, max_alloc_bytes=data.n_rows * 12)
         data.forget()
-        fit = booster.Booster(device, params, objective, data, 0.5)
+        fit = fit_module.Fit(device, params, objective, data, 0.5)
         models.append(fit.run(2))
         assert len(fit.parts.rows.pages) == (2 if limited else 1)
     assert models[0] == models[1]

@@ -12,7 +12,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages import paged
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, WEIGHT, X
 
@@ -127,7 +127,7 @@ def test_sparse_data_with_many_entries_a_bin_are_tiled(monkeypatch):
 def test_features_that_cannot_split_below_are_left_out(growth):
     params = {"min_child_weight": 25, "max_bin": 40, "device": TEST_DEVICE, **growth}
     data, p = Dataset(SPARSE, LABELS["number"]), Parameters.from_dict({**params, "page": "tiled"})
-    fit = Booster(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
+    fit = Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
     fit.run(2)
     if fit.parts.ways.variant("split").name == "sequential":  # kernels of GPUs look at all features
         closed = fit.parts.arena["closed_features"].get()

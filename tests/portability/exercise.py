@@ -42,7 +42,7 @@ from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
 from tests.doctor.twins import TWINS
@@ -134,7 +134,7 @@ def _trained(
     """Train on a device; return the bytes of the model and of its twin."""
     params = Parameters.from_dict({**p.params, "histogram": histogram})
     objective = get_objective(params.objective, params)
-    fit = Booster(device, params, objective, data, start_of(twin.base_margin))
+    fit = Fit(device, params, objective, data, start_of(twin.base_margin))
     model = replace(twin, trees=fit.run(params.n_estimators))
     return tuple(_bytes(to_xgboost_json(m)) for m in (model, twin))
 

@@ -17,13 +17,14 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.device.capabilities import HOST_CORES
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.growth.split import MANY_FEATURES
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED
 from tests.portability.null_device import FOR_CPUS, N_ROWS, NullDevice
@@ -92,11 +93,11 @@ def _levels() -> Dataset:
     return Dataset(values, label, categorical_features=[0, 2])
 
 
-def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Booster:
+def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Fit:
     name = params.get("objective", "reg:squarederror")
     p = Parameters.from_dict({"max_depth": 2, **NEEDED.get(name, {}), **params})
-    prepared = Booster(device, p, get_objective(name, p), data, 0.0)
-    prepared.steps.finish.set_rate(0.1)  # as a schedule does
+    prepared = Fit(device, p, get_objective(name, p), data, 0.0)
+    prepared.kernels.finish.set_rate(0.1)  # as a schedule does
     return prepared
 
 
@@ -118,13 +119,14 @@ def fits(device: NullDevice) -> None:
             for variant in runnable("histogram", device.caps):
                 device.label = variant.name
                 params = {"max_bin": max_bin, "histogram": variant.name}
-                _fit(device, data, params).watch(data.values)
+                own = _fit(device, data, params)
+                own.watch(EvaluationSet.of(own.parts.rows, data.values, 0.0))
             dropped = {"max_bin": max_bin, "booster": "dart"}
             for page in ("auto", "tiled"):
                 fit = _fit(device, data, {**dropped, "page": page})
-                fit.watch(data.values)
-                fit.steps.boosting.begin_round(0, 0.1)
-                fit.steps.boosting.end_round()
+                fit.watch(EvaluationSet.of(fit.parts.rows, data.values, 0.0))
+                fit.kernels.boosting.begin_round(0, 0.1)
+                fit.kernels.boosting.end_round()
             for variant in runnable("tiled_histogram", device.caps):
                 device.label = f"tiled, {variant.name}"
                 tiled = {"max_bin": max_bin, "histogram": variant.name, "page": "tiled"}
@@ -141,10 +143,11 @@ def fits(device: NullDevice) -> None:
             _fit(device, weighed if "colsample_bynode" in params else plain, params)
     of_turns = Parameters.from_dict({"subsample": 0.5, "page": "streamed", "max_depth": 2})
     loss = get_objective(of_turns.objective, of_turns)
-    Booster(device, of_turns, loss, _data(None), 0.0, n_pages=4, n_slots=2)
+    Fit(device, of_turns, loss, _data(None), 0.0, n_pages=4, n_slots=2)
     levels = _levels()
     for params in ({"colsample_bynode": 0.5}, *SETS):
-        _fit(device, levels, params).watch(levels.values)
+        own = _fit(device, levels, params)
+        own.watch(EvaluationSet.of(own.parts.rows, levels.values, 0.0))
     wide = _data(None, 80)  # more splits than `plan` compares
     _fit(device, wide, {"objective": "huber"})
     for params in ({}, {"colsample_bynode": 0.5, "max_delta_step": 0.5}):  # a CPU walks columns
@@ -159,9 +162,9 @@ def statistics(device: NullDevice) -> None:
         params = Parameters.from_dict(given)  # so deep that leaf values come from another order
         made = replace_by_statistics(params, data, columns, device)
         objective = get_objective(params.objective, params)
-        fit = Booster(device, params, objective, made.data, 0.0, replaced=made)
-        assert fit._orders is not None
-        fit._orders.encode(0, 0, device.zeros(N_ROWS, np.float32), 0)
+        fit = Fit(device, params, objective, made.data, 0.0, replaced=made)
+        assert fit.statistics.orders is not None
+        fit.statistics.orders.encode(0, 0, device.zeros(N_ROWS, np.float32), 0)
     levels = [device.empty((N_ROWS,), np.uint32) for _ in range(2)]
     quanta = device.empty((N_ROWS, 2), np.int32)
     PairScores(device, N_ROWS, (3, 3)).of(levels[0], quanta, 0, levels)
@@ -189,7 +192,7 @@ def own_losses(device: NullDevice) -> None:
     data = Dataset(np.zeros((N_ROWS, 2), np.float32), np.zeros(N_ROWS))
     params = Parameters.from_dict({"objective": "custom", "max_depth": 2})
     for own in (KernelObjective("g = margin - label; h = 1.0f;"), DeviceObjective(lambda *_: None)):
-        source = Booster(device, params, own, data, 0.5).steps.source
+        source = Fit(device, params, own, data, 0.5).kernels.source
         assert source is not None
         source.before_round(0)
 
@@ -213,8 +216,8 @@ def metrics_of_rows(device: NullDevice) -> None:
         objective = links[link]
         data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weight)
         params = Parameters.from_dict({"objective": objective.name, "max_depth": 2})
-        fit = Booster(device, params, objective, data, 0.0)
-        fit.watch_training_rows()
+        fit = Fit(device, params, objective, data, 0.0)
+        fit.watch(EvaluationSet.of_training_rows(fit.parts.rows, 0.0))
         every = link == max(links) and weight is not None  # what takes most
         some = metrics if every else {name: metrics[name] for name in ("rmse", "auc")}
         Evaluation(device, objective, some, [(data, "train")], fit.evaluation).launch()
@@ -235,7 +238,7 @@ def other_metrics(device: NullDevice) -> None:
         weights = None if weight is None else np.full_like(label, weight)
         for sizes in ([N_ROWS], [10, N_ROWS - 10]):
             data = Dataset(np.zeros((N_ROWS, 2), np.float32), label, weights, group=sizes)
-            fit = Booster(device, params, objective, data, 0.0)
-            fit.watch_training_rows()
+            fit = Fit(device, params, objective, data, 0.0)
+            fit.watch(EvaluationSet.of_training_rows(fit.parts.rows, 0.0))
             functions = {metric: get_metric(metric, params) for metric in metrics}
             Evaluation(device, objective, functions, [(data, "train")], fit.evaluation).launch()

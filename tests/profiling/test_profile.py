@@ -15,7 +15,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling.profile import ROUNDS, SET_UP, KernelTime, Profile
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.cli_samples import LOGISTIC, SMALL, write_rows
 from tests.conftest import TEST_DEVICE
 from tests.training.test_work import round_launches
@@ -131,7 +131,7 @@ def test_times_and_rates_belong_together():
 def test_launches_are_those_of_the_rounds():
     opened = open_device(TEST_DEVICE)
     parameters = Parameters.from_dict(PARAMS)
-    fit = Booster(opened, parameters, get_objective(parameters.objective), Dataset(X, Y), 0.0)
+    fit = Fit(opened, parameters, get_objective(parameters.objective), Dataset(X, Y), 0.0)
     profile = train(PARAMS, Dataset(X, Y), N_ROUNDS, profile=True).profile
     copies = {"copy", "download", "upload", "fill"}
     kernels = [k for k in profile if k.phase == ROUNDS and k.kernel not in copies]
@@ -143,7 +143,7 @@ def test_profiling_waits_between_phases_only():
     for profile in (False, True):
         opened = open_device(TEST_DEVICE, profile=profile)
         parameters = Parameters.from_dict(PARAMS)
-        fit = Booster(opened, parameters, get_objective(parameters.objective), Dataset(X, Y), 0.0)
+        fit = Fit(opened, parameters, get_objective(parameters.objective), Dataset(X, Y), 0.0)
         before = opened.n_waits
         fit.run(N_ROUNDS)
         waits[profile] = opened.n_waits - before

@@ -14,7 +14,7 @@ from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import RowWeights, allocate, assemble
 from pyopencl_gbdt.growth.policy import tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
-from pyopencl_gbdt.growth.steps import Steps
+from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import Layout, Page, SortedColumns
@@ -139,10 +139,9 @@ def ask_for_arrays(parts):
     """Let the steps of a fit ask for their arrays, without kernels."""
     ways = replace(parts.ways, device=PaperDevice.like(parts.arena.device))
     built = parts._replace(ways=ways, rows=replace(parts.rows, ways=ways))
-    rows = Dataset(
-        np.zeros((parts.rows.n_rows, 1), np.float32), np.zeros(parts.rows.n_rows, np.float32)
-    )
-    Steps(built, choose_recipe(parts.ways.facts).policy, get_objective("reg:squarederror"), rows)
+    n_rows, policy = parts.rows.n_rows, choose_recipe(parts.ways.facts).policy
+    rows = Dataset(np.zeros((n_rows, 1), np.float32), np.zeros(n_rows, np.float32))
+    RoundKernels(built, policy, get_objective("reg:squarederror"), rows)
 
 
 def spoil(array, rng):

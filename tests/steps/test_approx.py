@@ -16,7 +16,7 @@ from pyopencl_gbdt.fit.parts import make_room_for_high_words
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.approx import bin_ends
@@ -99,8 +99,8 @@ def cut_root(proposal, wg, quanta, max_bin):
     )  # fmt: skip
     data = Dataset(X, np.arange(N) % len(quanta))
     objective = get_objective(params.objective, params)
-    fit = Booster(open_device(TEST_DEVICE), params, objective, data, 0.0)
-    parts, search, batch = fit.parts, fit.steps.grower.search, Batch(0, len(quanta))
+    fit = Fit(open_device(TEST_DEVICE), params, objective, data, 0.0)
+    parts, search, batch = fit.parts, fit.kernels.grower.search, Batch(0, len(quanta))
     make_room_for_high_words(parts, None)
     low, high = words(quanta.reshape(-1, 2))
     parts.arena["quanta"].set(low)
@@ -108,7 +108,7 @@ def cut_root(proposal, wg, quanta, max_bin):
     scale = parts.arena["scale"].get()
     scale["wide"] = 1
     parts.arena["scale"].set(scale)
-    grower = fit.steps.grower
+    grower = fit.kernels.grower
     for action in [*grower.level.begin(batch), *grower.partition.begin(batch)]:
         action()
     for action in search.search(0, batch):

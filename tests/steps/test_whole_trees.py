@@ -8,13 +8,12 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.variants import fallbacks
-from pyopencl_gbdt.growth import recipe
+from pyopencl_gbdt.growth import recipe, round_kernels
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training import booster
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.training.test_work import round_launches
 
@@ -80,7 +79,7 @@ def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
 
 def boosting(**params):
     p = Parameters.from_dict({"max_depth": 6, **params})
-    return Booster(open_device(TEST_DEVICE), p, get_objective(p.objective, p), Dataset(X, Y), 0.0)
+    return Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), Dataset(X, Y), 0.0)
 
 
 def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
@@ -102,7 +101,7 @@ def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
     ],
 )  # fmt: skip
 def test_other_fits_take_steps(monkeypatch, params):
-    monkeypatch.setattr(booster, "Steps", StoppedError)  # nothing is built
+    monkeypatch.setattr(round_kernels, "RoundKernels", StoppedError)  # nothing is built
     with pytest.raises(StoppedError) as stopped:
         boosting(**params)
     parts, policy = stopped.value.args[:2]

@@ -24,7 +24,7 @@ from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.predict import predict
@@ -123,7 +123,7 @@ def test_the_twins_model(case, weighted, pretence):
     )
     margin = twin.base_margin
     start = np.array(margin, np.float32)[:, None] if isinstance(margin, tuple) else margin
-    trees = Booster(device_as(pretence), params, objective, data, start).run(params.n_estimators)
+    trees = Fit(device_as(pretence), params, objective, data, start).run(params.n_estimators)
     for number, (tree, other) in enumerate(zip(trees, twin.trees, strict=True)):
         for field in fields(tree):
             what = f"{field.name} of tree {number}"
@@ -145,7 +145,7 @@ def test_numbers_of_levels(n_levels, pretence):
     X = code[:, None].astype(np.float32)
     twin = train_reference(Parameters.from_dict(params), X, y, categorical_features=[0])
     p = Parameters.from_dict(params)
-    fit = Booster(
+    fit = Fit(
         device_as(pretence), p, get_objective(p.objective, p), dataset(X, y, columns=[0]),
         twin.base_margin,
     )  # fmt: skip

@@ -15,13 +15,13 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import DataError, GBDTError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
-from pyopencl_gbdt.evaluation.watched import start_of
+from pyopencl_gbdt.evaluation.watched import EvaluationSet, start_of
 from pyopencl_gbdt.fit import parts
 from pyopencl_gbdt.growth.coded_trees import coded_trees, plan_earlier
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DROPPING, TABLE
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.layouts.recipes import Recipe
 from tests.layouts.run import is_refused
@@ -140,7 +140,7 @@ def test_several_pages_and_a_few_trees_at_a_time(monkeypatch, kind):
     expected = trained(kind, 5).ensemble.trees
 
     def trees(n_pages):
-        fit = Booster(open_device(TEST_DEVICE), params, objective, rows, start, n_pages=n_pages)
+        fit = Fit(open_device(TEST_DEVICE), params, objective, rows, start, n_pages=n_pages)
         return fit.run(5)
 
     assert trees(1) == trees(3) == expected
@@ -216,8 +216,8 @@ def test_what_an_evaluation_set_takes_is_planned(kind):
     objective, rows = get_objective(params.objective, params), data(kind)
     test = Dataset(TEST, np.resize(label_of(kind), len(TEST)))
     plan = plan_evaluation(device, objective, {}, [(test, "test")], rows, weighted=True)
-    fit, before = Booster(device, params, objective, rows, 0.0), device.allocated_bytes
-    fit.watch(test.values)
+    fit, before = Fit(device, params, objective, rows, 0.0), device.allocated_bytes
+    fit.watch(EvaluationSet.of(fit.parts.rows, test.values, 0.0))
     assert device.allocated_bytes - before == plan.total_bytes
 
 
@@ -321,7 +321,7 @@ def test_the_largest_leaves_are_those_of_the_trees(kind):
         while fit.update():
             pass
         trees = fit.model().ensemble.trees
-        found = fit._fit.boosting.grown.largest
+        found = fit._task.fit.grown.largest
     assert found.tolist() == [np.abs(tree.value).max() for tree in trees]
 
 

@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
 from pyopencl_gbdt.training.round_cost import sum_bytes
@@ -50,7 +50,7 @@ COUNTS: dict[int, int] = {}
 
 @pytest.fixture
 def counted(monkeypatch):
-    original = Booster.step
+    original = Fit.step
 
     def step(self, pace):
         device, rank = self.parts.arena.device, self.parts.rows.team.rank
@@ -58,7 +58,7 @@ def counted(monkeypatch):
         original(self, pace)
         COUNTS[rank] = COUNTS.get(rank, 0) + device.n_launches - before
 
-    monkeypatch.setattr(Booster, "step", step)
+    monkeypatch.setattr(Fit, "step", step)
     COUNTS.clear()
 
 

@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import MemoryPlanError, ModelFormatError, ParameterErr
 from pyopencl_gbdt.fit import parts as fit_parts
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.callbacks.test_checkpoint import DATA, PARAMS, crash, text_of
 from tests.compare import assert_same_bits
@@ -104,9 +104,9 @@ def test_several_batches_and_pages(monkeypatch):
     base = objective.to_margin(objective.starting_scores(label, None))
     start = np.array(base, np.float32)[:, None].repeat(150, 1)
     device = open_device(TEST_DEVICE)
-    assert Booster(device, p, objective, data, start, n_pages=3).run(4) == whole
+    assert Fit(device, p, objective, data, start, n_pages=3).run(4) == whole
     monkeypatch.setattr(fit_parts, "trees_fit", lambda parts, build: parts.nodes.n_trees == 1)
-    one = Booster(device, p, objective, data, start)
+    one = Fit(device, p, objective, data, start)
     assert len(one.parts.nodes.batches) == 3
     assert one.run(4) == whole
     margins = one.parts.arena["margins"].get()
@@ -155,7 +155,7 @@ def test_memory_is_estimated():
     p = Parameters.from_dict({"boosting_type": "ordered"})
     data, taken = Dataset(np.zeros((n, 5), np.float32), np.zeros(n)), device.allocated_bytes
     with pytest.raises(MemoryPlanError, match="or lower permutation_count, or leave out boosting"):
-        Booster(device, p, get_objective(p.objective, p), data, 0.0)
+        Fit(device, p, get_objective(p.objective, p), data, 0.0)
     assert device.allocated_bytes == taken
 
 

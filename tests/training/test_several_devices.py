@@ -18,7 +18,7 @@ from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import division, round_cost
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, WEIGHT, X
 from tests.training.test_team import TWO, listed
@@ -147,7 +147,7 @@ def test_estimators():
 
 def test_the_host_waits_once_a_level(monkeypatch):
     """For sums; and for the table of levels, while the kernels run."""
-    counts, levels, original = [], 5, Booster.step
+    counts, levels, original = [], 5, Fit.step
 
     def step(self, pace):
         device = self.parts.arena.device
@@ -155,7 +155,7 @@ def test_the_host_waits_once_a_level(monkeypatch):
         original(self, pace)
         counts.append((device.n_waits - before[0], device.n_pauses - before[1]))
 
-    monkeypatch.setattr(Booster, "step", step)
+    monkeypatch.setattr(Fit, "step", step)
     params = {"max_depth": levels, "device": TWO_DEVICES, "objective": "binary:logistic"}
     train(params, rows(), 8)
     later = counts[4:-4]  # the first round also asks for high words, the last one reads the trees

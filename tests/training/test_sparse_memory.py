@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.columns import ValueCounts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from pyopencl_gbdt.training.tree_method import resolved
 from tests.conftest import TEST_DEVICE
@@ -63,11 +63,11 @@ def test_the_estimate_is_what_a_fit_takes(data, name, options, asked):
     p = Parameters.from_dict({"max_depth": 6, **options})
     method = resolved(p, own)
     assert method.tree_method == ("exact" if options is SOFTPROB else p.tree_method)
-    Booster(opened, method, get_objective(p.objective, p), own, 0.0)  # renders kernels, too
+    Fit(opened, method, get_objective(p.objective, p), own, 0.0)  # renders kernels, too
     opened = open_device(TEST_DEVICE)
     own.forget()
     tracemalloc.start()
-    fit = Booster(opened, method, get_objective(p.objective, p), own, 0.0)
+    fit = Fit(opened, method, get_objective(p.objective, p), own, 0.0)
     host = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     taken, peak = opened.allocated_bytes, opened.peak_bytes

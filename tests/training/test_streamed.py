@@ -24,7 +24,8 @@ from pyopencl_gbdt.pages.page import page_bounds
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.stored import HostPages, encoded_pages
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training import booster, fitting
+from pyopencl_gbdt.training import fit as fit_module
+from pyopencl_gbdt.training import running_task
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, ORDER, WEIGHT, N, X
@@ -40,12 +41,12 @@ def model_of(monkeypatch, n_pages, data, params):
     """Train in so many pages, two of them on the device at a time; 0 trains with all of them."""
     fits = []
 
-    class InTurn(booster.Booster):
+    class InTurn(fit_module.Fit):
         def __init__(self, *given, **named):
             super().__init__(*given, **named, n_pages=n_pages, n_slots=2)
             fits.append(self)
 
-    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", InTurn)
+    monkeypatch.setattr("pyopencl_gbdt.training.running_task.Fit", InTurn)
     page = {"page": "streamed"} if n_pages else {}
     model = train(
         {"n_estimators": 2, "max_depth": 4, "device": TEST_DEVICE, **page, **params}, data
@@ -72,8 +73,8 @@ def test_drawn_rows_are_gathered(monkeypatch, room):
     whole = model_of(monkeypatch, 0, rows("number", WEIGHT)(), given)
     if room:
         monkeypatch.setattr(drawn_rows, "room_for", lambda rate, n_rows: room)
-    fits, build = [], booster.Booster._steps
-    monkeypatch.setattr(booster.Booster, "_steps", lambda fit: fits.append(fit) or build(fit))
+    fits, build = [], fit_module.Fit._begin
+    monkeypatch.setattr(fit_module.Fit, "_begin", lambda fit: fits.append(fit) or build(fit))
     assert model_of(monkeypatch, 6, rows("number", WEIGHT)(), given) == whole
     assert len(fits) == (2 if room else 1)
     parts = fits[0].parts
@@ -153,13 +154,13 @@ def test_data_beyond_the_memory_are_streamed_within_it(monkeypatch, asked):
     params = {"n_estimators": 2, "max_depth": 4, "max_bin": 32, "device": TEST_DEVICE}
     whole = train(params, data)
     devices = []
-    fit = fitting.Booster.__init__
+    fit = running_task.Fit.__init__
 
     def begin(own, device, *args, **named):
         devices.append(device)
         fit(own, device, *args, **named)
 
-    monkeypatch.setattr(fitting.Booster, "__init__", begin)
+    monkeypatch.setattr(running_task.Fit, "__init__", begin)
     limited = train({**params, "device_memory": "700KB"}, data)
     assert limited.variants["page"] == "streamed"
     assert devices[0].peak_bytes <= 700_000
@@ -199,7 +200,7 @@ def test_pages_that_are_loaded_and_one_that_cannot_be_read():
             stored = Damaged(layout, made.bounds, made._pages)
             stored.left = left
         share = Share(codes=stored)
-        fit = booster.Booster(device, params, objective, data, 0.5, share=share, n_slots=2)
+        fit = fit_module.Fit(device, params, objective, data, 0.5, share=share, n_slots=2)
         if left == 7:
             with pytest.raises(DataError, match="ends early"):
                 fit.run(2)
@@ -216,7 +217,7 @@ def test_pages_that_are_loaded_and_one_that_cannot_be_read():
 def test_devices_of_a_team_whose_pages_take_turns():
     params = Parameters.from_dict({"max_depth": 4, "subsample": 0.7})
     objective, label = get_objective(params.objective, params), LABELS["number"]
-    alone = booster.Booster(open_device(TEST_DEVICE), params, objective, Dataset(X, label), 0.5)
+    alone = fit_module.Fit(open_device(TEST_DEVICE), params, objective, Dataset(X, label), 0.5)
     layout = make_layout(Quantizer(open_device(TEST_DEVICE), X, None, 256).cuts())
     found, digests = {}, {}
 
@@ -224,7 +225,7 @@ def test_devices_of_a_team_whose_pages_take_turns():
         device, own = open_device(TEST_DEVICE), slice(first, end)
         pages = encoded_pages(Quantizer(device, X[own], None, 256), layout, evenly(end - first, 3))
         data, share = Dataset(X[own], label[own]), Share(team, first, N, pages)
-        fit = booster.Booster(device, params, objective, data, 0.5, share=share, n_slots=2)
+        fit = fit_module.Fit(device, params, objective, data, 0.5, share=share, n_slots=2)
         found[team.rank], digests[team.rank] = fit.run(2), fit.finished_digest()
 
     running = [

@@ -18,7 +18,7 @@ from pyopencl_gbdt.model.tree import CATEGORY_SPLIT
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.category_split import CategoryRule
@@ -76,7 +76,7 @@ def test_the_twins_model(case, weighted, pretence):
     margin = twin.base_margin
     start = np.array(margin, np.float32)[:, None] if isinstance(margin, tuple) else margin
     objective = get_objective(params.objective, params)
-    trees = Booster(device_as(pretence), params, objective, data, start).run(2)
+    trees = Fit(device_as(pretence), params, objective, data, start).run(2)
     for number, (tree, other) in enumerate(zip(trees, twin.trees, strict=True)):
         for field in fields(tree):
             what = f"{field.name} of tree {number}"
@@ -105,7 +105,7 @@ def test_many_levels(pretence):
     p = Parameters.from_dict({**SYMMETRIC, "n_estimators": 1})
     twin = train_reference(p, X, y, categorical_features=[0])
     objective, data = get_objective(p.objective, p), dataset(X, y, columns=[0])
-    fit = Booster(device_as(pretence), p, objective, data, twin.base_margin)
+    fit = Fit(device_as(pretence), p, objective, data, twin.base_margin)
     assert fit.run(1) == twin.trees
     assert_same_bits(predict_margins(twin, X, TEST_DEVICE), predict(twin, X), "margins")
 

@@ -26,7 +26,7 @@ from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import device_team as together
 from pyopencl_gbdt.training import placement, tree_method
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.preparing import prepare
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, LOSSES, ORDER, WEIGHT, N, X
@@ -70,17 +70,17 @@ def check(params, label, *, weights=None, names=TWO, **more):
 def in_pages(monkeypatch, names, params, data, bounds, n_pages):
     """Train with given parts of the rows, each in so many pages."""
 
-    class InPages(Booster):
+    class InPages(Fit):
         def __init__(self, *given, **named):
             super().__init__(*given, **named, n_pages=n_pages)
 
-    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", InPages)
+    monkeypatch.setattr("pyopencl_gbdt.training.running_task.Fit", InPages)
     task = prepare({"n_estimators": 3, "max_depth": 4, **params}, data, (), None, None)
     opened = [open_device(name) for name in names]
     with together.leading(opened, task, bounds) as fit:
         for _ in range(3):
             fit.step()
-        return to_json(fit.model().ensemble), fit.boosting.variants()["page"]
+        return to_json(fit.model().ensemble), fit.fit.variants()["page"]
 
 
 #: Ways of ranking that depend on all queries: drawn rows, sums over positions, precision.
@@ -187,13 +187,13 @@ def test_members_run_the_list_of_one_device(monkeypatch):
     """And sums over the team, nothing else."""
     lists = {}
 
-    class Listed(Booster):
+    class Listed(Fit):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
             rank = self.parts.rows.team.rank if self.parts.rows.team.size > 1 else "alone"
-            lists[rank] = [action for batch in self._batches for action in batch]
+            lists[rank] = [action for batch in self.kernels._batches for action in batch]
 
-    monkeypatch.setattr("pyopencl_gbdt.training.fitting.Booster", Listed)
+    monkeypatch.setattr("pyopencl_gbdt.training.running_task.Fit", Listed)
     with using({"whole_trees": Choice("steps", {"wg_size": 1})}):  # as a team grows its trees
         check({"subsample": 0.5, "sampling_method": "gradient_based"}, "number")
     kernels = {
@@ -210,7 +210,7 @@ def test_members_run_the_list_of_one_device(monkeypatch):
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_failing_member_fails_the_team(monkeypatch, rank):
-    original, calls = Booster.step, []
+    original, calls = Fit.step, []
 
     def failing(self, pace):
         calls.append(self.parts.rows.team.rank)
@@ -218,7 +218,7 @@ def test_a_failing_member_fails_the_team(monkeypatch, rank):
             raise DeviceError("the card is gone")
         return original(self, pace)
 
-    monkeypatch.setattr(Booster, "step", failing)
+    monkeypatch.setattr(Fit, "step", failing)
     before = threading.active_count()
     with pytest.raises(DeviceError, match=r"^the card is gone$"):
         train({"device": listed(TWO)}, rows_of("number"), 50)

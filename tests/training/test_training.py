@@ -13,10 +13,11 @@ from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ModelFormatError, ParameterError
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
 
@@ -25,10 +26,10 @@ X = RNG.standard_normal((500, 3)).astype(np.float32)
 Y = (X[:, 0] * 2 + RNG.standard_normal(500)).astype(np.float32)
 
 
-def boosting(device, params=None, data=None) -> Booster:
+def boosting(device, params=None, data=None) -> Fit:
     parameters = Parameters.from_dict({"n_estimators": 4, **(params or {})})
     objective = get_objective(parameters.objective)
-    return Booster(device, parameters, objective, data or Dataset(X, Y), 0.0)
+    return Fit(device, parameters, objective, data or Dataset(X, Y), 0.0)
 
 
 def test_a_fit_that_starts_over_trains_every_round_at_its_own_rate():
@@ -161,15 +162,15 @@ def test_high_words_have_room_where_they_are_needed():
     small.run(3)
     assert small.parts.arena["high"].shape == (1, 2)
     device = open_device(TEST_DEVICE)
-    heavy, rounds = boosting(device, data=Dataset(X, HEAVY)), []
-    heavy.watch(X)
-    heavy.run(3, lambda number, margins: rounds.append((number, margins[0])))
+    heavy = boosting(device, data=Dataset(X, HEAVY))
+    heavy.watch(EvaluationSet.of(heavy.parts.rows, X, 0.0))
+    trees = heavy.run(3)
     assert heavy.parts.arena["high"].shape == (500, 2)
-    assert [number for number, _ in rounds] == [0, 1, 2]
-    assert np.array_equal(rounds[-1][1], heavy.parts.arena["margins"].get())
+    (rows,) = heavy.evaluation
+    assert np.array_equal(rows.margins.get(), heavy.parts.arena["margins"].get())
     params = Parameters.from_dict({"n_estimators": 3})
     wanted = train_reference(dataclasses.replace(params, base_score=0.0), X, HEAVY)
-    assert heavy.trees == wanted.trees
+    assert trees == wanted.trees
 
 
 def test_high_words_may_be_needed_late():
@@ -181,8 +182,8 @@ def test_high_words_may_be_needed_late():
     fit.run(4)
     assert fit.parts.rows.has_high
     late = boosting(open_device(TEST_DEVICE), {"n_estimators": 2}, Dataset(X, HEAVY))
-    assert len(fit.trees) == 7
-    assert fit.trees == late.run(7)
+    assert len(fit.finished_trees()) == 7
+    assert fit.finished_trees() == late.run(7)
 
 
 def test_more_rows_than_kernels_can_number():

@@ -10,9 +10,10 @@ import pytest
 
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import Launch, open_device, runnable
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.booster import Booster
+from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 
@@ -39,15 +40,16 @@ def boosting(
         weight = np.repeat(rng.integers(1, 4, n_queries), sizes)
     p = Parameters.from_dict({"objective": "binary:logistic", "max_depth": 6, **params})
     data = Dataset(X, label, weight, group=sizes)
-    fit = Booster(device, p, get_objective(p.objective, p), data, 0.0)
+    fit = Fit(device, p, get_objective(p.objective, p), data, 0.0)
     if evaluation_rows:
-        fit.watch(rng.standard_normal((evaluation_rows, n_features)).astype(np.float32))
+        values = rng.standard_normal((evaluation_rows, n_features)).astype(np.float32)
+        fit.watch(EvaluationSet.of(fit.parts.rows, values, 0.0))
     return fit, p
 
 
 def round_launches(fit):
     """Return what a round takes."""
-    return [*fit._before[0], *itertools.chain(*fit._batches)]
+    return [*fit.kernels.begin_round(0), *itertools.chain(*fit.kernels.batches(joined=False))]
 
 
 @pytest.fixture

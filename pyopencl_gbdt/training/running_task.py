@@ -1,4 +1,4 @@
-"""A fit in progress: its starting point, its rounds one by one, the model so far."""
+"""A training in progress: its starting point, its rounds one by one, the model so far."""
 
 from __future__ import annotations
 
@@ -19,77 +19,30 @@ from pyopencl_gbdt.device.team.messages import FitLabels
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.label_mean import starting_score
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
-from pyopencl_gbdt.evaluation.watched import Start, start_of
+from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start, gather
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth import ordered_leaves
+from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.growth.coded_trees import plan_earlier
 from pyopencl_gbdt.growth.walked_leaves import walks_leaves
-from pyopencl_gbdt.growth.weighted_start import WeightedStart
 from pyopencl_gbdt.logger import tell, tell_detail
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_MODELS
-from pyopencl_gbdt.prediction.margins import predict_margins, predict_sums
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.prediction.with_statistics import eval_margins, resumed_margins
 from pyopencl_gbdt.profiling.profile import Recorder
-from pyopencl_gbdt.training.booster import Booster, LateStart
+from pyopencl_gbdt.training.continuing import StartingPoint
+from pyopencl_gbdt.training.fit import Fit, LateStart
 from pyopencl_gbdt.training.tree_method import as_histograms
 from pyopencl_gbdt.training.weighted_sums import check_sums
 
 F32 = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class StartingPoint:
-    """The model that the first new tree is added to.
-
-    Attributes
-    ----------
-    base_score, base_margin : float, or tuple of float for several outputs
-        As in ``Ensemble``.
-    before : Ensemble or None
-        Trees of the model to continue.
-    """
-
-    base_score: Score
-    base_margin: Score
-    before: Ensemble | None = None
-
-    @property
-    def trees(self) -> list[Tree]:
-        return [] if self.before is None else self.before.trees
-
-    def margins(self, rows: Dataset, device: Device, *, weighted: bool = False) -> Start:
-        """Return the margins of rows, with the same bits as if the trees had just been trained.
-
-        Parameters
-        ----------
-        weighted : bool
-            Whether the trees to come have weights, so that the sums of trees are needed.
-        """
-        own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
-        if self.before is not None and self.before.trees:
-            if weighted:
-                before = self.before.with_weights()
-                sums = predict_sums(before, rows.features, device)
-                base = start_of(self.base_margin) if own is None else own
-                assert not isinstance(base, WeightedStart)
-                weights = np.array(before.tree_weights, np.float32)
-                return WeightedStart(base, sums, before.trees, weights)
-            return predict_margins(self.before, rows.features, device, start=own)
-        return start_of(self.base_margin) if own is None else own
-
-    @property
-    def n_rounds(self) -> int:
-        return 0 if self.before is None else self.before.n_rounds
 
 
 @dataclass
@@ -171,7 +124,7 @@ def _build_notice(device: Device, verbosity: int) -> BuildNotice | None:
     return BuildNotice(device.caps.label, device.build_share, say_each=say_each)
 
 
-class Fit:
+class RunningTask:
     """A task that runs on an open device.
 
     Parameters
@@ -213,7 +166,7 @@ class Fit:
         if isinstance(margins, WeightedStart):
             plan_earlier(beside, margins.trees)
         first_round = 0 if task.start is None else task.start.n_rounds
-        self.boosting = Booster(
+        self.fit = Fit(
             device,
             task.trained_params,
             task.objective,
@@ -226,14 +179,7 @@ class Fit:
             state=task.state,
         )
         others = others or self._margins_of_evals()
-        for number, ((rows, _), other) in enumerate(zip(task.evals, others, strict=True)):
-            if other is None and rows is task.whole:
-                self.boosting.watch_gathered_rows(rows.n_rows)
-            elif other is None:
-                self.boosting.watch_training_rows()
-            else:
-                self.boosting.watch(rows.sparse or rows.features_for(device), other)
-                self._keep_up_to_date(number)
+        self._watch(others)
         if task.replaced is not None:
             task.replaced.release()
         done = task.history
@@ -243,23 +189,33 @@ class Fit:
         }
         n_done = max((len(v) for own in self.history.values() for v in own.values()), default=0)
         self._history_start = self.start.n_rounds - n_done
-        watched, labels = self.boosting.evaluation, self.boosting.parts.arena.arrays.get("labels")
+        watched, labels = self.fit.evaluation, self.fit.parts.arena.arrays.get("labels")
         own = task.objective, task.metrics, task.evals, watched, labels
         self._evaluation = Evaluation(device, *own, task.params.work_group_size)
         if self._recorder is not None:
             self._recorder.begin_rounds()
         self._pace, self._n_checked = Pace(device), 0
         if task.params.verbosity > 1:
-            ran = self.boosting.variants()
+            ran = self.fit.variants()
             chosen = ", ".join(f"{kernel}: {name}" for kernel, name in ran.items())
             tell(f"training on {device.caps.label}, kernels: {chosen}")
 
-    def _keep_up_to_date(self, number: int) -> None:
-        """Let combinations write their features into the evaluation set watched last."""
-        made, there = self.task.replaced, self.boosting.evaluation[-1].values
-        if made is None or made.combining is None or not isinstance(there, DeviceArray):
-            return
-        made.combining.watch(made.given_evals[number], there)
+    def _watch(self, starts: Sequence[Start | None]) -> None:
+        """Watch the evaluation sets; combinations write their features there, too."""
+        task, training_rows, start = self.task, self.fit.parts.rows, self.fit.base_margin
+        for number, ((rows, _), other) in enumerate(zip(task.evals, starts, strict=True)):
+            if other is None and rows is task.whole:
+                self.fit.watch(EvaluationSet.of_team(training_rows, rows.n_rows, start))
+                continue
+            if other is None:
+                self.fit.watch(EvaluationSet.of_training_rows(training_rows, start))
+                continue
+            values = rows.sparse or rows.features_for(self.device)
+            watched, made = EvaluationSet.of(training_rows, values, other), task.replaced
+            self.fit.watch(watched)
+            combining = None if made is None else made.combining
+            if made is not None and combining and isinstance(watched.values, DeviceArray):
+                combining.watch(made.given_evals[number], watched.values)
 
     def _start_at_mean(self, parts: FitParts) -> Start:
         """Compute the base score from the labels on the device; return the margin."""
@@ -303,33 +259,33 @@ class Fit:
     @property
     def n_rounds(self) -> int:
         """Number of rounds so far, including those of the starting point."""
-        return self.start.n_rounds + len(self.boosting.rates)
+        return self.start.n_rounds + len(self.fit.rates)
 
     @property
     def n_dropped(self) -> list[int]:
         """The number of trees that each round of this fit has dropped."""
-        return self.boosting.steps.boosting.n_dropped
+        return self.fit.kernels.boosting.n_dropped
 
     @property
     def learning_rate(self) -> float:
         """The learning rate of the following rounds; can be assigned."""
-        return self.boosting.learning_rate
+        return self.fit.learning_rate
 
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:
-        self.boosting.learning_rate = value
+        self.fit.learning_rate = value
 
     def step(self) -> None:
         """Train one round and compute its metrics; waits for the device if there are any."""
-        boosting = self.boosting
-        boosting.step(self._pace)
+        fit = self.fit
+        fit.step(self._pace)
         self._check_sums()
         if self._gathers:
-            boosting.settle(watched=True)
-            boosting.gather()
+            fit.settle(watched=True)
+            gather(fit.parts.rows, fit.evaluation)
         else:
             self._evaluation.launch()  # enqueue before the host waits
-        if self._gathers or boosting.settle(watched=self._is_watched):
+        if self._gathers or fit.settle(watched=self._is_watched):
             self._evaluation.launch()
         for (name, metric), value in self._evaluation.values():
             self.history[name][metric].append(value)
@@ -344,11 +300,11 @@ class Fit:
         attributes : dict of str to str or None
             Facts to store in the model.
         """
-        task, start, parts = self.task, self.start, self.boosting.parts
+        task, start, parts = self.task, self.start, self.fit.parts
         made, statistics = task.replaced, None
         own = {} if made is None else made.attributes()
         earlier = start.trees if made is None else made.earlier(start.trees)
-        trees = [*earlier, *self.boosting.finished_trees()]
+        trees = [*earlier, *self.fit.finished_trees()]
         self._check_sums()
         trees = trees if n_rounds is None else trees[: n_rounds * parts.nodes.round_trees]
         weights = self._weights(len(trees) // parts.nodes.round_trees)
@@ -372,36 +328,36 @@ class Fit:
         model = Model(ensemble, self.history, asdict(task.params))
         model.history_start = self._history_start
         model.training_device = self.device.caps.label
-        model.variants = self.boosting.variants()
+        model.variants = self.fit.variants()
         return model
 
     def _check_sums(self) -> None:
         """Raise ``DataError`` if the trees with weights that were read last add up to too much."""
-        found, boosting = self.boosting.grown.largest, self.boosting
+        found, fit = self.fit.grown.largest, self.fit
         if found.size == self._n_checked:
             return
         self._n_checked = found.size
         largest = [*(float(np.abs(tree.value).max()) for tree in self.start.trees), *found]
-        weights = boosting.steps.boosting.weights(len(boosting.rates))
+        weights = fit.kernels.boosting.weights(len(fit.rates))
         assert weights is not None
-        nodes = boosting.parts.nodes
+        nodes = fit.parts.nodes
         own = weights[: len(largest)], nodes.n_outputs, nodes.n_parallel
         check_sums(largest, *own, self.task.data)
 
     def _weights(self, n_rounds: int) -> tuple[float, ...] | None:
         """Return the weights of the trees of the first rounds, as they were after these rounds."""
         own = max(0, n_rounds - self.start.n_rounds)
-        weights = self.boosting.steps.boosting.weights(own)
-        n_trees = n_rounds * self.boosting.parts.nodes.round_trees
+        weights = self.fit.kernels.boosting.weights(own)
+        n_trees = n_rounds * self.fit.parts.nodes.round_trees
         return None if weights is None else tuple(map(float, weights[:n_trees]))
 
     def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the last round."""
-        return self.boosting.state()
+        return self.fit.state()
 
     def close(self) -> None:
         """Free what the fit has outside the device."""
-        self.boosting.close()
+        self.fit.close()
 
     def wait(self) -> None:
         """Wait until the device is idle."""
@@ -409,7 +365,7 @@ class Fit:
 
     def finish(self, model: Model) -> Model:
         """Add to the model what was measured in the whole fit."""
-        tally, rounds = self.boosting.tally, len(self.boosting.rates)
+        tally, rounds = self.fit.tally, len(self.fit.rates)
         if self._recorder is not None and tally is not None:
             weighted = self.task.data.weight is not None
             model.profile = self._recorder.profile(tally, rounds, weighted=weighted)
