@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,14 @@ from pyopencl_gbdt.growth.update_margins import MarginUpdate
 F32 = npt.NDArray[np.float32]
 _ENTRY_WORDS = 4
 
-#: A tree's place in the model, its output, and its weights before and after a round.
-WeightedTree = tuple[int, int, float, float]
 
+class _WeightedTrees(NamedTuple):
+    """Trees by their places in the model, their outputs, and their weights around a round."""
 
-def _output(tree: WeightedTree) -> int:
-    return tree[1]
+    trees: npt.NDArray[np.int64]
+    outputs: npt.NDArray[np.int64]
+    before: F32
+    after: F32
 
 
 def of_followed_rows(
@@ -64,12 +66,9 @@ class _FollowedRows:
         self.groups = min(most, -(-self.n_rows // program.wg_size))
         self._walks: dict[int, list[Action]] = {}
 
-    def change(self, bank: _Bank, trees: Sequence[WeightedTree]) -> None:
-        """Let trees leave the sums with one weight and come back with another; set the margins.
-
-        ``trees`` has each tree's place in the model, its output, and both weights.
-        """
-        for tree, output, before, after in trees:
+    def change(self, bank: _Bank, trees: _WeightedTrees) -> None:
+        """Let trees leave the sums with one weight and come back with another; set the margins."""
+        for tree, output, before, after in zip(*(one.tolist() for one in trees), strict=True):
             if tree not in self._walks:
                 self._walks[tree] = bank.walk(self.rows, tree, self.values)
             for walk in self._walks[tree]:
@@ -89,29 +88,30 @@ class _Bank:
 
     Trees of this fit lie batch by batch, each batch in room for ``max_nodes``, as they were grown;
     those of a model that is continued lie apart.
+
+    Attributes
+    ----------
+    roots : uint32 array, shape (n_trees, 2)
+        The first node of every tree, and whether it is one of a model that is continued.
     """
 
-    def __init__(self, parts: FitParts, earlier: CodedTrees) -> None:
+    def __init__(self, parts: FitParts, earlier: CodedTrees, n_rounds: int) -> None:
         self.parts, self.n_earlier = parts, earlier.begin.size
         arena, upload = parts.arena, parts.arena.device.upload
-        self._earlier_begin = earlier.begin
+        nodes, batches = parts.nodes, parts.nodes.batches
+        of_round = [n * nodes.max_nodes + np.arange(one.size) for n, one in enumerate(batches)]
+        rounds = np.arange(n_rounds)[:, None] * (len(batches) * nodes.max_nodes)
+        own = (rounds + np.concatenate(of_round)).ravel()
+        self.roots = np.zeros((self.n_earlier + own.size, 2), np.uint32)
+        self.roots[:, 0] = np.append(earlier.begin, own)
+        self.roots[: self.n_earlier, 1] = 1
+        arena["kept_roots"].set(self.roots[self.n_earlier :, 0])
         self.earlier_steps = arena["kept_steps"]  # as the kernel's argument, where there are none
         if self.n_earlier:
             self.earlier_steps = upload(earlier.steps)
             self._earlier_walk = upload(earlier.walk)
             self._earlier_roots = upload(earlier.begin)
         self.longest = max(parts.nodes.longest, earlier.longest)
-
-    def root(self, tree: int) -> tuple[int, int]:
-        """Return the first node of a tree, and whether it is one of a model that is continued."""
-        nodes, own = self.parts.nodes, tree - self.n_earlier
-        if own < 0:
-            return int(self._earlier_begin[tree]), 1
-        number, place = divmod(own, nodes.round_trees)
-        batches = nodes.batches
-        batch = max(b for b, one in enumerate(batches) if one.first <= place)
-        whole = (number * len(batches) + batch) * nodes.max_nodes
-        return whole + place - batches[batch].first, 0
 
     def walk(self, rows: FollowingRows, tree: int, values: DeviceArray) -> list[Action]:
         """Return the launches that add the leaf values of a tree to ``values``."""
@@ -157,10 +157,9 @@ class DropoutBoosting:
         self._weights, self._drops = weights, list[tuple[int, float]]()
         self.n_dropped = list[int]()
         self._schedule = DropSchedule(self.nodes.params, self.nodes.round_trees, weights)
-        self._bank = _Bank(self.parts, coded_trees(trees, self.features.layout, rows.codes))
-        n_trees = arena["kept_roots"].size
-        roots = [self._bank.root(len(trees) + tree)[0] for tree in range(n_trees)]
-        arena["kept_roots"].set(np.array(roots, np.uint32))
+        n_rounds = arena["kept_roots"].size // self.nodes.round_trees
+        earlier = coded_trees(trees, self.features.layout, rows.codes)
+        self._bank = _Bank(self.parts, earlier, n_rounds)
         own, sums = starting_sums(margins)
         rows.set("start", own)
         rows.set("tree_sums", sums)
@@ -191,37 +190,31 @@ class DropoutBoosting:
         drop = self._schedule.next(number, rate)
         self._drops.append((number, rate))
         self.n_dropped.append(drop.trees.size)
-        self._dropped = [
-            self._entry(*one)
-            for one in zip(
-                drop.trees.tolist(), drop.before.tolist(), drop.after.tolist(), strict=True
-            )
-        ]
-        new = range(n_trees, n_trees + self.nodes.round_trees)
-        self._new = [self._entry(tree, 0.0, float(drop.of_new)) for tree in new]
-        self._list()
-        if self._dropped:
+        nodes, n_new = self.nodes, self.nodes.round_trees
+        trees = np.append(drop.trees, np.arange(n_trees, n_trees + n_new))
+        self._weighted = _WeightedTrees(
+            trees,
+            trees % n_new // nodes.n_parallel,
+            np.append(drop.before, np.zeros(n_new, np.float32)),
+            np.append(drop.after, np.full(n_new, drop.of_new, np.float32)),
+        )
+        self._list(drop.trees.size)
+        if drop.trees.size:
             for launch in self._drop:
                 launch()
 
-    def _entry(self, tree: int, before: float, after: float) -> WeightedTree:
-        nodes = self.nodes
-        output = tree % nodes.round_trees // nodes.n_parallel
-        return tree, output, before, after
-
-    def _list(self) -> None:
+    def _list(self, n_dropped: int) -> None:
         """List the round's dropped trees on the device, and its new ones behind them."""
-        n_outputs = self.nodes.n_outputs
-        trees = [*sorted(self._dropped, key=_output), *sorted(self._new, key=_output)]  # stable
-        keys = [_output(one) for one in trees]
-        for place in range(len(self._dropped), len(trees)):
-            keys[place] += n_outputs
-        ends = 2 * n_outputs + np.searchsorted(keys, np.arange(2 * n_outputs + 1))
-        listed = np.zeros((2 * n_outputs + len(trees), _ENTRY_WORDS), np.uint32)
-        heads, entries = np.split(listed, [2 * n_outputs])
-        heads[:, 0], heads[:, 1] = ends[:-1], ends[1:]
-        entries[:, :2] = [self._bank.root(tree) for tree, *_ in trees]
-        entries[:, 2:] = np.array([one[2:] for one in trees], np.float32).view(np.uint32)
+        trees, outputs, before, after = self._weighted
+        n_heads = 2 * self.nodes.n_outputs
+        keys = outputs + self.nodes.n_outputs * (np.arange(trees.size) >= n_dropped)
+        order = np.argsort(keys, kind="stable")
+        ends = n_heads + np.searchsorted(keys[order], np.arange(n_heads + 1))
+        listed = np.zeros((n_heads + trees.size, _ENTRY_WORDS), np.uint32)
+        listed[:n_heads, 0], listed[:n_heads, 1] = ends[:-1], ends[1:]
+        listed[n_heads:, :2] = self._bank.roots[trees[order]]
+        listed[n_heads:, 2] = before[order].view(np.uint32)
+        listed[n_heads:, 3] = after[order].view(np.uint32)
         self.arena["listed"].set(listed)
 
     def kept_margins(self) -> list[Action]:
@@ -253,7 +246,7 @@ class DropoutBoosting:
     def end_round(self) -> None:
         """Add the new trees to the sums of other rows, and give dropped trees their new weights."""
         for rows in self._followed:
-            rows.change(self._bank, [*self._dropped, *self._new])
+            rows.change(self._bank, self._weighted)
 
     def weights(self, n_rounds: int) -> F32:
         """Return the weights of all trees as they were after some rounds of this fit."""
