@@ -181,11 +181,6 @@ def test_several_targets(tmp_path):
         regressor().fit(X, y, eval_set=[(X, Y)])
 
 
-def test_forests():
-    ensemble = regressor(num_parallel_tree=3).fit(X, Y).model_.ensemble
-    assert (len(ensemble.trees), ensemble.n_rounds) == (15, 5)
-
-
 def test_losses_of_the_other_estimator():
     with pytest.raises(ParameterError, match=r"objective='multi:softmax': .*use GBDTClassifier"):
         regressor(objective="multi:softmax").fit(X, LABEL)
@@ -194,15 +189,6 @@ def test_losses_of_the_other_estimator():
     with pytest.raises(ParameterError, match=r"expected multi:softprob .* for the 3 classes of y"):
         classifier(objective="binary:hinge").fit(X, THREE)
     assert classifier(objective="multi:softprob").fit(X, LABEL).score(X, LABEL) > 0.9
-
-
-def test_misspelt_and_unsupported_parameters():
-    with pytest.raises(ParameterError, match="did you mean 'learning_rate'"):
-        GBDTRegressor(lerning_rate=0.1)
-    with pytest.raises(ParameterError, match=r"multi_strategy=.*: known from XGBoost, not"):
-        GBDTRegressor(multi_strategy="multi_output_tree").fit(X, Y)
-    with pytest.raises(ParameterError, match="num_class: no parameter of GBDTClassifier; leave"):
-        GBDTClassifier(num_class=3)
 
 
 def test_before_fit_and_wrong_columns(tmp_path):

@@ -135,9 +135,3 @@ def test_refusals(make, given, words):
     with pytest.raises(ParameterError, match=words):
         forest.fit(X, KIND if make is classifier else Y)
     assert not hasattr(forest, "model_")
-
-
-@pytest.mark.parametrize("forest", [GBDTRandomForestRegressor, GBDTRandomForestClassifier])
-def test_there_is_one_name_for_the_number_of_trees(forest):
-    with pytest.raises(ParameterError, match=r"num_parallel_tree: no parameter of .*n_estimators"):
-        forest(num_parallel_tree=3)

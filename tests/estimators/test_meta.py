@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn import model_selection
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -81,16 +80,6 @@ def test_behind_a_column_transformer(kind, last):
     assert whole.score(MIXED, y) > 0.5
     if kind == "pandas":
         assert list(whole[-1].feature_names_in_) == ["a", "b", "c", "d", "e_u", "e_v"]
-
-
-@pytest.mark.parametrize("last", [regressor(), classifier()], ids=lambda e: type(e).__name__)
-def test_set_output_of_a_whole_pipeline(last):
-    y = Y if isinstance(last, GBDTRegressor) else LABEL
-    whole = make_pipeline(StandardScaler(), last).set_output(transform="pandas").fit(FRAME, y)
-    assert list(whole[-1].feature_names_in_) == list("abcd")
-    with sklearn.config_context(transform_output="pandas"):
-        again = make_pipeline(StandardScaler(), clone(last)).fit(FRAME, y)
-        np.testing.assert_array_equal(again.predict(FRAME), whole.predict(FRAME))
 
 
 @pytest.mark.parametrize("one", CLASSIFIERS, ids=lambda e: type(e).__name__)

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, train
 from pyopencl_gbdt.callbacks import EarlyStopping, TrainingCheckPoint
@@ -67,12 +66,6 @@ def test_callbacks_of_an_estimator():
     assert copy.callbacks[0].rounds == 5
     copy.fit(X[OWN], Y[OWN], eval_set=EVAL)
     assert text_of(copy) == text_of(fitted)
-
-
-def test_grid_search_with_early_stopping():
-    search = GridSearchCV(regressor(early_stopping_rounds=3), {"max_depth": [1, 3]}, cv=2)
-    search.fit(X[OWN], Y[OWN], eval_set=EVAL)
-    assert search.best_estimator_.best_iteration >= 0
 
 
 def test_weights_and_margins_of_evaluation_sets():

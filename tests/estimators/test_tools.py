@@ -11,13 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingRegressor, VotingClassifier
-from sklearn.inspection import permutation_importance
-from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -72,45 +66,12 @@ def test_in_a_pipeline():
     assert own.max_depth == 1
 
 
-def test_in_a_grid_search():
-    search = GridSearchCV(classifier(), {"max_depth": [1, 3], "reg_lambda": [0.5, 2]}, cv=2)
-    search.fit(X, LABEL)
-    assert search.best_params_["max_depth"] in (1, 3)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    again = classifier(**search.best_params_).fit(X, LABEL)
-    np.testing.assert_array_equal(search.predict_proba(X), again.predict_proba(X))
-    broken = GridSearchCV(regressor(), {"max_depth": [-2]}, cv=2, error_score="raise")
-    with pytest.raises(ValueError, match="max_depth=-2"):
-        broken.fit(X, Y)
-
-
 @pytest.mark.thorough
 def test_in_several_processes():
     search = GridSearchCV(regressor(), {"max_depth": [1, 3]}, cv=2)
     alone = search.fit(X, Y).cv_results_["mean_test_score"]
     together = clone(search).set_params(n_jobs=2).fit(X, Y).cv_results_["mean_test_score"]
     np.testing.assert_array_equal(together, alone)
-
-
-def test_in_what_builds_on_estimators():
-    voting = VotingClassifier([("a", classifier()), ("b", classifier(max_depth=2))], voting="soft")
-    assert voting.fit(X, LABEL).score(X, LABEL) > 0.9
-    calibrated = CalibratedClassifierCV(classifier(), cv=2).fit(X, LABEL)
-    assert calibrated.score(X, LABEL) > 0.9
-    stack = StackingRegressor([("trees", regressor())], LinearRegression(), cv=2).fit(X, Y)
-    assert stack.score(X, Y) > 0.8
-    two = MultiOutputRegressor(regressor()).fit(X, np.column_stack([Y, -Y]))
-    np.testing.assert_array_equal(two.predict(X)[:, 0], regressor().fit(X, Y).predict(X))
-    importance = permutation_importance(regressor().fit(X, Y), X, Y, n_repeats=2, random_state=0)
-    assert importance.importances_mean.argmax() == 1
-
-
-def test_three_classes():
-    three = np.digitize(Y, [-1, 1])
-    assert OneVsRestClassifier(classifier()).fit(X, three).score(X, three) > 0.8
-    fit = classifier().fit(X, three)
-    assert fit.predict_proba(X).shape == (200, 3)
-    assert fit.score(X, three) > 0.8
 
 
 def test_clones_have_the_parameters_and_nothing_else():

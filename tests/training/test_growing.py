@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
@@ -224,48 +224,17 @@ def test_without_a_limit_the_order_does_not_matter():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"subsample": 0}, "subsample=0"),
-        ({"sampling_method": "best"}, "sampling_method='best'"),
-        ({"colsample_bynode": 1.5}, r"colsample_bynode=1\.5"),
         ({"monotone_constraints": {1, -1}}, "expected lists or dicts of columns"),
-        ({"monotone_constraints": [2]}, "monotone_constraints holds 2: expected 1, 0 or -1"),
-        ({"monotone_constraints": [0] * 99}, "has 99 entries: expected 28 at most"),
-        ({"monotone_constraints": {"mass": 1}}, "names the column 'mass': expected one of 'f0'"),
         ({"monotone_constraints": "(1,"}, "expected 1, 0 or -1 for every column"),
         ({"interaction_constraints": [[0, 28]]}, "names the column 28: expected one of"),
         ({"interaction_constraints": "[" * 10**6}, "expected lists of columns"),
         ({"interaction_constraints": [0, 1]}, r"expected lists of columns, such as \[\[0, 1\]"),
-        ({"grow_policy": "best"}, "grow_policy='best'"),
     ],
 )
 def test_bad_parameters(params, message):
     _, X, y, _, _ = problem("rows")
     with pytest.raises(ParameterError, match=message):
         model_of(params, X, y)
-
-
-def test_bad_feature_weights():
-    _, X, y, _, _ = problem("rows")
-    with pytest.raises(DataError, match="feature_weights"):
-        Dataset(X, y, feature_weights=[[1], [1, 2]])
-    with pytest.raises(DataError, match=r"feature_weights has shape \(3,\), X has 28 columns"):
-        Dataset(X, y, feature_weights=[1, 2, 3])
-    with pytest.raises(DataError, match=r"feature_weights holds 0\.0 for column 5"):
-        Dataset(X, y, feature_weights=(np.arange(28) != 5).astype(float))
-
-
-def test_constraints_by_name_and_by_xgboosts_text():
-    _, X, y, _, _ = problem("rows")
-    names = [f"c{i}" for i in range(28)]
-    data = Dataset(X, y, feature_names=names)
-    params = {"device": TEST_DEVICE, "n_estimators": 2}
-    one = train({**params, "monotone_constraints": {"c0": 1, "c3": -1}}, data)
-    other = train({**params, "monotone_constraints": "(1,0,0,-1)"}, data)
-    assert one.ensemble.trees == other.ensemble.trees
-    groups = [["c0", "c1"], ["c2", "c3"]]
-    one = train({**params, "interaction_constraints": groups}, data)
-    other = train({**params, "interaction_constraints": "[[0, 1], [2, 3]]"}, data)
-    assert one.ensemble.trees == other.ensemble.trees
 
 
 @pytest.mark.parametrize("growth", [{}, {"max_leaves": 9}, {**LOSSGUIDE, "max_leaves": 9}])
