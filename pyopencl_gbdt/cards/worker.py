@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +18,7 @@ from pyopencl_gbdt.comparison.measure import describe
 from pyopencl_gbdt.comparison.plan import Options
 from pyopencl_gbdt.comparison.run import describe_device, run
 from pyopencl_gbdt.device import find, open_device
+from pyopencl_gbdt.device.timing import Stopwatch, clock
 
 #: SHA-256 of the model's file, by the training's name.
 EXPECTED = {
@@ -52,14 +52,13 @@ OPTIONS = Options(repeats=1, seed=0, quick=True)
 def training(step: Step, device_id: str) -> dict[str, Any]:
     """Train; return the digest. The first training also tells how long its kernels were built."""
     open_device(device_id)  # the driver may be measured first, see `device.first_use`
-    begin = time.perf_counter()
+    watch = Stopwatch()
     found = digest(step.name, device_id, **WAYS[step.way].params)
+    first = watch.lap()
     answer: dict[str, Any] = {"digest": found, "equal": found == EXPECTED[step.name]}
     if step == Step(FIRST):
-        middle = time.perf_counter()
-        digest(step.name, device_id)  # the same without building
-        again = time.perf_counter() - middle
-        answer["build_seconds"] = round(max(0.0, middle - begin - again), 3)
+        again = clock(digest, step.name, device_id)  # the same without building
+        answer["build_seconds"] = round(max(0.0, first - again), 3)
     return answer
 
 
@@ -77,13 +76,13 @@ def timed(step: Step, device_id: str) -> dict[str, Any]:
 
 def take(step: Step, device_id: str) -> dict[str, Any]:
     """Take a step; return what it found, with ``problem`` and ``seconds``."""
-    begin = time.perf_counter()
+    watch = Stopwatch()
     answer: dict[str, Any] = {**asdict(step), "problem": ""}
     try:
         answer.update((timed if step.timed else training)(step, device_id))
     except Exception as error:  # a driver may raise anything; the next steps go on
         answer["problem"] = describe(error)
-    answer["seconds"] = round(time.perf_counter() - begin, 3)
+    answer["seconds"] = round(watch.lap(), 3)
     return answer
 
 

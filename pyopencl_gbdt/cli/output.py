@@ -7,12 +7,12 @@ import re
 import shutil
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pyopencl_gbdt.data.files.whole_file import write_whole
+from pyopencl_gbdt.device.timing import Stopwatch
 from pyopencl_gbdt.errors import DataError, FileWriteError
 
 if TYPE_CHECKING:
@@ -167,31 +167,32 @@ class Progress:
     ) -> None:
         self.n_rounds, self.show, self.every, self.waits = n_rounds, show, every, waits
         self.n_reported = 0
-        self.start = self.first = self.end = time.perf_counter()
+        self.watch = Stopwatch()
+        self.set_up = self.rounds = 0.0
 
     def report(self, line: str) -> None:
         """Take the next round's line, ``[number]<tab>metric:value<tab>...``."""
         self.n_reported += 1
         if self.n_reported == 1:
-            self.first = time.perf_counter()
+            self.set_up = self.watch.lap()
         number = self.n_reported
         if self.show and (number in (1, self.n_rounds) or number % self.every == 0):
             self.show(number, line.split("\t")[1:])
 
     def finish(self) -> None:
         """Stop the clock, after training has returned."""
-        self.end = time.perf_counter()
+        self.rounds = self.watch.lap()
 
     def summary(self) -> str:
         """Return the times of set-up and of a round."""
         if self.n_reported == 0:
             return "no round"
         first = " and the first round" if self.waits else ""
-        text = f"set-up{first} {self.first - self.start:.2f} s"
+        text = f"set-up{first} {self.set_up:.2f} s"
         timed = self.n_reported - self.waits
         if timed:
-            text += f", then {1e3 * (self.end - self.first) / timed:.2f} ms a round"
-        return f"{text}; {self.end - self.start:.2f} s in all"
+            text += f", then {1e3 * self.rounds / timed:.2f} ms a round"
+        return f"{text}; {self.set_up + self.rounds:.2f} s in all"
 
 
 def check_output(path: str, option: str) -> None:

@@ -1,6 +1,6 @@
 """Take times: one clock, one rule for warm-up and repeats, one result with its spread.
 
-The benches, the comparison of devices and tuning all measure by this module::
+Benches, tuning, and all rooms below ``device`` measure by this module::
 
     clock       one run, by the host's clock
     repeated    runs one after the other; one more goes first, to warm up

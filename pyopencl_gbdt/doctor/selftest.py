@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ from pyopencl_gbdt.device import Device, Variant, choose, runnable
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import fact_store, measured_facts
 from pyopencl_gbdt.device.drivers.measured_facts import LOOKBACK
+from pyopencl_gbdt.device.timing import Stopwatch
 from pyopencl_gbdt.device.variants import kernels
 from pyopencl_gbdt.device.variants.table import TABLE
 from pyopencl_gbdt.doctor import samples
@@ -289,7 +289,7 @@ def results(device: Device) -> Iterator[dict[str, Any]]:
     wrong = []
     for case in cases(device):
         yield {"starting": case.name, "chosen": case.chosen}
-        begin = time.perf_counter()
+        watch = Stopwatch()
         problem, raised = _said(case.run)
         if case.fact:
             tried[case.fact] = tried.get(case.fact, True) and not problem
@@ -300,7 +300,7 @@ def results(device: Device) -> Iterator[dict[str, Any]]:
             "chosen": case.chosen,
             "problem": problem,
             "raised": raised,
-            "seconds": round(time.perf_counter() - begin, 3),
+            "seconds": round(watch.lap(), 3),
         }
     yield from (_answer(name, int(good)) for name, good in tried.items())
     for case in wrong:

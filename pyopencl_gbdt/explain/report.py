@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.render import source_folder
+from pyopencl_gbdt.device.timing import Stopwatch
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.analysis import (
     Analysis,
@@ -99,9 +99,9 @@ class ExplanationPage:
         return open_device(device).caps.label
 
     def _time(self, what: str, work: Callable[[], _Result]) -> _Result:
-        begin = time.perf_counter()
+        watch = Stopwatch()
         found = work()
-        self.seconds[what] = time.perf_counter() - begin
+        self.seconds[what] = watch.lap()
         return found
 
     @staticmethod

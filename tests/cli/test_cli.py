@@ -261,7 +261,7 @@ def test_progress_counts_rounds() -> None:
             progress.finish()
             assert "ms a round" not in progress.summary()
     assert shown == [(n, [f"a:{n - 1}", "b:0"]) for n in (1, 3, 6, 7)]
-    progress.first, progress.end = progress.start + 1.0, progress.start + 1.6
+    progress.set_up, progress.rounds = 1.0, 0.6
     expected = "set-up and the first round 1.00 s, then 100.00 ms a round; 1.60 s in all"
     assert progress.summary() == expected
 
