@@ -13,6 +13,12 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.pages.levels import N_BINS
 from pyopencl_gbdt.parameters.parameters import Parameters
 
+#: Bytes of the host's objects in a fit, beside its arrays; ``tracemalloc``.
+HOST_BYTES = 200_000
+#: Bytes of a row while the border between two labels, or borders between many, are found; while the
+#: levels of a column are read; and of a bin while columns are cut. ``tracemalloc``.
+_TWO_LABELS_BYTES, _BORDERS_BYTES, _LEVELS_BYTES, _CUTS_BYTES = 11, 19, 13, 48
+
 
 @dataclass(frozen=True)
 class StatisticSizes:
@@ -29,6 +35,11 @@ class StatisticSizes:
         Number of categorical columns, of which some may be split by sets.
     n_targets, n_priors, n_orders : int
         At most so many targets; labels may have fewer borders.
+    target_bytes : int
+        Bytes of a row while its targets are found.
+    n_outputs : int
+        Margins of a row.
+    max_bin : int
     combines : bool
         Whether combinations of columns are looked for.
     """
@@ -40,6 +51,9 @@ class StatisticSizes:
     n_targets: int
     n_priors: int
     n_orders: int
+    target_bytes: int
+    n_outputs: int
+    max_bin: int
     combines: bool
 
     @classmethod
@@ -53,13 +67,18 @@ class StatisticSizes:
         n_categorical: int,
     ) -> StatisticSizes:
         """Return the sizes for columns that become statistics, with their numbers of levels."""
-        borders = 1 if params.objective.startswith("binary:") else params.target_border_count
+        two = params.objective.startswith("binary:")
+        borders = 1 if two else params.target_border_count
+        border_bytes = _TWO_LABELS_BYTES if two else _BORDERS_BYTES
         priors = params.ctr_priors
         return cls(
             n_rows, n_columns, n_levels, n_categorical,
             n_targets=n_labels * (params.num_class or borders),
             n_priors=len(priors) if isinstance(priors, tuple) else 1,
             n_orders=params.n_orders,
+            target_bytes=2 * params.num_class * n_labels + 1 if params.num_class else border_bytes,
+            n_outputs=n_labels * max(1, params.num_class),
+            max_bin=params.max_bin,
             combines=params.max_ctr_complexity > 1 and not params.interaction_constraints,
         )  # fmt: skip
 
@@ -87,13 +106,24 @@ class StatisticSizes:
     def host_bytes(self, device: Device) -> int:
         """Return the peak of the host's arrays.
 
-        The targets of every row, and numbers of 4 and 8 bytes while codes of columns are read and
-        counted; the sum was measured. If the device has no room for them, also the values of all
-        features, and statistics in every order.
+        That is in one of five steps. If the device has no room for them, the values of all
+        features, and statistics in every order, are there, too.
         """
-        beside = 20 + 2.5 * self.n_targets if self.combines else 18 + self.n_targets
+        n, n_planes, levels = self.n_rows, self.n_targets + 1, self.n_levels.values()
+        tables = 8 * n_planes * sum(levels)
+        n_sets = self.n_categorical - len(self.n_levels)
+        kept = HOST_BYTES + tables + 4 * n * n_sets
+        bins = self.n_features * min(n, self.max_bin)
+        read = _LEVELS_BYTES * n if n_sets else 0
+        steps = (
+            n * self.target_bytes,
+            n * (3 * n_planes - 1),  # and their copies, those of counted rows alone
+            n * n_planes + tables + 4 * n_planes * max(levels),  # counts, then tables
+            kept + max(read, _CUTS_BYTES * bins),  # columns are cut, and levels counted
+            kept + max(read if self.combines else 0, 4 * n * self.n_outputs) + 4 * bins,  # rounds
+        )
         values = 0 if self.lie_on(device) else self._values_bytes
-        return values + int(self.n_rows * beside)
+        return values + max(steps)
 
     @property
     def _values_bytes(self) -> int:
