@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench.quality_tables import QualityTable
+from pyopencl_gbdt.device.timing import Stopwatch
 
 THREADS = 2
 ROUNDS = 1000
@@ -163,11 +163,11 @@ def measure(table: QualityTable, seed: int, kind: str, system: str, settings: di
     """Return the score and the seconds of one fit."""
     rows = split(table, seed, kind)
     fit = PEERS.get(system, ours)
-    start, busy = time.perf_counter(), time.process_time()
+    watch, busy = Stopwatch(), Stopwatch(processor=True)
     model, unseen = fit(rows, settings)
-    seconds, processor = time.perf_counter() - start, time.process_time() - busy
+    seconds, processor = watch.lap(), busy.lap()
     predicted = model.predict_proba(unseen) if rows.classes else model.predict(unseen)
-    predicting = time.perf_counter() - start - seconds
+    predicting = watch.lap()
     found = {
         "score": score(rows, predicted), "seconds": seconds, "processor": processor,
         "predicting": predicting,
