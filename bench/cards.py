@@ -13,10 +13,9 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+from pyopencl_gbdt.cards.report import Summary, summaries
 from pyopencl_gbdt.cards.steps import TIMED
-from pyopencl_gbdt.cards.summary import Summary, summaries
-from pyopencl_gbdt.comparison.merge import document
-from pyopencl_gbdt.comparison.schema import load
+from pyopencl_gbdt.comparison.schema import document, load
 from pyopencl_gbdt.errors import DataError
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyopencl_gbdt.cards.steps import FIRST, TIMED, WAYS, Step, safer
 from pyopencl_gbdt.cards.trainings import TRAININGS
-from pyopencl_gbdt.doctor.listing import Listed
+from pyopencl_gbdt.doctor.findings import Listed
 from pyopencl_gbdt.doctor.watch import SelfTest, remember, run_self_test, run_worker
 
 Json = dict[str, Any]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.chosen_combinations import ChosenCombinations
 from pyopencl_gbdt.categories.combination_codes import (
     MOST_NUMBERS,
     CombinationCodes,
@@ -19,6 +18,7 @@ from pyopencl_gbdt.categories.combination_codes import (
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.pair_scores import (
     MOST_COLUMNS,
+    ChosenCombinations,
     PairScores,
     ScoredPairs,
     is_scored,

@@ -16,7 +16,7 @@ from pyopencl_gbdt.cli.output import (
     wrapped,
     write_text,
 )
-from pyopencl_gbdt.comparison.numbers import duration, size
+from pyopencl_gbdt.comparison.schema import duration, size
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from pyopencl_gbdt.cli.output import escaped, width
-from pyopencl_gbdt.cli.text_table import TextTable
+from pyopencl_gbdt.cli.output import TextTable, escaped, width
 from pyopencl_gbdt.comparison.agreement import Compared, Row
 
 _FIGURES = (
@@ -249,7 +248,7 @@ def _numbers(shape: Shape) -> str:
 
 def _merge(args: argparse.Namespace) -> int:
     from pyopencl_gbdt.comparison import agreement
-    from pyopencl_gbdt.comparison.merge import merge
+    from pyopencl_gbdt.comparison.schema import merge
 
     document = merge(args.merge)
     machines = document["machines"]
@@ -264,8 +263,8 @@ def _merge(args: argparse.Namespace) -> int:
 
 def _train(args: argparse.Namespace) -> int:
     from pyopencl_gbdt.comparison import agreement, plan
-    from pyopencl_gbdt.comparison.merge import document
     from pyopencl_gbdt.comparison.run import describe_device, describe_machine, run
+    from pyopencl_gbdt.comparison.schema import document
 
     options = plan.Options(repeats=args.repeats, seed=args.seed, quick=args.quick)
     shapes = plan.choose_shapes(args.shapes, quick=args.quick, n_rounds=args.rounds)

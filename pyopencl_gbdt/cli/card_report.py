@@ -12,9 +12,8 @@ from pyopencl_gbdt.messages import open_an_issue
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.cards.collect import Card
-    from pyopencl_gbdt.cards.report import Report
-    from pyopencl_gbdt.cards.summary import Summary
-    from pyopencl_gbdt.doctor.listing import Listed
+    from pyopencl_gbdt.cards.report import Report, Summary
+    from pyopencl_gbdt.doctor.findings import Listed
 
 #: The file, unless another is named.
 FILE = "card-report.json"
@@ -92,7 +91,7 @@ def _say_behind(progress: StepLine) -> Callable[[str], None]:
 
 
 def _finish(file: str, report: Report) -> int:
-    from pyopencl_gbdt.cards.summary import summaries
+    from pyopencl_gbdt.cards.report import summaries
 
     (machine,) = report.document(finished=True)["machines"]
     found = summaries(machine)

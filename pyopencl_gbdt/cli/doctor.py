@@ -16,8 +16,7 @@ from pyopencl_gbdt.cli.output import StepLine, check_output, say, wrapped, write
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.doctor.findings import Finding
-    from pyopencl_gbdt.doctor.listing import Listed, Listing
+    from pyopencl_gbdt.doctor.findings import Finding, Listed, Listing
     from pyopencl_gbdt.doctor.watch import SelfTest
 
 #: Time limit in seconds of all self-tests together, and of a simulator's.

@@ -1,4 +1,4 @@
-"""Output of the command line: lines for people, and files written atomically."""
+"""Output of the command line: lines and tables for people, and files written atomically."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -233,3 +233,62 @@ def write_text(path: str, text: str) -> None:
             raise _unwritten(path, error) from error
         return
     write_whole(path, text.encode("utf-8"))
+
+
+#: Columns that the last, free text of a row needs to be worth a column.
+_TEXT = 8
+#: Stands for a space at which a paragraph has no line break.
+_TOGETHER = "\0"
+
+
+class TextTable:
+    """Formats rows one at a time, so that they can be printed as they are measured.
+
+    Parameters
+    ----------
+    first : (str, int)
+        Heading and width of the first column, which is left-aligned.
+    figures : sequence of (str, int)
+        Headings and widths of further columns, which are right-aligned.
+    text : str
+        Heading of the last column: text of any length, which is wrapped.
+    indent : int, default 0
+        Spaces before each line.
+    """
+
+    def __init__(
+        self,
+        first: tuple[str, int],
+        figures: Sequence[tuple[str, int]],
+        text: str,
+        indent: int = 0,
+    ) -> None:
+        self.first, self.figures, self.text, self.margin = first, figures, text, " " * indent
+        needed = indent + first[1] + sum(cells for _, cells in figures) + 2 + _TEXT
+        self.is_stacked = needed > width()
+
+    def head(self) -> list[str]:
+        """Return the line of headings; none if rows are paragraphs, which name their figures."""
+        if self.is_stacked:
+            return []
+        return [self._line(self.first[0], [name for name, _ in self.figures]) + self.text]
+
+    def row(self, name: str, figures: Sequence[str], text: str) -> str:
+        """Return a row; a name wider than its column gets a line of its own.
+
+        A paragraph leaves out empty figures.
+        """
+        if not self.is_stacked:
+            fits = len(name) <= self.first[1]
+            line = wrapped(text, self._line(name if fits else "", figures))
+            return line if fits else f"{self.margin}{name}\n{line}"
+        named = zip(self.figures, figures, strict=True)
+        said = [f"{head}: {figure}" for (head, _), figure in named if figure]
+        joined = ", ".join(one.replace(" ", _TOGETHER) for one in said)
+        words = wrapped(f"{joined}, {self.text}: {text}", f"{self.margin}    ")
+        return f"{self.margin}{name}\n{words.replace(_TOGETHER, ' ')}"
+
+    def _line(self, name: str, figures: Sequence[str]) -> str:
+        cells = zip(figures, self.figures, strict=True)
+        aligned = "".join(f"{figure:>{cells}}" for figure, (_, cells) in cells)
+        return f"{self.margin}{name:<{self.first[1]}}{aligned}  "

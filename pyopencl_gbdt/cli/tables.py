@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import side_files
-from pyopencl_gbdt.cli.data_path import DataPath
-from pyopencl_gbdt.cli.label_column import ways_to_read
+from pyopencl_gbdt.cli.data_path import DataPath, ways_to_read
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
 from pyopencl_gbdt.data.files.readers import FORMATS

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.cli.output import complain, say, section, wrapped
-from pyopencl_gbdt.cli.text_table import TextTable
+from pyopencl_gbdt.cli.output import TextTable, complain, say, section, wrapped
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def _checked(
     if not chosen or ended():
         return {}
     from pyopencl_gbdt.comparison import tuning_fits
-    from pyopencl_gbdt.device.variants.winners import keep_winners
+    from pyopencl_gbdt.device.variants.search import keep_winners
 
     table = TextTable(("fit", 20), _FIGURES[1:], "kernels with other choices")
     said = "Whole fits and predictions, by the host's clock, in turns with the table's choices:"

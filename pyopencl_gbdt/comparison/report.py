@@ -11,7 +11,7 @@ from mako.template import Template
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.comparison.agreement import Compared, Row, compare, overall
-from pyopencl_gbdt.comparison.numbers import short, size
+from pyopencl_gbdt.comparison.schema import short, size
 from pyopencl_gbdt.device.render import source_folder
 
 #: The page's style sheet defines colours ``c0`` to ``c7``; further ones start again at ``c0``.

@@ -1,4 +1,4 @@
-"""The JSON of a comparison: its schema, and a check whose errors name the place.
+"""The JSON of a comparison: its schema, a check whose errors name the place, and joined files.
 
 A file holds one machine or, after a merge, several::
 
@@ -10,7 +10,11 @@ Later versions may add keys; the format version is raised when a key changes its
 from __future__ import annotations
 
 import json
+import math
+import re
 import types
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +187,59 @@ def _is_text(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def size(n_bytes: float) -> str:
+    """Format bytes for people, in powers of 1000."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
+        if n_bytes >= factor:
+            return f"{n_bytes / factor:.3g} {unit}"
+    return f"{n_bytes / 1e3:.3g} kB"
+
+
+def duration(seconds: float) -> str:
+    """Format seconds for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def short(number: float, digits: int = 3) -> str:
+    """Format a number with so many significant digits, without an exponent."""
+    if number == 0:
+        return "0"
+    decimals = digits - 1 - math.floor(math.log10(abs(number)))
+    return f"{number:,.{min(max(decimals, 0), 5)}f}"
+
+
+#: The number that an earlier merge appended to equal names of machines.
+_PLACE = re.compile(r" #\d+$")
+
+
+def document(machines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a document of machines, see `schema`."""
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, "machines": list(machines)}
+
+
+def merge(paths: Sequence[str]) -> dict[str, Any]:
+    """Join files of comparisons, possibly joined ones, in their order.
+
+    A run that occurs in several files is kept once; machines with equal names are numbered.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be used.
+    """
+    machines: list[dict[str, Any]] = []
+    for path in paths:
+        for machine in load(path)["machines"]:
+            plain = {**machine, "name": _PLACE.sub("", machine["name"])}
+            if plain not in machines:
+                machines.append(plain)
+    counts: Counter[str] = Counter()
+    for machine in machines:
+        counts[machine["name"]] += 1
+        if counts[machine["name"]] > 1:
+            machine["name"] += f" #{counts[machine['name']]}"
+    return document(machines)

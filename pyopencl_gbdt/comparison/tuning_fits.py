@@ -25,8 +25,8 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Capabilities, Device, open_device
 from pyopencl_gbdt.device.timing import Times, clock
 from pyopencl_gbdt.device.variants import KERNELS, same_refusals
+from pyopencl_gbdt.device.variants.search import Choices, Contest
 from pyopencl_gbdt.device.variants.tuning import Choice, tunable, using
-from pyopencl_gbdt.device.variants.winners import Choices, Contest
 from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.ensemble import Ensemble

@@ -19,8 +19,16 @@ import numpy as np
 from dask import array
 from distributed.comm import CommClosedError
 
-from pyopencl_gbdt.dask.parts import assigned, blocks, described, partitions
-from pyopencl_gbdt.dask.work import Job, close_doors, open_doors, work
+from pyopencl_gbdt.dask.work import (
+    Job,
+    assigned,
+    blocks,
+    close_doors,
+    described,
+    open_doors,
+    partitions,
+    work,
+)
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.device.team.handshake import Limits, seconds
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError

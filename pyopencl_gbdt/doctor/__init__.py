@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.doctor.findings import Finding
-    from pyopencl_gbdt.doctor.listing import Listing
+    from pyopencl_gbdt.doctor.findings import Finding, Listing
     from pyopencl_gbdt.doctor.machine import Machine
 
 

@@ -10,8 +10,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from pyopencl_gbdt.doctor.findings import INSTALL, Finding, Severity, everywhere
-from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.findings import INSTALL, Finding, Listing, Severity, everywhere
 from pyopencl_gbdt.doctor.machine import Machine
 
 VENDORS_FOLDER = "/etc/OpenCL/vendors"

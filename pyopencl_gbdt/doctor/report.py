@@ -16,8 +16,7 @@ from typing import Any
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.device.drivers import faults
-from pyopencl_gbdt.doctor.findings import Finding
-from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.findings import Finding, Listing
 from pyopencl_gbdt.doctor.machine import Machine
 from pyopencl_gbdt.doctor.watch import SelfTest
 

@@ -19,8 +19,13 @@ from pyopencl_gbdt.device.timing import Stopwatch
 from pyopencl_gbdt.device.variants import kernels
 from pyopencl_gbdt.device.variants.table import TABLE
 from pyopencl_gbdt.doctor import samples
-from pyopencl_gbdt.doctor.known_results import KnownResults, Results, arrays_of, check_inputs
-from pyopencl_gbdt.doctor.primitive_cases import RESULTS
+from pyopencl_gbdt.doctor.primitive_cases import (
+    RESULTS,
+    KnownResults,
+    Results,
+    arrays_of,
+    check_inputs,
+)
 from pyopencl_gbdt.numerics import portable_math as pm
 from pyopencl_gbdt.primitives.radix_sort import radix_sort
 from pyopencl_gbdt.primitives.scan import scan

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.device.drivers import faults
-from pyopencl_gbdt.doctor.findings import INSTALL, Finding, everywhere
-from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.findings import INSTALL, Finding, Listing, everywhere
 from pyopencl_gbdt.doctor.machine import Machine
 from pyopencl_gbdt.messages import pip_install
 

@@ -19,7 +19,7 @@ from typing import Any
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import fact_store, measured_facts
 from pyopencl_gbdt.device.drivers import folders as driver_folders
-from pyopencl_gbdt.doctor.listing import Listed, Listing
+from pyopencl_gbdt.doctor.findings import Listed, Listing
 from pyopencl_gbdt.doctor.machine import killed_by
 
 LIST_SECONDS = 30.0

@@ -6,8 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant_program
-from pyopencl_gbdt.primitives.checks import ceil_div, check_apart, check_length, own_device, run
-from pyopencl_gbdt.primitives.elements import check_elements, of_array
+from pyopencl_gbdt.primitives.checks import (
+    ceil_div,
+    check_apart,
+    check_elements,
+    check_length,
+    of_array,
+    own_device,
+    run,
+)
 
 #: Elements that are reduced to one. It fixes the order of float sums: do not tune it.
 REDUCE_TILE = 16384

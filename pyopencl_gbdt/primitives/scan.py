@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pyopencl_gbdt.device import DeviceArray, Launch, Variant
-from pyopencl_gbdt.primitives.checks import own_device, run
-from pyopencl_gbdt.primitives.elements import of_array
+from pyopencl_gbdt.primitives.checks import of_array, own_device, run
 from pyopencl_gbdt.primitives.scans import TiledScan
 
 

@@ -16,8 +16,14 @@ from pyopencl_gbdt.device import (
     Variant,
     build_variant_program,
 )
-from pyopencl_gbdt.primitives.checks import TILE, ceil_div, check_length
-from pyopencl_gbdt.primitives.elements import Elements, check_elements, variant_for
+from pyopencl_gbdt.primitives.checks import (
+    TILE,
+    Elements,
+    ceil_div,
+    check_elements,
+    check_length,
+    variant_for,
+)
 
 _VECTOR_BYTES = 16
 

@@ -12,12 +12,13 @@ from pyopencl_gbdt.primitives.checks import (
     ceil_div,
     check_array,
     check_dtype,
+    check_elements,
     check_length,
+    of_array,
     offsets_on_device,
     own_device,
     run,
 )
-from pyopencl_gbdt.primitives.elements import check_elements, of_array
 from pyopencl_gbdt.primitives.scans import MAX_ELEMENTS
 
 #: Elements of a segment that are reduced to one. It fixes the order of float sums: do not tune it.

@@ -13,11 +13,11 @@ from pyopencl_gbdt.primitives.checks import (
     OFFSET_DTYPES,
     ceil_div,
     check_array,
+    of_array,
     offsets_on_device,
     own_device,
     run,
 )
-from pyopencl_gbdt.primitives.elements import of_array
 from pyopencl_gbdt.primitives.scans import TiledScan
 
 #: Bytes of head flags that a work-group clears, and number of offsets that it marks.

@@ -5,8 +5,7 @@ import pytest
 from bench import cards
 from pyopencl_gbdt.cards.steps import TIMED
 from pyopencl_gbdt.cards.worker import EXPECTED
-from pyopencl_gbdt.comparison.merge import document, merge
-from pyopencl_gbdt.comparison.schema import load
+from pyopencl_gbdt.comparison.schema import document, load, merge
 from pyopencl_gbdt.errors import DataError
 from tests.comparison.samples import make_machine, make_result, save
 from tests.doctor.machines import GPU

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from pyopencl_gbdt.cards.collect import Card
-from pyopencl_gbdt.cards.report import Report, without_folders
-from pyopencl_gbdt.cards.summary import summaries
+from pyopencl_gbdt.cards.report import Report, summaries, without_folders
 from pyopencl_gbdt.comparison import agreement, schema
-from pyopencl_gbdt.comparison.merge import merge
+from pyopencl_gbdt.comparison.schema import merge
 from pyopencl_gbdt.doctor.findings import Finding
 from pyopencl_gbdt.doctor.watch import SelfTest
 from tests.comparison.samples import SHAPE, make_device, make_result, save

@@ -8,7 +8,7 @@ from pyopencl_gbdt.cards import worker
 from pyopencl_gbdt.cards.steps import FIRST, TIMED, WAYS, Step
 from pyopencl_gbdt.cards.worker import EXPECTED
 from pyopencl_gbdt.comparison import schema
-from pyopencl_gbdt.comparison.merge import document
+from pyopencl_gbdt.comparison.schema import document
 from tests.comparison.samples import make_machine
 from tests.conftest import TEST_DEVICE
 

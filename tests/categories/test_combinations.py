@@ -11,9 +11,9 @@ import pytest
 from pyopencl_gbdt import Dataset, Model, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.callbacks.checkpoint_files import sealed
-from pyopencl_gbdt.categories.chosen_combinations import ChosenCombinations
 from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.pair_scores import ChosenCombinations
 from pyopencl_gbdt.categories.statistic_columns import targets_of
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ModelFormatError

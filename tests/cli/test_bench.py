@@ -10,7 +10,7 @@ from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.bench import Bar
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.comparison import plan, schema
-from pyopencl_gbdt.comparison.merge import document
+from pyopencl_gbdt.comparison.schema import document
 from pyopencl_gbdt.comparison.shapes import SHAPES
 from pyopencl_gbdt.device import find
 from pyopencl_gbdt.errors import DeviceError

@@ -6,14 +6,14 @@ import pytest
 
 from pyopencl_gbdt import _version
 from pyopencl_gbdt.cards import collect
-from pyopencl_gbdt.cards.summary import summaries
+from pyopencl_gbdt.cards.report import summaries
 from pyopencl_gbdt.cards.trainings import TRAININGS
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.card_report import FILE
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.comparison import schema
 from pyopencl_gbdt.doctor import watch
-from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.findings import Listing
 from pyopencl_gbdt.messages import open_an_issue
 from tests.cards.workers import worker
 from tests.conftest import TEST_DEVICE

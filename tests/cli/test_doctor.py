@@ -7,7 +7,7 @@ import pytest
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.doctor import report, watch
-from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.findings import Listing
 from pyopencl_gbdt.doctor.machine import Machine
 from tests.conftest import TEST_DEVICE
 from tests.doctor.machines import CPU, GPU, Builder, listed, listing_of

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pyopencl_gbdt.cli.output import width
-from pyopencl_gbdt.cli.text_table import TextTable
+from pyopencl_gbdt.cli.output import TextTable, width
 
 HEADS = (("tried", 6), ("table ms", 10))
 

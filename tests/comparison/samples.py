@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pyopencl_gbdt.comparison.merge import document
+from pyopencl_gbdt.comparison.schema import document
 
 SHAPE = {
     "name": "small", "title": "small", "n_rows": 1000, "n_features": 20,

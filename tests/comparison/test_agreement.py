@@ -3,7 +3,7 @@
 import pytest
 
 from pyopencl_gbdt.comparison.agreement import compare, overall
-from pyopencl_gbdt.comparison.merge import document
+from pyopencl_gbdt.comparison.schema import document
 from tests.comparison.samples import (
     SHAPE,
     make_document,

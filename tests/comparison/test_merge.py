@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pyopencl_gbdt.comparison import schema
-from pyopencl_gbdt.comparison.merge import document, merge
+from pyopencl_gbdt.comparison.schema import document, merge
 from pyopencl_gbdt.errors import DataError
 from tests.comparison.samples import make_document, make_failure, make_machine, make_result, save
 

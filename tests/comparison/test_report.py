@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from pyopencl_gbdt.comparison import report
-from pyopencl_gbdt.comparison.merge import document
-from pyopencl_gbdt.comparison.numbers import duration, short, size
+from pyopencl_gbdt.comparison.schema import document, duration, short, size
 from tests.comparison.samples import (
     KERNELS,
     SHAPE,

@@ -13,8 +13,8 @@ from pyopencl_gbdt.comparison.tuning_ways import BY_STEPS, PLAIN, TuningData, gr
 from pyopencl_gbdt.device import bandwidth, find, runnable, variants
 from pyopencl_gbdt.device.drivers import fallback
 from pyopencl_gbdt.device.variants import KERNELS, choosing, search, tuning
+from pyopencl_gbdt.device.variants.search import Contest
 from pyopencl_gbdt.device.variants.tuning import Choice, sizes, tunable, using
-from pyopencl_gbdt.device.variants.winners import Contest
 from pyopencl_gbdt.errors import DeviceError, GBDTError, KernelBuildError, KernelFallbackWarning
 from pyopencl_gbdt.model import to_json, to_xgboost_json
 from tests.conftest import TEST_DEVICE

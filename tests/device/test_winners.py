@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from pyopencl_gbdt.device.variants.search import Contest, keep_winners
 from pyopencl_gbdt.device.variants.tuning import Choice
-from pyopencl_gbdt.device.variants.winners import Contest, keep_winners
 
 SPLIT, HISTOGRAM, PREDICT = (Choice(name, {}) for name in ("a", "b", "c"))
 ALL = {"split": SPLIT, "histogram": HISTOGRAM, "predict": PREDICT}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyopencl_gbdt.doctor.listing import Listed, Listing
+from pyopencl_gbdt.doctor.findings import Listed, Listing
 from pyopencl_gbdt.doctor.machine import Machine
 from tests.device.fakes import make_caps
 

@@ -7,7 +7,7 @@ import pytest
 from pyopencl_gbdt.device import discovery, open_device
 from pyopencl_gbdt.device.drivers import fact_store, faults, measured_facts
 from pyopencl_gbdt.doctor import selftest, watch
-from pyopencl_gbdt.doctor.listing import Listed
+from pyopencl_gbdt.doctor.findings import Listed
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import make_caps

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import choose, runnable
-from pyopencl_gbdt.doctor import known_results, primitive_cases, samples, selftest
-from pyopencl_gbdt.doctor.known_results import KnownResults
+from pyopencl_gbdt.doctor import primitive_cases, samples, selftest
+from pyopencl_gbdt.doctor.primitive_cases import KnownResults
 from pyopencl_gbdt.errors import GBDTError, KernelBuildError
 
 SMALL = samples.SIMULATED_SIZES[0]
@@ -89,8 +89,8 @@ def test_a_training_that_errs_is_named(device, monkeypatch):
 def known(device, monkeypatch, run, n_others):
     """Return a comparison of a made-up kernel with a made-up number of other variants."""
     right = {"sums": np.arange(4, dtype=np.float32)}
-    digests = {"sums": known_results.digest(right["sums"])}
-    monkeypatch.setitem(known_results.DIGESTS, "made up", digests)
+    digests = {"sums": primitive_cases.digest(right["sums"])}
+    monkeypatch.setitem(primitive_cases.DIGESTS, "made up", digests)
     first = choose("scan", device.caps)
     made = KnownResults("made up", lambda variant: run(right, variant is first), first, device.caps)
     made.others = runnable("histogram", device.caps)[-n_others:] if n_others else []
@@ -181,10 +181,10 @@ def test_samples_show_contraction():
 
 def test_first_difference():
     a = np.array([[0.0, 1.0], [np.nan, 2.0]], np.float32)
-    assert known_results.first_difference("x", a, a.copy()) == ""
+    assert primitive_cases.first_difference("x", a, a.copy()) == ""
     b = a.copy()
     b[0, 0] = -0.0
-    assert known_results.first_difference("x", b, a).startswith("x: 1 of 4 differ, first at 0: ")
-    assert "float64" in known_results.first_difference("x", a.astype(np.float64), a)
-    assert "(4,)" in known_results.first_difference("x", a.reshape(-1), a)
-    assert known_results.first_difference("x", a[:0], a[:0]) == ""
+    assert primitive_cases.first_difference("x", b, a).startswith("x: 1 of 4 differ, first at 0: ")
+    assert "float64" in primitive_cases.first_difference("x", a.astype(np.float64), a)
+    assert "(4,)" in primitive_cases.first_difference("x", a.reshape(-1), a)
+    assert primitive_cases.first_difference("x", a[:0], a[:0]) == ""

@@ -3,8 +3,7 @@
 import pytest
 
 from pyopencl_gbdt.doctor import surroundings
-from pyopencl_gbdt.doctor.findings import INSTALL
-from pyopencl_gbdt.doctor.listing import Listing
+from pyopencl_gbdt.doctor.findings import INSTALL, Listing
 from pyopencl_gbdt.doctor.machine import Package
 from tests.doctor.machines import CPU, GPU, Builder, listed, listing_of
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 from pyopencl_gbdt.doctor import samples
-from pyopencl_gbdt.doctor.known_results import arrays_of, digest
 from pyopencl_gbdt.doctor.primitive_cases import (
     N_BUCKETS,
+    arrays_of,
     buckets,
+    digest,
     histogram_inputs,
     summary_inputs,
     wide,

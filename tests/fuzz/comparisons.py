@@ -11,7 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.cli.bench import BenchTable
 from pyopencl_gbdt.comparison import agreement, report
-from pyopencl_gbdt.comparison.merge import merge
+from pyopencl_gbdt.comparison.schema import merge
 from tests.comparison.samples import make_document, make_failure, make_result
 from tests.fuzz.formats import Format
 
