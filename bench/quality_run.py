@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.quality_tables import TRAIN_SHARE, QualityTable, read
+
 Job = dict[str, Any]
 KEY = ("table", "split", "kind", "system")
 
@@ -32,7 +34,7 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help="xgboost, lightgbm, catboost, sklearn, ours, or "
                         "a name of --settings")  # fmt: skip
     parser.add_argument("--settings", type=Path, metavar="FILE.json",
-                        help="parameters of ours by the names of settings")  # fmt: skip
+                        help="parameters of ours by name; see values_for")  # fmt: skip
     parser.add_argument("--kinds", nargs="+", default=["default", "early"])
     parser.add_argument("--half", choices=["choosing", "checking", "both"], default="choosing")
     parser.add_argument("--tables", nargs="+", metavar="NAME", help="of that half; all if left out")
@@ -109,7 +111,6 @@ def read_records(file: Path) -> list[dict[str, Any]]:
 def _jobs(chosen: argparse.Namespace, settings: dict[str, Any]) -> Iterator[Job]:
     """Yield the fits, the first split of all tables first, and the long ones of a split first."""
     from bench.quality_systems import PEERS
-    from bench.quality_tables import read
 
     tables = read(chosen.data)
     names = [
@@ -129,8 +130,26 @@ def _jobs(chosen: argparse.Namespace, settings: dict[str, Any]) -> Iterator[Job]
             for system in chosen.systems:
                 own = {} if system in PEERS else {"device": chosen.device, "verbosity": 0}
                 for name in names:
+                    chosen_values = values_for(settings.get(system, {}), tables[name])
                     yield {"table": name, "split": place, "kind": kind, "system": system,
-                           "settings": {**own, **settings.get(system, {})}}  # fmt: skip
+                           "settings": {**own, **chosen_values}}  # fmt: skip
+
+
+def values_for(settings: dict[str, Any], table: QualityTable) -> dict[str, Any]:
+    """Return the parameters of a setting for one table.
+
+    A value may be an object with a value for `numbers` and one for `classes`, or for one of them.
+    That may be a list of [most rows to train on, value], which ends with [null, value].
+    """
+    found = {}
+    task, n_rows = "classes" if table.n_classes else "numbers", TRAIN_SHARE * table.y.size
+    for name, given in settings.items():
+        value = given.get(task) if isinstance(given, dict) else given
+        if isinstance(value, list):
+            value = next(own for most, own in value if most is None or n_rows <= most)
+        if value is not None:
+            found[name] = value
+    return found
 
 
 def _start(chosen: argparse.Namespace, cores: list[int]) -> subprocess.Popen[str]:
@@ -171,7 +190,6 @@ def worker(data: Path, cores: list[int]) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print goes with their errors
     from bench.quality_systems import measure
-    from bench.quality_tables import read
 
     tables = read(data)
     for line in sys.stdin:

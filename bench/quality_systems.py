@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.quality_tables import QualityTable
+from bench.quality_tables import TRAIN_SHARE, QualityTable
 from pyopencl_gbdt.device.timing import Stopwatch
 
 THREADS = 2
@@ -53,7 +53,7 @@ def split(table: QualityTable, seed: int, kind: str) -> Rows:
     groups = [order[table.y[order] == c] for c in range(table.n_classes)] or [order]
     train, stop, unseen = [], [], []
     for group in groups:
-        first = round(0.7 * group.size)
+        first = round(TRAIN_SHARE * group.size)
         held = round(0.2 * first) if kind == "early" else 0
         stop.append(group[:held])
         train.append(group[held:first])

@@ -26,6 +26,8 @@ from bench.quality_list import CLASSES, NUMBERS, rows_of
 MOST_ROWS = 15_000
 MOST_LABELS = 100_000
 LEAST_OF_CLASS = 20
+#: Of the rows; the others are predicted.
+TRAIN_SHARE = 0.7
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ pytest.importorskip("sklearn")
 
 from bench.quality import main
 from bench.quality_list import CLASSES, NUMBERS, rows_of
+from bench.quality_run import values_for
 from bench.quality_show import compare, sign_test
 from bench.quality_systems import score, split
 from bench.quality_tables import QualityTable, read, write
@@ -83,6 +84,14 @@ def test_a_run_fits_what_the_file_lacks(tmp_path, capfd):
     assert all(0 < record["score"] < 2 for record in records)
     with pytest.raises(SystemExit, match="--settings names small"):
         main([*command, "--systems", "large"])
+
+
+def test_values_depend_on_the_task_and_the_rows():
+    numbers, classes = _tables()
+    steps = {"numbers": [[80, 1], [84, 2], [None, 3]], "classes": [[83, 4], [None, 5]]}
+    settings = {"max_depth": 3, "max_bin": steps, "subsample": {"classes": 0.5}}
+    assert values_for(settings, numbers) == {"max_depth": 3, "max_bin": 2}
+    assert values_for(settings, classes) == {"max_depth": 3, "max_bin": 5, "subsample": 0.5}
 
 
 def test_a_comparison_counts_tables_won_and_means_over_splits(tmp_path, capsys):
