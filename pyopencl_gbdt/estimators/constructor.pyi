@@ -22,6 +22,7 @@ class Constructed(AliasedParameters):
     max_depth: int | None
     max_leaves: int | None
     grow_policy: str | None
+    multi_strategy: str
     boosting_type: str | None
     booster: str
     rate_drop: float
@@ -112,6 +113,7 @@ class Constructed(AliasedParameters):
         max_depth: int | None = ...,
         max_leaves: int | None = ...,
         grow_policy: str | None = ...,
+        multi_strategy: str = ...,
         boosting_type: str | None = ...,
         booster: str = ...,
         rate_drop: float = ...,

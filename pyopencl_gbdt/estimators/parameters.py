@@ -40,6 +40,9 @@ class Parametrised(Constructed):
     grow_policy : str, default "depthwise"
         Which nodes split first: ``"depthwise"``, those closest to the root, or ``"lossguide"``,
         the leaf with the largest gain; ``"symmetric"``: all nodes of a level, by one split.
+    multi_strategy : str, default "one_output_per_tree"
+        Several outputs: a tree for each, or (``"multi_output_tree"``) trees whose leaves are
+        vectors.
     boosting_type : str, default "plain"
         Or "ordered": splits are found by gradients of models that have not learnt from the row.
     booster : str, default "gbtree"

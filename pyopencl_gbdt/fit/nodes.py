@@ -50,6 +50,8 @@ class Nodes:
         Rounds before the first one.
     set_words : int
         Words of the set of codes of a split, see ``Features.set_words``.
+    has_vectors : bool
+        Whether leaves are vectors: the trees of all outputs grow together and split alike.
     renews : bool
         Whether leaf values are quantiles of residuals.
     enqueues_sums : bool
@@ -68,6 +70,7 @@ class Nodes:
     n_trees: int = 1
     first_round: int = 0
     set_words: int = 0
+    has_vectors: bool = False
     renews: bool = False
     enqueues_sums: bool = False
     forest_bytes: int = FOREST_BYTES
@@ -82,6 +85,11 @@ class Nodes:
     def round_trees(self) -> int:
         """Trees of a round."""
         return self.n_outputs * self.n_parallel
+
+    @property
+    def n_streams(self) -> int:
+        """Trees of a round that draw rows of their own; with vectors, those of one output."""
+        return self.n_parallel if self.has_vectors else self.round_trees
 
     @property
     def batches(self) -> list[Batch]:

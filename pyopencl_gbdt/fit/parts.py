@@ -76,7 +76,8 @@ def assemble(
     nodes = Nodes(
         params, sizes, share.all_rows or facts.n_rows, n_outputs=facts.n_outputs,
         n_parallel=params.num_parallel_tree, first_round=first_round,
-        set_words=features.set_words, renews=loss.renews, enqueues_sums=share.team.enqueues,
+        set_words=features.set_words, has_vectors=facts.has_vectors, renews=loss.renews,
+        enqueues_sums=share.team.enqueues,
         forest_bytes=forest_bytes(device.caps, in_turn=turns is not None),
     )  # fmt: skip
     ways = Ways(device, replace(facts, device=device.caps))
@@ -106,7 +107,7 @@ def choose_trees(parts: FitParts, on_paper: OnPaper) -> None:
     """
     nodes, team = parts.nodes, parts.rows.team
     nodes.n_trees = nodes.round_trees
-    while nodes.n_trees > 1 and not trees_fit(parts, on_paper):
+    while nodes.n_trees > 1 and not nodes.has_vectors and not trees_fit(parts, on_paper):
         outputs = nodes.n_trees // nodes.n_parallel
         nodes.n_trees = (
             (outputs + 1) // 2 * nodes.n_parallel if outputs > 1 else (nodes.n_trees + 1) // 2

@@ -38,6 +38,9 @@ class TreeSizes:
         Whether a step splits each node of a level that gains enough, whatever others gain.
     fills_levels : bool
         Whether all nodes of a level split alike, those without rows too: trees are tables.
+    splits_alike : bool
+        Whether the search decides for several nodes together, of which some may gain nothing:
+        their children keep their weight.
     moves_last_rows : bool
         Whether rows move to the children of the last step, too. If not, leaves of the last level
         have no lists of rows.
@@ -54,6 +57,7 @@ class TreeSizes:
     limits_leaves: bool = False
     splits_alone: bool = False
     fills_levels: bool = False
+    splits_alike: bool = False
     moves_last_rows: bool = False
 
     def capacity(self, step: int) -> int:

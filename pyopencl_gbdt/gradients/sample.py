@@ -71,6 +71,7 @@ class Sample:
         return self.program.bind(
             "draw", (part.groups, batch.size), **rows.gradient_arguments(batch, part), **page.rows,
             first_id=rows.share.first_row + part.first_row, seed=p.random_state,
+            n_streams=self.nodes.n_streams,
             n_batches=len(self.nodes.batches), keep=p.keep_below,
             all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
             rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,

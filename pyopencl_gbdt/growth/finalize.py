@@ -70,7 +70,7 @@ class Finalize:
             "plan",
             template="finalize",
             leaf_chunk=ways.variant("update_margins").params["chunk"],
-            tables=nodes.policy.fills_levels,
+            tables=nodes.policy.splits_alike,
             n_exponents=EXPONENTS,
             counted=nodes.params.limits_rows,
         )

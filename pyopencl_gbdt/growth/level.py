@@ -55,7 +55,7 @@ class Level:
             hist_chunk=ways.variant("histogram").params["chunk"],
             picked=nodes.policy.picks,
             limited=nodes.policy.limits_leaves,
-            tables=nodes.policy.fills_levels,
+            tables=nodes.policy.splits_alike,
             counted=nodes.params.limits_rows,
         )
         tree_arrays(self.arena, self.rows, self.nodes)

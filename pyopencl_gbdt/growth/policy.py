@@ -1,6 +1,7 @@
 """Growth policies: which nodes split next.
 
     level-wise    every node of a level whose split gains enough; a step is a level
+    together      the same of all outputs' trees, by one split for the nodes at a place
     symmetric     all nodes of a level, by one split; a step is a level
     best-first    the open leaf of the highest rank of every tree; a step is a split of each
 
@@ -64,6 +65,9 @@ class Policy(Protocol):
     def fills_levels(self) -> bool: ...
 
     @property
+    def splits_alike(self) -> bool: ...
+
+    @property
     def moves_last_rows(self) -> bool: ...
 
     def n_steps(self, most_leaves: int) -> int: ...
@@ -89,7 +93,7 @@ def tree_sizes(policy: Policy, params: ParameterValues, all_rows: int) -> TreeSi
     return TreeSizes(
         leaves, n_steps, policy.first_steps(leaves), tuple(capacities), policy.made(leaves),
         policy.slots(leaves), policy.picks, policy.picks_leaves, policy.limits_leaves,
-        policy.splits_alone, policy.fills_levels, policy.moves_last_rows,
+        policy.splits_alone, policy.fills_levels, policy.splits_alike, policy.moves_last_rows,
     )  # fmt: skip
 
 
@@ -111,12 +115,13 @@ class LevelWise:
     picks: int = 0
     picks_leaves: bool = False
     fills_levels: bool = False
+    splits_alike: bool = False
     moves_last_rows: bool = False
 
     @property
     def splits_alone(self) -> bool:
         """All that gain enough split, unless leaves are counted or a level splits alike."""
-        return not (self.limits_leaves or self.fills_levels)
+        return not (self.limits_leaves or self.splits_alike)
 
     def n_steps(self, most_leaves: int) -> int:
         """Return the number of levels whose nodes may split."""
@@ -151,6 +156,17 @@ class Symmetric(LevelWise):
     """
 
     fills_levels: bool = True
+    splits_alike: bool = True
+
+
+@dataclass(frozen=True)
+class Together(LevelWise):
+    """Nodes of all outputs' trees at a place split alike, if that gains enough in their sum.
+
+    ``growth.vector_split`` finds this split.
+    """
+
+    splits_alike: bool = True
 
 
 @dataclass(frozen=True)
@@ -173,6 +189,7 @@ class BestFirst:
     picks_leaves: bool = True
     splits_alone: bool = False
     fills_levels: bool = False
+    splits_alike: bool = False
     moves_last_rows: bool = True
 
     def n_steps(self, most_leaves: int) -> int:

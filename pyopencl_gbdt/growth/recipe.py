@@ -21,12 +21,20 @@ from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
-from pyopencl_gbdt.growth.policy import BestFirst, LevelWise, Policy, Symmetric, tree_sizes
+from pyopencl_gbdt.growth.policy import (
+    BestFirst,
+    LevelWise,
+    Policy,
+    Symmetric,
+    Together,
+    tree_sizes,
+)
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
 from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
 from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
+from pyopencl_gbdt.growth.vector_split import VectorSearch
 from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves, walks_leaves
 from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -66,9 +74,10 @@ class RecipePart(Protocol):
 
 #: All classes that some fits have and others have not.
 EVERY: tuple[type[RecipePart], ...] = (
-    WholeTrees, HistogramSearch, SymmetricSearch, ExactSearch, ApproximateSearch, ColumnSearch,
-    PartitionByCodes, PartitionByColumns, PartitionOfRows, UpdateMargins, UpdateMarginsByNode,
-    CategorySplit, CategorySets, LevelBorders, OrderedLeaves, WalkedLeaves, DropoutBoosting,
+    WholeTrees, HistogramSearch, SymmetricSearch, VectorSearch, ExactSearch, ApproximateSearch,
+    ColumnSearch, PartitionByCodes, PartitionByColumns, PartitionOfRows, UpdateMargins,
+    UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders, OrderedLeaves, WalkedLeaves,
+    DropoutBoosting,
 )  # fmt: skip
 
 
@@ -155,6 +164,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     elif kind != "sorted":
         alike = policy.fills_levels
         search, partition = SymmetricSearch if alike else HistogramSearch, PartitionByCodes
+        search = VectorSearch if facts.has_vectors else search
         if facts.pages.has_sets:
             sets = LevelBorders if alike else CategorySplit, CategorySets
     elif walks_columns(facts, policy):
@@ -179,6 +189,8 @@ def _policy(facts: FitFacts) -> Policy:
     params, pages = facts.parameters, facts.pages
     if params.symmetric_trees:
         return Symmetric(params.max_depth)
+    if facts.has_vectors:
+        return Together(params.max_depth or DEEPEST_LEVEL)
     if not params.leaf_wise:
         return LevelWise(params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0)
     one = facts.device is None or params.is_ordered or params.max_leaves > MOST_SEVERAL

@@ -13,6 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+import numpy as np
+
 from pyopencl_gbdt.model.tree import Tree
 
 
@@ -80,3 +82,49 @@ NUMBERS, VECTORS = Numbers(), Vectors()
 def leaf_kind_of(trees: list[Tree]) -> LeafKind:
     """Return what the leaves of a model's trees hold; all trees have the same kind."""
     return VECTORS if trees and trees[0].n_outputs > 1 else NUMBERS
+
+
+def with_vectors(trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tree] | None:
+    """Return trees whose leaves are vectors; None if the outputs' trees do not split alike.
+
+    This undoes ``Vectors.as_numbers``, but for gains and sums of Hessians: a tree's are those of
+    the outputs, added in float32 in their order.
+
+    Parameters
+    ----------
+    trees : list of Tree
+        Round by round; within a round, ``n_parallel`` trees for every output.
+    n_outputs, n_parallel : int
+    """
+    step = n_outputs * n_parallel
+    if n_outputs == 1:
+        return trees
+    found = []
+    for first in range(0, len(trees), step):
+        for number in range(n_parallel):
+            of_outputs = trees[first + number : first + step : n_parallel]
+            if not all(_split_alike(of_outputs[0], other) for other in of_outputs[1:]):
+                return None
+            found.append(_joined(of_outputs))
+    return found
+
+
+_OF_SPLITS = ("left", "feature", "threshold", "default_left", "split_kind", "sets", "set_begin")
+
+
+def _split_alike(one: Tree, other: Tree) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in _OF_SPLITS)
+
+
+def _joined(of_outputs: list[Tree]) -> Tree:
+    """Return the tree of all outputs."""
+    own = {
+        name: np.concatenate([getattr(tree, name) for tree in of_outputs], axis=1)
+        for name in ("value", "weight")
+    }
+    with np.errstate(over="ignore"):
+        for name in ("gain", "sum_hessian"):
+            own[name] = getattr(of_outputs[0], name).copy()
+            for tree in of_outputs[1:]:
+                own[name] += getattr(tree, name)
+    return Tree.trusted(**(vars(of_outputs[0]) | own))

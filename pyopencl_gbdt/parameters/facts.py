@@ -85,7 +85,10 @@ class CategoryFacts:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """A model to continue, with the words that show its loss and the loss of this training."""
+    """A model to continue, with the words that show its loss and the loss of this training.
+
+    ``splits_alike`` tells whether the outputs' trees of each round have the same splits.
+    """
 
     shown_loss: str
     asked_loss: str
@@ -95,6 +98,7 @@ class ModelFacts:
     has_statistics: bool = False
     has_trees: bool = True
     has_weights: bool = False
+    splits_alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -229,6 +233,11 @@ class FitFacts:
         return max(self.loss.n_outputs, self.n_targets)
 
     @property
+    def has_vectors(self) -> bool:
+        """Whether leaves are vectors, with a value for each output."""
+        return self.parameters.multi_strategy == "multi_output_tree" and self.n_outputs > 1
+
+    @property
     def statistics(self) -> tuple[CategoryFacts, ...]:
         """Columns that statistics replace."""
         return tuple(one for one in self.categories if one.as_statistics)
@@ -283,4 +292,5 @@ class FitFacts:
         ordered = self.parameters.is_ordered or self.parameters.booster == "dart"
         sorts = self.parameters.search != "hist"
         statistics = bool(self.statistics) or self.pages.has_statistics
-        return sorts or self.sparse or ordered or statistics or not self.loss.takes_pages
+        others = self.has_vectors or not self.loss.takes_pages
+        return sorts or self.sparse or ordered or statistics or others

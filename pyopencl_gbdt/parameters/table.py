@@ -46,6 +46,9 @@ TABLE: tuple[ParameterRow, ...] = (
                  "root, or (lossguide) the leaf with the largest gain; symmetric: all nodes of a "
                  "level, by one feature and threshold.",
                  allowed=("depthwise", "lossguide", "symmetric")),
+    ParameterRow("multi_strategy", str, "one_output_per_tree", "Several outputs: a tree for each "
+                 "(one_output_per_tree), or trees whose leaves are vectors (multi_output_tree).",
+                 allowed=("one_output_per_tree", "multi_output_tree")),
     ParameterRow("boosting_type", str, "plain", "What splits are found by: gradients of the "
                  "model (plain), or (ordered) of models that have not learnt from the row, for "
                  "small data.", allowed=("plain", "ordered")),
@@ -198,7 +201,6 @@ IGNORED = frozenset({"n_jobs", "nthread"})
 
 _EMPTY = ()
 XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
-    "multi_strategy": ("one_output_per_tree",),
     "max_cached_hist_node": (65536,),
     "missing": (math.nan,),
     "updater": ("", "grow_quantile_histmaker"),

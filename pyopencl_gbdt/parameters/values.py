@@ -27,6 +27,7 @@ class ParameterValues:
     max_depth: int
     max_leaves: int
     grow_policy: str
+    multi_strategy: str
     boosting_type: str
     booster: str
     rate_drop: float

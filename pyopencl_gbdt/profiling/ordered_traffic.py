@@ -49,6 +49,25 @@ def _add_up(fit: FitParts, tree: TreeCounts) -> int:
     return 2 * _searched(tree) * _codes(fit)[0] * _CELL
 
 
+@of_tree("vector_split.add_up")
+def _add_up_outputs(fit: FitParts, tree: TreeCounts) -> int:
+    return 2 * _searched(tree) * fit.features.layout.n_codes * _CELL
+
+
+@of_tree("vector_split.find")
+def _find_of_outputs(fit: FitParts, tree: TreeCounts) -> int:
+    places = _searched(tree) // fit.nodes.n_outputs
+    candidates = places * fit.features.layout.n_features * CANDIDATE.itemsize
+    return _searched(tree) * (fit.features.layout.n_codes * _CELL + SUMS_BYTES) + candidates
+
+
+@of_tree("vector_split.share")
+def _share_of_outputs(fit: FitParts, tree: TreeCounts) -> int:
+    places = _searched(tree) // fit.nodes.n_outputs
+    candidates = places * fit.features.layout.n_features + _searched(tree)
+    return candidates * CANDIDATE.itemsize + _searched(tree) * (NODE.itemsize + SUMS_BYTES + _CELL)
+
+
 @of_tree("symmetric_sets.open_borders")
 def _open_borders(fit: FitParts, tree: TreeCounts) -> int:
     _, levels, cells = _codes(fit)

@@ -29,6 +29,7 @@ from pyopencl_gbdt.growth.walked_leaves import walks_leaves
 from pyopencl_gbdt.logger import tell, tell_detail
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -308,6 +309,10 @@ class RunningTask:
         self._check_sums()
         trees = trees if n_rounds is None else trees[: n_rounds * parts.nodes.round_trees]
         weights = self._weights(len(trees) // parts.nodes.round_trees)
+        if parts.nodes.has_vectors:
+            of_all = with_vectors(trees, parts.nodes.n_outputs, parts.nodes.n_parallel)
+            assert of_all is not None  # the search of splits gives every output the same
+            trees = of_all
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(

@@ -188,7 +188,7 @@ def _saved(callbacks: CallbackList) -> CheckPoint | None:
 def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
     """Train on a device; the arguments have been checked."""
     if saved is not None:
-        before = saved.ensemble
+        before = saved.ensemble.with_numbers()
         start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history, state=saved.state)
     with opened_fit(task, profile=profile) as fit:

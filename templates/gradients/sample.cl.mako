@@ -109,10 +109,11 @@ KERNEL(${wg_size}) count_classes(
 % endif
 
 /* Draw the rows of one page. `header[3]` is the number of batches of trees so far; a round has
-   `n_batches`. Row 0 of this device is row `first_id` of the data set. */
+   `n_batches`. Row 0 of this device is row `first_id` of the data set. Trees whose numbers are equal modulo
+   `n_streams` draw the same rows. */
 KERNEL(${wg_size}) draw(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_id, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
-        const u32 seed, const u32 n_batches, const u32 all_before, const u32 keep,
+        const u32 seed, const u32 n_streams, const u32 n_batches, const u32 all_before, const u32 keep,
         const f32 rate, const f32 other, const f32 root_lambda,
         GLOBAL const u32* RESTRICT header, GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
@@ -123,7 +124,7 @@ KERNEL(${wg_size}) draw(
     LOCAL_ARRAY(u32, taken, 1);
 % endif
     const u32 tree = GROUP_ID_Y, round = header[3] / n_batches;
-    const u32 key = stream(seed, round, first_tree + tree);
+    const u32 key = stream(seed, round, (first_tree + tree) % n_streams);
     const u32 begin = first_row + (u32)((u64)page_rows * GROUP_ID / N_GROUPS);
     const u32 end = first_row + (u32)((u64)page_rows * (GROUP_ID + 1) / N_GROUPS);
     factors += (u64)tree * n_rows;

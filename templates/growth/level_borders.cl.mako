@@ -39,6 +39,35 @@ FN void add_up_node(GLOBAL i64* cells, GLOBAL i64* other, const int subtract, co
 }
 </%def>
 
+## The kernel of either way to score a level: in all nodes, bins' sums become sums up to borders.
+<%def name="add_up(wg_size, categories)">
+/* A work-group for a feature of two siblings, or of a root. Nodes without weight are never read. */
+KERNEL(${wg_size}) add_up(
+        const u32 depth, const u32 n_codes, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const u32* RESTRICT fullest,
+        ${"GLOBAL const u32x4* RESTRICT borders, " if categories else ""}GLOBAL i64* pool) {
+    LOCAL_ARRAY(i64, shared, ${2 * wg_size});
+    const u32 feature = GROUP_ID, offset = feature_offset[feature], each = depth ? 2 : 1;
+    const u32 n_own = feature_offset[feature + 1] - offset;
+% if categories:
+    const u32 n_pairs = borders[feature].x ? 0 : levels[depth].count / each; /* add_up_sets does others */
+% else:
+    const u32 n_pairs = levels[depth].count / each;
+% endif
+    for (u32 pair = GROUP_ID_Y; pair < n_pairs; pair += N_GROUPS_Y) {
+        const u32 left = levels[depth].first + each * pair;
+        const u32 built = depth && nodes[left].sibling_slot >= 0 ? left + 1 : left;
+        const u32 other = depth ? 2 * left + 1 - built : built;
+        add_up_node(pool + 2 * ((u64)nodes[built].slot * n_codes + offset),
+                    pool + 2 * ((u64)nodes[other].slot * n_codes + offset), depth > 0,
+                    node_sums[built].y > 0 ? n_own : 0, feature_bins[feature], fullest[feature],
+                    node_sums[built], shared);
+    }
+}
+</%def>
+
 <%def name="borders(monotone, masked, categories)">
 <%
     more = """

@@ -121,6 +121,10 @@ SOURCES = {
     "predict-portable": ("predict", {"wg_size": 256, "items": 1, "rows": 0, **_NUMBERS}),
     "predict_sparse-portable": ("predict_sparse", {"wg_size": 64, "items": 1}),
     "predict_vectors-portable": ("predict_vectors", {"wg_size": 256, "rows": 1, **_NUMBERS}),
+    "vector_split-portable": (
+        "vector_split",
+        {"wg_size": 128, "run": 2, "masked": False, "counted": False},
+    ),
     "walk_cells-sequential": ("walk_cells", {"wg_size": 1, "rows": 64, "categories": True}),
     "walk_cells-portable": ("walk_cells", {"wg_size": 64, "rows": 1, **_NUMBERS}),
     "proximities-portable": ("proximities", {"wg_size": 128, "rows": 8, "columns": 1}),

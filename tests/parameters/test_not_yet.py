@@ -17,7 +17,6 @@ REFUSED = {
     "process_type": {"process_type": "update"},
     "refresh": {"updater": "refresh"},
     "prune": {"updater": "prune"},
-    "multi_output_tree": {"multi_strategy": "multi_output_tree"},
     "reg:expectileerror": {"objective": "reg:expectileerror"},
     "seed_per_iteration": {"seed_per_iteration": True},
     "disable_default_eval_metric": {"disable_default_eval_metric": True},

@@ -29,6 +29,7 @@ from tests.reference.row_counts import count_bits
 from tests.reference.sample import factors
 from tests.reference.symmetric import SymmetricGrower
 from tests.reference.update_margins import add_leaves
+from tests.reference.vectors import VectorGrower, of_outputs
 
 F32 = npt.NDArray[np.float32]
 #: Enough bins for every distinct value.
@@ -88,7 +89,8 @@ def train_reference(
     trees = []
     params, counting = _counting(params, objective, data)
     limits = limits_of(params, data)
-    make = SymmetricGrower if params.symmetric_trees else Grower
+    alike = params.multi_strategy == "multi_output_tree" and n_outputs > 1
+    make = SymmetricGrower if params.symmetric_trees or alike else Grower
     gradients_of = host_gradients(objective, data, params.random_state)
     ordered = None
     if params.boosting_type == "ordered":
@@ -101,23 +103,24 @@ def train_reference(
             seen = margins if ordered is None else ordered.begin_round(number)
             gradients = gradients_of(number, seen)
             gradients = finite(gradients[0]), finite(gradients[1])
-            for output, g, h in zip(range(n_outputs), *gradients, strict=True):
-                for parallel in range(params.num_parallel_tree):
-                    tree = (number, output * params.num_parallel_tree + parallel)
-                    drawn = factors(params, g, h, scaled, *tree)
-                    scale = choose_scale(g, h, scaled, *powers, factors=drawn, counting=counting)
-                    quanta = quantize_gradients(g, h, scaled, scale, drawn)
-                    nodes = make(codes, quanta, scale, layout, params, tree, limits, rank).grow()
-                    leaves = [node for node in nodes if node.left == NO_NODE]
-                    if objective.renews:
-                        _renew(leaves, before[output], output, objective, data, params)
-                    if ordered is not None:
-                        ordered.finish(output, leaves, scale, drawn)
-                    added = ((leaf.rows, leaf.value) for leaf in leaves)
-                    if dropout is not None:
-                        dropout.finish(output, leaves)
-                    margins[output] = add_leaves(margins[output], added)
-                    trees.append(to_tree(nodes, layout))
+            sampled = _sampled(params, number, gradients, (scaled, *powers), counting, alike=alike)
+            made = [
+                make(codes, quanta, scale, layout, params, (number, tree), limits, rank)
+                for tree, (_, scale, _, quanta) in enumerate(sampled)
+            ]
+            grown = _grown(made, n_outputs if alike else 1)
+            for (output, scale, drawn, _), nodes in zip(sampled, grown, strict=True):
+                leaves = [node for node in nodes if node.left == NO_NODE]
+                if objective.renews:
+                    _renew(leaves, before[output], output, objective, data, params)
+                if ordered is not None:
+                    ordered.finish(output, leaves, scale, drawn)
+                added = ((leaf.rows, leaf.value) for leaf in leaves)
+                if dropout is not None:
+                    dropout.finish(output, leaves)
+                margins[output] = add_leaves(margins[output], added)
+            of_round = [to_tree(nodes, layout) for nodes in grown]
+            trees += of_outputs(of_round, params.num_parallel_tree) if alike else of_round
     return Ensemble(
         trees=trees,
         objective=params.objective,
@@ -141,6 +144,31 @@ def _counting(
     if not params.limits_rows:
         return params, (0, 0)
     return params, (count_bits(data.n_rows), params.min_samples_leaf)
+
+
+def _sampled(
+    params: Parameters, number: int, gradients: Any, weights: Any, counting: Any, *, alike: bool
+) -> list[tuple[int, Any, Any, Any]]:
+    """Return output, scale, factors and quanta of each tree of a round.
+
+    Trees that split alike draw the same rows.
+    """
+    found, n_parallel = [], params.num_parallel_tree
+    for output, (g, h) in enumerate(zip(*gradients, strict=True)):
+        for tree in range(output * n_parallel, (output + 1) * n_parallel):
+            drawn = factors(params, g, h, weights[0], number, tree % n_parallel if alike else tree)
+            scale = choose_scale(g, h, *weights, factors=drawn, counting=counting)
+            found.append((output, scale, drawn, quantize_gradients(g, h, weights[0], scale, drawn)))
+    return found
+
+
+def _grown(growers: list[Grower], n_alike: int) -> list[list[Node]]:
+    """Return the nodes of a round's trees; those of ``n_alike`` outputs split alike."""
+    if n_alike == 1:
+        return [grower.grow() for grower in growers]
+    n_parallel = len(growers) // n_alike
+    together = [VectorGrower(growers[first::n_parallel]).grow() for first in range(n_parallel)]
+    return [nodes for of_trees in zip(*together, strict=True) for nodes in of_trees]
 
 
 def _renew(

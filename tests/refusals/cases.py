@@ -13,6 +13,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from tests.conftest import TEST_DEVICE
+from tests.model.samples import make_tree
 from tests.refusals.options import MANY, OPTIONS, Training
 
 _FACTS = "pyopencl_gbdt.parameters.facts"
@@ -60,6 +61,11 @@ def _with_statistics(model: Ensemble, data: Dataset) -> Ensemble:
     counts = np.ones(MANY, np.int64)
     table = LevelTable((Part(3),), (MANY,), counts, counts[None])
     return replace(model, statistics=Statistics(4, ("> 0.5",), ((0.5,),), (table,)))
+
+
+def _of_other_splits(model: Ensemble, data: Dataset) -> Ensemble:
+    """Return a model whose second output alone splits."""
+    return replace(model, trees=[model.trees[0], make_tree(np.random.default_rng(0), 4, 1)])
 
 
 def _of_forests(model: Ensemble, data: Dataset) -> Ensemble:
@@ -195,6 +201,49 @@ CASES: dict[str, Case] = {
     ),
     '`page="sorted"` of dense data with `tree_method="hist"`': Case(
         "page='sorted': expected a sparse matrix, or tree_method='exact'", "sorted"
+    ),
+    '`multi_strategy="multi_output_tree"` with `grow_policy="symmetric"`': Case(
+        "grow_policy='symmetric': expected 'depthwise' for multi_strategy", "vectors, symmetric"
+    ),
+    '`multi_strategy="multi_output_tree"` with `max_leaves`': Case(
+        "max_leaves=5: expected 0 for multi_strategy='multi_output_tree'", "vectors, few leaves"
+    ),
+    '`multi_strategy="multi_output_tree"` without `tree_method="hist"`': Case(
+        "tree_method='exact': expected 'hist' or 'auto' for multi", "vectors, exact"
+    ),
+    '`multi_strategy="multi_output_tree"` of a sparse matrix': Case(
+        "X is sparse: expected dense rows for multi_strategy", "vectors, sparse"
+    ),
+    '`multi_strategy="multi_output_tree"` with sets of categories': Case(
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where col",
+        "vectors, categories",
+    ),
+    '`multi_strategy="multi_output_tree"` with statistics of categories': Case(
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where statis",
+        "vectors, many levels",
+    ),
+    '`multi_strategy="multi_output_tree"` with `monotone_constraints`': Case(
+        "monotone_constraints='[1, 0, 0, 0]': expected none for mu", "vectors, monotone"
+    ),
+    '`multi_strategy="multi_output_tree"` of rows that are sampled by their gradients': Case(
+        "sampling_method='goss': expected 'uniform' for multi", "vectors, goss"
+    ),
+    '`multi_strategy="multi_output_tree"` with ordered boosting': Case(
+        "boosting_type='ordered': expected 'plain' for multi", "vectors, ordered"
+    ),
+    '`multi_strategy="multi_output_tree"` with `booster="dart"`': Case(
+        "booster='dart': expected 'gbtree' for multi", "vectors, dropped"
+    ),
+    '`multi_strategy="multi_output_tree"` with `page="streamed"`': Case(
+        "page='streamed': expected 'auto', 'dense' or 'tiled' for multi", "vectors, streamed"
+    ),
+    '`multi_strategy="multi_output_tree"` on several devices': Case(
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where several",
+        "vectors, devices",
+    ),
+    '`multi_strategy="multi_output_tree"` for a model that has a tree for each output': Case(
+        "model: the one to continue has a tree for each output: expected",
+        "vectors, continued", before=_of_other_splits,
     ),
     '`page="streamed"` of a sparse matrix': Case(
         "page='streamed': expected a fit whose pages can take turns on the device, but X is",

@@ -115,6 +115,7 @@ OPTIONS: dict[str, Option] = {
     "devices": Option({"device": f"{TEST_DEVICE}=1,{TEST_DEVICE}=1"}),
     "hosts": Option(kinds=("hosts",)),
     "dropped": Option({"booster": "dart", "rate_drop": 0.5, "one_drop": True}),
+    "vectors": Option({"multi_strategy": "multi_output_tree"}, ("two targets",)),
 }
 
 

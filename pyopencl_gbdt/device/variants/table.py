@@ -344,6 +344,10 @@ _ENTRIES = (
         fitted_with=_SYMMETRIC,
     ),
     _kernel(
+        "vector_split",
+        *_both(cpu={"wg_size": 1, "run": 8}, gpu={"wg_size": 128, "run": 2}),
+    ),
+    _kernel(
         "whole_trees",
         _variant(
             "one_launch",

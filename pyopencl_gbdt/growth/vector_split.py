@@ -1,0 +1,84 @@
+"""One split for the nodes of all outputs at a place: trees whose leaves are vectors.
+
+A tree of several outputs grows as a tree for each, in step: all trees of a round split alike, so
+their nodes at a place have the same rows. The score of a split is the sum over outputs of what it
+gains, as in XGBoost's ``multi_strategy="multi_output_tree"``. In an output where a side has no
+rows, or a lighter sum of Hessians than ``min_child_weight``, it gains nothing, and both children
+keep the node's weight.
+
+Zhang & Jung 2020, "GBDT-MO: gradient boosted decision trees for multiple outputs".
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pyopencl_gbdt.device import Program, Variant
+from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.dtypes import CANDIDATE
+from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.policy import Candidates
+from pyopencl_gbdt.growth import split
+from pyopencl_gbdt.growth.feature_mask import mask_of
+from pyopencl_gbdt.growth.histogram import Histogram
+
+
+class VectorSearch:
+    """Finds the split of every place of a level, between bins; fills ``chosen``."""
+
+    kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "vector_split")
+
+    def __init__(self, parts: FitParts) -> None:
+        arena, _, nodes, features, ways = parts
+        self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
+        self.columns = mask_of(parts)
+        self.histogram = Histogram(parts)
+        self.program = ways.build("vector_split", self._build)
+        places = nodes.search_capacity // nodes.n_outputs
+        arena.array("candidates", (places, features.layout.n_features), CANDIDATE)
+        arena.array("chosen", nodes.search_capacity, CANDIDATE)
+        split.constraints(arena, features)
+
+    def _build(self, variant: Variant) -> Program:
+        return self.ways.device.build(
+            "vector_split", wg_size=self.ways.wg_size(variant), run=variant.params["run"],
+            masked=self.features.masks_columns, counted=self.nodes.params.limits_rows,
+        )  # fmt: skip
+
+    def candidates(self, step: int) -> Candidates:
+        """Return that every node has the split of its place, with its own sums and gain."""
+        return Candidates(True, self.features.layout.n_features)
+
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions that find the splits of a level."""
+        masks = [] if self.columns is None else [self.columns.level(step, batch)]
+        return [*self.histogram.level(step), *masks, *self._find(step, batch)]
+
+    def _find(self, step: int, batch: Batch) -> list[Action]:
+        p, bind, arena, layout = (
+            self.nodes.params,
+            self.program.bind,
+            self.arena,
+            self.features.layout,
+        )
+        capacity, n_features = self.nodes.level_capacity(step), layout.n_features
+        shape = {"depth": step, "n_codes": layout.n_codes}
+        level = arena.arguments(
+            "levels", "nodes", "node_sums", "feature_offset", "feature_bins", "pool"
+        )
+        rule = {
+            **shape, **level, "n_outputs": self.nodes.n_outputs, "n_features": n_features,
+            "reg_lambda": p.reg_lambda, "reg_alpha": p.reg_alpha,
+            "max_delta_step": p.max_delta_step, "min_child_weight": p.min_child_weight,
+            **arena.arguments("scale", "candidates"),
+        }  # fmt: skip
+        groups = min(-(-capacity // self.program.wg_size), 16 * arena.device.caps.compute_units)
+        pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
+        places = min(max(1, capacity // self.nodes.n_outputs), MOST_Y)
+        return [
+            bind("add_up", (n_features, pairs), **shape, **level, fullest=arena["fullest"]),
+            bind("find", (n_features, places), **rule, allowed=arena["allowed"]),
+            bind("share", groups, **rule, gamma=p.gamma, chosen=arena["chosen"]),
+        ]

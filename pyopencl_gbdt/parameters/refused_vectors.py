@@ -1,0 +1,107 @@
+"""What is refused of trees whose leaves are vectors; see ``refusals``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.refusal import Refusal
+
+_VECTORS = "for multi_strategy='multi_output_tree'"
+_OR = ", or leave out multi_strategy"
+
+
+def _row(name: str, when: Callable[[FitFacts], bool], said: str, way_out: str) -> Refusal[FitFacts]:
+    """Return a row about a fit of several outputs whose leaves are vectors."""
+    return Refusal(
+        f'`multi_strategy="multi_output_tree"` {name}',
+        lambda facts: facts.has_vectors and when(facts),
+        said,
+        way_out + _OR,
+    )
+
+
+OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
+    _row(
+        'with `grow_policy="symmetric"`',
+        lambda f: f.parameters.symmetric_trees,
+        f"grow_policy='symmetric': expected 'depthwise' {_VECTORS}",
+        "leave out grow_policy",
+    ),
+    _row(
+        "with `max_leaves`",
+        lambda f: f.parameters.max_leaves > 0,
+        f"max_leaves={{max_leaves}}: expected 0 {_VECTORS}",
+        "give max_depth in place of max_leaves",
+    ),
+    _row(
+        'without `tree_method="hist"`',
+        lambda f: f.parameters.search != "hist",
+        f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' {_VECTORS}",
+        "leave out tree_method",
+    ),
+    _row(
+        "of a sparse matrix",
+        lambda f: f.sparse,
+        f"X is sparse: expected dense rows {_VECTORS}",
+        "convert X by X.toarray(), with NaN for missing values",
+    ),
+    _row(
+        "with sets of categories",
+        lambda f: bool(f.sets),
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where "
+        "{sets[0].shown} is split by sets of levels",
+        "give the column as numbers",
+    ),
+    _row(
+        "with statistics of categories",
+        lambda f: bool(f.statistics),
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where statistics "
+        "replace {statistics[0].shown}",
+        "give the column as numbers",
+    ),
+    _row(
+        "with `monotone_constraints`",
+        lambda f: bool(f.parameters.monotone_constraints),
+        f"monotone_constraints={{monotone_constraints!r}}: expected none {_VECTORS}",
+        "leave out monotone_constraints",
+    ),
+    _row(
+        "of rows that are sampled by their gradients",
+        lambda f: f.parameters.weighs_samples,
+        f"sampling_method={{sampling_method!r}}: expected 'uniform' {_VECTORS}",
+        "leave out sampling_method",
+    ),
+    _row(
+        "with ordered boosting",
+        lambda f: f.parameters.is_ordered,
+        f"boosting_type='ordered': expected 'plain' {_VECTORS}",
+        "leave out boosting_type",
+    ),
+    _row(
+        'with `booster="dart"`',
+        lambda f: f.parameters.booster == "dart",
+        f"booster='dart': expected 'gbtree' {_VECTORS}",
+        "leave out booster",
+    ),
+    _row(
+        'with `page="streamed"`',
+        lambda f: f.parameters.page == "streamed",
+        f"page='streamed': expected 'auto', 'dense' or 'tiled' {_VECTORS}",
+        "leave out page",
+    ),
+    _row(
+        "on several devices",
+        lambda f: f.in_team,
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where several devices "
+        "train together",
+        "train on one device",
+    ),
+    _row(
+        "for a model that has a tree for each output",
+        lambda f: f.model is not None and not f.model.splits_alike,
+        "model: the one to continue has a tree for each output: expected trees whose leaves are "
+        f"vectors {_VECTORS}",
+        "train a new model",
+    ),
+)

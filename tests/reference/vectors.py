@@ -1,0 +1,107 @@
+"""Twin of ``growth.vector_split``: trees of all outputs that split alike, and their vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.numerics.portable_math import DF, df_add, finite, not_tiny, scale_by
+from tests.reference.grow import _LEAST_GAIN, Node, _finite
+from tests.reference.split import Candidate
+
+#: Gains are clamped to it, so that their sum is finite.
+_MOST_GAIN = np.float32(2.0**110)
+
+
+def real_gains(gain: DF, power: int) -> DF:
+    """Return gains in real units."""
+    hi, lo = finite(scale_by(gain[0], power)), not_tiny(scale_by(gain[1], power))
+    large = np.abs(hi) > _MOST_GAIN
+    return np.where(large, np.copysign(_MOST_GAIN, hi), hi), np.where(large, np.float32(0), lo)
+
+
+@dataclass(frozen=True)
+class VectorGrower:
+    """Grows a tree for each output in step: nodes at a place have the same rows and split.
+
+    Attributes
+    ----------
+    outputs : list of SymmetricGrower
+        One for each output. Their rules for splits that are idle in a node hold here, too.
+    """
+
+    outputs: list[Any]
+
+    def grow(self) -> list[list[Node]]:
+        """Grow the trees level by level; return the nodes of each, breadth first."""
+        first = self.outputs[0]
+        rows = np.arange(first.codes.shape[0], dtype=np.uint32)
+        nodes = [[Node(rows, own.quanta.sum(axis=0).reshape(-1, 2))] for own in self.outputs]
+        for own, (root,) in zip(self.outputs, nodes, strict=True):
+            own._finish(root)
+        number = 0
+        while number < len(nodes[0]):
+            place = [of_tree[number] for of_tree in nodes]
+            deep = first.params.max_depth and place[0].depth >= first.params.max_depth
+            best = None if deep else self._best(place)
+            for own, of_tree, split in zip(self.outputs, nodes, best or (), strict=bool(best)):
+                gain = _finite(scale_by(split.score[0], own.rule.gain_power)[0])
+                children = own._split(of_tree[number], number, len(of_tree), split, gain)
+                of_tree.extend(children)
+            number += 1
+        return nodes
+
+    def _best(self, place: list[Node]) -> list[Candidate] | None:
+        """Return the split of each output's node; None if they gain too little together."""
+        first = self.outputs[0]
+        borders = first._borders()
+        feature, bins, direction = borders.feature, borders.bins, borders.direction
+        refused = ~first._allowed(place[0])[feature]
+        total = np.zeros(feature.size, np.float32), np.zeros(feature.size, np.float32)
+        lefts = [own._lefts(node, borders) for own, node in zip(self.outputs, place, strict=True)]
+        for own, node, (g, h) in zip(self.outputs, place, lefts, strict=True):
+            if node.pair[1] > 0:
+                gains = real_gains(own._gains(node, g, h, borders.smoothed), own.rule.gain_power)
+                idle, added = own._idle(node, g, h), df_add(total, gains)
+                total = np.where(idle, total[0], added[0]), np.where(idle, total[1], added[1])
+        order = np.lexsort((direction, bins, feature, -total[1], -total[0], refused))
+        if not order.size or refused[order[0]]:
+            return None
+        best = int(order[0])
+        gain = total[0][best]
+        if not (gain > _LEAST_GAIN and gain >= np.float32(first.params.gamma)):
+            return None
+        facts = int(feature[best]), int(bins[best]), int(direction[best])
+        return [
+            Candidate(
+                own._own_gain(node, g, h, borders.smoothed, best),
+                int(g[best]), int(h[best]), *facts,
+            )
+            for own, node, (g, h) in zip(self.outputs, place, lefts, strict=True)
+        ]  # fmt: skip
+
+
+def of_outputs(trees: list[Tree], n_parallel: int) -> list[Tree]:
+    """Return a round's trees with vectors: ``n_parallel`` of them, of the trees of all outputs."""
+    return [_joined(trees[first::n_parallel]) for first in range(n_parallel)]
+
+
+def _joined(trees: list[Tree]) -> Tree:
+    """Return a tree of vectors; gains and Hessians are sums in float32, in order of outputs."""
+    first, n_nodes = trees[0], trees[0].n_nodes
+    gain, hessian = np.zeros((2, n_nodes), np.float32)
+    value, weight = np.zeros((2, n_nodes, len(trees)), np.float32)
+    for node in range(n_nodes):
+        for output, tree in enumerate(trees):
+            gain[node] = gain[node] + tree.gain[node] if output else tree.gain[node]
+            one = tree.sum_hessian[node]
+            hessian[node] = hessian[node] + one if output else one
+            value[node, output], weight[node, output] = tree.value[node, 0], tree.weight[node, 0]
+    names = ("left", "right", "parent", "feature", "threshold", "default_left", "split_kind")
+    return Tree(
+        **{name: getattr(first, name) for name in names}, value=value, weight=weight, gain=gain,
+        sum_hessian=hessian,
+    )  # fmt: skip

@@ -1,0 +1,62 @@
+"""Trees whose leaves are vectors: the bits of the twin, for losses of several outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyopencl_gbdt as gbdt
+from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.conftest import TEST_DEVICE
+from tests.reference.train import train_reference
+
+PARAMS = {
+    "multi_strategy": "multi_output_tree", "max_depth": 3, "n_estimators": 3, "max_bin": 16,
+    "device": TEST_DEVICE, "verbosity": 0,
+}  # fmt: skip
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(400, 5)).astype(np.float32)
+X[RNG.random(X.shape) < 0.1] = np.nan
+FILLED = np.nan_to_num(X)
+TARGETS = np.stack([FILLED[:, 0], 1e3 * FILLED[:, 1] * FILLED[:, 2], FILLED[:, 3] / 64], 1)
+TARGETS = TARGETS.astype(np.float32)
+CLASSES = np.digitize(FILLED[:, 0] + FILLED[:, 1], [-0.5, 0.2, 1]).astype(np.float32)
+SOFTPROB = {"objective": "multi:softprob", "num_class": 4}
+WEIGHTS = RNG.integers(0, 4, 400).astype(np.float32)
+#: Parameters, labels and weights.
+KINDS = {
+    "targets": ({}, TARGETS, None),
+    "weights": ({}, TARGETS, WEIGHTS),
+    "classes": (SOFTPROB, CLASSES, None),
+    "light sides": ({**SOFTPROB, "min_child_weight": 8.0}, CLASSES, None),
+    "regularised": ({"reg_alpha": 3.0, "reg_lambda": 7.0, "gamma": 2.0}, TARGETS, None),
+    "clipped": ({"max_delta_step": 0.5}, TARGETS, None),
+    "sampled columns": ({"colsample_bynode": 0.6, "colsample_bytree": 0.8}, TARGETS, None),
+    "sampled rows": ({"subsample": 0.5}, TARGETS, None),
+    "least rows": ({**SOFTPROB, "min_samples_leaf": 30}, CLASSES, None),
+    "forests": (
+        {**SOFTPROB, "num_parallel_tree": 2, "subsample": 0.6, "colsample_bylevel": 0.7}, CLASSES,
+        None,
+    ),
+    "tiled": ({"page": "tiled"}, TARGETS, None),
+    "no column at all": ({}, np.zeros((400, 3), np.float32), None),
+    "one output is 0": ({}, TARGETS * np.float32([1, 0, 1]), None),
+    "quantiles": (
+        {"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.7]}, TARGETS[:, 0], None
+    ),
+    "missing of all": ({"max_depth": 5, "min_child_weight": 0.0}, TARGETS[:, :2], None),
+}  # fmt: skip
+
+
+def trained(kind: str, **more):
+    given, y, weight = KINDS[kind]
+    return gbdt.train({**PARAMS, **given, **more}, gbdt.Dataset(X, y, weight))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bits_are_those_of_the_twin(kind):
+    given, y, weight = KINDS[kind]
+    wanted = train_reference(Parameters.from_dict({**PARAMS, **given}), X, y, weight)
+    found = trained(kind).ensemble
+    assert found.leaves.name == "vectors"
+    assert found == wanted
