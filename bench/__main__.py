@@ -36,9 +36,11 @@ COMMANDS = {
 
 
 def main(arguments: list[str]) -> int:
-    if not arguments or arguments[0] not in COMMANDS:
-        print(f"usage: python -m bench {{{','.join(COMMANDS)}}} ...", file=sys.stderr)
-        return 2
+    asked = arguments[:1] in (["-h"], ["--help"])
+    if asked or not arguments or arguments[0] not in COMMANDS:
+        usage = f"usage: python -m bench {{{','.join(COMMANDS)}}} ..."
+        print(usage, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
     module = importlib.import_module(COMMANDS[arguments[0]])
     return int(module.main(arguments[1:]))
 

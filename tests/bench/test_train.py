@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from bench.__main__ import main
 from bench.children import in_child
 from bench.peers import PEERS, XGBoostCupy, choose_peers
 from bench.system import Settings
@@ -116,6 +117,13 @@ def test_errors_come_before_the_work():
     for (code, found), (arguments, said) in zip(json.loads(done.stdout), WRONG, strict=True):
         assert code == 2, arguments
         assert said in found
+
+
+def test_help_and_an_unknown_word_show_the_usage(capsys):
+    assert (main(["--help"]), main(["trains"])) == (0, 2)
+    shown = capsys.readouterr()
+    assert shown.out == shown.err
+    assert "switch-depth" in shown.out
 
 
 # -- parts -------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -69,14 +68,12 @@ def read(found: dict[str, Any] | str) -> Ensemble:
 def test_sizes_that_no_tree_bears_out(sizes: dict[str, int], words: str) -> None:
     text = json.dumps(without_trees(**sizes))
     tracemalloc.start()
-    began = time.perf_counter()
     try:
         with pytest.raises(ModelFormatError, match=words):
             read(text)
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert time.perf_counter() - began < 2
     assert most < 2**20
 
 
@@ -214,11 +211,10 @@ COSTLY = {
 
 
 @pytest.mark.parametrize("name", COSTLY)
-def test_memory_and_time_are_bounded(name: str) -> None:
+def test_memory_is_bounded(name: str) -> None:
     build: Callable[[], str] = COSTLY[name]
     data = build().encode()
     tracemalloc.start()
-    began = time.perf_counter()
     message = ""
     try:
         from_xgboost_json(data)
@@ -227,7 +223,6 @@ def test_memory_and_time_are_bounded(name: str) -> None:
     finally:
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert time.perf_counter() - began < 20
     assert len(message) < 1000
     assert most < 40 * len(data)
 

@@ -49,15 +49,6 @@ def test_a_failed_write_leaves_the_old_file(
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    real, link = tmp_path / "real.json", tmp_path / "link.json"
-    real.write_text("old")
-    link.symlink_to(real)
-    write_model(make_ensemble([1]), link)
-    assert link.is_symlink()
-    assert read_model(real) == make_ensemble([1])
-
-
 def test_errors_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(to_xgboost_json(make_ensemble([1])).encode()[:-5])

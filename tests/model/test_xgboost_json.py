@@ -177,27 +177,6 @@ def test_base_score_that_is_no_number(text: str) -> None:
         from_xgboost_json(json.dumps(model))
 
 
-def test_files_of_xgboost_1() -> None:
-    """Booleans for ``default_left``, whole numbers among floats, and fewer members."""
-    ensemble = make_ensemble([4, 2])
-    model = document(to_xgboost_json(ensemble))
-    learner = model["learner"]
-    for name in ("feature_names", "feature_types"):
-        del learner[name]
-    booster = learner["gradient_booster"]["model"]
-    for name in ("cats", "iteration_indptr"):
-        del booster[name]
-    del booster["gbtree_model_param"]["num_parallel_tree"]
-    del learner["learner_model_param"]["num_target"]
-    for tree in booster["trees"]:
-        tree["default_left"] = [bool(flag) for flag in tree["default_left"]]
-        tree["loss_changes"] = [g if g else 0 for g in tree["loss_changes"]]
-        for name in [*(n for n in tree if n.startswith("categories")), "split_type", "id"]:
-            del tree[name]
-    assert from_xgboost_json(json.dumps(model)) == ensemble
-    assert from_xgboost_json("\ufeff".encode() + json.dumps(model, indent=1).encode()) == ensemble
-
-
 def test_floats_keep_every_bit() -> None:
     rng = np.random.default_rng(3)
     bits = rng.integers(0, 2**32, 4000, dtype=np.uint32).view(np.float32)
