@@ -21,14 +21,13 @@ from bench.scaling_model import (
     NETWORKS,
     WORKERS,
     Network,
-    Shape,
     Way,
-    best_workers,
+    Workers,
     by_features,
+    in_halves,
     in_slices,
     own_slices,
     packed_features,
-    round_seconds,
     to_all,
 )
 from pyopencl_gbdt.device import open_device
@@ -40,7 +39,9 @@ from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.division import histogram_speed
+from pyopencl_gbdt.training.round_cost import sum_bytes
 
 #: Bytes of the arrays that are summed.
 SIZES = [1 << bits for bits in (10, 13, 16, 19, 21)]
@@ -53,8 +54,8 @@ WAYS: dict[str, Way] = {
     "whole": to_all, "slices": in_slices, "packed slices": in_slices, "own": own_slices,
     "own packed": own_slices,
 }  # fmt: skip
-#: A training of HIGGS's shape, and a large one.
-SHAPES = {"11 M x 28": Shape(11_000_000, 28, 256, 6), "10^9 x 28": Shape(10**9, 28, 256, 8)}
+#: A training of HIGGS's shape, and a large one: rows, features, depth.
+SHAPES = {"11 M x 28": (11_000_000, 28, 6), "10^9 x 28": (10**9, 28, 8)}
 
 
 def member(rank: int, size: int, pipe: Any, n_rows: int, n_features: int) -> None:
@@ -193,31 +194,28 @@ def show_mpi(sizes: list[int], bits: int) -> None:
 
 def show_model(values_speed: float, sum_speed: float) -> None:
     """Print the time of a round with 1 to 4096 workers: of all features, own ones, packed ones."""
-    for name, shape in SHAPES.items():
-        total = sum(shape.level_bytes(level) for level in range(shape.depth))
+    ways = in_halves, by_features, packed_features
+    nets = [[Workers(net, values_speed, sum_speed, way) for way in ways] for net in NETWORKS]
+    for name, (n_rows, n_features, depth) in SHAPES.items():
+        params = Parameters.from_dict({"max_depth": depth})
+        shape = params, n_rows, n_features
+        total = sum_bytes(*shape)
         print(
-            f"\n{name}, depth {shape.depth}, {shape.n_bins} bins: {total / 1e6:.1f} MB of sums a "
-            f"tree, {shape.level_bytes(shape.depth - 1) / 1e6:.2f} MB at the last level; worker: "
-            f"{values_speed / 1e9:.2f} G values/s"
+            f"\n{name}, depth {depth}, {params.max_bin} bins: {total / 1e6:.1f} MB of sums a "
+            f"tree; worker: {values_speed / 1e9:.2f} G values/s"
         )
         print("workers  " + "".join(f"{net.name:>46}" for net in NETWORKS))
-        alone = sum(round_seconds(shape, NETWORKS[0], 1, values_speed, sum_speed))
-        for workers in WORKERS:
+        alone = nets[0][0].round(1, *shape).seconds
+        for size in WORKERS:
             cells = []
-            for net in NETWORKS:
-                work, sums = round_seconds(shape, net, workers, values_speed, sum_speed)
-                own, narrow = (
-                    sum(round_seconds(shape, net, workers, values_speed, sum_speed, way))
-                    for way in (by_features, packed_features)
-                )
-                speed_up = alone / (work + sums)
+            for every in nets:
+                whole, own, narrow = (team.round(size, *shape).seconds for team in every)
                 cells.append(
-                    f"{1e3 * (work + sums):10.2f} ms {speed_up:6.1f}x "
+                    f"{1e3 * whole:10.2f} ms {alone / whole:6.1f}x "
                     f"({1e3 * own:.2f}, {1e3 * narrow:.2f})"
                 )
-            print(f"{workers:7}  " + "".join(f"{cell:>46}" for cell in cells))
-        ends = (best_workers(shape, net, values_speed, sum_speed) for net in NETWORKS)
-        print("gains up to" + "".join(f"{end:>43}" for end in ends))
+            print(f"{size:7}  " + "".join(f"{cell:>46}" for cell in cells))
+        print("gains up to" + "".join(f"{every[0].best(*shape):>43}" for every in nets))
 
 
 def main(arguments: list[str]) -> int:

@@ -1,4 +1,7 @@
-"""What a round costs where several workers share the rows: bytes, messages, seconds."""
+"""What the sums of a round cost where several workers share the rows: bytes, messages, seconds.
+
+`pyopencl_gbdt/training/round_cost.py` has the cost of a round, to which these are links.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-#: Bytes of a code's sums: gradient and Hessian, 8 each.
-CODE_BYTES = 16
-#: Sums of a tree beside its histograms: exponents, roots, and children of every level but one.
-SMALL_SUMS = 2
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.round_cost import RoundCost, round_cost
+
 #: Seconds that packing and unpacking take for each byte of the integers; AMD EPYC, Zen 5, one core.
 PACKING = 0.2e-9
 #: Workers of the simulation.
@@ -42,26 +44,6 @@ NETWORKS = (
 )
 #: Returns the seconds of a sum: network, workers, bytes, bytes a second that a worker adds up.
 Way = Callable[[Network, int, float, float], float]
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A training.
-
-    Attributes
-    ----------
-    n_rows, n_features, n_bins, depth : int
-    """
-
-    n_rows: int
-    n_features: int
-    n_bins: int
-    depth: int
-
-    def level_bytes(self, level: int) -> int:
-        """Return the bytes of the histograms that a level builds: of each split's smaller child."""
-        nodes = 1 if level == 0 else 1 << (level - 1)
-        return nodes * self.n_features * self.n_bins * CODE_BYTES
 
 
 def to_all(net: Network, workers: int, n_bytes: float, sum_speed: float) -> float:
@@ -113,43 +95,41 @@ def own_slices(net: Network, workers: int, n_bytes: float, sum_speed: float) -> 
     return 2 * (workers - 1) * net.latency + part / net.speed + part / sum_speed
 
 
-def round_seconds(
-    shape: Shape,
-    net: Network,
-    workers: int,
-    values_speed: float,
-    sum_speed: float,
-    way: Way = in_halves,
-) -> tuple[float, float]:
-    """Return the seconds of a round's histograms, and of its sums over the workers.
+@dataclass(frozen=True)
+class Workers:
+    """Workers that add up over a network, each as fast as the others.
 
-    Parameters
+    Attributes
     ----------
-    shape : Shape
     net : Network
-    workers : int
     values_speed : float
         Values a second that a worker adds to histograms.
     sum_speed : float
         Bytes a second that a worker adds to others.
     way : callable
+        How they add up.
     """
-    values = shape.n_rows * shape.n_features * (1 + 0.5 * (shape.depth - 1))
-    work = values / workers / values_speed
-    if workers == 1:
-        return work, 0.0
-    sums = sum(
-        way(net, workers, shape.level_bytes(level), sum_speed) for level in range(shape.depth)
-    )
-    small = (SMALL_SUMS + shape.depth - 1) * way(net, workers, 4096, sum_speed)
-    return work, sums + small
 
+    net: Network
+    values_speed: float
+    sum_speed: float
+    way: Way = in_halves
 
-def best_workers(shape: Shape, net: Network, values_speed: float, sum_speed: float) -> int:
-    """Return the number of workers from which twice as many are not 1.2 times as fast."""
-    for few, many in pairwise(WORKERS):
-        first = sum(round_seconds(shape, net, few, values_speed, sum_speed))
-        second = sum(round_seconds(shape, net, many, values_speed, sum_speed))
-        if first / second < 1.2:
-            return few
-    return WORKERS[-1]
+    def seconds(self, size: int, n_bytes: float, n_sums: int) -> float:
+        """Return the seconds of some sums of so many bytes together, as ``TeamLink`` does."""
+        if size == 1:
+            return 0.0
+        every, none = (self.way(self.net, size, n, self.sum_speed) for n in (n_bytes, 0.0))
+        return every + (n_sums - 1) * none
+
+    def round(self, size: int, params: Parameters, n_rows: int, n_features: int) -> RoundCost:
+        """Return what a round costs that so many of them share."""
+        return round_cost([self.values_speed] * size, params, n_rows, n_features, self)
+
+    def best(self, params: Parameters, n_rows: int, n_features: int) -> int:
+        """Return the number of workers from which twice as many are not 1.2 times as fast."""
+        shape = params, n_rows, n_features
+        for few, many in pairwise(WORKERS):
+            if self.round(few, *shape).seconds < 1.2 * self.round(many, *shape).seconds:
+                return few
+        return WORKERS[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -30,6 +31,12 @@ LAUNCHES = 43e-6
 _BUS, _ROW_BYTES = 55e9, 10.0
 #: Sums beside those of levels: exponents and roots.
 _SMALL_SUMS = 2
+
+
+class SumCost(Protocol):
+    """What sums over a team cost; see ``TeamLink``."""
+
+    def seconds(self, size: int, n_bytes: float, n_sums: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ def round_cost(
     params: Parameters,
     n_rows: int,
     n_features: int,
-    link: TeamLink,
+    link: SumCost,
     *,
     n_outputs: int = 1,
     launches: float = 0.0,
@@ -137,7 +144,7 @@ def round_cost(
     params : Parameters
     n_rows, n_features : int
         Of all devices together.
-    link : TeamLink
+    link : SumCost
         Between the devices.
     n_outputs : int, default 1
         Trees of a round, those of a forest apart.

@@ -6,20 +6,13 @@ from bench import scaling
 from bench.scaling_model import (
     NETWORKS,
     Network,
-    Shape,
-    best_workers,
+    Workers,
     by_features,
     in_halves,
     in_slices,
-    round_seconds,
     to_all,
 )
-
-SHAPE = Shape(n_rows=1000, n_features=2, n_bins=8, depth=3)
-
-
-def test_bytes_of_levels():
-    assert [SHAPE.level_bytes(level) for level in range(3)] == [256, 256, 512]
+from pyopencl_gbdt.parameters.parameters import Parameters
 
 
 def test_ways_to_add_up():
@@ -32,12 +25,15 @@ def test_ways_to_add_up():
 
 
 def test_rounds():
-    net = NETWORKS[0]
-    assert round_seconds(SHAPE, net, 1, 4000, 1e9) == (1.0, 0.0)  # 2000 values, then twice 1000
-    work, sums = round_seconds(SHAPE, net, 4, 4000, 1e9)
-    assert work == 0.25
-    assert sums > 0
-    found = [best_workers(Shape(10**7, 28, 256, 6), net, 1e9, 1e10) for net in NETWORKS]
+    params = Parameters.from_dict({"max_depth": 3, "max_bin": 8})
+    teams = [Workers(net, 1e9, 1e10) for net in NETWORKS]
+    one, four = (teams[0].round(size, params, 1000, 2) for size in (1, 4))
+    assert one.sums == 0
+    assert four.rows == one.rows / 4
+    assert four.search == one.search
+    every = in_halves(NETWORKS[0], 4, 4 * 2 * 8 * 16, 1e10)  # of the root, and of 1 and 2 children
+    assert four.sums == pytest.approx(every + 4 * in_halves(NETWORKS[0], 4, 0, 1e10))
+    found = [team.best(Parameters.from_dict({"max_depth": 6}), 10**7, 28) for team in teams]
     assert found == sorted(found)
     assert found[0] < found[-1]
 
