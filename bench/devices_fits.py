@@ -103,14 +103,14 @@ def of_codes(
         if fit is None:
             fit = _boosting(devices[0], checked, rows, Share(codes=pages))
         pace = Pace(devices[0])
-        turns = fit.parts.rows.turns
+        turns = fit.parts.rows.schedule
         slots = None if turns is None else (turns.n_slots, len(turns.bounds))
         way = "one" if slots is None else "one, {} of {}".format(*slots)
         staying = 1.0 if slots is None else slots[0] / slots[1]
         run = partial(_rounds, fit, pace, Alone())
         yield Rounds(run, fit.finished_trees, way, staying=staying)
-        if fit.parts.rows.visits is not None:
-            fit.parts.rows.visits.close()
+        if fit.parts.rows.stream is not None:
+            fit.parts.rows.stream.close()
         return
     team = threads(size)
     team[0].meeting.communicators = communicators(devices)
@@ -150,8 +150,8 @@ def _member_rounds(n_rounds: int, fit: Fit, pace: Pace, member: Any) -> None:
 def _rounds(fit: Fit, pace: Pace, team: Team, n_rounds: int) -> None:
     for _ in range(n_rounds):
         fit.step(pace)
-    if fit.parts.rows.visits is not None:
-        fit.parts.rows.visits.transfers.finish()
+    if fit.parts.rows.stream is not None:
+        fit.parts.rows.stream.transfers.finish()
     fit.parts.arena.device.finish()
     team.exchange(DeviceIdle, None)
 

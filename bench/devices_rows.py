@@ -15,7 +15,7 @@ import numpy.typing as npt
 from bench.external_rows import Rows, block_order, n_features_of
 from bench.host import n_cpus
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.fit.turns import evenly
+from pyopencl_gbdt.fit.page_schedule import evenly
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.stored import HostPages
 

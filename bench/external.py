@@ -134,7 +134,7 @@ def _fit(device: Device, rows: Rows, codes: Any, options: argparse.Namespace) ->
     gathers = placement.gathers_rows if options.gather else (lambda parts: False)
     with patch.object(placement, "gathers_rows", gathers):
         fit = Fit(device, params, objective, data, 0.0, share=Share(codes=codes))
-    pace, visits = Pace(device), fit.parts.rows.visits
+    pace, visits = Pace(device), fit.parts.rows.stream
 
     def rounds(count: int) -> None:
         for _ in range(count):
@@ -147,12 +147,12 @@ def _fit(device: Device, rows: Rows, codes: Any, options: argparse.Namespace) ->
     before = (0, 0, 0) if visits is None else _counted(visits)
     seconds = clock(rounds, options.rounds) / options.rounds
     taken = Timed(seconds, device.peak_bytes, fit.finished_trees())
-    if visits is not None and fit.parts.rows.turns is not None:
+    if visits is not None and fit.parts.rows.schedule is not None:
         passes, n_in, n_out = (
             (b - a) / options.rounds for a, b in zip(before, _counted(visits), strict=True)
         )
         taken.passes, taken.n_in, taken.n_out = passes, n_in, n_out
-        turns = fit.parts.rows.turns
+        turns = fit.parts.rows.schedule
         taken.n_pages, taken.n_slots = len(turns.bounds), turns.n_slots
         visits.close()
     return taken

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, build_variant_program
 from pyopencl_gbdt.device.timing import clock, repeated
-from pyopencl_gbdt.fit.turns import evenly
+from pyopencl_gbdt.fit.page_schedule import evenly
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.primitives.block_order import BlockOrder

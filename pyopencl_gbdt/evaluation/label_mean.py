@@ -44,7 +44,7 @@ def starting_score(parts: FitParts, objective: Objective, data: Dataset) -> floa
     """
     arena, rows = parts.arena, parts.rows
     weight, mean = data.weight, None
-    if rows.turns is not None:  # the device has the labels of a few pages
+    if rows.schedule is not None:  # the device has the labels of a few pages
         return objective.starting_score(data.label, weight)
     if weight is None or _scaled_exactly(weight, rows.weight_shift):
         wg_size = parts.nodes.params.work_group_size

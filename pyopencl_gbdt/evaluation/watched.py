@@ -180,7 +180,7 @@ class EvaluationSet:
     @classmethod
     def of_training_rows(cls, rows: FitRows, start: Start) -> EvaluationSet:
         """Return the training rows, whose margins take no extra work."""
-        margins = rows.arena["margins"] if rows.turns is None else PagedMargins(rows)
+        margins = rows.arena["margins"] if rows.schedule is None else PagedMargins(rows)
         return cls(None, start, margins)
 
     @classmethod

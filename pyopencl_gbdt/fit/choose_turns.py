@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.fit import turns
-from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit import page_schedule
+from pyopencl_gbdt.fit.page_schedule import CODES, PageSchedule, evenly
 from pyopencl_gbdt.fit.parts import FitParts, OnPaper
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
-from pyopencl_gbdt.fit.turns import Turns, evenly
 from pyopencl_gbdt.pages.stored import PagesInMemory
 
 #: Bytes of a page and its arrays of rows, if the device has room for more slots of this size: a
@@ -38,7 +37,7 @@ def choose_turns(
     n_pages: int = 0,
     n_slots: int = 0,
 ) -> None:
-    """Set ``parts.rows.turns``.
+    """Set ``parts.rows.schedule``.
 
     Parameters
     ----------
@@ -60,10 +59,10 @@ def choose_turns(
     assert isinstance(rows, RowsInTurn)
     given = None if bounds is None else list(bounds)
     chosen = given or evenly(rows.n_rows, n_pages or FEW_SLOTS)
-    in_place = turns.works_in_place(device)
+    in_place = page_schedule.works_in_place(device)
     stay = in_place and _codes_in_memory(rows)
     for _ in range(3):  # what pages share depends little on their number
-        rows.turns = tried = Turns(chosen, 1, in_place, stay)
+        rows.schedule = tried = PageSchedule(chosen, 1, in_place, stay)
         built = _Built(on_paper(parts))
         if built.room <= 0 or given is not None or n_pages:
             break  # smaller pages would not help, or are not wanted
@@ -71,7 +70,7 @@ def choose_turns(
         if tried.bounds == chosen:
             break
     if tried.bounds != chosen:
-        rows.turns = tried = Turns(chosen, 1, in_place, stay)
+        rows.schedule = tried = PageSchedule(chosen, 1, in_place, stay)
         built = _Built(on_paper(parts))
     largest = tried.most_rows
     slot = built.slot_bytes(largest)
@@ -85,7 +84,7 @@ def choose_turns(
             f"{device.caps.label}, {slots_bytes} of them for {least} pages of {largest} rows at "
             f"a time; it has {device.caps.global_bytes}; {_ADVICE}"
         )
-    rows.turns = Turns(chosen, len(chosen) if stay else slots, in_place, stay)
+    rows.schedule = PageSchedule(chosen, len(chosen) if stay else slots, in_place, stay)
 
 
 def _codes_in_memory(rows: RowsInTurn) -> bool:
@@ -114,17 +113,17 @@ class _Built:
 
     def slot_bytes(self, n_rows: int) -> int:
         """Return the bytes of a slot for so many rows; 0 if all pages stay in the host's memory."""
-        turns = self.rows.turns
-        if turns.codes_stay:
+        schedule = self.rows.schedule
+        if schedule.codes_stay:
             return 0
         own = self.rows.slot_bytes(n_rows)
-        return own[CODES] if turns.in_place else sum(own.values())
+        return own[CODES] if schedule.in_place else sum(own.values())
 
     def suited_pages(self) -> int:
         """Return the number of pages whose size suits the memory."""
         n_rows, every = self.rows.n_rows, self.rows.slot_bytes(self.rows.n_rows)
         whole = self.slot_bytes(n_rows) or sum(every.values())
-        slot = self.room / (LEAST_SLOTS if self.rows.turns.in_place else FEW_SLOTS)
+        slot = self.room / (LEAST_SLOTS if self.rows.schedule.in_place else FEW_SLOTS)
         size = max(min(slot, PAGE_BYTES), min(slot, whole / MOST_PAGES), 1)
         fewest = -(-whole // int(size))
         most_bytes = self.rows.arena.device.caps.max_alloc_bytes

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.tiles import TileSizes
@@ -52,6 +56,14 @@ class FitFeatures:
     def masks_columns(self) -> bool:
         """Whether nodes may split on some of the features alone."""
         return self.sampled or bool(self.limits.interactions)
+
+    def ask_for_tables(self, arena: Arena) -> None:
+        """Ask for what kernels know of the bins of every feature."""
+        layout = self.layout
+        for name in ("feature_offset", "feature_bins", "fullest"):
+            table = getattr(layout, name)
+            arena.array(name, table.size, np.uint32, table)
+        arena.array("thresholds", layout.n_codes, VALUE, layout.thresholds)
 
     def facts(self) -> dict[str, Any]:
         """Return what of them decides how trees grow, by the names in ``PageFacts``."""

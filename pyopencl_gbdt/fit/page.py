@@ -4,7 +4,7 @@ Pages of a fit take turns in the kernels that read codes. They share histograms,
 Each has the rows of every node that lie in the page: its own nodes, levels and tasks.
 
 Arrays of rows, such as margins, are those of all pages together where all pages stay on the device.
-Where pages take turns there, each page has its own, in the slot that it takes (``fit.visits``).
+Where pages take turns there, each page has its own, in its slot (``fit.page_stream``).
 """
 
 from __future__ import annotations

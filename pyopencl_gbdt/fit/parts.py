@@ -9,17 +9,15 @@ from typing import NamedTuple
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.arena import Arena, MemoryPlan
-from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device.paper import PaperDevice, PaperTeam
 from pyopencl_gbdt.device.team.messages import ForestBlock, TreesAtATime
-from pyopencl_gbdt.dtypes import QUANTA
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.fit.nodes import Nodes, forest_bytes
-from pyopencl_gbdt.fit.policy import TreeSizes
+from pyopencl_gbdt.fit.nodes import Nodes, TreeSizes, forest_bytes
+from pyopencl_gbdt.fit.page_schedule import PageSchedule
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.pages.page import AnyPage, histogram_rows
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -62,7 +60,7 @@ def assemble(
     pages: Sequence[AnyPage] = (),
     weights: RowWeights = _UNWEIGHTED,
     *,
-    turns: Turns | None = None,
+    schedule: PageSchedule | None = None,
     share: Share | None = None,
     first_round: int = 0,
     beside: MemoryPlan | None = None,
@@ -78,15 +76,15 @@ def assemble(
         n_parallel=params.num_parallel_tree, first_round=first_round,
         set_words=features.set_words, has_vectors=facts.has_vectors, renews=loss.renews,
         enqueues_sums=share.team.enqueues,
-        forest_bytes=forest_bytes(device.caps, in_turn=turns is not None),
+        forest_bytes=forest_bytes(device.caps, in_turn=schedule is not None),
     )  # fmt: skip
     ways = Ways(device, replace(facts, device=device.caps))
-    kind = FitRows if turns is None else partial(RowsInTurn, turns=turns)
+    kind = FitRows if schedule is None else partial(RowsInTurn, schedule=schedule)
     rows = kind(
         arena, nodes, features, ways, facts.n_rows, pages, *weights, facts.n_targets, loss.given,
         facts.pages.n_orders, share,
     )  # fmt: skip
-    known = {**features.facts(), **({} if turns is None else {"kind": "streamed"})}
+    known = {**features.facts(), **({} if schedule is None else {"kind": "streamed"})}
     ways.learn(**known, adds_histograms=rows.adds_histograms, most_picks=sizes.picks)
     rows.join()
     return FitParts(arena, rows, nodes, features, ways)
@@ -118,13 +116,12 @@ def choose_trees(parts: FitParts, on_paper: OnPaper) -> None:
 
 def trees_fit(parts: FitParts, on_paper: OnPaper) -> bool:
     """Tell whether ``n_trees`` can be grown at a time; tests replace it."""
-    n_trees, rows, columns = parts.nodes.n_trees, parts.rows, parts.features.columns
-    if isinstance(rows, RowsInTurn):
-        return n_trees <= MOST_Y  # pages are made to fit
-    # rows and entries of all trees have numbers of 32 bits, with room for a step behind
-    each = rows.n_rows if columns is None else max(rows.n_rows, columns.n_entries)
-    counts = n_trees * each <= 2**32 - 2**16 and n_trees <= MOST_Y
-    return counts and _histograms_are_short(parts) and fits(parts, on_paper)
+    n_trees, may = parts.nodes.n_trees, partial(_fits_shortly, parts, on_paper)
+    return parts.rows.trees_fit(n_trees, may)
+
+
+def _fits_shortly(parts: FitParts, on_paper: OnPaper) -> bool:
+    return _histograms_are_short(parts) and fits(parts, on_paper)
 
 
 def _histograms_are_short(parts: FitParts) -> bool:
@@ -152,8 +149,7 @@ def check(parts: FitParts) -> None:
     ------
     MemoryPlanError
     """
-    if isinstance(parts.rows, RowsInTurn):
-        parts.rows.ask_for_slots()
+    parts.rows.ask_for_slots()
     also = "; or leave out an evaluation set, or metrics" if parts.arena.beside.arrays else ""
     if parts.nodes.params.is_ordered:
         also += "; or lower permutation_count, or leave out boosting_type='ordered'"
@@ -174,32 +170,17 @@ def allocate(parts: FitParts) -> None:
     parts.rows.allocate()
 
 
-def make_room_for_high_words(parts: FitParts, turn: Callable[[FitParts], None]) -> None:
-    """Make room for them; the steps have to be built anew, so let go of the former ones before.
+def on_paper(parts: FitParts) -> FitParts:
+    """Return the parts of a fit on paper, whose steps are still to be built.
 
-    Where trees grow on gathered rows, they then grow on the pages, without high words. Where
-    pages take turns, fewer lie on the device at a time.
-
-    Parameters
-    ----------
-    parts : FitParts
-    turn : callable
-        Chooses again how many pages lie on the device at a time.
-
-    Raises
-    ------
-    MemoryPlanError
+    Its pages are those of the fit; if there are none yet, pages as they will be.
     """
-    arena, rows = parts.arena, parts.rows
-    rows.has_high = rows.drawn is None
-    if not isinstance(rows, RowsInTurn):
-        arena.forget("high")
-        arena.array("high", (parts.nodes.n_trees * rows.n_rows, 2), QUANTA)
-        return
-    assert rows.visits is not None
-    stored = rows.visits.stored
-    rows.visits.use([])
-    rows.forget_pages()
-    rows.gather(None)
-    turn(parts)
-    rows.take_turns(stored)
+    real, paper = parts.rows, PaperDevice.like(parts.arena.device)
+    arena, ways = Arena(paper, parts.arena.beside), replace(parts.ways, device=paper)
+    team = real.team
+    if team.size > 1:  # a member builds on paper by itself
+        team = PaperTeam(team.rank, team.size)
+    rows = real.on_paper(arena, ways, replace(real.share, team=team))
+    if not rows.page_list:
+        rows.page_list = rows.paper_pages()
+    return FitParts(arena, rows, parts.nodes, parts.features, ways)

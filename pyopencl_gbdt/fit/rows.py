@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,20 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena, Contents
+from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import RowGroups
 from pyopencl_gbdt.device.team.sums import Window
-from pyopencl_gbdt.dtypes import VALUE, code_dtype
+from pyopencl_gbdt.dtypes import QUANTA, VALUE, code_dtype
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, name_of
+from pyopencl_gbdt.fit.page_schedule import PageSchedule, PageWise
+from pyopencl_gbdt.fit.page_stream import PageStream
+from pyopencl_gbdt.fit.paper_pages import codes_alone, resident_pages
+from pyopencl_gbdt.fit.row_lists import RowLists
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.turns import Turns
-from pyopencl_gbdt.fit.visits import Visits
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.pages.page import AnyPage, Page, most_page_bytes, page_bounds
 from pyopencl_gbdt.primitives.block_order import BlockOrder
@@ -29,8 +32,6 @@ from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes, tile_begins
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 
-#: The lists of rows: of nodes at even depths, and at odd ones.
-LISTS = ("even_rows", "odd_rows")
 #: Returns the first values of an array of rows.
 Values = Callable[[], npt.ArrayLike]
 
@@ -41,7 +42,7 @@ def _numbers(count: int) -> PerRow:
 
 
 @dataclass
-class FitRows:
+class FitRows(RowLists):
     """The rows of a fit, all of whose pages stay on the device.
 
     Attributes
@@ -92,18 +93,18 @@ class FitRows:
     first_values: dict[str, Values] = field(default_factory=dict)
 
     @property
-    def turns(self) -> Turns | None:
+    def schedule(self) -> PageSchedule | None:
         """The pages that take turns on the device."""
         return None
 
     @property
-    def visits(self) -> Visits | None:
+    def stream(self) -> PageStream | None:
         """What moves pages that take turns."""
         return None
 
     @property
     def drawn(self) -> FitRows | None:
-        """The gathered rows that trees grow on, see ``fit.drawn_rows``."""
+        """The gathered rows that trees grow on, see ``fit.rows_in_turn``."""
         return None
 
     @property
@@ -234,7 +235,7 @@ class FitRows:
 
     def _tables(self) -> None:
         """Ask for tables of bins, and for what kernels are bound to in place of rows' arrays."""
-        layout, array = self.features.layout, self.arena.array
+        array = self.arena.array
         if not self.weighted:
             array("weights", 1, VALUE)
         if not self.given:
@@ -242,10 +243,7 @@ class FitRows:
                 array(name, (1, 1), VALUE)
         rate = [self.nodes.leaf_rate(self.nodes.params.learning_rate)]
         array("leaf_rate", 1, np.float32, rate)
-        for name in ("feature_offset", "feature_bins", "fullest"):
-            table = getattr(layout, name)
-            array(name, table.size, np.uint32, table)
-        array("thresholds", layout.n_codes, VALUE, layout.thresholds)
+        self.features.ask_for_tables(self.arena)
 
     def allocate(self) -> None:
         """Bring all arrays that steps have asked for to the device, with their contents."""
@@ -273,6 +271,42 @@ class FitRows:
         self.ways.choose_anew()
         self.row_arrays, self.first_values = {}, {}
 
+    def trees_fit(self, n_trees: int, fits: Callable[[], bool]) -> bool:
+        """Tell whether so many trees can be grown at a time; ``fits`` asks the device's memory."""
+        # rows and entries of all trees have numbers of 32 bits, with room for a step behind
+        columns = self.features.columns
+        each = self.n_rows if columns is None else max(self.n_rows, columns.n_entries)
+        return n_trees * each <= 2**32 - 2**16 and n_trees <= MOST_Y and fits()
+
+    def ask_for_slots(self) -> None:
+        """Ask for what pages in turn share; nothing where all pages stay."""
+
+    def kept_bytes(self) -> int:
+        """Return what the host keeps of pages that take turns; 0 where all pages stay."""
+        return 0
+
+    def make_room_for_high_words(self, turn: Callable[[], None]) -> None:
+        """Make room for them; ``turn`` chooses anew how many pages lie on the device, if some do.
+
+        The steps have to be built anew, so let go of the former ones before.
+        """
+        self.has_high = True
+        self.arena.forget("high")
+        self.arena.array("high", (self.nodes.n_trees * self.n_rows, 2), QUANTA)
+
+    def on_paper(self, arena: Arena, ways: Ways, share: Share) -> FitRows:
+        """Return the same rows on paper, whose steps are still to be built."""
+        return replace(self, arena=arena, ways=ways, row_arrays={}, share=share)
+
+    def paper_pages(self) -> list[AnyPage]:
+        """Return pages as they will be, on paper, and ask for their arrays."""
+        tiles = None if self.features.tiled is None else self.tiles
+        return resident_pages(self.arena, self.features, self.block_order, self.page_rows, tiles)
+
+    def paper_codes(self, n_rows: int) -> PackedCodes:
+        """Return codes of so many rows on paper, whose memory is counted elsewhere."""
+        return codes_alone(self.arena.device, self.features, self.block_order, n_rows)
+
     def forget_pages(self) -> None:
         """Let go of all pages and arrays, whoever may keep the fit alive."""
         self.page_list = ()
@@ -293,7 +327,11 @@ class FitRows:
         Where pages stay on the device, these are their launches, page after page. Where they take
         turns, one action puts them on the list of the next pass; see ``PageWise``.
         """
-        return [launch for own in launches for launch in own]
+        return self._queued(PageWise(launches, reads, writes, drops, first, updates))
+
+    def _queued(self, action: PageWise) -> list[Action]:
+        """Return the launches of every page, one page after the other."""
+        return [launch for own in action.launches for launch in own]
 
     def all_rows_done(self) -> list[Action]:
         """Return the action after which all rows have been visited; none where pages stay."""
@@ -351,56 +389,3 @@ class FitRows:
             "margins": margins, "labels": labels, "n_rows": part.n_rows, "first_tree": batch.first,
             "n_parallel": self.nodes.n_parallel, "label_stride": stride,
         }  # fmt: skip
-
-    # -- histograms and lists of rows ----------------------------------------------------------
-    @property
-    def adds_histograms(self) -> bool:
-        """Whether a node's histogram is added up from several pages or devices."""
-        return len(self.page_rows) > 1 or self.team.size > 1
-
-    @property
-    def cells_to_clear(self) -> int:
-        """Sums to clear in a node's histogram before it is built; 0 if the kernel clears them."""
-        if self.features.columns is not None:
-            return 0
-        cleared = self.adds_histograms or self.ways.variant("histogram").int64_atomics
-        return 2 * self.features.layout.n_codes if cleared else 0
-
-    @property
-    def lists_drawn(self) -> bool:
-        """Whether roots have a list of the rows that were drawn; the others are in none.
-
-        That is where rows find their leaves without lists.
-        """
-        columns = self.features.columns
-        walks = columns is None and self.ways.variant("update_margins").name == "walk"
-        return self.nodes.params.samples_rows and walks
-
-    @property
-    def leaves_have_lists(self) -> bool:
-        """Whether margins are updated by the lists of rows, which leaves keep until then."""
-        columns = self.features.columns
-        return columns is None and self.ways.variant("update_margins").name != "walk"
-
-    @property
-    def moves_last_rows(self) -> bool:
-        """Whether rows move to the children of the last step, too, for the margins' update."""
-        return self.nodes.policy.moves_last_rows
-
-    def listed_rows(self, step: int) -> tuple[str, ...]:
-        """Return the lists that a step's histograms and partition read, level by level."""
-        if self.nodes.policy.picks_leaves or (step == 0 and not self.lists_drawn):
-            return ()
-        return (LISTS[step % 2],)
-
-    def moved_rows(self, step: int) -> tuple[str, ...]:
-        """Return the list that a step's partition writes whole, level by level."""
-        if self.nodes.policy.picks_leaves or self.leaves_have_lists:
-            return ()
-        return (LISTS[(step + 1) % 2],)
-
-    def updated_rows(self, step: int) -> tuple[str, ...]:
-        """Return the lists of which a step's partition writes the rows of single nodes."""
-        if self.nodes.policy.picks_leaves:
-            return LISTS
-        return (LISTS[(step + 1) % 2],) if self.leaves_have_lists else ()

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import clear_launch
 from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.fit.drawn_rows import DrawnRows
+from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, in_slot
-from pyopencl_gbdt.fit.pagewise import CODES, PageWise
+from pyopencl_gbdt.fit.page_schedule import CODES, PageSchedule, PageWise
+from pyopencl_gbdt.fit.page_stream import LaunchAfter, PageStream, QueuePage, RunPass
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.fit.turns import Turns
-from pyopencl_gbdt.fit.visits import Behind, Enlist, RunPass, Visits
-from pyopencl_gbdt.fit.visits_in_place import VisitsInPlace
+from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.fit.stream_in_place import StreamInPlace
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
-from pyopencl_gbdt.pages.page import Page
+from pyopencl_gbdt.pages.page import AnyPage, Page
 from pyopencl_gbdt.pages.stored import (
     PagesInMemory,
     StoredPages,
@@ -31,7 +34,65 @@ from pyopencl_gbdt.pages.stored import (
 )
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
-_UNKNOWN = Turns([(0, 1)], 1)
+#: Room beyond the rows that are expected. The classes of importance are 12 % wide, so that their
+#: middle is 6 % off at most; chance adds a few standard deviations.
+_ROOM, _DEVIATIONS, _FEW = 1.08, 8, 64
+
+
+def room_for(rate: float, n_rows: int) -> int:
+    """Return the rows for which there is room, if each of ``n_rows`` is drawn with this chance."""
+    spread = _DEVIATIONS * math.sqrt(n_rows * rate)
+    return min(n_rows, int(_ROOM * rate * n_rows + spread) + _FEW)
+
+
+@dataclass
+class DrawnRows(FitRows):
+    """The rows that a tree draws; ``n_rows`` is the most of them."""
+
+    @classmethod
+    def of(cls, rows: FitRows) -> DrawnRows:
+        """Return the drawn rows of a fit whose pages take turns, and that grows a tree a round."""
+        return cls(
+            rows.arena, rows.nodes, rows.features, rows.ways,
+            room_for(rows.nodes.params.subsample, rows.n_rows),
+            weighted=rows.weighted, weight_bits=rows.weight_bits, weight_shift=rows.weight_shift,
+            given=rows.given, share=replace(rows.share, codes=None),
+        )  # fmt: skip
+
+    @property
+    def page_rows(self) -> list[tuple[int, int]]:
+        """The page of all drawn rows."""
+        return [(0, self.n_rows)]
+
+    def make_room(self) -> None:
+        """Allocate the codes of the drawn rows; their other arrays come with those of the fit."""
+        layout = self.features.layout
+        sizes = self.n_rows, layout.n_features, code_dtype(layout.most_codes)
+        codes = empty_codes(self.arena.device, *sizes, columns=False)
+        self.page_list = [Page(codes, 0, self.n_rows)]
+
+
+def gathers_rows(rows: FitRows) -> bool:
+    """Tell whether a fit whose pages take turns may grow its trees on gathered rows.
+
+    That is one tree a round, of which no more rows are drawn than expected, on one device.
+    """
+    nodes = rows.nodes
+    drawn = nodes.params.samples_rows and nodes.params.sampling_method != "goss"
+    return drawn and nodes.round_trees == 1 and not nodes.renews and rows.team.size == 1
+
+
+def passes_of_codes(nodes: Nodes, *, gathers: bool) -> int:
+    """Return the passes over codes that a tree takes."""
+    return 2 if gathers else nodes.n_levels + 1
+
+
+def copied_share(schedule: PageSchedule) -> float:
+    """Return the share of the pages that a pass copies to the device."""
+    return 1 - min(1.0, schedule.n_slots / len(schedule.bounds))
+
+
+_UNKNOWN = PageSchedule([(0, 1)], 1)
 
 
 @dataclass
@@ -40,9 +101,9 @@ class RowsInTurn(FitRows):
 
     Attributes
     ----------
-    turns : Turns
+    schedule : PageSchedule
         The pages that take turns, and the slots where they do.
-    visits : Visits or None
+    stream : PageStream or None
         What moves the pages; None before there are pages.
     drawn : DrawnRows or None
         The gathered rows that trees grow on.
@@ -50,20 +111,20 @@ class RowsInTurn(FitRows):
         On paper: whether there are no slots for codes yet.
     """
 
-    turns: Turns = _UNKNOWN
-    visits: Visits | None = None
+    schedule: PageSchedule = _UNKNOWN
+    stream: PageStream | None = None
     drawn: DrawnRows | None = None
     codes_to_come: bool = False
 
     @property
     def page_rows(self) -> list[tuple[int, int]]:
         """First row and number of rows of every page."""
-        return list(self.turns.bounds)
+        return list(self.schedule.bounds)
 
     @property
     def row_groups(self) -> int:
         """Work-groups that share the rows of a page evenly, for passes over every row."""
-        return self.team_groups or self.arena.device.caps.row_groups(self.turns.most_rows)
+        return self.team_groups or self.arena.device.caps.row_groups(self.schedule.most_rows)
 
     @property
     def pages(self) -> list[FitPage]:
@@ -74,10 +135,10 @@ class RowsInTurn(FitRows):
     @property
     def parts(self) -> list[RowPart]:
         """The rows of each page, whose arrays lie on the device as one."""
-        names, n_slots = self.row_arrays.keys(), self.turns.n_row_slots
+        names, n_slots = self.row_arrays.keys(), self.schedule.n_row_slots
         return [
             RowPart(first, n_rows, self.row_groups, self.arena.arrays, i % n_slots, names)
-            for i, (first, n_rows) in enumerate(self.turns.bounds)
+            for i, (first, n_rows) in enumerate(self.schedule.bounds)
         ]
 
     def kinds(self) -> dict[str, str]:
@@ -91,27 +152,19 @@ class RowsInTurn(FitRows):
         self.ways.learn(gathers=drawn is not None)
 
     # -- launches of pages -------------------------------------------------------------------
-    def pagewise(
-        self,
-        launches: Sequence[Sequence[Launch]],
-        reads: tuple[str, ...] = (),
-        writes: tuple[str, ...] = (),
-        drops: tuple[str, ...] = (),
-        first: Sequence[Sequence[Launch]] | None = None,
-        updates: tuple[str, ...] = (),
-    ) -> list[Action]:
+    def _queued(self, action: PageWise) -> list[Action]:
         """Return the action that puts launches on the list of the next pass."""
-        if self.visits is None:  # on paper
-            return super().pagewise(launches)
-        return [Enlist(self.visits, PageWise(launches, reads, writes, drops, first, updates))]
+        if self.stream is None:  # on paper
+            return super()._queued(action)
+        return [QueuePage(self.stream, action)]
 
     def all_rows_done(self) -> list[Action]:
         """Return the action after which all rows have been visited."""
-        return [] if self.visits is None else [RunPass(self.visits)]
+        return [] if self.stream is None else [RunPass(self.stream)]
 
     def cleared(self, name: str) -> list[Action]:
         """Return the action that clears what pages in turn add to."""
-        return [] if self.visits is None else [clear_launch(self.arena[name])]
+        return [] if self.stream is None else [clear_launch(self.arena[name])]
 
     def joined(self, actions: Sequence[Action]) -> list[Action]:
         """Return the same actions: what they launch differs from pass to pass."""
@@ -119,17 +172,17 @@ class RowsInTurn(FitRows):
 
     def close(self, *, stored: bool) -> None:
         """Free what the host keeps of pages; with ``stored``, their files, too."""
-        assert self.visits is not None
-        self.visits.close()
+        assert self.stream is not None
+        self.stream.close()
         if stored:
-            self.visits.stored.close()
+            self.stream.stored.close()
 
     def in_order(self, actions: Sequence[Action]) -> list[Action]:
         """Return the same actions; launches of no page run behind those of pages before them."""
-        if self.visits is None:
+        if self.stream is None:
             return list(actions)
-        visits, of_pages = self.visits, (Enlist, RunPass)
-        return [a if isinstance(a, of_pages) else Behind(visits, a) for a in actions]
+        stream, of_pages = self.stream, (QueuePage, RunPass)
+        return [a if isinstance(a, of_pages) else LaunchAfter(stream, a) for a in actions]
 
     # -- lists of rows -----------------------------------------------------------------------
     @property
@@ -159,19 +212,61 @@ class RowsInTurn(FitRows):
 
     def set(self, name: str, values: npt.ArrayLike) -> None:
         """Set an array of rows from host values that broadcast to its shape; waits."""
-        assert self.visits is not None
+        assert self.stream is not None
         shape, dtype = self.row_arrays[name]
         whole = np.broadcast_to(np.asarray(values, dtype), shape.of(self.n_rows))
-        bounds = self.turns.bounds
-        self.visits.write(name, lambda i: whole[..., bounds[i][0] : sum(bounds[i])])
+        bounds = self.schedule.bounds
+        self.stream.write(name, lambda i: whole[..., bounds[i][0] : sum(bounds[i])])
 
     def get(self, name: str) -> npt.NDArray[Any]:
         """Return an array of rows, which are its last axis; waits for the device."""
-        assert self.visits is not None
+        assert self.stream is not None
         shape, dtype = self.row_arrays[name]
-        found = self.visits.read(name)
-        parts = zip(found, self.turns.bounds, strict=True)
+        found = self.stream.read(name)
+        parts = zip(found, self.schedule.bounds, strict=True)
         return np.concatenate([x.view(dtype).reshape(shape.of(n)) for x, (_, n) in parts], axis=-1)
+
+    def trees_fit(self, n_trees: int, fits: Callable[[], bool]) -> bool:
+        """Tell whether so many trees can be grown at a time; pages are made to fit the memory."""
+        return n_trees <= MOST_Y
+
+    def kept_bytes(self) -> int:
+        """Return what the host keeps of all pages, or of those that are read ahead from files."""
+        kept = self.slot_bytes(self.n_rows)
+        if self.nodes.params.cache_folders:  # two pages are read ahead, or to the slots themselves
+            ahead = 0 if self.schedule.in_place else 2
+            kept[CODES] = ahead * self.slot_bytes(self.schedule.most_rows)[CODES]
+        return sum(kept.values())
+
+    def make_room_for_high_words(self, turn: Callable[[], None]) -> None:
+        """Make room for them: fewer pages lie on the device at a time, as ``turn`` chooses.
+
+        Where trees grow on gathered rows, they then grow on the pages, without high words.
+        """
+        assert self.stream is not None
+        self.has_high, stored = self.drawn is None, self.stream.stored
+        self.stream.use([])
+        self.forget_pages()
+        self.gather(None)
+        turn()
+        self.take_turns(stored)
+
+    def on_paper(self, arena: Arena, ways: Ways, share: Share) -> FitRows:
+        """Return the same rows on paper, with codes of drawn rows that are there or to come."""
+        made = replace(self, arena=arena, ways=ways, row_arrays={}, share=share)
+        made.stream, made.codes_to_come = None, not self.page_list
+        if self.drawn is not None:
+            made.drawn = drawn = replace(self.drawn, arena=arena, ways=ways, row_arrays={})
+            if not drawn.page_list:
+                codes = self.code_bytes_of(drawn.n_rows)
+                arena.array("codes of drawn rows", codes, np.uint8)
+                drawn.page_list = [Page(drawn.paper_codes(drawn.n_rows), 0, drawn.n_rows)]
+        return made
+
+    def paper_pages(self) -> list[AnyPage]:
+        """Return a page of the largest size; its memory is that of slots."""
+        most = self.schedule.most_rows
+        return [Page(self.paper_codes(most), 0, most)]
 
     def forget_steps(self) -> None:
         """Let go of what the steps have asked for; others may be built then."""
@@ -201,51 +296,51 @@ class RowsInTurn(FitRows):
     def take_turns(self, stored: StoredPages) -> None:
         """Make room for the codes of some pages at a time; their arrays come with ``allocate``."""
         layout, device = self.features.layout, self.arena.device
-        sizes = [self.code_bytes_of(n_rows) for _, n_rows in self.turns.bounds]
-        if self.turns.in_place and can_map(stored):
+        sizes = [self.code_bytes_of(n_rows) for _, n_rows in self.schedule.bounds]
+        if self.schedule.in_place and can_map(stored):
             stored = MappedPages(stored, sizes)
-        if self.turns.in_place and isinstance(stored, PagesInMemory):
-            self.turns = replace(self.turns, codes_stay=True, n_slots=len(sizes))
-        turns = self.turns
-        if turns.codes_stay:
+        if self.schedule.in_place and isinstance(stored, PagesInMemory):
+            self.schedule = replace(self.schedule, codes_stay=True, n_slots=len(sizes))
+        schedule = self.schedule
+        if schedule.codes_stay:
             assert isinstance(stored, PagesInMemory)
-            slots = [lent_codes(device, stored, i) for i in range(turns.n_slots)]
+            slots = [lent_codes(device, stored, i) for i in range(schedule.n_slots)]
         else:
-            most = turns.most_rows, layout.n_features, code_dtype(layout.most_codes)
-            slots = [empty_codes(device, *most, columns=False) for _ in range(turns.n_slots)]
+            most = schedule.most_rows, layout.n_features, code_dtype(layout.most_codes)
+            slots = [empty_codes(device, *most, columns=False) for _ in range(schedule.n_slots)]
         self.page_list = [
-            Page(first_rows(slots[i % turns.n_slots], n_rows), first, n_rows)
-            for i, (first, n_rows) in enumerate(turns.bounds)
+            Page(first_rows(slots[i % schedule.n_slots], n_rows), first, n_rows)
+            for i, (first, n_rows) in enumerate(schedule.bounds)
         ]
-        if self.visits is None:
-            visits = VisitsInPlace if turns.in_place else Visits
-            self.visits = visits(device, stored)
-        self.visits.use([{CODES: codes.codes} for codes in slots])
+        if self.stream is None:
+            stream = StreamInPlace if schedule.in_place else PageStream
+            self.stream = stream(device, stored)
+        self.stream.use([{CODES: codes.codes} for codes in slots])
 
     def ask_for_slots(self) -> None:
         """Ask for the arrays of rows of every slot, and for new codes."""
-        turns = self.turns
-        rows = {} if turns.in_place else self.row_arrays
+        schedule = self.schedule
+        rows = {} if schedule.in_place else self.row_arrays
         for name, (shape, dtype) in rows.items():
-            for slot in range(turns.n_slots):
-                self.arena.array(in_slot(name, slot), shape.of(turns.most_rows), dtype)
-        if self.codes_to_come and not turns.codes_stay:
-            n_bytes = self.code_bytes_of(turns.most_rows)
-            for slot in range(turns.n_slots):
+            for slot in range(schedule.n_slots):
+                self.arena.array(in_slot(name, slot), shape.of(schedule.most_rows), dtype)
+        if self.codes_to_come and not schedule.codes_stay:
+            n_bytes = self.code_bytes_of(schedule.most_rows)
+            for slot in range(schedule.n_slots):
                 self.arena.array(in_slot(CODES, slot), n_bytes, np.uint8)
 
     def _fill_slots(self) -> None:
         """Give the arrays of rows to what moves the pages, once they are allocated."""
-        assert self.visits is not None
-        names, bounds, arrays = self.row_arrays.keys(), self.turns.bounds, self.arena.arrays
-        if isinstance(self.visits, VisitsInPlace):
+        assert self.stream is not None
+        names, bounds, arrays = self.row_arrays.keys(), self.schedule.bounds, self.arena.arrays
+        if isinstance(self.stream, StreamInPlace):
             for name, (shape, dtype) in self.row_arrays.items():
                 for index, (_, n_rows) in enumerate(bounds):
-                    array = self.visits.rows_of(index, name, shape.of(n_rows), dtype)
+                    array = self.stream.rows_of(index, name, shape.of(n_rows), dtype)
                     arrays[in_slot(name, index)] = array
             return
-        for slot in range(self.turns.n_slots):
-            self.visits.give(slot, {name: arrays[in_slot(name, slot)] for name in names})
+        for slot in range(self.schedule.n_slots):
+            self.stream.give(slot, {name: arrays[in_slot(name, slot)] for name in names})
         sizes = [self.slot_bytes(n_rows) for _, n_rows in bounds]
         for name in names:
-            self.visits.sized(name, [own[name] for own in sizes])
+            self.stream.sized(name, [own[name] for own in sizes])

@@ -14,7 +14,7 @@ from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, ROW
 from pyopencl_gbdt.fit.page import FitPage, PerRow
-from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
@@ -28,7 +28,7 @@ class GatherDrawn:
     arena, rows, ways
         Whose pages take turns.
     drawn : FitRows
-        Those that were drawn, see ``fit.drawn_rows``.
+        Those that were drawn, see ``fit.rows_in_turn``.
     """
 
     def __init__(self, arena: Arena, rows: FitRows, ways: Ways, drawn: FitRows) -> None:

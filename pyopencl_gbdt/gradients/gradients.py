@@ -59,7 +59,7 @@ class Gradients:
         high = ("high",) if rows.has_high else ()
         later = [[self._quantize(batch, part, clears=False)] for part in rows.parts]
         first = [[self._quantize(batch, part, clears=True)] for part in rows.parts]
-        if rows.turns is None:
+        if rows.schedule is None:
             later = first
         return [
             *rows.pagewise([[self._count(batch, part)] for part in rows.parts], reads),
@@ -81,7 +81,7 @@ class Gradients:
         return self.program.bind(
             "quantize_gradients", (part.groups, batch.size), weight_bits=rows.weight_bits,
             weight_shift=rows.weight_shift, root_cells=rows.cells_to_clear if clears else 0,
-            has_high=rows.has_high, adds=rows.turns is not None, factors=self._factors(part),
+            has_high=rows.has_high, adds=rows.schedule is not None, factors=self._factors(part),
             **self._counting(part), **rows.gradient_arguments(batch, part),
             **part.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
                              "sums", "pool"),

@@ -6,10 +6,9 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.dtypes import CANDIDATE, PAYLOAD
-from pyopencl_gbdt.fit.nodes import Batch, Nodes
+from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.fit.rows import FitRows
 
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.dtypes import PAYLOAD
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Candidates
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth.best_first import open_leaves
 
 #: Trees with more leaves split one leaf a step: histograms of half as many leaves again, and one

@@ -20,9 +20,8 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Variant
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action, Program
 from pyopencl_gbdt.dtypes import CANDIDATE, ROW, SUM
-from pyopencl_gbdt.fit.nodes import Batch, Nodes
+from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import mask_of

@@ -10,9 +10,8 @@ from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Candidates
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth import approx, split
 from pyopencl_gbdt.growth.entries import EntrySizes

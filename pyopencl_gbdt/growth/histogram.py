@@ -11,9 +11,10 @@ from pyopencl_gbdt.device.team.sums import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import LISTS, FitRows
+from pyopencl_gbdt.fit.row_lists import LISTS
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.level_sums import LevelSums, OfAllFeatures
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel

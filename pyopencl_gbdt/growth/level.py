@@ -8,12 +8,11 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import BOUNDS, LEVEL, NODE, PAYLOAD, SUM, VALUE
-from pyopencl_gbdt.fit.nodes import Batch, Nodes
+from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page_stream import RunPass
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.fit.visits import RunPass
 
 
 def tree_arrays(arena: Arena, rows: FitRows, nodes: Nodes) -> None:
@@ -68,7 +67,7 @@ class Level:
         """
         rows = self.rows
         roots = [[self._root(batch, page)] for page in rows.pages]
-        later = rows.turns is not None or rows.team.enqueues
+        later = rows.schedule is not None or rows.team.enqueues
         before = [] if later else rows.sum(self.arena["sums"])
         return [*before, *rows.pagewise(roots)]
 
@@ -79,7 +78,7 @@ class Level:
         other, which cards do as one sum.
         """
         rows = self.rows
-        if rows.turns is not None:
+        if rows.schedule is not None:
             at = 1 + next(i for i, action in enumerate(searched) if isinstance(action, RunPass))
         elif rows.team.enqueues:
             at = next(i for i, action in enumerate(searched) if not isinstance(action, Launch))
@@ -132,7 +131,7 @@ class Level:
         the choice.
         """
         rows = self.rows
-        by_hessian = rows.turns is not None or rows.team.size > 1
+        by_hessian = rows.schedule is not None or rows.team.size > 1
         placed = [
             [self.program.bind(
                 "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,

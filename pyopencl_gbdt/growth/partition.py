@@ -9,9 +9,10 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage, PerRow
-from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import LISTS, FitRows
+from pyopencl_gbdt.fit.row_lists import LISTS
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_sets import CategorySets, moved_sets
 from pyopencl_gbdt.growth.search import SplitSearch
@@ -105,14 +106,17 @@ class PartitionByCodes:
         rows = self.rows
         sets = [] if self.sets is None else self.sets.write(step, batch)
         later = [[self._page(step, batch, page, clears=page.index == 0)] for page in pages]
-        if rows.turns is None:
+        if rows.schedule is None:
             return [*sets, *rows.pagewise(later)]
         first = [[self._page(step, batch, page, clears=True)] for page in pages]
         later = [[self._page(step, batch, page, clears=False)] for page in pages]
         source = rows.listed_rows(step)
         drops = () if rows.leaves_have_lists else source
-        updates = rows.updated_rows(step)
-        moved = rows.pagewise(later, (CODES, *source), rows.moved_rows(step), drops, first, updates)
+        picks = self.nodes.policy.picks_leaves
+        target: tuple[str, ...] = LISTS if picks else (LISTS[(step + 1) % 2],)
+        of_nodes = picks or rows.leaves_have_lists  # others write a whole list
+        whole, updates = ((), target) if of_nodes else (target, ())
+        moved = rows.pagewise(later, (CODES, *source), whole, drops, first, updates)
         return [*sets, *moved]
 
     def _page(self, depth: int, batch: Batch, page: FitPage, *, clears: bool) -> Launch:

@@ -17,9 +17,8 @@ from typing import Protocol
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import LeavesAtATime
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Candidates, TreeSizes
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates, TreeSizes
 from pyopencl_gbdt.growth.best_first import Pick
 from pyopencl_gbdt.growth.best_leaves import PickSeveral
 from pyopencl_gbdt.growth.level import Level

@@ -14,7 +14,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.messages import LargestLeafShare
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart
-from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.finalize import LeafValues

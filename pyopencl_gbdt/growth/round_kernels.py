@@ -100,7 +100,7 @@ class RoundKernels:
         """Return the classes of this fit, by what they do."""
         recipe = self.recipe
         made = {
-            "pages": self.rows.visits, "source": self.source, "sample": self.sample,
+            "pages": self.rows.stream, "source": self.source, "sample": self.sample,
             "gather": self.gather, "gradients": self.gradients, "grower": self.grower,
             "policy": self.policy,
         }  # fmt: skip

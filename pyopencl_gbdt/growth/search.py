@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Candidates
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth.feature_mask import mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.level_sums import level_sums

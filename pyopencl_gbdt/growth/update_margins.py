@@ -9,9 +9,9 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.pagewise import CODES
+from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import LISTS
+from pyopencl_gbdt.fit.row_lists import LISTS
 from pyopencl_gbdt.growth.category_sets import moved_sets, walked_sets
 from pyopencl_gbdt.growth.partition import Partition
 

@@ -16,10 +16,9 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, TreeSizes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import TreeSizes
 from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.partition import Partition

@@ -135,7 +135,7 @@ class PageFacts:
     adds_histograms : bool
         Whether a node's histogram is added up from several pages or devices.
     gathers : bool
-        Whether trees grow on drawn rows that were gathered, see ``fit.drawn_rows``.
+        Whether trees grow on drawn rows that were gathered, see ``fit.rows_in_turn``.
     most_picks : int
         Most leaves of a tree that a step may split; 0 is as many as suit the device.
     """

@@ -27,7 +27,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
-from pyopencl_gbdt.fit.parts import FitParts, RowWeights, allocate, make_room_for_high_words
+from pyopencl_gbdt.fit.parts import FitParts, RowWeights, allocate
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.boosting import starting_margins
@@ -208,7 +208,7 @@ class Fit:
             return False
         done = self._rounds
         del self.kernels, source  # the arrays that only their launches know are free then
-        make_room_for_high_words(parts, self._placement.turn_again)
+        parts.rows.make_room_for_high_words(partial(self._placement.turn_again, parts))
         self._start_over()
         pace = Pace(parts.arena.device)
         for _ in range(done):

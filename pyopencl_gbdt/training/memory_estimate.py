@@ -17,9 +17,6 @@ from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
-from pyopencl_gbdt.fit.pagewise import CODES
-from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.policy import tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
@@ -210,7 +207,7 @@ def _built(
     return MemoryEstimate(
         set_up,
         training,
-        host + _kept_bytes(fit.parts),
+        host + fit.parts.rows.kept_bytes(),
         tuple(paper.allocations),
         fit.kernels.classes(),
         {name: plan.bytes_of(name) for name in plan.arrays},
@@ -267,15 +264,3 @@ def batches_bytes(
     vectors, batches = n_rows * row, 2 * batch_rows * (4 * n_features + row)
     scaling = _SCALING_BYTES * n_rows if weighted else 0
     return HOST_BYTES + vectors + max(vectors, batches, scaling)
-
-
-def _kept_bytes(parts: FitParts) -> int:
-    """Return what the host keeps of pages that take turns; 0 where all rows lie on the device."""
-    rows = parts.rows
-    if not isinstance(rows, RowsInTurn):
-        return 0
-    kept = rows.slot_bytes(rows.n_rows)
-    if parts.nodes.params.cache_folders:  # two pages are read ahead, or to the slots themselves
-        ahead = 0 if rows.turns.in_place else 2
-        kept[CODES] = ahead * rows.slot_bytes(rows.turns.most_rows)[CODES]
-    return sum(kept.values())

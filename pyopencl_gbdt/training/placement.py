@@ -15,20 +15,27 @@ from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.team.messages import FitsDevice, IsQuantized
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit.choose_turns import choose_turns
-from pyopencl_gbdt.fit.drawn_rows import (
+from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.nodes import TreeSizes
+from pyopencl_gbdt.fit.page_schedule import PageSchedule
+from pyopencl_gbdt.fit.parts import (
+    FitParts,
+    RowWeights,
+    assemble,
+    check,
+    choose_trees,
+    fits,
+    on_paper,
+)
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.rows_in_turn import (
     DrawnRows,
+    RowsInTurn,
     copied_share,
     gathers_rows,
     passes_of_codes,
 )
-from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.fit.on_paper import on_paper
-from pyopencl_gbdt.fit.parts import FitParts, RowWeights, assemble, check, choose_trees, fits
-from pyopencl_gbdt.fit.policy import TreeSizes
-from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.turns import Turns
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
@@ -67,17 +74,17 @@ def _cut_layout(data: Dataset, device: Device, params: Parameters) -> Layout:
 
 
 def _stored_pages(
-    data: Dataset, device: Device, params: Parameters, layout: Layout, turns: Turns
+    data: Dataset, device: Device, params: Parameters, layout: Layout, schedule: PageSchedule
 ) -> StoredPages:
     """Return a data set's codes in pages that lie in the host's memory, or in ``cache_dir``."""
-    quantizer = _quantizer(data, device, params, turns.most_rows, weighted=False)
+    quantizer = _quantizer(data, device, params, schedule.most_rows, weighted=False)
     folders = params.cache_folders
     store: PageStore | None = None
     if folders and not device.holds_memory:
-        store = PagesOnPaper(layout, turns.bounds)
+        store = PagesOnPaper(layout, schedule.bounds)
     elif folders:
-        store = DiskPages(layout, turns.bounds, folders, device.caps)
-    return encoded_pages(quantizer, layout, turns.bounds, store)
+        store = DiskPages(layout, schedule.bounds, folders, device.caps)
+    return encoded_pages(quantizer, layout, schedule.bounds, store)
 
 
 def _quantizer(
@@ -236,17 +243,17 @@ class Placement:
         pages: Sequence[AnyPage],
         columns: ColumnSizes | None,
         tiles: TileSizes | None,
-        turns: Turns | None = None,
+        schedule: PageSchedule | None = None,
     ) -> FitParts:
         """Return a fit's parts; several leaves split in a step where that is faster, and fits."""
         features = FitFeatures(
             layout, columns, tiles, self.orders[0], self.limits, self.params.samples_columns
         )
-        known = features.facts() if turns is None else {"kind": "streamed"}
+        known = features.facts() if schedule is None else {"kind": "streamed"}
         facts = self.facts.with_pages(**known, most_picks=0)
-        parts = self._sized(facts, features, pages, turns)
+        parts = self._sized(facts, features, pages, schedule)
         if self.policy is None and self.chosen.picks > 1 and not self._fits_all(parts):
-            parts = self._sized(facts.with_pages(most_picks=1), features, pages, turns)
+            parts = self._sized(facts.with_pages(most_picks=1), features, pages, schedule)
         return parts
 
     def _sized(
@@ -254,12 +261,12 @@ class Placement:
         facts: FitFacts,
         features: FitFeatures,
         pages: Sequence[AnyPage],
-        turns: Turns | None,
+        schedule: PageSchedule | None,
     ) -> FitParts:
         """Return a fit's parts, and set the policy; all members of a team call it together."""
         self.chosen = self.policy or agreed(choose_recipe(facts).policy, self.share.team)
         parts = assemble(
-            self.device, facts, self._tree, features, pages, self.weights, turns=turns,
+            self.device, facts, self._tree, features, pages, self.weights, schedule=schedule,
             share=self.share, first_round=self.first_round, beside=self.beside,
         )  # fmt: skip
         choose_trees(parts, self._on_paper)
@@ -277,7 +284,7 @@ class Placement:
         parts = self._turned(layout, None if stored is None else stored.bounds)
         rows = parts.rows
         assert isinstance(rows, RowsInTurn)
-        made = stored or _stored_pages(data, device, self.params, layout, rows.turns)
+        made = stored or _stored_pages(data, device, self.params, layout, rows.schedule)
         data.end_reading()
         rows.take_turns(made)
         if rows.drawn is not None:
@@ -286,7 +293,7 @@ class Placement:
 
     def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> FitParts:
         """Return a fit's parts for pages that take turns, with no pages yet."""
-        parts = self._parts(layout, (), None, None, Turns([(0, self.data.n_rows)], 1))
+        parts = self._parts(layout, (), None, None, PageSchedule([(0, self.data.n_rows)], 1))
         choose_turns(parts, self._on_paper, bounds, self.n_pages, self.n_slots)
         check(self._on_paper(parts))
         if gathers_rows(parts.rows):
@@ -297,20 +304,20 @@ class Placement:
         """Grow trees on gathered rows, if they fit the device and fewer pages are copied then."""
         rows, nodes = parts.rows, parts.nodes
         assert isinstance(rows, RowsInTurn)
-        turns = rows.turns
-        copied = passes_of_codes(nodes, gathers=False) * copied_share(turns)
+        schedule = rows.schedule
+        copied = passes_of_codes(nodes, gathers=False) * copied_share(schedule)
         rows.gather(DrawnRows.of(rows))
         try:
             choose_turns(parts, self._on_paper, bounds, self.n_pages, self.n_slots)
             check(self._on_paper(parts))
-            if passes_of_codes(nodes, gathers=True) * copied_share(rows.turns) < copied:
+            if passes_of_codes(nodes, gathers=True) * copied_share(rows.schedule) < copied:
                 return
         except MemoryPlanError:
             pass
         rows.gather(None)
-        rows.turns = turns
+        rows.schedule = schedule
 
     def turn_again(self, parts: FitParts) -> None:
         """Choose again how many of the same pages lie on the device at a time."""
         assert isinstance(parts.rows, RowsInTurn)
-        choose_turns(parts, self._on_paper, parts.rows.turns.bounds)
+        choose_turns(parts, self._on_paper, parts.rows.schedule.bounds)

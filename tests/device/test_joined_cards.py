@@ -23,8 +23,8 @@ from pyopencl_gbdt.device.team.handshake import Keys, Limits
 from pyopencl_gbdt.device.team.messages import DeviceIdle
 from pyopencl_gbdt.device.team.sums import TeamReduce
 from pyopencl_gbdt.errors import DeviceError, TeamError
+from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training.fit import Fit
 
 from ..conftest import TEST_DEVICE
 from ..teams import LIMITS, members
@@ -257,17 +257,17 @@ def test_models_of_enqueued_sums(monkeypatch, growth):
         "drawn": {"subsample": 0.5, "colsample_bynode": 0.6},
         "forest": {"num_parallel_tree": 3, "subsample": 0.7},
     }.get(growth, {})
-    original = Fit._enqueued
+    original = RoundKernels.batches
 
-    def enqueued(self):
-        found = original(self)
-        if growth in ("level by level", "drawn", "forest") and self.parts.rows.team.size > 1:
+    def enqueued(self, *, joined):
+        found = original(self, joined=joined)
+        if growth in ("level by level", "drawn", "forest") and self.rows.team.size > 1:
             for action in found[0]:
                 fixed = isinstance(action, TeamReduce) and not callable(action.window)
                 assert isinstance(action, Launch) or fixed, action.name
         return found
 
-    monkeypatch.setattr(Fit, "_enqueued", enqueued)
+    monkeypatch.setattr(RoundKernels, "batches", enqueued)
     monkeypatch.setattr(sliced_sums, "joined", lambda team, device: team)
     monkeypatch.setattr(sliced_sums, "leave", lambda found, failed: None)
     monkeypatch.setattr(member, "NcclSum", TeamReduce)  # which takes the member first, too

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import find, runnable, selection
 from pyopencl_gbdt.device.limited_device import ENVIRONMENT
-from pyopencl_gbdt.fit import turns
+from pyopencl_gbdt.fit import page_schedule
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import fit as fit_module
 from tests.layouts.recipes import Recipe
@@ -67,7 +67,9 @@ def streamed(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
     with contextlib.ExitStack() as patches:
         patches.enter_context(_in_pages(n_pages, n_slots=2))
         if copied:
-            patches.enter_context(patch.object(turns, "works_in_place", lambda device: False))
+            patches.enter_context(
+                patch.object(page_schedule, "works_in_place", lambda device: False)
+            )
         return trained(recipe, device, page="streamed")
 
 

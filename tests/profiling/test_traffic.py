@@ -9,8 +9,8 @@ import pytest
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, PAYLOAD_BYTES, STEP, WALK
+from pyopencl_gbdt.fit.nodes import Candidates, TreeSizes
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates, TreeSizes
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.profiling import traffic, tree_traffic

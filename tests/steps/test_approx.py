@@ -12,7 +12,6 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import choose, open_device
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.fit.parts import make_room_for_high_words
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -101,7 +100,7 @@ def cut_root(proposal, wg, quanta, max_bin):
     objective = get_objective(params.objective, params)
     fit = Fit(open_device(TEST_DEVICE), params, objective, data, 0.0)
     parts, search, batch = fit.parts, fit.kernels.grower.search, Batch(0, len(quanta))
-    make_room_for_high_words(parts, None)
+    parts.rows.make_room_for_high_words(None)
     low, high = words(quanta.reshape(-1, 2))
     parts.arena["quanta"].set(low)
     parts.arena["high"].set(high)

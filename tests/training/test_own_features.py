@@ -8,8 +8,8 @@ from pyopencl_gbdt.device import find
 from pyopencl_gbdt.device.team import sliced_sums
 from pyopencl_gbdt.device.team.sliced_sums import packed, unpacked
 from pyopencl_gbdt.dtypes import CANDIDATE
-from pyopencl_gbdt.growth import best_of_team, level_sums
-from pyopencl_gbdt.growth.best_of_team import best_of
+from pyopencl_gbdt.growth import level_sums
+from pyopencl_gbdt.growth.level_sums import best_of
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import GROWTH
 from tests.teams import members
@@ -36,7 +36,7 @@ THOROUGH = {
 def exchanged(monkeypatch):
     """Return a list that has an entry for each exchange of best splits."""
     seen = []
-    monkeypatch.setattr(best_of_team, "best_of", lambda every: seen.append(1) or best_of(every))
+    monkeypatch.setattr(level_sums, "best_of", lambda every: seen.append(1) or best_of(every))
     return seen
 
 

@@ -12,9 +12,9 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team.threads import threads
 from pyopencl_gbdt.errors import DataError, DeviceError, ParameterError
-from pyopencl_gbdt.fit import drawn_rows, turns
+from pyopencl_gbdt.fit import page_schedule, rows_in_turn
+from pyopencl_gbdt.fit.page_schedule import evenly
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.turns import evenly
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages import disk_pages
@@ -34,7 +34,7 @@ from tests.layouts.rows import LABELS, ORDER, WEIGHT, N, X
 @pytest.fixture(autouse=True)
 def copied(monkeypatch):
     """Let a CPU copy pages to slots, as a device with memory of its own does."""
-    monkeypatch.setattr(turns, "works_in_place", lambda device: False)
+    monkeypatch.setattr(page_schedule, "works_in_place", lambda device: False)
 
 
 def model_of(monkeypatch, n_pages, data, params):
@@ -72,7 +72,7 @@ def test_drawn_rows_are_gathered(monkeypatch, room):
     given = {"subsample": 0.3, "max_depth": 5, "n_estimators": 3, "colsample_bynode": 0.6}
     whole = model_of(monkeypatch, 0, rows("number", WEIGHT)(), given)
     if room:
-        monkeypatch.setattr(drawn_rows, "room_for", lambda rate, n_rows: room)
+        monkeypatch.setattr(rows_in_turn, "room_for", lambda rate, n_rows: room)
     fits, build = [], fit_module.Fit._begin
     monkeypatch.setattr(fit_module.Fit, "_begin", lambda fit: fits.append(fit) or build(fit))
     assert model_of(monkeypatch, 6, rows("number", WEIGHT)(), given) == whole
@@ -80,7 +80,7 @@ def test_drawn_rows_are_gathered(monkeypatch, room):
     parts = fits[0].parts
     assert (parts.rows.drawn is None) == bool(room)
     if not room:  # all 6 pages, then 4 in a pass; the last tree's margins are asked of nobody
-        assert parts.rows.visits.n_loads == 6 + 4 * (2 * 3 - 2)
+        assert parts.rows.stream.n_loads == 6 + 4 * (2 * 3 - 2)
 
 
 IN_PLACE = {
@@ -105,7 +105,7 @@ IN_PLACE = {
 )
 def test_a_device_that_works_in_the_hosts_memory(monkeypatch, tmp_path, case, on_disk):
     """Arrays of rows stay; codes are read to slots, or stay too."""
-    monkeypatch.setattr(turns, "works_in_place", lambda device: device.borrows)
+    monkeypatch.setattr(page_schedule, "works_in_place", lambda device: device.borrows)
     label = LABELS["number"].copy()
     label[::100] *= 1e6 if case == "outliers" else 1
     monkeypatch.setitem(LABELS, case, label)

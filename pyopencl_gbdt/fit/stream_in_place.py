@@ -20,16 +20,16 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.transfers import Mark
-from pyopencl_gbdt.fit.pagewise import CODES, PageWise
-from pyopencl_gbdt.fit.visits import Slot, Visits
+from pyopencl_gbdt.fit.page_schedule import CODES, PageWise
+from pyopencl_gbdt.fit.page_stream import PageStream, Slot
 from pyopencl_gbdt.pages.mapped_pages import MappedPages
 from pyopencl_gbdt.pages.stored import PagesInMemory, StoredPages, page_bytes
 
 U8 = npt.NDArray[np.uint8]
 
 
-class VisitsInPlace(Visits):
-    """Runs the launches of pages whose arrays of rows stay; parameters are those of ``Visits``."""
+class StreamInPlace(PageStream):
+    """Runs the launches of pages whose arrays of rows stay; as `PageStream`."""
 
     def __init__(self, device: Device, stored: StoredPages) -> None:
         super().__init__(device, stored)
