@@ -17,9 +17,8 @@ from pyopencl_gbdt.device import Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE
-from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.nodes import Batch, Candidates
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.policy import Candidates
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
