@@ -65,6 +65,8 @@ _NOT_GIVEN = frozenset((
 _FOUND = frozenset(("num_class",))
 #: Annotations of parameters that take more than the kind of their row in the table.
 _TAKES = {
+    "n_estimators": "int | str | None",
+    "learning_rate": "float | str | None",
     "monotone_constraints": "Any",
     "interaction_constraints": "Any",
     "objective": "str | Callable[..., Any] | Custom | None",

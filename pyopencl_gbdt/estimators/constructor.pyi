@@ -15,9 +15,9 @@ OWN: dict[str, tuple[str, Any]]
 PARAMETERS: dict[str, Parameter]
 
 class Constructed(AliasedParameters):
-    n_estimators: int | None
+    n_estimators: int | str | None
     preset: str | None
-    learning_rate: float | None
+    learning_rate: float | str | None
     num_parallel_tree: int
     max_depth: int | None
     max_leaves: int | None
@@ -106,9 +106,9 @@ class Constructed(AliasedParameters):
     def __init__(
         self,
         *,
-        n_estimators: int | None = ...,
+        n_estimators: int | str | None = ...,
         preset: str | None = ...,
-        learning_rate: float | None = ...,
+        learning_rate: float | str | None = ...,
         num_parallel_tree: int = ...,
         max_depth: int | None = ...,
         max_leaves: int | None = ...,

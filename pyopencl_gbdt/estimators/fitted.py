@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
+from pyopencl_gbdt.estimators.rates import is_auto
 from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
@@ -137,7 +138,7 @@ class XGBoostMethods:
     def get_num_boosting_rounds(self) -> int:
         """Return the number of rounds that ``fit`` trains at most, or the last ``fit`` did."""
         given = self._named_parameters().get("n_estimators")
-        return int(self._default_of("n_estimators") if given is None else given)
+        return int(self._default_of("n_estimators") if given is None or is_auto(given) else given)
 
     def _default_of(self, name: str) -> Any:
         """Return the value that the last ``fit`` used, else the one of the table."""
@@ -154,7 +155,9 @@ class XGBoostMethods:
         params = self._named_parameters() | {"random_state": self.random_state}
         if hasattr(self, "model_"):
             used = self._fitted().parameters
-            params = {name: used[name] for name in SET_BY_PRESETS & used.keys()} | params
+            of_preset = {name: used[name] for name in SET_BY_PRESETS & used.keys()}
+            given = {n: v for n, v in params.items() if n not in of_preset or not is_auto(v)}
+            params = of_preset | given
         own = callable(params["objective"]) or custom_objective(params["objective"]) is not None
         if hasattr(self, "model_") and not own:
             ensemble = self._fitted().ensemble

@@ -27,10 +27,12 @@ class Parametrised(Constructed):
     preset : str or None
         Where parameters that are not given come from: ``"balanced"`` (also None), ``"xgboost"``, or
         a version such as ``"balanced-1"``; see ``docs/presets.md``.
-    n_estimators : int, default 100
+    n_estimators : int, "auto" or None
         Number of rounds; each adds one tree, or one for each class, target and parallel tree.
-    learning_rate : float, default 0.3
-        Factor of every leaf value; 0 gives leaves of 0.
+        ``"auto"``: by the rows, the task and the learning rate.
+    learning_rate : float, "auto" or None
+        Factor of every leaf value; 0 gives leaves of 0. ``"auto"``: by the rows, the task and the
+        rounds.
     num_parallel_tree : int, default 1
         Trees per round and output.
     max_depth : int, default 6

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.rates import ByRows, is_auto, resolve_auto
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.names import unknown
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -87,7 +88,9 @@ def check_preset(name: object) -> str:
     )
 
 
-def complete(preset: str, given: Mapping[str, Any], task: str, n_rows: int) -> dict[str, Any]:
+def complete(
+    preset: str, given: Mapping[str, Any], task: str, n_rows: int, *, stops: bool = False
+) -> dict[str, Any]:
     """Return the parameters of a fit: those given, and the preset's for the others.
 
     Parameters
@@ -99,6 +102,8 @@ def complete(preset: str, given: Mapping[str, Any], task: str, n_rows: int) -> d
     task : {"regression", "binary", "multiclass", "ranking"}
     n_rows : int
         Number of training rows.
+    stops : bool, default False
+        Whether early stopping ends the training.
 
     Notes
     -----
@@ -106,16 +111,21 @@ def complete(preset: str, given: Mapping[str, Any], task: str, n_rows: int) -> d
     ``grow_policy="symmetric"`` beside ``max_leaves=31``.
     """
     added = PRESETS[preset].values(task)
-    added = {name: value for name, value in added.items() if given.get(name) is None}
+    added = {name: _for(value, n_rows) for name, value in added.items() if name not in given}
     if not _go_together({**given, **added}):
         added = {n: v for n, v in added.items() if _go_together({**given, n: v})}
-    return {**added, **given}
+    return resolve_auto({**added, **given}, task, n_rows, stops=stops)
+
+
+def _for(value: Any, n_rows: int) -> Any:
+    return value.of(n_rows) if isinstance(value, ByRows) else value
 
 
 def _go_together(params: Mapping[str, Any]) -> bool:
     """Tell whether parameters may stand beside each other."""
     named = params.get("objective") in OBJECTIVES
-    known = params if named else {**params, "objective": OBJECTIVES[0]}
+    known = {name: value for name, value in params.items() if not is_auto(value)}
+    known = known if named else {**known, "objective": OBJECTIVES[0]}
     try:
         Parameters.from_dict(known)
     except ParameterError as error:

@@ -84,7 +84,9 @@ class Trained:
         resumes = any(isinstance(one, TrainingCheckPoint) for one in callbacks)
         preset = self._preset_of(goes_on=resumes or before is not None)
         seen = self._watch(data, evals, preset, groups, seed)
-        params = complete(preset, params, self._task(params["objective"]), seen.data.n_rows)
+        stops = bool(seen.watched) or self.early_stopping_rounds is not None
+        task = self._task(params["objective"])
+        params = complete(preset, params, task, seen.data.n_rows, stops=stops)
         scorer = None
         if seen.watched:
             scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
