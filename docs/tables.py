@@ -73,6 +73,28 @@ def described(head: str, rows: Iterable[ParameterRow]) -> str:
     )
 
 
+def presets() -> str:
+    """Return what each preset sets, a row for each parameter, a column for each version."""
+    from dataclasses import fields
+
+    from pyopencl_gbdt.estimators.presets import PRESETS
+
+    tasks = ("regression", "binary", "multiclass")
+    values: dict[str, dict[str, str]] = {}
+    for version, preset in PRESETS.items():
+        found = {task: preset.values(task) for task in tasks}
+        if preset.stopping is not None:
+            own = {f.name: getattr(preset.stopping, f.name) for f in fields(preset.stopping)}
+            found = {task: {**of, **own} for task, of in found.items()}
+        for name in {name: None for of in found.values() for name in of}:
+            texts = {task: f"`{of[name]}`" for task, of in found.items() if name in of}
+            same = len(set(texts.values())) == 1 and len(texts) == len(tasks)
+            each = "; ".join(f"{task} {text}" for task, text in texts.items())
+            values.setdefault(name, {})[version] = texts[tasks[0]] if same else each
+    rows = [[f"`{name}`", *(own.get(one, "") for one in PRESETS)] for name, own in values.items()]
+    return table(["parameter", *(f"`{one}`" for one in PRESETS)], rows)
+
+
 def configuration_keys() -> str:
     """Return the keys of configuration files besides the training parameters."""
     from pyopencl_gbdt.cli.configuration_keys import KEYS
@@ -322,6 +344,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "formats": formats,
     "metric-kinds": metric_kinds,
     "parameters": parameters,
+    "presets": presets,
     "refusals": refusals,
     "repairs": repairs,
     "variants": variants,

@@ -81,7 +81,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
             early_stopping_rounds=self.early_stopping_rounds,
             n_iter_no_change=self.n_iter_no_change,
             stops_itself=self._stopping().is_asked is True,
-            refit=self.refit,
+            refit=self.refit is True,
             has_callbacks=self.callbacks is not None,
             class_weight=getattr(self, "class_weight", None),
         )

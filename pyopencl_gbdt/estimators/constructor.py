@@ -13,6 +13,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
+from pyopencl_gbdt.estimators.rates import AUTO
 from pyopencl_gbdt.estimators.spellings import AliasedParameters
 from pyopencl_gbdt.parameters.row import ParameterRow
 from pyopencl_gbdt.parameters.table import TABLE
@@ -25,11 +26,11 @@ OWN: dict[str, tuple[str, Any]] = {
     "eval_metric": ("Metrics", None),
     "early_stopping_rounds": ("int | None", None),
     "early_stopping": ("bool | str | None", None),
-    "validation_fraction": ("float | None", 0.1),
+    "validation_fraction": ("float | str | None", AUTO),
     "n_iter_no_change": ("int | None", None),
-    "tol": ("float", 1e-7),
+    "tol": ("float | None", None),
     "scoring": ("str | Callable[..., Any] | None", "loss"),
-    "refit": ("bool", False),
+    "refit": ("bool | None", None),
     "callbacks": ("Sequence[TrainingCallback] | None", None),
     "warm_start": ("bool", False),
     "importance_type": ("str | None", "gain"),

@@ -38,7 +38,7 @@ class Constructed(AliasedParameters):
     reg_alpha: float
     gamma: float
     min_child_weight: float | None
-    min_samples_leaf: int
+    min_samples_leaf: int | None
     max_delta_step: float | None
     subsample: float | None
     sampling_method: str | None
@@ -84,11 +84,11 @@ class Constructed(AliasedParameters):
     eval_metric: Metrics
     early_stopping_rounds: int | None
     early_stopping: bool | str | None
-    validation_fraction: float | None
+    validation_fraction: float | str | None
     n_iter_no_change: int | None
-    tol: float
+    tol: float | None
     scoring: str | Callable[..., Any] | None
-    refit: bool
+    refit: bool | None
     callbacks: Sequence[TrainingCallback] | None
     warm_start: bool
     importance_type: str | None
@@ -129,7 +129,7 @@ class Constructed(AliasedParameters):
         reg_alpha: float = ...,
         gamma: float = ...,
         min_child_weight: float | None = ...,
-        min_samples_leaf: int = ...,
+        min_samples_leaf: int | None = ...,
         max_delta_step: float | None = ...,
         subsample: float | None = ...,
         sampling_method: str | None = ...,
@@ -175,11 +175,11 @@ class Constructed(AliasedParameters):
         eval_metric: Metrics = ...,
         early_stopping_rounds: int | None = ...,
         early_stopping: bool | str | None = ...,
-        validation_fraction: float | None = ...,
+        validation_fraction: float | str | None = ...,
         n_iter_no_change: int | None = ...,
-        tol: float = ...,
+        tol: float | None = ...,
         scoring: str | Callable[..., Any] | None = ...,
-        refit: bool = ...,
+        refit: bool | None = ...,
         callbacks: Sequence[TrainingCallback] | None = ...,
         warm_start: bool = ...,
         importance_type: str | None = ...,

@@ -9,7 +9,7 @@ from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegre
 from pyopencl_gbdt.parameters.names import ROWS
 
 #: Parameters that need several rounds.
-_OF_ROUNDS = ("early_stopping_rounds", "early_stopping", "n_iter_no_change", "callbacks")
+_OF_ROUNDS = ("early_stopping_rounds", "early_stopping", "callbacks")
 
 
 class Forest(Base):

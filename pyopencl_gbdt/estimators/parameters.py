@@ -141,18 +141,21 @@ class Parametrised(Constructed):
         Stop by itself, by rows that ``fit`` holds out, with scikit-learn's meaning: ``"auto"`` does
         where there are more than 10 000 rows. With ``eval_set``, its last set is watched, and no
         row is held out. None: where ``n_iter_no_change`` is given, or the preset says so.
-    validation_fraction : float, int or None, default 0.1
-        Share or number of the rows to hold out; None watches the training rows. Classes keep their
-        shares; queries and ``groups`` of ``fit`` stay together; ``has_time=True`` takes the last.
+    validation_fraction : float, int, "auto" or None, default "auto"
+        Share or number of the rows to hold out; None watches the training rows; ``"auto"`` is 0.1,
+        or the preset's where that stops. Classes keep their shares; queries and ``groups`` of
+        ``fit`` stay together; ``has_time=True`` takes the last rows.
     n_iter_no_change : int or None
-        Stop when none of the last so many rounds is better than the one before them; None is 10.
-    tol : float, default 1e-7
-        Smaller differences are not better.
+        Stop when none of the last so many rounds is better than the one before them; None is 10, or
+        the preset's.
+    tol : float or None
+        Smaller differences are not better; None is 1e-7, or the preset's.
     scoring : str, callable or None, default "loss"
         What is watched: ``"loss"``, the last metric of ``eval_metric``; a scorer of scikit-learn;
         None is the accuracy or R squared.
-    refit : bool, default False
-        After early stopping by itself, train again on all rows, with the rounds that were best.
+    refit : bool or None
+        After early stopping by itself, train again on all rows, with the rounds that were best;
+        None is False, or the preset's.
     callbacks : list of TrainingCallback or None
         Hooks between rounds, see ``pyopencl_gbdt.callbacks``.
     warm_start : bool, default False

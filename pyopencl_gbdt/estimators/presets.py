@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.rates import ByRows, is_auto, resolve_auto
+from pyopencl_gbdt.estimators.rates import AUTO, ByRows, is_auto, resolve_auto
+from pyopencl_gbdt.estimators.stopping import StoppingParameters
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.names import unknown
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -37,33 +38,53 @@ class Preset:
         keeps XGBoost's defaults.
     none : tuple of str
         Tasks that the preset does not change.
-    early_stopping : bool or "auto"
-        As the estimators' parameter, where neither it nor the number of rounds is given.
+    stopping : StoppingParameters or None
+        How the preset stops a training of which neither the rounds nor a way to stop are given;
+        None trains all rounds.
     """
 
     doc: str
     shared: Mapping[str, Any] = field(default_factory=dict)
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     none: tuple[str, ...] = ("ranking",)
-    early_stopping: bool | str = False
+    stopping: StoppingParameters | None = None
 
     def values(self, task: str) -> dict[str, Any]:
         """Return the parameters that the preset sets for a task."""
         return {} if task in self.none else {**self.shared, **self.tasks.get(task, {})}
 
 
+#: Symmetric trees of sampled rows and columns; small columns of categories become sets.
+_SYMMETRIC: dict[str, Any] = {
+    "grow_policy": "symmetric",
+    "min_child_weight": 0,
+    "subsample": 0.8,
+    "colsample_bylevel": 0.8,
+    "max_set_levels": ByRows(((1000, 80), (3000, 200), (10000, 600)), 1000),
+}
 #: By versioned name. A version never changes; a better one gets the next number.
 PRESETS: dict[str, Preset] = {
     PLAIN: Preset("XGBoost's defaults, as of `train` and `cv`."),
-    "balanced-1": Preset("Good models without tuning; what estimators use when nothing is said."),
+    "balanced-1": Preset(
+        "Good models without tuning; what estimators use when nothing is said.",
+        {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO},
+        stopping=StoppingParameters(
+            early_stopping=True, validation_fraction=0.2, n_iter_no_change=30, tol=0, refit=True
+        ),
+    ),
+    "fast-1": Preset(
+        "As balanced, without early stopping: 100 rounds.",
+        {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": 100},
+    ),
 }
 #: The newest version of each name.
-NEWEST = {PLAIN: PLAIN, "balanced": "balanced-1"}
+NEWEST = {PLAIN: PLAIN, "balanced": "balanced-1", "fast": "fast-1"}
 #: The parameters that presets may set; None means "not given" for them.
 SET_BY_PRESETS = frozenset((
     "n_estimators", "learning_rate", "max_depth", "max_leaves", "grow_policy", "boosting_type",
-    "max_bin", "reg_lambda", "min_child_weight", "subsample", "sampling_method",
-    "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+    "max_bin", "reg_lambda", "min_child_weight", "min_samples_leaf", "subsample",
+    "sampling_method", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+    "max_set_levels", "target_border_count",
 ))  # fmt: skip
 
 

@@ -18,8 +18,8 @@ AUTO = "auto"
 LARGEST_RATE = 0.3
 #: Bounds of rounds that are found for a given learning rate.
 FEWEST_ROUNDS, MOST_ROUNDS = 50, 2000
-#: How many times as many rounds there may be where early stopping ends a training.
-STOPPED = 4
+#: Where early stopping ends a training: the learning rate, its longest length, and most rounds.
+STOPPED_RATE, STOPPED_LENGTH, MOST_STOPPED = 0.06, 60.0, 10000
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class ByRows:
     steps: tuple[tuple[int, float], ...]
     beyond: float
 
+    def __str__(self) -> str:
+        parts = [f"{value} up to {most} rows" for most, value in self.steps]
+        return ", ".join([*parts, f"{self.beyond}" + (" above" if parts else "")])
+
     def of(self, n_rows: int) -> float:
         """Return the value for a number of rows."""
         return next((value for most, value in self.steps if n_rows <= most), self.beyond)
@@ -44,16 +48,16 @@ class ByRows:
 
 #: Learning rate times rounds, by task. Ranking has that of XGBoost's defaults.
 LENGTHS: dict[str, ByRows] = {
-    "regression": ByRows((), 30.0),
-    "binary": ByRows((), 30.0),
-    "multiclass": ByRows((), 30.0),
+    "regression": ByRows((), 15.0),
+    "binary": ByRows((), 15.0),
+    "multiclass": ByRows((), 15.0),
     "ranking": ByRows((), 30.0),
 }
 #: Rounds where neither they nor the learning rate are given, by task.
 ROUNDS: dict[str, ByRows] = {
-    "regression": ByRows((), 100),
-    "binary": ByRows((), 100),
-    "multiclass": ByRows((), 100),
+    "regression": ByRows((), 500),
+    "binary": ByRows((), 500),
+    "multiclass": ByRows((), 500),
     "ranking": ByRows((), 100),
 }
 
@@ -80,14 +84,16 @@ def resolve_auto(
     found = dict(params)
     rate, rounds = (found.get(name) for name in ("learning_rate", "n_estimators"))
     length = LENGTHS[task].of(n_rows)
-    usual = rounds
+    if stops and is_auto(rate) and is_auto(rounds):
+        found["learning_rate"] = rate = STOPPED_RATE
     if is_auto(rounds):
-        usual = int(ROUNDS[task].of(n_rows))
-        if rate is not None and not is_auto(rate):
-            usual = _rounds_for(_number("learning_rate", rate), length)
-        found["n_estimators"] = STOPPED * usual if stops else usual
+        if rate is None or is_auto(rate):
+            rounds = int(ROUNDS[task].of(n_rows))
+        else:
+            rounds = _rounds_for(_number("learning_rate", rate), length, stops=stops)
+        found["n_estimators"] = rounds
     if is_auto(rate):
-        count = _number("n_estimators", usual)
+        count = _number("n_estimators", rounds)
         found["learning_rate"] = min(LARGEST_RATE, length / max(count, 1))
     return found
 
@@ -97,10 +103,11 @@ def is_auto(value: object) -> bool:
     return isinstance(value, str) and value == AUTO
 
 
-def _rounds_for(rate: float, length: float) -> int:
-    """Return the rounds in which a training of this length ends."""
-    if rate * MOST_ROUNDS <= length:
-        return MOST_ROUNDS
+def _rounds_for(rate: float, length: float, *, stops: bool) -> int:
+    """Return the rounds in which a training ends, or is stopped at the latest."""
+    length, most = (STOPPED_LENGTH, MOST_STOPPED) if stops else (length, MOST_ROUNDS)
+    if rate * most <= length:
+        return most
     return max(FEWEST_ROUNDS, round(length / rate))
 
 

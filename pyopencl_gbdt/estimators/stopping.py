@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pyopencl_gbdt.callbacks import EarlyStopping
@@ -20,8 +20,6 @@ from pyopencl_gbdt.messages import show
 AUTO = "auto"
 #: ``early_stopping="auto"`` stops by itself above so many rows, as in scikit-learn.
 AUTO_ROWS = 10000
-#: scikit-learn's default of ``n_iter_no_change``.
-USUAL_PATIENCE = 10
 #: Names of the set that is watched, where it is the estimator's own.
 HELD_OUT, TRAINING = "held_out", "training"
 
@@ -30,35 +28,48 @@ Evals = Sequence[tuple[Dataset, str]]
 
 @dataclass(frozen=True)
 class StoppingParameters:
-    """The parameters as the user gave them; ``check`` raises for wrong ones."""
+    """The parameters as the user gave them; ``check`` raises for wrong ones.
+
+    ``"auto"`` and None are "not given"; ``beside`` fills them in.
+    """
 
     early_stopping: Any = None
-    validation_fraction: Any = 0.1
+    validation_fraction: Any = AUTO
     n_iter_no_change: Any = None
-    tol: Any = 1e-7
-    refit: Any = False
+    tol: Any = None
+    refit: Any = None
 
     def check(self) -> None:
         """Raise ``ParameterError`` for a value of a wrong type, or out of range."""
         asked, share = self.early_stopping, self.validation_fraction
         if not (asked is None or isinstance(asked, bool) or _is(asked, AUTO)):
             raise _wrong("early_stopping", asked, "True, False, 'auto' or None", "one of them")
+        own = _is(share, AUTO) or share is None
         whole = isinstance(share, numbers.Integral) and int(share) >= 1
         part = isinstance(share, numbers.Real) and not whole and 0 < float(share) < 1
-        if not (share is None or whole or part) or isinstance(share, bool):
+        if not (own or whole or part) or isinstance(share, bool):
             raise _wrong(
-                "validation_fraction", share, "a number between 0 and 1, a number of rows >= 1, or "
-                "None for the training rows", "0.1, say",
+                "validation_fraction", share, "a number between 0 and 1, a number of rows >= 1, "
+                "'auto', or None for the training rows", "0.1, say",
             )  # fmt: skip
         patience = self.n_iter_no_change
         if patience is not None and (not _is_whole(patience) or patience < 1):
             raise _wrong("n_iter_no_change", patience, "an integer >= 1 or None", "10, say")
         tol = self.tol
-        real = isinstance(tol, numbers.Real) and not isinstance(tol, bool)
-        if not real or not 0 <= tol < math.inf:
-            raise _wrong("tol", tol, "a finite number >= 0", "1e-7, say")
-        if not isinstance(self.refit, bool):
-            raise _wrong("refit", self.refit, "True or False", "one of them")
+        real = tol is None or (isinstance(tol, numbers.Real) and not isinstance(tol, bool))
+        if not real or not 0 <= (tol or 0) < math.inf:
+            raise _wrong("tol", tol, "a finite number >= 0 or None", "1e-7, say")
+        if not (self.refit is None or isinstance(self.refit, bool)):
+            raise _wrong("refit", self.refit, "True, False or None", "one of them")
+
+    def beside(self, usual: StoppingParameters) -> StoppingParameters:
+        """Return these parameters, and those of ``usual`` that are not given."""
+        found = {}
+        for field in fields(self):
+            value, default = getattr(self, field.name), field.default
+            given = value is not default and not (_is(value, AUTO) and _is(default, AUTO))
+            found[field.name] = value if given else getattr(usual, field.name)
+        return StoppingParameters(**found)
 
     @property
     def is_asked(self) -> bool | None:
@@ -66,6 +77,12 @@ class StoppingParameters:
         if self.early_stopping is None:
             return None if self.n_iter_no_change is None else True
         return self.early_stopping is not False
+
+
+#: scikit-learn's defaults.
+USUAL = StoppingParameters(
+    validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, refit=False
+)  # fmt: skip
 
 
 def _is(given: object, text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from pyopencl_gbdt.callbacks import CallbackList, TrainingCheckPoint
+from pyopencl_gbdt.callbacks import CallbackList, EarlyStopping, TrainingCheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.estimators.fitted import joined_history, missing_rounds
 from pyopencl_gbdt.estimators.held_out import HoldOut
@@ -17,7 +17,7 @@ from pyopencl_gbdt.estimators.scoring import LOSS, Scorer
 from pyopencl_gbdt.estimators.stopping import (
     AUTO,
     AUTO_ROWS,
-    USUAL_PATIENCE,
+    USUAL,
     Evals,
     StoppingParameters,
     WatchedRows,
@@ -43,7 +43,7 @@ class Trained:
     eval_metric: Any
     early_stopping_rounds: Any
     scoring: Any
-    refit: bool
+    objective: Any
     has_time: Any
     verbosity: int
 
@@ -83,17 +83,24 @@ class Trained:
             params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
         resumes = any(isinstance(one, TrainingCheckPoint) for one in callbacks)
         preset = self._preset_of(goes_on=resumes or before is not None)
-        seen = self._watch(data, evals, preset, groups, seed)
-        stops = bool(seen.watched) or self.early_stopping_rounds is not None
+        stopping = self._how_to_stop(preset, data)
+        seen = WatchedRows(data, evals)
+        if stopping is not None:
+            seen = self._watch(data, evals, stopping, groups, seed)
+        ends = [
+            self.early_stopping_rounds is not None,
+            *(isinstance(one, EarlyStopping) for one in callbacks),
+        ]
+        stops = bool(seen.watched) or any(ends)
         task = self._task(params["objective"])
         params = complete(preset, params, task, seen.data.n_rows, stops=stops)
-        scorer = None
-        if seen.watched:
+        scorer, refit = None, False
+        if stopping is not None and seen.watched:
+            refit = stopping.refit
             scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
-            stopping = self._stopping()
-            patience = stopping.n_iter_no_change or self.early_stopping_rounds or USUAL_PATIENCE
+            patience = self.early_stopping_rounds or stopping.n_iter_no_change
             callbacks.append(seen.stopper(patience, stopping.tol, scored=scorer is not None))
-        how: dict[str, Any] = {"model": before, "verbose": verbose, "profile": profile}
+        how: dict[str, Any] = {"model": before, "profile": profile}
         how["eval_metric"] = scikit_learn_metrics(self.eval_metric)
         model = train(
             params,
@@ -102,11 +109,14 @@ class Trained:
             custom_metric=scorer,
             early_stopping_rounds=None if seen.watched else self.early_stopping_rounds,
             callbacks=callbacks,
+            verbose=False if refit else verbose,
             **how,
         )
-        if seen.watched and self.refit:
+        if refit:
             rounds = model.best_iteration + 1 - (0 if before is None else before.n_rounds)
-            model = train({**params, "n_estimators": rounds}, data, evals=evals, **how)
+            more = {"n_estimators": rounds}
+            model = train({**params, **more}, data, evals=evals, verbose=verbose, **how)
+            seen = WatchedRows(data, evals)
         if former is not None:
             rounds = former.num_boosted_rounds()
             model.history = joined_history(former.history, rounds, model.history)
@@ -124,21 +134,30 @@ class Trained:
         goes_on = goes_on or self.warm_start is True
         return named if self._takes_presets and not goes_on else PLAIN
 
-    def _watch(
-        self, data: Dataset, evals: Evals, preset: str, groups: Any, seed: Any
-    ) -> WatchedRows:
-        """Return the rows to train on, and the set whose metric ends the training.
+    def _how_to_stop(self, preset: str, data: Dataset) -> StoppingParameters | None:
+        """Return how early stopping ends the training by itself; None if it does not.
 
         What the user asks for counts first. A preset stops only a training of which neither the
-        rounds nor another way to stop are given.
+        rounds nor another way to stop are given, and whose loss and rows are the library's to read.
         """
-        stopping = self._stopping()
-        asked = stopping.is_asked
-        wanted: bool | str = stopping.early_stopping or bool(asked)
-        if asked is None and self.n_estimators is None and self.early_stopping_rounds is None:
-            wanted = PRESETS[preset].early_stopping
-        if wanted is False or (wanted == AUTO and data.n_rows <= AUTO_ROWS):
-            return WatchedRows(data, evals)
+        given = self._stopping()
+        if not self._takes_presets:  # the trees of a forest are one round
+            return None
+        if given.is_asked is not None:
+            by_rows = given.early_stopping == AUTO and data.n_rows <= AUTO_ROWS
+            return given.beside(USUAL) if given.is_asked and not by_rows else None
+        usual = PRESETS[preset].stopping
+        own = (self.n_estimators, self.early_stopping_rounds, self.callbacks)
+        free = all(one is None for one in own) and data.batches is None
+        named = self.objective is None or isinstance(self.objective, str)
+        ranks = self._kind == "ranker"
+        return given.beside(usual) if usual and free and named and not ranks else None
+
+    def _watch(
+        self, data: Dataset, evals: Evals, stopping: StoppingParameters, groups: Any, seed: Any
+    ) -> WatchedRows:
+        """Return the rows to train on, and the set whose metric ends the training."""
+        asked = self._stopping().is_asked is True
         if asked and evals:
             return WatchedRows(data, evals, evals[-1][1])
         share = stopping.validation_fraction
@@ -149,7 +168,7 @@ class Trained:
             groups=groups,
             seed=int(ROWS["random_state"].convert(seed) or 0),  # type: ignore[arg-type]
         )  # fmt: skip
-        return watch(data, evals, division, asked=bool(asked), quiet=self.verbosity == 0)
+        return watch(data, evals, division, asked=asked, quiet=self.verbosity == 0)
 
     def _task(self, objective: Any) -> str:
         """Return the task, by which presets differ."""

@@ -34,7 +34,7 @@ PARAMS = {"max_depth": 3, "device": TEST_DEVICE}
 
 
 def fitted(**more) -> GBDTRegressor:
-    return GBDTRegressor(n_estimators=3, **{**PARAMS, **more})
+    return GBDTRegressor(n_estimators=3, preset="xgboost", **{**PARAMS, **more})
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_estimators_take_tables(model):
     with_statistics = fitted(cat_method="statistics").fit(FRAME, Y)
     assert with_statistics.model_.ensemble.statistics is not None
     assert np.array_equal(with_statistics.predict(OTHER), with_statistics.predict(FRAME))
-    labels = GBDTClassifier(n_estimators=3, **PARAMS).fit(FRAME, TOWN == "q")
+    labels = GBDTClassifier(n_estimators=3, preset="xgboost", **PARAMS).fit(FRAME, TOWN == "q")
     assert labels.score(OTHER, TOWN == "q") == 1
     rank = GBDTRanker(n_estimators=1, **PARAMS).fit(FRAME, Y > 1, group=[300])
     assert rank.score(OTHER, Y > 1, group=[300]) > 0.9

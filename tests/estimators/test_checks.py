@@ -1,4 +1,7 @@
-"""scikit-learn's own checks of the estimators, every one of them, none expected to fail.
+"""scikit-learn's own checks of the estimators, every one of them.
+
+With XGBoost's defaults none is expected to fail. The usual preset samples rows and holds some out,
+so a row of weight 2 is not two rows; the checks of that are expected to fail.
 
 Which checks there are depends on the estimators' tags and on scikit-learn's version.
 """
@@ -61,7 +64,7 @@ class OneQuery(GBDTRanker):
         return super().score(X, y, sample_weight, group=[n_rows(X)])
 
 
-SMALL = {"n_estimators": 5, "device": TEST_DEVICE}
+SMALL = {"n_estimators": 5, "device": TEST_DEVICE, "preset": "xgboost"}
 FORESTS = (GBDTRandomForestRegressor, GBDTRandomForestClassifier)
 #: Forests share the classes of the others.
 THOROUGH = {"test_scikit_learns_checks": lambda estimator, check: isinstance(estimator, FORESTS)}
@@ -77,6 +80,25 @@ def test_scikit_learns_checks(estimator, check):
         pytest.skip(reason)
     if isinstance(estimator, FORESTS) and any(name in repr(check) for name in WEIGHT_CHECKS):
         estimator = estimator.set_params(subsample=1.0)  # else a row more is another sample
+    check(estimator)
+
+
+#: How each estimator trains by default, and with the rounds of the preset.
+USUAL = [
+    kind(device=TEST_DEVICE, **rounds)
+    for kind in (GBDTRegressor, GBDTClassifier)
+    for rounds in ({}, {"n_estimators": 5})
+]
+
+
+@pytest.mark.few(6)
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(USUAL)
+def test_scikit_learns_checks_of_the_usual_preset(estimator, check):
+    if reason := mistaken(estimator, repr(check)):
+        pytest.skip(reason)
+    if any(name in repr(check) for name in WEIGHT_CHECKS):
+        pytest.xfail("rows are sampled and held out one by one, whatever their weights")
     check(estimator)
 
 

@@ -17,7 +17,7 @@ LABEL = Y > 0
 
 
 def regressor(**more):
-    return GBDTRegressor(**{"n_estimators": 5, "device": TEST_DEVICE, **more})
+    return GBDTRegressor(**{"preset": "xgboost", "n_estimators": 5, "device": TEST_DEVICE, **more})
 
 
 def classifier(**more):

@@ -50,7 +50,9 @@ def test_one_round_of_parallel_trees():
 
 def test_a_prediction_is_the_mean_of_trees():
     forest = regressor(subsample=1.0, colsample_bynode=1.0, n_estimators=3).fit(X, Y)
-    one = GBDTRegressor(**{**SMALL, "n_estimators": 1}, learning_rate=1, reg_lambda=1e-5)
+    one = GBDTRegressor(
+        **{**SMALL, "n_estimators": 1}, preset="xgboost", learning_rate=1, reg_lambda=1e-5
+    )
     np.testing.assert_allclose(forest.predict(X), one.fit(X, Y).predict(X), rtol=1e-5, atol=1e-5)
 
 

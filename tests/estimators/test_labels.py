@@ -20,7 +20,7 @@ SMALL = {"n_estimators": 4, "max_depth": 3, "device": TEST_DEVICE}
 
 
 def classifier(**more):
-    return GBDTClassifier(**{**SMALL, **more})
+    return GBDTClassifier(**{"preset": "xgboost", **SMALL, **more})
 
 
 @pytest.mark.parametrize("kind", [GBDTClassifier, GBDTRandomForestClassifier])

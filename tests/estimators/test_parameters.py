@@ -52,7 +52,7 @@ GROWTH = [
 
 
 def regressor(**more):
-    return GBDTRegressor(**{**SMALL, **more})
+    return GBDTRegressor(**{"preset": "xgboost", **SMALL, **more})
 
 
 @pytest.mark.parametrize("estimator", [GBDTRegressor, GBDTClassifier, GBDTRanker])
@@ -120,8 +120,9 @@ def test_weights_of_columns():
         fitted = clone(regressor(feature_weights=weights, **given)).fit(X, Y, eval_set=[(X, Y)])
         assert fitted.model_.ensemble == wanted != plain
     label = np.digitize(Y, [-0.5, 0.5])
-    several = GBDTClassifier(feature_weights=WEIGHTS, **SMALL, **given).fit(X, label)
-    assert several.model_.ensemble != GBDTClassifier(**SMALL, **given).fit(X, label).model_.ensemble
+    more = {"preset": "xgboost", **SMALL, **given}
+    several = GBDTClassifier(feature_weights=WEIGHTS, **more).fit(X, label)
+    assert several.model_.ensemble != GBDTClassifier(**more).fit(X, label).model_.ensemble
 
 
 def test_a_number_gives_the_same_model_again():
@@ -167,7 +168,7 @@ def test_a_search_over_them():
 def test_rows_and_columns_of_classes():
     labels = np.array(["a", "b", "c"])[np.digitize(Y, [-0.5, 0.5])]
     given = {"subsample": 0.7, "colsample_bynode": 0.5, "max_leaves": 6, "random_state": 4}
-    fitted = GBDTClassifier(**SMALL, **given).fit(X, labels)
+    fitted = GBDTClassifier(preset="xgboost", **SMALL, **given).fit(X, labels)
     params = {**SMALL, **given, "objective": "multi:softprob", "num_class": 3}
     codes = np.unique(labels, return_inverse=True)[1]
     assert fitted.model_.ensemble.trees == train(params, Dataset(X, codes)).ensemble.trees

@@ -62,10 +62,16 @@ def test_one_alone(table):
     assert resolve_auto({"n_estimators": "auto"}, "regression", 50) == {"n_estimators": 250}
 
 
-def test_early_stopping_gets_more_rounds_at_the_same_rate(table):
+def test_early_stopping_has_a_rate_and_most_rounds(table):
     both = {"n_estimators": "auto", "learning_rate": "auto"}
     found = resolve_auto(both, "regression", 500, stops=True)
-    assert found == {"n_estimators": 500 * rates.STOPPED, "learning_rate": 40 / 500}
+    rate, length = rates.STOPPED_RATE, rates.STOPPED_LENGTH
+    assert found == {"n_estimators": round(length / rate), "learning_rate": rate}
+    given = {"n_estimators": "auto", "learning_rate": 0.01}
+    assert resolve_auto(given, "regression", 500, stops=True)["n_estimators"] == length * 100
+    given = {"n_estimators": "auto", "learning_rate": 0}
+    most = resolve_auto(given, "regression", 500, stops=True)["n_estimators"]
+    assert most == rates.MOST_STOPPED
 
 
 def test_the_model_has_numbers(table):

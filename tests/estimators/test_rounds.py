@@ -20,12 +20,19 @@ OWN, OTHER = slice(0, 200), slice(200, 300)
 EVAL = [(X[OTHER], Y[OTHER])]
 
 
+PLAIN = {"preset": "xgboost", "n_estimators": 8, "max_depth": 3, "device": TEST_DEVICE}
+
+
 def regressor(**more):
-    return GBDTRegressor(**{"n_estimators": 8, "max_depth": 3, "device": TEST_DEVICE, **more})
+    return GBDTRegressor(
+        **{"preset": "xgboost", "n_estimators": 8, "max_depth": 3, "device": TEST_DEVICE, **more}
+    )
 
 
 def classifier(**more):
-    return GBDTClassifier(**{"n_estimators": 8, "max_depth": 3, "device": TEST_DEVICE, **more})
+    return GBDTClassifier(
+        **{"preset": "xgboost", "n_estimators": 8, "max_depth": 3, "device": TEST_DEVICE, **more}
+    )
 
 
 def text_of(estimator):

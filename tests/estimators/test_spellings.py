@@ -50,8 +50,9 @@ def test_what_an_alias_sets_is_trained_with():
     given = {"eta": 0.5, "num_boost_round": 2, "lambda": 3, "alpha": 0.1, "min_split_loss": 0.2,
              "seed": 7, "nthread": 1, "subsample": 0.5}  # fmt: skip
     wanted = train({**given, "device": TEST_DEVICE}, Dataset(X, Y)).ensemble
-    assert GBDTRegressor(device=TEST_DEVICE, **given).fit(X, Y).model_.ensemble == wanted
-    assert GBDTRegressor(device=TEST_DEVICE).set_params(**given).fit(X, Y).model_.ensemble == wanted
+    plain = {"preset": "xgboost", "device": TEST_DEVICE}
+    assert GBDTRegressor(**plain, **given).fit(X, Y).model_.ensemble == wanted
+    assert GBDTRegressor(**plain).set_params(**given).fit(X, Y).model_.ensemble == wanted
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

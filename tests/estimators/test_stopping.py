@@ -19,7 +19,7 @@ from tests.conftest import TEST_DEVICE
 X, Y = make_regression(n_samples=80, n_features=6, random_state=0)
 XC, CODES = make_classification(n_samples=90, n_classes=3, n_informative=5, random_state=0)
 YC = np.array(["a", "b", "c"])[CODES]
-MANY = {"n_estimators": 60, "max_depth": 3, "device": TEST_DEVICE}
+MANY = {"preset": "xgboost", "n_estimators": 60, "max_depth": 3, "device": TEST_DEVICE}
 STOP = {**MANY, "early_stopping": True, "n_iter_no_change": 3}
 
 
@@ -161,7 +161,7 @@ def test_where_no_rows_can_be_held_out_all_rounds_are_trained(capsys):
         ({"n_iter_no_change": 2.5}, r"n_iter_no_change=2\.5: expected an integer >= 1"),
         ({"tol": -1}, "tol=-1: expected a finite number >= 0"),
         ({"tol": "x"}, "tol='x': expected a finite number >= 0"),
-        ({"refit": 1}, "refit=1: expected True or False"),
+        ({"refit": 1}, "refit=1: expected True, False or None"),
         ({"scoring": "goodness"}, "scoring='goodness': expected 'loss', the name of a scorer"),
         ({"scoring": 3}, "scoring=3: expected 'loss', the name of a scorer"),
     ],

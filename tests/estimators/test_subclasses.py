@@ -9,12 +9,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from pyopencl_gbdt import (
-    Dataset,
     GBDTClassifier,
     GBDTRandomForestRegressor,
     GBDTRanker,
     GBDTRegressor,
-    train,
 )
 from pyopencl_gbdt.errors import ParameterError
 from tests.conftest import TEST_DEVICE
@@ -77,7 +75,7 @@ class ShortRanker(GBDTRanker):
 
 
 def trained(**params):
-    return train({"device": TEST_DEVICE, **params}, Dataset(X, Y)).ensemble
+    return GBDTRegressor(device=TEST_DEVICE, **params).fit(X, Y).model_.ensemble
 
 
 def test_what_a_short_constructor_sets_is_trained_with():

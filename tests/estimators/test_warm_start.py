@@ -23,7 +23,7 @@ X = RNG.standard_normal((300, 4)).astype(np.float32)
 Y = X[:, 0] * X[:, 1] + RNG.standard_normal(300) / 2
 KIND = np.array(["low", "middle", "top"])[np.digitize(Y, [-0.5, 0.5])]
 LABELS = (X[:, :3] > 0).astype(int)
-SMALL = {"max_depth": 3, "device": TEST_DEVICE}
+SMALL = {"preset": "xgboost", "max_depth": 3, "device": TEST_DEVICE}
 
 
 def text_of(estimator):

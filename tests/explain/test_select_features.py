@@ -43,14 +43,14 @@ def test_an_estimator_stays_as_it_is():
     X = ROWS.copy()
     X["town"] = pd.Categorical(RNG.choice(["Bern", "Lyon"], len(X)))
     y = np.where(TARGET * np.where(X["town"] == "Bern", 1, -1) > 0, "yes", "no")
-    model = GBDTClassifier(early_stopping_rounds=3, **SMALL)
+    model = GBDTClassifier(preset="xgboost", early_stopping_rounds=3, **SMALL)
     found = selected(model, y, X, num_features_to_select=2, metric="auc")
     assert not hasattr(model, "model_")
     assert found.selected == ["b", "town"]
     assert found.metric == "auc"
     assert found.losses[-1] > 0.8
     assert set(found.model.predict(X[["b", "town"]])) == {"yes", "no"}
-    with_list = GBDTRegressor(categorical_features=["town"], **SMALL)
+    with_list = GBDTRegressor(preset="xgboost", categorical_features=["town"], **SMALL)
     found = selected(with_list, TARGET, X, num_features_to_select=1, features=["a", "town", "c"])
     assert found.selected[:2] != ["a", "c"]
     assert {"b", "d", "e", "f"} < set(found.selected)

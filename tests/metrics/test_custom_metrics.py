@@ -142,7 +142,9 @@ def cross_entropy(y_true, y_pred):
 def test_a_regressors_loss(weighted):
     xgboost = pytest.importorskip("xgboost")
     weight = np.random.default_rng(0).integers(1, 3, Y.size) if weighted else None
-    model = GBDTRegressor(objective=squared, n_estimators=6, **PARAMS).fit(X, Y, weight)
+    model = GBDTRegressor(objective=squared, preset="xgboost", n_estimators=6, **PARAMS).fit(
+        X, Y, weight
+    )
     theirs = xgboost.XGBRegressor(objective=squared, n_estimators=6, max_depth=3, n_jobs=1)
     np.testing.assert_allclose(model.predict(X), theirs.fit(X, Y, sample_weight=weight).predict(X),
                                atol=1e-5)  # fmt: skip
@@ -163,7 +165,7 @@ def test_a_classifiers_loss(form, tmp_path):
     code = "const f32 p = portable_sigmoid(margin); g = p - label; h = p * (1.0f - p);"
     loss = cross_entropy if form == "function" else KernelObjective(code)
     labels = np.where(Y > 1, "many", "few")
-    model = GBDTClassifier(objective=loss, n_estimators=6, **PARAMS)
+    model = GBDTClassifier(objective=loss, preset="xgboost", n_estimators=6, **PARAMS)
     model.fit(X, labels, eval_set=[(X, labels)])
     theirs = xgboost.XGBClassifier(objective=cross_entropy, n_estimators=6, max_depth=3, n_jobs=1)
     theirs.fit(X, labels == "many")

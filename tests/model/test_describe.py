@@ -30,7 +30,7 @@ def fitted():
     )
     rent = table["area"] * np.where(table["town"] == "Bern", 19, 11) + 50 * table[EVIL]
     rent += 50 * table[LONG]
-    model = GBDTRegressor(n_estimators=30, early_stopping_rounds=3, **SMALL)
+    model = GBDTRegressor(preset="xgboost", n_estimators=30, early_stopping_rounds=3, **SMALL)
     return model.fit(table[:200], rent[:200], eval_set=[(table[200:], rent[200:])])
 
 

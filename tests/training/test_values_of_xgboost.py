@@ -68,7 +68,7 @@ def test_no_limit_of_depth(limit):
     ensemble = trained_as_its_twin({"max_depth": 0, **limit})
     leaves = [int(tree.is_leaf.sum()) for tree in ensemble.trees]
     assert leaves == [8, 8] if limit else min(leaves) > 30
-    estimator = GBDTRegressor(max_depth=0, **SMALL, **limit).fit(X, Y)
+    estimator = GBDTRegressor(preset="xgboost", max_depth=0, **SMALL, **limit).fit(X, Y)
     assert estimator.model_.ensemble == ensemble
 
 
