@@ -235,8 +235,8 @@ def test_three_work_group_sizes(size):
         assert digest("logistic", **more) == EXPECTED["logistic"]
 
 
-def test_ten_repeats():
-    assert {digest("squared", device=TEST_DEVICE) for _ in range(10)} == {EXPECTED["squared"]}
+def test_repeats():
+    assert {digest("squared", device=TEST_DEVICE) for _ in range(4)} == {EXPECTED["squared"]}
 
 
 @pytest.mark.intel

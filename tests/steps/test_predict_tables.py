@@ -61,7 +61,7 @@ def test_wide_codes_and_deep_tables(device, variant, force, rng):
     """More borders than a byte counts, and more leaves."""
     force(variant)
     thresholds = rng.normal(size=4000).astype(np.float32)
-    model = of_tables(rng, [9] * 150, 1, thresholds)
+    model = of_tables(rng, [9] * 60, 1, thresholds)
     tables = packing.pack(model).tables
     assert (tables.code, tables.index) == (np.uint16, np.uint16)
     check(device, model, some_values(rng, 300, 1, thresholds))

@@ -47,7 +47,7 @@ def check(device, names, y, prediction, offsets, of_query=None, wg=0, given=None
 
 @pytest.mark.parametrize("names", [GRADED, BINARY], ids=["graded", "binary"])
 def test_sizes(device, rng, wg, names):
-    for sizes in ([1], [wg + 1], [1, 2, 70, wg, 3], rng.integers(1, 40, 300), [5000, 3, 1300]):
+    for sizes in ([1], [wg + 1], [1, 2, 70, wg, 3], rng.integers(1, 40, 100), [3000, 3, 700]):
         data = sample(rng, sizes, graded=names is GRADED)
         check(device, names, *data, None, wg)
         check(device, names, *data, rng.integers(0, 3, len(sizes)) / 2, wg)

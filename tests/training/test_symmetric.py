@@ -30,7 +30,7 @@ THOROUGH = {
 }
 CASES = {
     "squared": {},
-    "deep": {"max_depth": 9},
+    "deep": {"max_depth": 7},
     "no penalty": {"reg_lambda": 0, "min_child_weight": 0},
     "heavy children": {"min_child_weight": 25, "max_depth": 5},
     "alpha": {"reg_alpha": 2.0, "max_delta_step": 0.4},

@@ -73,9 +73,9 @@ def test_no_limit_of_depth(limit):
 
 
 def test_no_limit_of_depth_that_does_not_fit():
-    rows = np.repeat(np.arange(20_000, dtype=np.float32)[:, None], 1000, axis=1)
+    rows = np.repeat(np.arange(2000, dtype=np.float32)[:, None], 50, axis=1)
     with pytest.raises(MemoryPlanError, match=r"max_depth \(0 is no limit\) .*give max_leaves"):
-        train({**SMALL, "max_depth": 0}, Dataset(rows, rows[:, 0]))
+        train({**SMALL, "max_depth": 0, "device_memory": "20MB"}, Dataset(rows, rows[:, 0]))
 
 
 SCORES = [
