@@ -11,22 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.categories.combination_codes import (
-    MOST_NUMBERS,
     CombinationCodes,
     CombinationKeys,
 )
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.pair_scores import (
-    MOST_COLUMNS,
     ChosenCombinations,
-    PairScores,
     ScoredPairs,
     is_scored,
     known_scores,
 )
+from pyopencl_gbdt.categories.statistic_sizes import MOST_NEW, combining_bytes, n_slots
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, DeviceArray, Launch
-from pyopencl_gbdt.device.paper import PaperDevice
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.combinations import Combination, Part, sizes_of
@@ -40,53 +37,10 @@ F32 = npt.NDArray[np.float32]
 Watched = Sequence[tuple[CombinationKeys, DeviceArray]]
 #: Rounds between two choices of combinations.
 STRETCH = 4
-#: Most combinations that have features at a time, and that get them at a time.
-MOST_SLOTS, MOST_NEW = 16, 8
 #: Most combinations of a fit, so that the model's tables stay bounded.
 MOST_FOUND = 64
 #: Most trees that a choice looks at; of more, those at equal distances.
 MOST_TREES = 64
-#: Most features of combinations: classes have one each.
-MOST_FEATURES = 64
-
-
-def n_slots(n_means: int) -> int:
-    """Return how many combinations have features at a time, each with so many means."""
-    return min(MOST_SLOTS, max(1, MOST_FEATURES // max(1, n_means)))
-
-
-def combining_bytes(
-    device: Device,
-    n_rows: int,
-    n_columns: int,
-    n_categorical: int,
-    n_replaced: int,
-    n_targets: int,
-) -> int:
-    """Return the most bytes that choosing combinations takes besides.
-
-    Parameters
-    ----------
-    device : Device
-    n_rows, n_columns : int
-    n_categorical, n_replaced : int
-        Categorical columns, and those of them whose levels are there already.
-    n_targets : int
-    """
-    numbers = 4 * n_rows * min(n_columns - n_categorical, MOST_NUMBERS)
-    begins = 4 * (n_rows + 1)
-    tables = n_rows * (8 + 4 * (n_targets + 1))  # keys and totals of a combination's levels
-    levels = 4 * n_rows * (n_categorical - n_replaced)
-    paired = [1] * min(n_categorical, MOST_COLUMNS)
-    paper = PaperDevice.like(device, has_limits=False)
-    PairScores(paper, n_rows, paired)
-    return begins + numbers + max(tables, paper.asked_bytes) + levels
-
-
-def watched_bytes(n_rows: int, n_columns: int, n_categorical: int) -> int:
-    """Return the bytes of an evaluation set's numbers, levels and keys."""
-    numbers = min(n_columns - n_categorical, MOST_NUMBERS)
-    return n_rows * (12 + 4 * (n_categorical + numbers))
 
 
 class ColumnCombinations:

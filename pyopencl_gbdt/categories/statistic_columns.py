@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.column_combinations import ColumnCombinations, n_slots, watched_bytes
+from pyopencl_gbdt.categories.column_combinations import ColumnCombinations
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.pair_scores import is_scored
-from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes
+from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes, n_slots, watched_bytes
 from pyopencl_gbdt.categories.statistic_values import (
     Places,
     StatisticValues,

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyopencl_gbdt.categories.column_combinations import n_slots
+from pyopencl_gbdt.categories.combination_codes import MOST_NUMBERS
+from pyopencl_gbdt.categories.pair_scores import MOST_COLUMNS, PairScores
 from pyopencl_gbdt.categories.statistic_values import Places, fits_on
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.pages.levels import N_BINS
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -18,6 +20,49 @@ HOST_BYTES = 200_000
 #: Bytes of a row while the border between two labels, or borders between many, are found; while the
 #: levels of a column are read; and of a bin while columns are cut. ``tracemalloc``.
 _TWO_LABELS_BYTES, _BORDERS_BYTES, _LEVELS_BYTES, _CUTS_BYTES = 11, 19, 13, 48
+#: Most combinations that have features at a time, and that get them at a time.
+MOST_SLOTS, MOST_NEW = 16, 8
+#: Most features of combinations: classes have one each.
+MOST_FEATURES = 64
+
+
+def n_slots(n_means: int) -> int:
+    """Return how many combinations have features at a time, each with so many means."""
+    return min(MOST_SLOTS, max(1, MOST_FEATURES // max(1, n_means)))
+
+
+def combining_bytes(
+    device: Device,
+    n_rows: int,
+    n_columns: int,
+    n_categorical: int,
+    n_replaced: int,
+    n_targets: int,
+) -> int:
+    """Return the most bytes that choosing combinations takes besides.
+
+    Parameters
+    ----------
+    device : Device
+    n_rows, n_columns : int
+    n_categorical, n_replaced : int
+        Categorical columns, and those of them whose levels are there already.
+    n_targets : int
+    """
+    numbers = 4 * n_rows * min(n_columns - n_categorical, MOST_NUMBERS)
+    begins = 4 * (n_rows + 1)
+    tables = n_rows * (8 + 4 * (n_targets + 1))  # keys and totals of a combination's levels
+    levels = 4 * n_rows * (n_categorical - n_replaced)
+    paired = [1] * min(n_categorical, MOST_COLUMNS)
+    paper = PaperDevice.like(device, has_limits=False)
+    PairScores(paper, n_rows, paired)
+    return begins + numbers + max(tables, paper.asked_bytes) + levels
+
+
+def watched_bytes(n_rows: int, n_columns: int, n_categorical: int) -> int:
+    """Return the bytes of an evaluation set's numbers, levels and keys."""
+    numbers = min(n_columns - n_categorical, MOST_NUMBERS)
+    return n_rows * (12 + 4 * (n_categorical + numbers))
 
 
 @dataclass(frozen=True)

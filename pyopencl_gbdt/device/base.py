@@ -24,7 +24,7 @@ from pyopencl_gbdt.device.given_arrays import (
 )
 from pyopencl_gbdt.device.program import Action, BuildNotice, Program
 from pyopencl_gbdt.device.render import Param
-from pyopencl_gbdt.device.timing import Profiler, clock
+from pyopencl_gbdt.device.timing import Profiler, clock, nothing
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, MemoryPlanError
 
@@ -34,10 +34,6 @@ MOST_Y = 4096
 #: The host does not wait for copies of at most so many bytes to the device.
 FEW_BYTES = 64 * 1024
 Wait = Callable[[], None]
-
-
-def _nothing() -> None:
-    """Wait for nothing: the work is finished already."""
 
 
 class DeviceArray:
@@ -61,7 +57,7 @@ class DeviceArray:
         self.handle = handle
         self._whole: DeviceArray | None = None
         self.first_contents: Place | None = None
-        """Takes contents until they are sent together with others'; see ``joint_arrays``."""
+        """Takes contents until they are sent together with others'; see ``arena.joint_arrays``."""
 
     @property
     def size(self) -> int:
@@ -230,7 +226,7 @@ class Device(ABC):
         Returns a function that waits until the pinned memory may be written again.
         """
         self.write(array, host, start_bytes)
-        return _nothing
+        return nothing
 
     def transfers(self) -> Transfers:
         """Return queues for copies beside the kernels."""
@@ -243,7 +239,7 @@ class Device(ABC):
         """
         whole = self.read(array).reshape(-1).view(np.uint8)
         host[:] = whole[start_bytes : start_bytes + host.nbytes]
-        return _nothing
+        return nothing
 
     def together(self, actions: Sequence[Action]) -> list[Action]:
         """Return the same actions, enqueued by fewer calls where the device can do that.
@@ -388,13 +384,8 @@ class Device(ABC):
 
     def elapsed(self, work: Callable[[], object]) -> float:
         """Return the seconds that ``work`` takes, from an idle device to an idle device."""
-
-        def done() -> None:
-            work()
-            self.finish()
-
         self.finish()
-        return clock(done)
+        return clock(lambda: (work(), self.finish()))
 
 
 def array_bytes(args: Sequence[Any]) -> int:

@@ -182,7 +182,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
         try:
             devices = platform.get_devices()
             if not devices:
-                notes += faults.why_no_device(platform.name)
+                notes += opencl_facts.why_no_device(platform.name)
         except Exception as error:  # one failing driver must not hide the others
             notes.append(f"OpenCL platform {p}: {opencl_facts.message(error)}")
             continue

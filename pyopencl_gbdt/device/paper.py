@@ -21,6 +21,7 @@ from pyopencl_gbdt.device.program import Groups, Launch, Program
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.team.member import Member
 from pyopencl_gbdt.device.team.messages import Stamp
+from pyopencl_gbdt.device.timing import nothing
 
 _MOST_BYTES = 1 << 62
 #: Takes the arguments of a kernel by name, and sets what the host will read: ``array.handle``.
@@ -53,7 +54,7 @@ class PaperProgram(Program):
 
     def bind(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> Launch:
         answer = self.device.answers.get((self.template, kernel_name))
-        return Launch(kernel_name, _nothing if answer is None else partial(answer, named))
+        return Launch(kernel_name, nothing if answer is None else partial(answer, named))
 
     prepare = bind
 
@@ -126,7 +127,7 @@ class PaperDevice(Device):
         return DeviceArray(self, as_shape(shape), as_dtype(dtype), None)
 
     def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
-        return _nothing
+        return nothing
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
         pass
@@ -183,7 +184,3 @@ class PaperTeam(Member):
 @lru_cache
 def _without_limits(caps: Capabilities) -> Capabilities:
     return replace(caps, global_bytes=_MOST_BYTES, max_alloc_bytes=_MOST_BYTES)
-
-
-def _nothing() -> None:
-    """Run nothing."""

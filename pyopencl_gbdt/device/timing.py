@@ -86,7 +86,7 @@ class Stopwatch:
 
 
 def nothing() -> None:
-    """Prepare nothing."""
+    """Prepare nothing, run nothing, wait for nothing."""
 
 
 def clocked(work: Callable[..., object], *arguments: Any) -> Seconds:

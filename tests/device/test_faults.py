@@ -3,6 +3,7 @@
 import pytest
 
 from pyopencl_gbdt.device.drivers import faults
+from pyopencl_gbdt.device.opencl import facts as opencl_facts
 from tests.device.fakes import make_caps
 
 RUSTICL = {"platform": "rusticl", "name": "AMD Radeon"}
@@ -119,12 +120,12 @@ def test_a_memory_that_is_stated_too_small_is_warned_of(facts, words):
 
 def test_a_rusticl_without_devices_says_which_line_is_missing(monkeypatch):
     monkeypatch.delenv("RUSTICL_ENABLE", raising=False)
-    (reason,) = faults.why_no_device("rusticl")
+    (reason,) = opencl_facts.why_no_device("rusticl")
     assert "RUSTICL_ENABLE is not set" in reason
     assert "`export RUSTICL_ENABLE=radeonsi`" in reason
     monkeypatch.setenv("RUSTICL_ENABLE", "panfrost")
-    assert "RUSTICL_ENABLE=panfrost names no driver" in faults.why_no_device("rusticl")[0]
-    assert faults.why_no_device("Clover") == []
+    assert "RUSTICL_ENABLE=panfrost names no driver" in opencl_facts.why_no_device("rusticl")[0]
+    assert opencl_facts.why_no_device("Clover") == []
 
 
 def test_apple_is_limited():

@@ -33,10 +33,10 @@ class Fault:
     ----------
     driver, fault, remedy : str
         Text for people.
-    source : str
-        Address of a public description, or ``MEASURED``.
     matches : callable
         Tells whether a device has the fault.
+    source : str
+        Address of a public description, or ``MEASURED``.
     limit : callable or None
         Returns the capabilities without those that do not work.
     refuse : bool
@@ -48,8 +48,8 @@ class Fault:
     driver: str
     fault: str
     remedy: str
-    source: str
     matches: Callable[[Capabilities], bool]
+    source: str = MEASURED
     limit: Callable[[Capabilities], Capabilities] | None = None
     refuse: bool = False
     warn: bool = False
@@ -71,13 +71,12 @@ def _number(pattern: str, text: str) -> float:
     return float(found.group(1)) if found else float("nan")
 
 
-def _old_rusticl(caps: Capabilities) -> bool:
-    return _platform("rusticl")(caps) and _number(r"(\d+)\.\d+", caps.driver) < 23
+_rusticl = _platform("rusticl")
 
 
 def _llvmpipe(caps: Capabilities) -> bool:
     # zink's name has llvmpipe's in brackets where it runs on a processor, and trains correctly
-    return _platform("rusticl")(caps) and caps.name.lower().startswith("llvmpipe")
+    return _rusticl(caps) and caps.name.lower().startswith("llvmpipe")
 
 
 def _apple(kind: str) -> Callable[[Capabilities], bool]:
@@ -113,7 +112,7 @@ def _amd_gpu(caps: Capabilities) -> bool:
 
 
 def _zink(caps: Capabilities) -> bool:
-    return _platform("rusticl")(caps) and caps.name.lower().startswith("zink")
+    return _rusticl(caps) and caps.name.lower().startswith("zink")
 
 
 def _lavapipe_of_llvm_22(caps: Capabilities) -> bool:
@@ -142,8 +141,7 @@ TABLE: tuple[Fault, ...] = (
         "Mesa rusticl before 23",
         "loops silently stop after 65535 rounds, so results are wrong",
         "install a newer Mesa, or the vendor's own OpenCL driver",
-        MEASURED,
-        _old_rusticl,
+        lambda caps: _rusticl(caps) and _number(r"(\d+)\.\d+", caps.driver) < 23,
         refuse=True,
     ),
     Fault(
@@ -151,211 +149,207 @@ TABLE: tuple[Fault, ...] = (
         "this driver for processors executes loads that no work-item asks for, and trainings crash",
         "for a card, name its driver in RUSTICL_ENABLE (AMD: radeonsi, Intel: iris); to train on a "
         f"processor, use PoCL: {pip_install('cpu')}",
-        f"{_GITHUB}/tinygrad/tinygrad/issues/16706",
         _llvmpipe,
+        f"{_GITHUB}/tinygrad/tinygrad/issues/16706",
         refuse=True,
     ),
     Fault(
         "Mesa Clover",
         "it speaks OpenCL 1.1",
         "use rusticl (RUSTICL_ENABLE=radeonsi) or the vendor's own OpenCL driver",
-        f"{_GITHUB}/Khanattila/KNLMeansCL/issues/55",
         _platform("clover"),
+        f"{_GITHUB}/Khanattila/KNLMeansCL/issues/55",
         refuse=True,
     ),
     Fault(
         "Apple's OpenCL on CPUs",
         "it says work-groups of 1024 and refuses more than one work-item where there is a barrier",
         "work-groups of 1 are used",
-        f"{_GITHUB}/bh107/bohrium/issues/511",
         _apple("cpu"),
+        f"{_GITHUB}/bh107/bohrium/issues/511",
         limit=_groups_of(1),
     ),
     Fault(
         "Apple's OpenCL on GPUs",
         "kernels with 64-bit atomics do not build",
         "kernels without them are used",
-        f"{_GITHUB}/beehive-lab/TornadoVM/issues/637",
         _apple("gpu"),
+        f"{_GITHUB}/beehive-lab/TornadoVM/issues/637",
         limit=lambda caps: replace(caps, int64_atomics=False),
     ),
     Fault(
         "Intel compute-runtime 22.53",
         "launches may overtake each other on Arc cards, so results are sporadically wrong",
         "install another version of intel-opencl-icd",
-        f"{_GITHUB}/intel/compute-runtime/issues/622",
         lambda caps: _intel_gpu(caps) and caps.driver.startswith("22.53."),
+        f"{_GITHUB}/intel/compute-runtime/issues/622",
         warn=True,
     ),
     Fault(
         "Intel HD Graphics of Celeron and Atom (Apollo Lake)",
         "32-bit atomics on global memory were seen to lose updates",
         "compare with a model trained with device='cpu', which must be the same file",
-        f"{_GITHUB}/intel/compute-runtime/issues/405",
         _apollo_lake,
+        f"{_GITHUB}/intel/compute-runtime/issues/405",
         warn=True,
     ),
     Fault(
         "ROCm 3.5 to 4.0",
         "64-bit integer multiplications were compiled wrongly",
         "install ROCm 4.1 or newer",
-        f"{_GITHUB}/ROCm/legacy-rocm-build/issues/1383",
         _rocm_multiplication,
+        f"{_GITHUB}/ROCm/legacy-rocm-build/issues/1383",
         warn=True,
     ),
     Fault(
         "AMD's OpenCL on gfx10, gfx11 and gfx12",
         "it counts two compute units as one, so a card would get half of its work-groups",
         "the count is doubled, unless GPU_ENABLE_WGP_MODE=0 has made the driver count them all",
-        f"{_GITHUB}/ROCm/hip/issues/2687",
         _amd_in_pairs,
+        f"{_GITHUB}/ROCm/hip/issues/2687",
         limit=lambda caps: replace(caps, compute_units=2 * caps.compute_units),
     ),
     Fault(
         "AMD's compiler for gfx11",
         "local memory is read before a barrier instead of behind it in work-groups above 512",
         "work-groups of at most 256 are used",
-        f"{_GITHUB}/llvm/llvm-project/issues/207883",
         _gfx11,
+        f"{_GITHUB}/llvm/llvm-project/issues/207883",
         limit=_groups_of(256),
     ),
     Fault(
         "GPUs of AMD since gfx10",
         "the compiler chooses waves of 32 or 64 work-items, and queries may name the other",
         "no kernel depends on it; the doctor measures the width",
-        f"{_GITHUB}/ROCm/rocm-systems/issues/4445",
         _amd_gpu,
+        f"{_GITHUB}/ROCm/rocm-systems/issues/4445",
     ),
     Fault(
         "AMD's OpenCL",
         "mem_fence orders accesses for the own work-group only",
         "look-back over work-groups is used where the doctor's trial of it has passed",
-        f"{_GITHUB}/ROCm/legacy-rocm-build/issues/475",
         _amd_gpu,
+        f"{_GITHUB}/ROCm/legacy-rocm-build/issues/475",
     ),
     Fault(
         "AMD's OpenCL on processors with graphics",
         "it may state only the memory that the firmware sets aside, such as 256 MiB",
         "set a larger one in the firmware (UMA frame buffer size)",
-        f"{_GITHUB}/darktable-org/darktable/issues/11401",
         lambda caps: _amd_gpu(caps) and caps.global_bytes <= 512 * _MIB,
+        f"{_GITHUB}/darktable-org/darktable/issues/11401",
         warn=True,
     ),
     Fault(
         "Mesa's zink",
         "it says 1 compute unit of every card",
         "the number of work-groups that run at once is measured before the first use",
-        MEASURED,
         _zink,
     ),
     Fault(
         "Mesa's zink, and others",
         "numbers below 2^-126 are flushed to zero, which OpenCL allows",
         "no bit of a model depends on one; the doctor says whether the device does it",
-        f"{_GITHUB}/KhronosGroup/OpenCL-Docs/issues/276",
         _zink,
+        f"{_GITHUB}/KhronosGroup/OpenCL-Docs/issues/276",
     ),
     Fault(
         "Mesa's lavapipe with LLVM 22 or later",
         "it executes loads that no work-item asks for, and trainings crash",
         "this is tested before the first use, and the device is not used if it crashes; to train "
         f"on a processor, use PoCL: {pip_install('cpu')}",
-        f"{_GITHUB}/tinygrad/tinygrad/issues/16706",
         _lavapipe_of_llvm_22,
+        f"{_GITHUB}/tinygrad/tinygrad/issues/16706",
     ),
     Fault(
         "Intel's graphics compiler",
         "64-bit atomic sums were compiled so that each was added four times",
         "they are tested before the first use, and kernels without them are used where they fail",
-        f"{_GITHUB}/intel/intel-graphics-compiler/issues/397",
         _intel_gpu,
+        f"{_GITHUB}/intel/intel-graphics-compiler/issues/397",
     ),
     Fault(
         "Intel's graphics compiler",
         "a kernel whose registers spill takes fifty times as long to compile",
         "no kernel spills on the chips of docs/portability.md",
-        f"{_GITHUB}/intel/intel-graphics-compiler/issues/420",
         _intel_gpu,
+        f"{_GITHUB}/intel/intel-graphics-compiler/issues/420",
     ),
     Fault(
         "Intel compute-runtime on cards without a resizable BAR",
         "it states the size of the window to the card's memory, such as 243 MiB, as its memory",
         "switch Resizable BAR on in the firmware, and use a newer Linux kernel",
-        f"{_GITHUB}/intel/compute-runtime/issues/624",
         _small_window,
+        f"{_GITHUB}/intel/compute-runtime/issues/624",
         warn=True,
     ),
     Fault(
         "Intel compute-runtime",
         "one allocation has 4 GiB at most, also on cards of 16 GiB",
         "data are kept in pages that are smaller than one allocation",
-        f"{_GITHUB}/intel/compute-runtime/issues/627",
         _intel_gpu,
+        f"{_GITHUB}/intel/compute-runtime/issues/627",
     ),
     Fault(
         "Drivers of mobile chips, such as Adreno",
         "the compiler may end the process by SIGSEGV",
         "kernels are compiled in a helper process, so that a crash is a message and the next "
         "variant is used",
-        f"{_GITHUB}/naibaf7/caffe/issues/69",
         _untested_gpu,
+        f"{_GITHUB}/naibaf7/caffe/issues/69",
     ),
     Fault(
         "Drivers with which the tests were not run",
         "a compiler may need minutes for a large kernel",
         "a program is given up after 120 s (PYOPENCL_GBDT_BUILD_SECONDS), and the next variant is "
         "used",
-        f"{_GITHUB}/cogciprocate/ocl/issues/129",
         lambda caps: not caps.tested_driver,
+        f"{_GITHUB}/cogciprocate/ocl/issues/129",
     ),
     Fault(
         "Drivers of GPUs that show a picture",
         "they reset what runs for longer than 0.5 to 2 s, while the picture stands still",
         "no kernel runs longer than 0.2 s, by the speed that was measured",
-        f"{_GITHUB}/intel/compute-runtime/issues/497",
         _untested_gpu,
+        f"{_GITHUB}/intel/compute-runtime/issues/497",
     ),
     Fault(
         "Drivers of GPUs with which the tests were not run",
         "they may state more memory than they allocate, as displays and other programs hold some",
         f"{SHARE:.1%} of it are used; device_memory= sets a lower limit",
-        f"{_GITHUB}/intel/compute-runtime/issues/617",
         _untested_gpu,
+        f"{_GITHUB}/intel/compute-runtime/issues/617",
         limit=_with_share,
     ),
     Fault(
         "PoCL",
         "a barrier inside a conditional is compiled wrongly in work-groups of more than one item",
         "kernels keep barriers out of conditionals",
-        f"{_GITHUB}/pocl/pocl/issues/553",
         _platform("portable computing language"),
+        f"{_GITHUB}/pocl/pocl/issues/553",
     ),
     Fault(
         "NVIDIA's OpenCL",
         "a kernel that takes all of the 48 KiB of local memory is refused",
         "variants.LOCAL_HEADROOM leaves some of it",
-        MEASURED,
         _platform("nvidia"),
     ),
     Fault(
         "Intel compute-runtime 23.22 to 24.45",
         "shifts of integer vectors in place corrupt all but their first element",
         "kernels use no vectors",
-        f"{_GITHUB}/intel/compute-runtime/issues/790",
         _intel_gpu,
+        f"{_GITHUB}/intel/compute-runtime/issues/790",
     ),
     Fault(
         "Intel's CPU runtime from pip",
         "its .icd file names a path that is not there, so loaders do not find it",
         "device/drivers/intel.py shows it to them",
-        MEASURED,
         lambda caps: caps.kind == "cpu" and caps.platform.startswith("Intel(R) OpenCL"),
     ),
     Fault(
         "Oclgrind",
         "it lists itself first and calls itself CPU, GPU and accelerator at once",
         "it is never chosen unless it is named",
-        MEASURED,
         _platform("oclgrind"),
     ),
 )
@@ -404,24 +398,3 @@ def answered(caps: Capabilities) -> list[str]:
     if caps.tested_driver:
         return []
     return [f.text for f in TABLE if f.matches(caps) and not (f.refuse or f.warn)]
-
-
-def why_no_device(platform: str) -> list[str]:
-    """Return why a platform lists no device, and what to do; empty if no reason is known.
-
-    Parameters
-    ----------
-    platform : str
-        Name of an OpenCL platform without devices.
-    """
-    if "rusticl" not in platform.lower():
-        return []
-    enabled = os.environ.get("RUSTICL_ENABLE", "").strip()
-    reason = "RUSTICL_ENABLE is not set"
-    if enabled:
-        reason = f"RUSTICL_ENABLE={enabled} names no driver of a card that is here"
-    return [
-        f"OpenCL: Mesa's rusticl is installed, but offers no device: {reason}. For an AMD card run "
-        "`export RUSTICL_ENABLE=radeonsi` before Python starts, for an Intel card "
-        "`export RUSTICL_ENABLE=iris`"
-    ]

@@ -25,7 +25,7 @@ from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.opencl.pocl import warm_up
 from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram
 from pyopencl_gbdt.device.opencl.source import POCL, build_source
-from pyopencl_gbdt.device.opencl.transfers import OpenCLTransfers
+from pyopencl_gbdt.device.opencl.transfers import Guard, OpenCLTransfers, Pause, seconds
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param, render
 from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
@@ -59,40 +59,9 @@ def is_shared(context: Any) -> bool:
     return any(known == context for known in _contexts.values())
 
 
-def _seconds(first: Any, last: Any) -> float | None:
-    """Return the seconds from one event's start to another's end, or None while it runs."""
-    status = last.command_execution_status
-    if status < 0:
-        return 0.0  # it failed; waiting for the queue raises the error
-    if status != cl.command_execution_status.COMPLETE:
-        return None
-    try:
-        return float(last.profile.end - first.profile.start) * 1e-9
-    except cl.Error:  # a driver without profiling
-        return 0.0
-
-
 def _runs_at_once(template: str) -> bool:
     """Tell whether kernels run as soon as they are built; then a helper would come too late."""
     return template in KERNELS and KERNELS[template].phase == "set-up"
-
-
-class _Pause:
-    """Waits for an event or a queue.
-
-    This is a class because a traceback would keep a closure's variables, and their memory, alive.
-    """
-
-    def __init__(self, device: OpenCLDevice, wait: Callable[[], None], event: Any = None) -> None:
-        self.device, self.wait = device, wait
-        self.event = event  # pyopencl waits for a copy when its event is freed
-
-    def __call__(self) -> None:
-        self.device.n_pauses += 1
-        try:
-            self.wait()
-        except cl.Error as error:
-            raise self.device.lost("waiting for it", error) from error
 
 
 class OpenCLDevice(Device):
@@ -107,21 +76,17 @@ class OpenCLDevice(Device):
         self.cl_device = device
         self._handed: deque[Any] = deque(maxlen=_MOST_HANDED)
         if profile:
-            self.profiler = Profiler(_seconds)
+            self.profiler = Profiler(seconds)
         key = (os.getpid(), device.int_ptr)
         with _lock:
             if key not in _contexts:
-                try:
+                with Guard(self, "opening it, although its driver lists it,"):
                     _contexts[key] = cl.Context([device])
-                except cl.Error as error:
-                    raise self.lost("opening it, although its driver lists it,", error) from error
             self.context = _contexts[key]
-        try:
+        with Guard(self, "opening it, although its driver lists it,"):
             self.queue = cl.CommandQueue(
                 self.context, device, cl.command_queue_properties.PROFILING_ENABLE if profile else 0
             )
-        except cl.Error as error:
-            raise self.lost("opening it, although its driver lists it,", error) from error
 
     @property
     def process_key(self) -> str:
@@ -146,13 +111,20 @@ class OpenCLDevice(Device):
         )
 
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
+        fails = (
+            f"cannot allocate {nbytes} bytes beside {self.allocated_bytes} taken already",
+            "use fewer rows or features, or set a device_memory= below "
+            f"{self.allocated_bytes + nbytes}",
+        )
+        return self._buffer(cl.mem_flags.READ_WRITE, fails, size=nbytes)
+
+    def _buffer(self, flags: int, fails: tuple[str, str], **given: Any) -> Any:
+        """Return a buffer; ``fails`` is what an error says, and the next move."""
         try:
-            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, nbytes)
+            return cl.Buffer(self.context, flags, **given)
         except cl.Error as error:
             raise MemoryPlanError(
-                f"{self.caps.label} cannot allocate {nbytes} bytes beside {self.allocated_bytes} "
-                f"taken already: {message(error)}; use fewer rows or features, or set a "
-                f"device_memory= below {self.allocated_bytes + nbytes}"
+                f"{self.caps.label} {fails[0]}: {message(error)}; {fails[1]}"
             ) from error
 
     def borrow(self, host: Array) -> DeviceArray:
@@ -160,25 +132,15 @@ class OpenCLDevice(Device):
             return self.upload(host)
         array = DeviceArray(self, host.shape, host.dtype, None)
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR
-        try:
-            array.handle = cl.Buffer(self.context, flags, hostbuf=host)
-        except cl.Error as error:
-            raise MemoryPlanError(
-                f"{self.caps.label} cannot read {host.nbytes} bytes of the host's memory: "
-                f"{message(error)}; use fewer rows or features"
-            ) from error
+        says = f"cannot read {host.nbytes} bytes of the host's memory"
+        array.handle = self._buffer(flags, (says, "use fewer rows or features"), hostbuf=host)
         return array
 
     def in_host_memory(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         array = DeviceArray(self, as_shape(shape), as_dtype(dtype), None)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        try:
-            array.handle = cl.Buffer(self.context, flags, max(1, array.nbytes))
-        except cl.Error as error:
-            raise MemoryPlanError(
-                f"{self.caps.label} cannot allocate {array.nbytes} bytes of the host's memory: "
-                f"{message(error)}; use fewer rows"
-            ) from error
+        says = f"cannot allocate {array.nbytes} bytes of the host's memory"
+        array.handle = self._buffer(flags, (says, "use fewer rows"), size=max(1, array.nbytes))
         return array
 
     def pinned(self, nbytes: int) -> Array:
@@ -193,32 +155,26 @@ class OpenCLDevice(Device):
         return pinned
 
     def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
-        forked.check_device()
-        try:
+        with Guard(self, "writing its memory"):
             event = cl.enqueue_copy(
                 self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=False
             )
             self.queue.flush()
-        except cl.Error as error:
-            raise self.lost("writing its memory", error) from error
         self._copied(UPLOAD, event, host.nbytes)
-        return _Pause(self, event.wait)
+        return Pause(self, event.wait)
 
     def transfers(self) -> Transfers:
         return OpenCLTransfers(self)
 
     def read_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
-        forked.check_device()
         self.send()
-        try:
+        with Guard(self, "reading its memory"):
             event = cl.enqueue_copy(
                 self.queue, host, array.handle, src_offset=start_bytes, is_blocking=False
             )
             self.queue.flush()
-        except cl.Error as error:
-            raise self.lost("reading its memory", error) from error
         self._copied(DOWNLOAD, event, host.nbytes)
-        return _Pause(self, self.queue.finish if self._waits_by_queue else event.wait, event)
+        return Pause(self, self.queue.finish if self._waits_by_queue else event.wait, event)
 
     def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
         self.n_copies += 1
@@ -236,30 +192,23 @@ class OpenCLDevice(Device):
 
     def _fill(self, array: DeviceArray, pattern: np.generic, start: int, end: int) -> None:
         piece = array.handle
-        try:
+        with Guard(self, "clearing memory"):
             if start >= _FILL_BYTES:  # larger offsets fail too
                 aligned = start // _FILL_BYTES * _FILL_BYTES
                 size = min(_FILL_BYTES, array.nbytes - aligned)
                 piece = array.handle.get_sub_region(aligned, size)
                 start, end = start - aligned, end - aligned
             event = cl.enqueue_fill_buffer(self.queue, piece, pattern, start, end - start)
-        except cl.Error as error:
-            raise self.lost("clearing memory", error) from error
         self._copied(FILL, event, end - start)
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
         self.send()
         if source.nbytes:
-            try:
+            with Guard(self, "copying memory"):
                 event = cl.enqueue_copy(
-                    self.queue,
-                    target.handle,
-                    source.handle,
-                    byte_count=source.nbytes,
+                    self.queue, target.handle, source.handle, byte_count=source.nbytes,
                     dst_offset=start * target.dtype.itemsize,
-                )
-            except cl.Error as error:
-                raise self.lost("copying memory", error) from error
+                )  # fmt: skip
             self._copied(COPY, event, 2 * source.nbytes)
 
     @property
@@ -284,10 +233,8 @@ class OpenCLDevice(Device):
         self.send()
         self.n_waits += 1
         if host.nbytes:
-            try:
+            with Guard(self, "reading its memory"):
                 event = cl.enqueue_copy(self.queue, host, array.handle, is_blocking=True)
-            except cl.Error as error:
-                raise self.lost("reading its memory", error) from error
             self._copied(DOWNLOAD, event, host.nbytes)
             self._handed.clear()
         if (helper := build_ahead.current()) is not None:
@@ -305,23 +252,17 @@ class OpenCLDevice(Device):
         self._handed.append(self._write(array, host, start_bytes, waits=False))
 
     def _write(self, array: DeviceArray, host: Array, start_bytes: int, *, waits: bool) -> Any:
-        forked.check_device()
-        try:
+        with Guard(self, "writing its memory"):
             event = cl.enqueue_copy(
                 self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=waits
             )
-        except cl.Error as error:
-            raise self.lost("writing its memory", error) from error
         self._copied(UPLOAD, event, host.nbytes)
         return event
 
     def finish(self) -> None:
-        forked.check_device()
         self.n_waits += 1
-        try:
+        with Guard(self, "waiting for it"):
             self.queue.finish()
-        except cl.Error as error:
-            raise self.lost("waiting for it", error) from error
 
     @property
     def _waits_by_queue(self) -> bool:
@@ -334,17 +275,13 @@ class OpenCLDevice(Device):
         return self.caps.kind == "cpu" and self.caps.platform != POCL
 
     def mark(self) -> Callable[[], None]:
-        forked.check_device()
-        try:
+        with Guard(self, "marking its queue"):
             if self._waits_by_queue:
                 self.queue.flush()
-                return _Pause(self, self.queue.finish)
+                return Pause(self, self.queue.finish)
             event = cl.enqueue_marker(self.queue)
             self.queue.flush()  # otherwise a driver may not start the work before somebody waits
-        except cl.Error as error:
-            raise self.lost("marking its queue", error) from error
-
-        return _Pause(self, event.wait)
+        return Pause(self, event.wait)
 
     def warm_up(self) -> None:
         if self.caps.platform == POCL:
@@ -413,16 +350,9 @@ class OpenCLDevice(Device):
         return _SIMULATOR_OPTIONS if self.caps.is_simulator else _OPTIONS
 
     def _cache_key(self, source: str, options: list[str]) -> str:
-        return cache.cache_key(
-            source,
-            *options,
-            self.caps.platform,
-            self.caps.name,
-            self.caps.driver,
-            self.cl_device.version,  # only here PoCL names the processor that it compiles for
-            cl.VERSION_TEXT,
-            *cache.compiler_settings(),
-        )
+        caps, version = self.caps, self.cl_device.version  # PoCL's names the processor
+        own = (caps.platform, caps.name, caps.driver, version, cl.VERSION_TEXT)
+        return cache.cache_key(source, *options, *own, *cache.compiler_settings())
 
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
         caps, options = self.caps, self._options(wg_size)

@@ -137,3 +137,24 @@ def _lacks_of_embedded(device: Any) -> list[str]:
     if device.local_mem_size < _LOCAL_BYTES:
         lacks.append(f"{_LOCAL_BYTES >> 10} KiB of local memory (it has {device.local_mem_size} B)")
     return lacks
+
+
+def why_no_device(platform: str) -> list[str]:
+    """Return why a platform lists no device, and what to do; empty if no reason is known.
+
+    Parameters
+    ----------
+    platform : str
+        Name of an OpenCL platform without devices.
+    """
+    if "rusticl" not in platform.lower():
+        return []
+    enabled = os.environ.get("RUSTICL_ENABLE", "").strip()
+    reason = "RUSTICL_ENABLE is not set"
+    if enabled:
+        reason = f"RUSTICL_ENABLE={enabled} names no driver of a card that is here"
+    return [
+        f"OpenCL: Mesa's rusticl is installed, but offers no device: {reason}. For an AMD card run "
+        "`export RUSTICL_ENABLE=radeonsi` before Python starts, for an Intel card "
+        "`export RUSTICL_ENABLE=iris`"
+    ]

@@ -1,4 +1,4 @@
-"""Copies beside the kernels of an OpenCL device: a queue each way."""
+"""Copies beside the kernels of an OpenCL device: a queue each way; waits, times and errors."""
 
 from __future__ import annotations
 
@@ -16,20 +16,61 @@ from pyopencl_gbdt.device.transfers import Array, Device, DeviceArray, Mark, Tra
 _DONE = cl.command_execution_status.COMPLETE
 
 
+def seconds(first: Any, last: Any) -> float | None:
+    """Return the seconds from one event's start to another's end, or None while it runs."""
+    status = last.command_execution_status
+    if status < 0:
+        return 0.0  # it failed; waiting for the queue raises the error
+    if status != cl.command_execution_status.COMPLETE:
+        return None
+    try:
+        return float(last.profile.end - first.profile.start) * 1e-9
+    except cl.Error:  # a driver without profiling
+        return 0.0
+
+
+class Guard:
+    """Turns the driver's errors into ones that name the device and what failed."""
+
+    def __init__(self, device: Device, doing: str) -> None:
+        self.device, self.doing = device, doing
+
+    def __enter__(self) -> None:
+        forked.check_device()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, cl.Error):
+            raise self.device.lost(self.doing, error) from error
+
+
+class Pause:
+    """Waits for an event or a queue.
+
+    This is a class because a traceback would keep a closure's variables, and their memory, alive.
+    """
+
+    def __init__(self, device: Device, wait: Callable[[], None], event: Any = None) -> None:
+        self.device, self.wait = device, wait
+        self.event = event  # pyopencl waits for a copy when its event is freed
+
+    def __call__(self) -> None:
+        self.device.n_pauses += 1
+        with Guard(self.device, "waiting for it"):
+            self.wait()
+
+
 class OpenCLTransfers(Transfers):
     """A mark is an event."""
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        try:
+        with Guard(device, "opening a queue for copies"):
             self._in, self._out = (
                 cl.CommandQueue(
                     device.context, device.cl_device, device.queue.get_info(_PROPERTIES)
                 )
                 for _ in range(2)
             )
-        except cl.Error as error:
-            raise device.lost("opening a queue for copies", error) from error
         self._last: dict[Any, Mark] = {}
         # pyopencl waits for a copy when its event is freed, so events are kept until they are over
         self._events: deque[Any] = deque()
@@ -43,14 +84,11 @@ class OpenCLTransfers(Transfers):
     def _copy(
         self, queue: Any, target: Any, source: Any, after: list[Mark], kind: str, nbytes: int
     ) -> None:
-        forked.check_device()
         while self._events and self._events[0].command_execution_status == _DONE:
             self._events.popleft()
-        try:
+        with Guard(self.device, "copying pages"):
             event = cl.enqueue_copy(queue, target, source, is_blocking=False, wait_for=after)
             queue.flush()
-        except cl.Error as error:
-            raise self.device.lost("copying pages", error) from error
         self._events.append(event)
         self._last[kind] = event
         if self.device.profiler is not None:
@@ -68,48 +106,36 @@ class OpenCLTransfers(Transfers):
         self.n_in += nbytes
         self.wait(after)
         flags = cl.map_flags.WRITE_INVALIDATE_REGION
-        try:
+        with Guard(self.device, "mapping pages"):
             host, _ = cl.enqueue_map_buffer(self._in, array.handle, flags, 0, (nbytes,), np.uint8)
-        except cl.Error as error:
-            raise self.device.lost("mapping pages", error) from error
         try:
             write(host)
         finally:
-            try:
+            with Guard(self.device, "copying pages"):
                 host.base.release(self._in).wait()
-            except cl.Error as error:
-                raise self.device.lost("copying pages", error) from error
 
     def kernels_done(self) -> Mark:
-        try:
+        with Guard(self.device, "marking its queue"):
             mark = cl.enqueue_marker(self.device.queue)
             self.device.queue.flush()  # otherwise the copies' queues may wait for ever
-        except cl.Error as error:
-            raise self.device.lost("marking its queue", error) from error
         return mark
 
     def kernels_wait(self, mark: Mark) -> None:
         if mark is not None:
-            try:
+            with Guard(self.device, "waiting for pages"):
                 cl.enqueue_barrier(self.device.queue, wait_for=[mark])
-            except cl.Error as error:
-                raise self.device.lost("waiting for pages", error) from error
 
     def wait(self, mark: Mark) -> None:
         if mark is not None:
             self.device.n_pauses += 1
-            try:
+            with Guard(self.device, "waiting for pages"):
                 mark.wait()
-            except cl.Error as error:
-                raise self.device.lost("waiting for pages", error) from error
 
     def finish(self) -> None:
         self.device.finish()
-        try:
+        with Guard(self.device, "copying pages"):
             self._in.finish()
             self._out.finish()
-        except cl.Error as error:
-            raise self.device.lost("copying pages", error) from error
         self._events.clear()
 
 

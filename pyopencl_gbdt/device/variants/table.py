@@ -1,22 +1,21 @@
 """The table of kernels and their variants.
 
-A kernel has variants, and says when it runs and which of its parameters ``tune`` changes.
-
-A variant has a kernel, a name, needs, parameters and a measurement. A device gets the first variant
-of a kernel whose needs it meets and whose ``chosen_on`` contains its kind. The last variant of
-every kernel needs only the baseline: OpenCL 1.2 (no images), work-groups of at most 256, 32 KiB of
-local memory, 32-bit atomics. Tests run every variant that a device can run, not only the chosen
-one, and require equal bits.
+A kernel has variants, and says when it runs and which of its parameters ``tune`` changes. A variant
+has a kernel, a name, needs, parameters and a measurement. A device gets the first variant of a
+kernel whose needs it meets and whose ``chosen_on`` contains its kind. The last variant of every
+kernel needs only the baseline: OpenCL 1.2 (no images), work-groups of at most 256, 32 KiB of local
+memory, 32-bit atomics. Tests run every variant that a device can run, not only the chosen one, and
+require equal bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from pyopencl_gbdt.device.capabilities import Kind
-from pyopencl_gbdt.device.variants.variant import Kernel, Phase, TriedSizes, TunedRows, Variant
+from pyopencl_gbdt.device.variants.variant import Kernel, TriedSizes, Variant
 
 #: Bytes of local memory that kernels leave to the driver: NVIDIA's refuses a kernel that takes all.
 LOCAL_HEADROOM = 2048
@@ -41,71 +40,55 @@ _BLOCK = TriedSizes(several=(1,), one=(128, 256, 512, 1024))
 _ROWS = TriedSizes(several=(0,), one=(64, 128, 256))
 _DIGIT = TriedSizes(several=(2, 4, 8), one=(4, 8))
 
-
 _variant = partial(Variant, "")
+_on_gpu = partial(_variant, chosen_on=_GPU)
+_on_cpu = partial(_variant, chosen_on=_CPU)
 
 
-def _both(*, cpu: Mapping[str, int], gpu: Mapping[str, int]) -> tuple[Variant, ...]:
-    """Return two variants with one template, which differ in the work-group's size."""
+def _both(wg_size: int = 256, **sizes: tuple[int, int]) -> tuple[Variant, ...]:
+    """Return two variants with one template: for work-groups of one work-item, and of several.
+
+    Each size is that of the first variant, then that of the second.
+    """
+    one, several = ({name: pair[place] for name, pair in sizes.items()} for place in (0, 1))
     return (
-        _variant("sequential", cpu, _SEQUENTIAL, chosen_on=_CPU),
-        _variant("portable", gpu, _BASELINE),
+        _on_cpu("sequential", {"wg_size": 1, **one}, _SEQUENTIAL),
+        _variant("portable", {"wg_size": wg_size, **several}, _BASELINE),
     )
 
 
-def _kernel(
-    name: str,
-    *variants: Variant,
-    phase: Phase = "",
-    tuned: Mapping[str, TriedSizes] | None = None,
-    timed_with: tuple[str, ...] = (),
-    fitted_with: Mapping[str, str] | None = None,
-    fitted_on: TunedRows = "numbers",
-) -> Kernel:
-    """Return a kernel; its variants get its name."""
-    own = tuple(replace(variant, kernel=name) for variant in variants)
-    return Kernel(name, own, phase, tuned or {}, timed_with, fitted_with or {}, fitted_on)
+def _kernel(name: str, *variants: Variant, **facts: Any) -> Kernel:
+    """Return a kernel with these facts of ``Kernel``; its variants get its name."""
+    return Kernel(name, tuple(replace(variant, kernel=name) for variant in variants), **facts)
 
 
-def _of_categories(
-    name: str,
-    *variants: Variant,
-    fitted_with: Mapping[str, str],
-    tuned: Mapping[str, TriedSizes] | None = None,
-) -> Kernel:
-    """Return a kernel of fits on categorical columns; ``tune`` changes its work-group's size."""
-    return _kernel(
-        name, *variants, tuned={"wg_size": _GROUP, **(tuned or {})},
-        fitted_with=fitted_with, fitted_on="categories",
-    )  # fmt: skip
+#: A kernel of fits on categorical columns; ``tune`` changes its work-group's size.
+_of_categories = partial(_kernel, tuned={"wg_size": _GROUP}, fitted_on="categories")
 
 
 #: All that the library knows of a kernel beside its source and its least bytes, in one place.
 _ENTRIES = (
     _kernel(
         "histogram",
-        _variant(
+        _on_gpu(
             "own_banks",
             {"wg_size": 512, "groups_per_unit": 2, "chunk": 2048, "codes": 368},
             "H200, a round: 1.1x over local_atomic, 11 M x 28 and 1 M x 28; the root of 4 M rows "
             "126 against 156 us; no bank conflicts, and 3/4 of the instructions",
             int64_atomics=True,
-            chosen_on=_GPU,
             template="histogram_banks",
         ),
-        _variant(
+        _on_gpu(
             "local_atomic",
             {"wg_size": 256, "groups_per_unit": 2, "chunk": 2048, "codes": 5888},
             "H200, 5 M x 28 x 256, a round: 1.1x over 3 to 5 groups a unit, 1.4x over 128 "
             "work-items; through CUDA as good as 512, at which NVIDIA's OpenCL does not run it",
             int64_atomics=True,
-            chosen_on=_GPU,
         ),
-        _variant(
+        _on_gpu(
             "local_atomic_partials",
             {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 5888},
             "GPU without 64-bit atomics: partial histograms and a reduce",
-            chosen_on=_GPU,
         ),
         _variant(
             "private",
@@ -114,20 +97,18 @@ _ENTRIES = (
             "whose atomics on local memory are loops of compare and swap",
             chosen_on=frozenset(),
         ),
-        _variant(
+        _on_cpu(
             "cpu",
             {"wg_size": 1, "groups_per_unit": 1, "chunk": 2048, "codes": 16448},
             "PoCL, 2 cores, 1 M x 28 x 256: 14x over GPU-style local atomics; own sums at 256 a "
             "feature 1.24x over packed sums that follow each other",
-            chosen_on=_CPU,
         ),
-        _variant(
+        _on_gpu(
             "bin_range_atomic",
             {"wg_size": 256, "groups_per_unit": 4, "chunk": 8192, "codes": 2048},
             "as bin_range_passes, with 64-bit atomics; H200, 1 M rows, 26 columns of up to 60 000 "
             "levels: adding up partial histograms took two thirds of a round",
             int64_atomics=True,
-            chosen_on=_GPU,
         ),
         _variant(
             "bin_range_passes",
@@ -140,19 +121,17 @@ _ENTRIES = (
     ),
     _kernel(
         "tiled_histogram",
-        _variant(
+        _on_gpu(
             "local_atomic",
             {"wg_size": 256, "groups_per_unit": 8, "chunk": 2048, "codes": 5888},
             "H200, 1.07 M x 968, 81 % missing, a round: 1.06x over dense codes, in a third of the "
             "memory; 1.02x over 4 groups a unit, 1.4x over 128 work-items",
             int64_atomics=True,
-            chosen_on=_GPU,
         ),
-        _variant(
+        _on_cpu(
             "cpu",
             {"wg_size": 1, "groups_per_unit": 1, "chunk": 2048, "codes": 16448},
             "PoCL, 2 cores, 100 k x 968, 81 % missing, a round: 7.7x over dense codes",
-            chosen_on=_CPU,
         ),
         _variant(
             "local_atomic_partials",
@@ -165,41 +144,34 @@ _ENTRIES = (
     ),
     _kernel(
         "scan",
-        _variant(
+        _on_gpu(
             "decoupled_lookback",
             {"wg_size": 128, "items": 20, "items_of_8": 20, "window": 8, "spin": 4096},
             "H200, 2^28 int32: 5.2x over portable, 1.05x over 256 work-items, 1.5x over 4 items; "
             "int64: 1.2x over 10 items",
             lookback=True,
             template="scan_lookback",
-            chosen_on=_GPU,
         ),
-        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
+        *_both(),
     ),
-    _kernel("reduce", *_both(cpu={"wg_size": 1, "items": 4}, gpu={"wg_size": 256, "items": 1})),
+    _kernel("reduce", *_both(items=(4, 1))),
     _kernel(
         "segmented_scan",
-        _variant(
+        _on_gpu(
             "decoupled_lookback",
             {"wg_size": 128, "items": 12, "items_of_8": 8, "window": 8, "spin": 4096},
             "H200, 2^28 int32, segments of 1000: 4.4x over portable, 1.2x over 8 items; 16 spill "
             "on sm_70, of 8 bytes 12 on sm_80",
             lookback=True,
             template="segmented_scan_lookback",
-            chosen_on=_GPU,
         ),
-        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
+        *_both(),
     ),
-    _kernel(
-        "segmented_reduce",
-        *_both(
-            cpu={"wg_size": 1, "items": 64},
-            gpu={"wg_size": 256, "items": 64},  # H200, 2^28, segments of 1000: 1.1x over 32
-        ),
-    ),
+    # 64 items: H200, 2^28, segments of 1000: 1.1x over 32
+    _kernel("segmented_reduce", *_both(items=(64, 64))),
     _kernel(
         "radix_sort",
-        _variant(
+        _on_gpu(
             "onesweep",
             {
                 **{"wg_size": 256, "items": 24, "items_with_values": 16, "radix_bits": 8},
@@ -210,9 +182,8 @@ _ENTRIES = (
             lookback=True,
             warp_words=True,
             template="radix_onesweep",
-            chosen_on=_GPU,
         ),
-        _variant(
+        _on_gpu(
             "onesweep_portable",
             {
                 **{"wg_size": 256, "items": 8, "radix_bits": 8, "match": 0, "window": 1},
@@ -222,115 +193,54 @@ _ENTRIES = (
             "makers whose driver has passed the trial of look-back",
             lookback=True,
             template="radix_onesweep",
-            chosen_on=_GPU,
         ),
-        *_both(
-            cpu={"wg_size": 1, "items": 4096, "radix_bits": 8, "groups_per_unit": 4},
-            gpu={"wg_size": 256, "items": 8, "radix_bits": 4, "groups_per_unit": 8},
-        ),
+        *_both(items=(4096, 8), radix_bits=(8, 4), groups_per_unit=(4, 8)),
         phase="set-up",
         tuned={"items": _ITEMS, "groups_per_unit": _PER_UNIT},
     ),
     _kernel(
         "segmented_radix_sort",
-        *_both(
-            cpu={"wg_size": 1, "items": 1, "tiny": 64, "large_tiles": 1, "groups_per_unit": 64},
-            # H200, 10^5 segments of 1000: 64 work-items 1.3x over 128
-            gpu={"wg_size": 64, "items": 16, "tiny": 64, "large_tiles": 4, "groups_per_unit": 64},
+        *_both(  # H200, 10^5 segments of 1000: 64 work-items 1.3x over 128
+            wg_size=64, items=(1, 16), tiny=(64, 64), large_tiles=(1, 4), groups_per_unit=(64, 64)
         ),
     ),
-    _kernel(
-        "compact",
-        *_both(
-            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-            gpu={"wg_size": 256, "items": 16, "groups_per_unit": 8},
-        ),
-    ),
-    _kernel(
-        "multi_reduce",
-        *_both(
-            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-            gpu={"wg_size": 256, "items": 8, "groups_per_unit": 8},
-        ),
-    ),
-    _kernel(
-        "multi_scan",
-        *_both(
-            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-            gpu={"wg_size": 128, "items": 8, "groups_per_unit": 8},
-        ),
-    ),
-    _kernel(
-        "run_length",
-        *_both(
-            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-            gpu={"wg_size": 256, "items": 8, "groups_per_unit": 8},
-        ),
-    ),
-    _kernel(
-        "quantile_summary",
-        *_both(
-            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-            gpu={"wg_size": 256, "items": 4, "groups_per_unit": 16},
-        ),
-    ),
-    _kernel(
-        "stable_partition",
-        *_both(
-            cpu={"wg_size": 1, "items": 1024, "groups_per_unit": 4},
-            gpu={"wg_size": 256, "items": 16, "groups_per_unit": 8},
-        ),
-    ),
+    _kernel("compact", *_both(items=(1024, 16), groups_per_unit=(4, 8))),
+    _kernel("multi_reduce", *_both(items=(1024, 8), groups_per_unit=(4, 8))),
+    _kernel("multi_scan", *_both(wg_size=128, items=(1024, 8), groups_per_unit=(4, 8))),
+    _kernel("run_length", *_both(items=(1024, 8), groups_per_unit=(4, 8))),
+    _kernel("quantile_summary", *_both(items=(1024, 4), groups_per_unit=(4, 16))),
+    _kernel("stable_partition", *_both(items=(1024, 16), groups_per_unit=(4, 8))),
     _kernel(
         "quantize",
-        _variant(
+        _on_cpu(
             "sequential",
             {"wg_size": 1, "items": 512},
             "1 M x 28, 2 cores, encode: PoCL 8.8x over portable, Intel 1.5x; 128 to 2048 items "
             "alike",
-            chosen_on=_CPU,
         ),
         _variant("portable", {"wg_size": 256, "items": 1}, _BASELINE),
         phase="set-up",
         tuned={"wg_size": _GROUP, "items": _ITEMS},
     ),
-    _kernel("column_bins", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel("combination", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _of_categories(
-        "order_codes",
-        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-        fitted_with=_STATISTICS,
-    ),
-    _of_categories(
-        "ordered_statistics",
-        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-        fitted_with=_STATISTICS,
-    ),
-    _of_categories(
-        "pair_scores",
-        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-        fitted_with=_STATISTICS,
-    ),
-    _kernel("wide_rows", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel("tiles", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel("mean_loss", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel("ranking_metric", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel("cox_metric", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel("auc", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel(
-        "gradients",
-        *_both(cpu={"wg_size": 1, "items": 1024}, gpu={"wg_size": 256, "items": 4}),
-        phase="rounds",
-        tuned={"wg_size": _GROUP},
-    ),
+    _kernel("column_bins", *_both()),
+    _kernel("combination", *_both()),
+    _of_categories("order_codes", *_both(), fitted_with=_STATISTICS),
+    _of_categories("ordered_statistics", *_both(), fitted_with=_STATISTICS),
+    _of_categories("pair_scores", *_both(), fitted_with=_STATISTICS),
+    _kernel("wide_rows", *_both()),
+    _kernel("tiles", *_both()),
+    _kernel("mean_loss", *_both()),
+    _kernel("ranking_metric", *_both()),
+    _kernel("cox_metric", *_both()),
+    _kernel("auc", *_both()),
+    _kernel("gradients", *_both(items=(1024, 4)), phase="rounds", tuned={"wg_size": _GROUP}),
     _kernel(
         "split",
-        _variant(
+        _on_cpu(
             "sequential",
             {"wg_size": 1, "run": 256},
             "2 cores, a tree of depth 8: PoCL 1.4x, Intel 3x over border by border; with doubles "
             "2.1x again",
-            chosen_on=_CPU,
         ),
         _variant("portable", {"wg_size": 64}, _BASELINE),
         phase="rounds",
@@ -338,62 +248,49 @@ _ENTRIES = (
     ),
     _kernel(
         "symmetric",
-        *_both(cpu={"wg_size": 1, "run": 256}, gpu={"wg_size": 64, "run": 1}),
+        *_both(wg_size=64, run=(256, 1)),
         phase="rounds",
         tuned={"wg_size": _GROUP},
         fitted_with=_SYMMETRIC,
     ),
-    _kernel(
-        "vector_split",
-        *_both(cpu={"wg_size": 1, "run": 8}, gpu={"wg_size": 128, "run": 2}),
-    ),
+    _kernel("vector_split", *_both(wg_size=128, run=(8, 2))),
     _kernel(
         "whole_trees",
-        _variant(
+        _on_cpu(
             "one_launch",
             {"wg_size": 1, "groups_per_unit": 4},
             "PoCL, 2 cores, depth 6, a round: 1 k x 20 2.5x over steps, 10 k x 20 2.3x, "
             "10 k x 968 2x, 20 k x 300 2.2x",
             lookback=True,
-            chosen_on=_CPU,
         ),
         _variant("steps", {"wg_size": 1}, "a launch or more for each step of a level"),
         tuned={"groups_per_unit": _PER_UNIT},
     ),
     _kernel(
         "partition",
-        _variant(
+        _on_gpu(
             "ballots",
             {"wg_size": 256, "chunk": 2048},
             "H200, CUDA, 11 M x 28, moving rows: 224 against 298 us a round (chunks of 4096: "
             "253, 1024 290); 10 k x 20, a round: 1.07x over portable; OpenCL 1.01x",
             warp_words=True,
-            chosen_on=_GPU,
         ),
-        *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 4096}),
+        *_both(chunk=(2048, 4096)),
         phase="rounds",
         tuned={"wg_size": _GROUP, "chunk": _CHUNK},
         timed_with=("plan",),
     ),
     _of_categories(
         "category_split",
-        *_both(cpu={"wg_size": 1, "digit": 8}, gpu={"wg_size": 256, "digit": 4}),
+        *_both(digit=(8, 4)),
         fitted_with=_SETS,
-        tuned={"digit": _DIGIT},
+        tuned={"wg_size": _GROUP, "digit": _DIGIT},
     ),
-    _of_categories(
-        "category_sets",
-        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256}),
-        fitted_with=_SETS,
-    ),
-    _of_categories(
-        "symmetric_sets",
-        *_both(cpu={"wg_size": 1}, gpu={"wg_size": 64}),
-        fitted_with={**_SETS, **_SYMMETRIC},
-    ),
+    _of_categories("category_sets", *_both(), fitted_with=_SETS),
+    _of_categories("symmetric_sets", *_both(wg_size=64), fitted_with={**_SETS, **_SYMMETRIC}),
     _kernel(
         "exact",
-        _variant("sequential", {"wg_size": 1, "chunk": 512}, _SEQUENTIAL, chosen_on=_CPU),
+        _on_cpu("sequential", {"wg_size": 1, "chunk": 512}, _SEQUENTIAL),
         _variant(
             "portable",
             {"wg_size": 256, "chunk": 2048},
@@ -408,19 +305,13 @@ _ENTRIES = (
         tuned={"chunk": _CHUNK},
         fitted_with=_EXACT,
     ),
-    _kernel(
-        "columns",
-        *_both(cpu={"wg_size": 1, "chunk": 2048}, gpu={"wg_size": 256, "chunk": 2048}),
-        tuned={"chunk": _CHUNK},
-        fitted_with=_EXACT,
-    ),
+    _kernel("columns", *_both(chunk=(2048, 2048)), tuned={"chunk": _CHUNK}, fitted_with=_EXACT),
     _kernel(  # `depth`: levels below the root whose entries stay in the data's order
         "interleaved",
-        _variant(
+        _on_cpu(
             "sequential",
             {"wg_size": 1, "chunk": 4096, "depth": 5},
             "PoCL, 2 cores, 100 k x 28, depth 6: 1.3x over depth 0, 1.1x over depth 3",
-            chosen_on=_CPU,
         ),
         _variant(
             "portable",
@@ -432,21 +323,15 @@ _ENTRIES = (
         timed_with=("exact", "columns", "node_pieces", "row_nodes"),
         fitted_with=_EXACT,
     ),
-    _kernel("node_pieces", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel("row_nodes", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel(
-        "plan",
-        *_both(cpu={"wg_size": 1, "picks": 1}, gpu={"wg_size": 256, "picks": 32}),
-        phase="rounds",
-        tuned={"wg_size": _GROUP},
-    ),
+    _kernel("node_pieces", *_both()),
+    _kernel("row_nodes", *_both()),
+    _kernel("plan", *_both(picks=(1, 32)), phase="rounds", tuned={"wg_size": _GROUP}),
     _kernel(
         "update_margins",
-        _variant(
+        _on_cpu(
             "by_rows",
             {"wg_size": 1, "chunk": 2048},
             "2 cores, 1 M x 28, depth 6 and 8: PoCL 7x over walking, Intel 11x",
-            chosen_on=_CPU,
         ),
         _variant(
             "walk",
@@ -457,23 +342,16 @@ _ENTRIES = (
         tuned={"wg_size": _GROUP, "chunk": _CHUNK},
         timed_with=("plan",),
     ),
-    _kernel("dropout", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
-    _kernel(
-        "ordered_leaves",
-        *_both(cpu={"wg_size": 1, "cells": 512}, gpu={"wg_size": 256, "cells": 512}),
-    ),
-    _kernel(
-        "walked_leaves",
-        *_both(cpu={"wg_size": 1, "cells": 512}, gpu={"wg_size": 256, "cells": 512}),
-    ),
-    _kernel("renew_leaves", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel("dropout", *_both()),
+    _kernel("ordered_leaves", *_both(cells=(512, 512))),
+    _kernel("walked_leaves", *_both(cells=(512, 512))),
+    _kernel("renew_leaves", *_both()),
     _kernel(
         "predict",
-        _variant(
+        _on_cpu(
             "blocks",
             {"wg_size": 1, "items": 64, "rows": 128},
             "PoCL, 2 cores, 1 M x 28, 500 trees of depth 8: 11x over a row after the other",
-            chosen_on=_CPU,
         ),
         _variant("portable", {"wg_size": 256, "items": 1, "rows": 0}, _BASELINE),
         phase="prediction",
@@ -492,50 +370,28 @@ _ENTRIES = (
     ),
     _kernel(
         "predict_tables",
-        *_both(cpu={"wg_size": 1, "rows": 256}, gpu={"wg_size": 256, "rows": 1}),
+        *_both(rows=(256, 1)),
         phase="prediction",
         tuned={"wg_size": _GROUP, "rows": _BLOCK},
         fitted_with=_SYMMETRIC,
     ),
-    _kernel(
-        "predict_vectors",
-        *_both(cpu={"wg_size": 1, "rows": 64}, gpu={"wg_size": 256, "rows": 1}),
-    ),
-    _kernel(
-        "walk_cells",
-        *_both(cpu={"wg_size": 1, "rows": 64}, gpu={"wg_size": 64, "rows": 1}),
-    ),
-    _kernel(
-        "proximities",
-        *_both(
-            cpu={"wg_size": 1, "rows": 8, "columns": 128},
-            gpu={"wg_size": 128, "rows": 8, "columns": 1},
-        ),
-    ),
-    _kernel("links", *_both(cpu={"wg_size": 1}, gpu={"wg_size": 256})),
+    _kernel("predict_vectors", *_both(rows=(64, 1))),
+    _kernel("walk_cells", *_both(wg_size=64, rows=(64, 1))),
+    _kernel("proximities", *_both(wg_size=128, rows=(8, 8), columns=(128, 1))),
+    _kernel("links", *_both()),
     _kernel(
         "contributions",
-        _variant(
+        _on_gpu(
             "nested",
             {"wg_size": 128, "rows": 1, "levels": 8},
             "trees of up to 8 levels in registers; H200, 10^5 rows, 500 trees of depth 8: 0.25 s; "
             "AMD's compilers take 112 to 132 registers; of Intel's pvc 128, and 91 spill",
             registers=255,
-            chosen_on=_GPU,
         ),
-        *_both(
-            cpu={"wg_size": 1, "rows": 16, "levels": 0},
-            gpu={"wg_size": 128, "rows": 1, "levels": 0},
-        ),
+        *_both(wg_size=128, rows=(16, 1), levels=(0, 0)),
     ),
-    _kernel(
-        "contribution_tables",
-        *_both(cpu={"wg_size": 1, "rows": 16}, gpu={"wg_size": 128, "rows": 1}),
-    ),
-    _kernel(
-        "predict_sparse",
-        *_both(cpu={"wg_size": 1, "items": 64}, gpu={"wg_size": 64, "items": 1}),
-    ),
+    _kernel("contribution_tables", *_both(wg_size=128, rows=(16, 1))),
+    _kernel("predict_sparse", *_both(wg_size=64, items=(64, 1))),
 )
 
 #: Every kernel by its name.
