@@ -19,13 +19,11 @@ from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.dtypes import QUANTA, VALUE, code_dtype
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
-from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, name_of
+from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, codes_alone, name_of, resident_pages
 from pyopencl_gbdt.fit.page_schedule import PageSchedule, PageWise
 from pyopencl_gbdt.fit.page_stream import PageStream
-from pyopencl_gbdt.fit.paper_pages import codes_alone, resident_pages
-from pyopencl_gbdt.fit.row_lists import RowLists
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.fit.ways import RowLists, Ways
 from pyopencl_gbdt.pages.page import AnyPage, Page, most_page_bytes, page_bounds
 from pyopencl_gbdt.primitives.block_order import BlockOrder
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes

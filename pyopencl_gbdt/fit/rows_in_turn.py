@@ -47,7 +47,14 @@ def room_for(rate: float, n_rows: int) -> int:
 
 @dataclass
 class DrawnRows(FitRows):
-    """The rows that a tree draws; ``n_rows`` is the most of them."""
+    """The rows that a tree draws from pages that take turns: gathered to one page that stays.
+
+        pages in turn  |a b c d|e f g h|i j k l|      draw and gather: one pass over the codes
+        drawn rows     |b e f k|                      the levels of the tree
+        pages in turn  |a b c d|e f g h|i j k l|      margins: one pass over the codes
+
+    All arrays that trees grow with are the arrays of the fit; ``n_rows`` is the most rows drawn.
+    """
 
     @classmethod
     def of(cls, rows: FitRows) -> DrawnRows:

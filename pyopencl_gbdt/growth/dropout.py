@@ -55,7 +55,10 @@ class Drop:
 
 
 class DropSchedule:
-    """The weights of all trees, round by round.
+    """The weights of all trees, round by round, and which trees a round drops.
+
+    They follow from the parameters, the learning rates and random numbers of (seed, round, tree)
+    alone, so every device and every member of a team draws the same trees.
 
     Parameters
     ----------

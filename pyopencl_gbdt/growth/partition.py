@@ -11,11 +11,10 @@ from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage, PerRow
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.row_lists import LISTS
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.fit.ways import LISTS, Ways
 from pyopencl_gbdt.growth.category_sets import CategorySets, moved_sets
-from pyopencl_gbdt.growth.search import SplitSearch
+from pyopencl_gbdt.growth.split import SplitSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 
 #: Number of rows ahead for which a CPU's kernel prefetches codes.

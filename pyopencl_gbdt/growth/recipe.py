@@ -30,7 +30,7 @@ from pyopencl_gbdt.growth.policy import (
     tree_sizes,
 )
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
-from pyopencl_gbdt.growth.search import HistogramSearch, SplitSearch
+from pyopencl_gbdt.growth.split import HistogramSearch, SplitSearch
 from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins

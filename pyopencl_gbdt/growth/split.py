@@ -1,22 +1,24 @@
-"""The best split of every node of a level."""
+"""Split search: the best split of every node of a level, by histograms."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from pyopencl_gbdt.device import Capabilities, DeviceArray, Launch, Program, Variant
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.program import rows_a_launch
+from pyopencl_gbdt.device.program import Action, rows_a_launch
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.fit.nodes import Candidates, Nodes
+from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
-from pyopencl_gbdt.growth.level_sums import keeps_own_features
+from pyopencl_gbdt.growth.feature_mask import mask_of
+from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
 #: features are searched at the same time, and asking takes 2 us a level (H200, 10 k x 20).
@@ -161,3 +163,45 @@ class Split:
                               "candidates"),
             **self._closed(),
         )  # fmt: skip
+
+
+class SplitSearch(Protocol):
+    """What finds splits, and leaves candidates for the policy to choose from.
+
+    Attributes
+    ----------
+    kernels : tuple of str
+        Its kernels in the variant table that not every fit has.
+    """
+
+    kernels: ClassVar[tuple[str, ...]]
+
+    def __init__(self, parts: FitParts) -> None: ...
+
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions that find the splits of a step's new nodes."""
+
+    def candidates(self, step: int) -> Candidates:
+        """Return what these actions leave for the policy."""
+
+
+class HistogramSearch:
+    """Finds splits between bins, by sums of gradients in each bin."""
+
+    kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "split")
+
+    def __init__(self, parts: FitParts) -> None:
+        arena, _, nodes, features, ways = self.parts = parts
+        self.columns = mask_of(parts)
+        self.histogram, self.split = Histogram(parts), Split(arena, nodes, features, ways)
+
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions of histograms, feature masks, splits, and their sums over a team."""
+        masks = [] if self.columns is None else [self.columns.level(step, batch)]
+        sums = level_sums(self.parts, step)
+        found = self.split.level(step, sums.features, self.candidates(step))
+        return [*self.histogram.level(step, sums), *masks, *found, *sums.best_splits()]
+
+    def candidates(self, step: int) -> Candidates:
+        """Return what the split kernels leave: every feature's candidate, or a node's best."""
+        return candidates_of(self.parts, step)

@@ -11,7 +11,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.row_lists import LISTS
+from pyopencl_gbdt.fit.ways import LISTS
 from pyopencl_gbdt.growth.category_sets import moved_sets, walked_sets
 from pyopencl_gbdt.growth.partition import Partition
 

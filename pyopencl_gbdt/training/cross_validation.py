@@ -24,11 +24,10 @@ from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
-from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.open_fit import opened_fit
-from pyopencl_gbdt.training.preparing import Given, prepare
+from pyopencl_gbdt.training.preparing import Given, check_rounds, prepare
 from pyopencl_gbdt.training.running_task import RunningTask, Task
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.

@@ -23,9 +23,9 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.training.continuing import StartingPoint
+from pyopencl_gbdt.training.fit_facts import check_exact
 from pyopencl_gbdt.training.member import LeadingTask, follow
 from pyopencl_gbdt.training.running_task import RunningTask, Task
-from pyopencl_gbdt.training.tree_method import check_exact
 
 #: First row of a part, and the row behind it.
 Bounds = tuple[int, int]

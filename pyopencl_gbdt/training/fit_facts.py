@@ -1,8 +1,12 @@
-"""Collect the facts that decide whether a training is refused, and which classes make up a fit."""
+"""Facts that decide what is refused and what makes up a fit; ``tree_method`` for some data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.categories.statistic_columns import has_targets, statistic_columns
 from pyopencl_gbdt.data.dataset import Dataset
@@ -14,8 +18,11 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective, FunctionObjective
 from pyopencl_gbdt.parameters.constraints import Constraints
-from pyopencl_gbdt.parameters.facts import CategoryFacts, FitFacts, LossFacts, ModelFacts
+from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, LossFacts, ModelFacts
+from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.refusal import refuse
+from pyopencl_gbdt.parameters.refusals import MOST_BINS, OF_CUTS
 
 
 def fit_facts(
@@ -106,3 +113,65 @@ def _model(params: Parameters, objective: Objective, before: Ensemble) -> ModelF
 def _shown(loss: str, parameters: Mapping[str, float | str]) -> str:
     shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in parameters.items()}
     return " ".join([loss, *(f"{name}={value}" for name, value in sorted(shown.items()))])
+
+
+#: ``auto`` searches exactly in sparse data of more columns than this, as ThunderGBM does, ...
+WIDE = 20_000
+#: ... of which at most this share is present. Such columns have few values each, so most values
+#: would have a bin of their own anyway.
+MOST_PRESENT = 0.05
+
+
+def resolved(params: Parameters, data: Dataset) -> Parameters:
+    """Return the parameters with ``tree_method="exact"`` where ``auto`` means that.
+
+    Symmetric trees need histograms, and dropped trees are walked by codes: sparse data get tiled
+    pages.
+
+    Only data and parameters decide, never the device, so the model is the same everywhere. A
+    ``max_bin`` of the user's own asks for histograms.
+    """
+    sparse = data.sparse
+    if params.symmetric_trees:  # splits of levels are searched in histograms
+        return params if sparse is None else replace(params, page="tiled")
+    if params.booster == "dart" and sparse is not None:
+        return replace(params, page="tiled") if params.page == "auto" else params
+    return params if sparse is None else of_sparse(params, data.n_features, sparse.density)
+
+
+def of_sparse(params: Parameters, n_features: int, density: float) -> Parameters:
+    """Return what ``resolved`` does for a sparse matrix with this share of present values."""
+    if params.tree_method != "auto" or params.max_bin != ROWS["max_bin"].default:
+        return params
+    if n_features <= WIDE or density > MOST_PRESENT:
+        return params
+    return replace(params, tree_method="exact")
+
+
+def as_histograms(params: Parameters) -> Parameters:
+    """Return parameters with a bin for every distinct value in place of exact search.
+
+    Both grow the same trees. ``check_exact`` tells whether there are bins enough.
+    """
+    if params.search != "exact":
+        return params
+    return replace(params, tree_method="hist", max_bin=MOST_BINS)
+
+
+def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:
+    """Raise an error if exact search was asked for, and a bin has several values.
+
+    Parameters
+    ----------
+    asked : Parameters
+        As the user gave them.
+    n_bins : uint32 array, shape (n_features,)
+        Bins of every feature.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if n_bins.size:
+        column = int(n_bins.argmax())
+        refuse(CutFacts(asked.search, column, int(n_bins[column]), MOST_BINS), OF_CUTS)

@@ -49,6 +49,7 @@ from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_TEAMS
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.continuing import StartingPoint
+from pyopencl_gbdt.training.fit_facts import check_exact
 from pyopencl_gbdt.training.member import LeadingTask, follow
 from pyopencl_gbdt.training.preparing import Given, fingerprint, prepare
 from pyopencl_gbdt.training.running_task import RunningTask, Task
@@ -59,7 +60,6 @@ from pyopencl_gbdt.training.same_task import (
     digests_of_parts,
     whole_labels,
 )
-from pyopencl_gbdt.training.tree_method import check_exact
 
 #: A member's rows of evaluation sets, with the sets' names.
 Parts = Sequence[tuple[Dataset | None, str]]

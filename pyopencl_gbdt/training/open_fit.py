@@ -18,14 +18,13 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.arguments import check_rounds
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.device_team import leading
 from pyopencl_gbdt.training.division import divided
 from pyopencl_gbdt.training.eval_metrics import Metrics
-from pyopencl_gbdt.training.preparing import Evals, Given, prepare, prepared_on
+from pyopencl_gbdt.training.fit_facts import check_exact
+from pyopencl_gbdt.training.preparing import Evals, Given, check_rounds, prepare, prepared_on
 from pyopencl_gbdt.training.running_task import RunningTask, Task
-from pyopencl_gbdt.training.tree_method import check_exact
 
 
 class OpenFit:

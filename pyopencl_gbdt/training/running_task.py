@@ -40,7 +40,7 @@ from pyopencl_gbdt.prediction.with_statistics import eval_margins, resumed_margi
 from pyopencl_gbdt.profiling.profile import Recorder
 from pyopencl_gbdt.training.continuing import StartingPoint
 from pyopencl_gbdt.training.fit import Fit, LateStart
-from pyopencl_gbdt.training.tree_method import as_histograms
+from pyopencl_gbdt.training.fit_facts import as_histograms
 from pyopencl_gbdt.training.weighted_sums import check_sums
 
 F32 = npt.NDArray[np.float32]

@@ -24,15 +24,18 @@ from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.device.team.mpi import joined_team
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.arguments import (
-    check_history,
-    check_rounds,
-)
 from pyopencl_gbdt.training.continuing import Before, StartingPoint
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
 from pyopencl_gbdt.training.open_fit import OpenFit, opened_fit
-from pyopencl_gbdt.training.preparing import Evals, Given, fingerprint, prepare
+from pyopencl_gbdt.training.preparing import (
+    Evals,
+    Given,
+    check_history,
+    check_rounds,
+    fingerprint,
+    prepare,
+)
 from pyopencl_gbdt.training.running_task import RunningTask, Task
 
 

@@ -16,8 +16,8 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.columns import ValueCounts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
+from pyopencl_gbdt.training.fit_facts import resolved
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
-from pyopencl_gbdt.training.tree_method import resolved
 from tests.conftest import TEST_DEVICE
 
 MISS = 0.1

@@ -25,7 +25,7 @@ from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import device_team as together
-from pyopencl_gbdt.training import placement, tree_method
+from pyopencl_gbdt.training import fit_facts, placement
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.preparing import prepare
 from tests.conftest import TEST_DEVICE
@@ -130,7 +130,7 @@ def test_exact_search(monkeypatch, loss):
     label, more = LOSSES[loss]
     params = {"objective": loss, "tree_method": "exact", **more}
     check(params, label, weights=[3, 1, 1], names=[TEST_DEVICE] * 3)
-    monkeypatch.setattr(tree_method, "MOST_BINS", 100)
+    monkeypatch.setattr(fit_facts, "MOST_BINS", 100)
     with pytest.raises(ParameterError, match=r"^tree_method='exact': column 0, .* has 100 dist"):
         train({**params, "device": listed(TWO)}, rows_of(label))
 

@@ -16,7 +16,7 @@ from pyopencl_gbdt import (
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.tree_method import resolved
+from pyopencl_gbdt.training.fit_facts import resolved
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 
