@@ -1,5 +1,7 @@
 """One split for the nodes of all outputs at a place: trees whose leaves are vectors.
 
+With symmetric trees, a place has all nodes of a tree's level.
+
 A tree of several outputs grows as a tree for each, in step: all trees of a round split alike, so
 their nodes at a place have the same rows. The score of a split is the sum over outputs of what it
 gains, as in XGBoost's ``multi_strategy="multi_output_tree"``. In an output where a side has no
@@ -35,7 +37,8 @@ class VectorSearch:
         self.columns = mask_of(parts)
         self.histogram = Histogram(parts)
         self.program = ways.build("vector_split", self._build)
-        places = nodes.search_capacity // nodes.n_outputs
+        alike = nodes.policy.fills_levels
+        places = nodes.n_parallel if alike else nodes.search_capacity // nodes.n_outputs
         arena.array("candidates", (places, features.layout.n_features), CANDIDATE)
         arena.array("chosen", nodes.search_capacity, CANDIDATE)
         split.constraints(arena, features)
@@ -63,19 +66,20 @@ class VectorSearch:
             self.features.layout,
         )
         capacity, n_features = self.nodes.level_capacity(step), layout.n_features
+        width = 1 << step if self.nodes.policy.fills_levels else 1
         shape = {"depth": step, "n_codes": layout.n_codes}
         level = arena.arguments(
             "levels", "nodes", "node_sums", "feature_offset", "feature_bins", "pool"
         )
         rule = {
-            **shape, **level, "n_outputs": self.nodes.n_outputs, "n_features": n_features,
-            "reg_lambda": p.reg_lambda, "reg_alpha": p.reg_alpha,
+            **shape, **level, "n_outputs": self.nodes.n_outputs, "width": width,
+            "n_features": n_features, "reg_lambda": p.reg_lambda, "reg_alpha": p.reg_alpha,
             "max_delta_step": p.max_delta_step, "min_child_weight": p.min_child_weight,
             **arena.arguments("scale", "candidates"),
         }  # fmt: skip
         groups = min(-(-capacity // self.program.wg_size), 16 * arena.device.caps.compute_units)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
-        places = min(max(1, capacity // self.nodes.n_outputs), MOST_Y)
+        places = min(max(1, capacity // self.nodes.n_outputs // width), MOST_Y)
         return [
             bind("add_up", (n_features, pairs), **shape, **level, fullest=arena["fullest"]),
             bind("find", (n_features, places), **rule, allowed=arena["allowed"]),

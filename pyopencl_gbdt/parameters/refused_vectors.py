@@ -23,12 +23,6 @@ def _row(name: str, when: Callable[[FitFacts], bool], said: str, way_out: str) -
 
 OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     _row(
-        'with `grow_policy="symmetric"`',
-        lambda f: f.parameters.symmetric_trees,
-        f"grow_policy='symmetric': expected 'depthwise' {_VECTORS}",
-        "leave out grow_policy",
-    ),
-    _row(
         "with `max_leaves`",
         lambda f: f.parameters.max_leaves > 0,
         f"max_leaves={{max_leaves}}: expected 0 {_VECTORS}",

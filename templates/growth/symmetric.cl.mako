@@ -35,12 +35,13 @@
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="rough_scores" file="rough_scores.cl.mako"/>
+<%namespace name="border_sums" file="border_sums.cl.mako"/>
 <%namespace name="level_borders" file="level_borders.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
 ${rough_scores.rough(careful, clipped)}
-${level_borders.sums(wg_size)}
+${border_sums.functions(wg_size)}
 ${level_borders.borders(monotone, masked, categories)}
 ${level_borders.rough_sums(careful, categories)}
 #define NO_KEY 0xFFFFFFFFu
@@ -62,7 +63,7 @@ ${level_borders.rough_sums(careful, categories)}
             min_child_weight, constraints, allowed, levels, nodes, node_sums, node_bounds, scale,
             feature_offset, feature_bins, pool);
 </%def>
-${level_borders.add_up(wg_size, categories)}
+${border_sums.add_up(wg_size, categories)}
 KERNEL(${wg_size}) find_roughly(${more}
         ${level_parameters()},
         GLOBAL f32* RESTRICT rough_sums, GLOBAL f32* RESTRICT rough_best) {

@@ -10,6 +10,8 @@
 ##       nodes        |tree 0: 0 1 2 3|tree 1: 0 1 2 3|       4 places, 2 outputs
 ##       gain of 1            .               .               added up over the outputs, in their order
 ##
+##   With symmetric trees a place has `width` neighbouring nodes of each output, those of a tree's level.
+##
 ##   add_up   sums up to every border, in place; of two siblings, one is parent minus sibling
 ##   find     one work-group a (feature, place): the border with the highest sum of gains, in two floats
 ##   share    the best feature of a place, if it gains enough; what its split gives to each output's node
@@ -22,14 +24,14 @@
 <%page args="wg_size, run, masked, counted"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
-<%namespace name="level_borders" file="level_borders.cl.mako"/>
+<%namespace name="border_sums" file="border_sums.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${candidates.group_best(wg_size)}
-${level_borders.sums(wg_size)}
+${border_sums.functions(wg_size)}
 #define NO_KEY 0xFFFFFFFFu
 #define MOST_GAIN 1.2980742e33f /* 2^110: the sum of 2^16 of them is finite */
 
-${level_borders.add_up(wg_size, False)}
+${border_sums.add_up(wg_size, False)}
 /* A gain in real units. */
 FN df real_gain(const df gain, const i32 power) {
     const f32 hi = finite(scale_by(gain.hi, power)), lo = not_tiny(scale_by(gain.lo, power));
@@ -39,8 +41,8 @@ FN df real_gain(const df gain, const i32 power) {
 }
 
 KERNEL(${wg_size}) find(
-        const u32 depth, const u32 n_outputs, const u32 n_features, const u32 n_codes, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes,
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
@@ -49,10 +51,11 @@ KERNEL(${wg_size}) find(
 ${candidates.best_arrays(wg_size)}\
     const u32 feature = GROUP_ID, offset = feature_offset[feature], n_bins = feature_bins[feature];
     const u32 directions = feature_offset[feature + 1] - offset > n_bins ? 2 : 1;
-    const u32 first = levels[depth].first, n_places = levels[depth].count / n_outputs;
+    const u32 first = levels[depth].first, n_own = levels[depth].count / n_outputs; /* nodes of an output */
+    const u32 n_places = n_own / width;
     for (u32 place = GROUP_ID_Y; place < n_places; place += N_GROUPS_Y) {
 % if masked:
-        const u32 word = allowed[(u64)place * ((n_features + 31) / 32) + feature / 32];
+        const u32 word = allowed[(u64)place * width * ((n_features + 31) / 32) + feature / 32];
         const u32 n_borders = (word >> feature % 32) & 1 ? n_bins * directions : 0;
 % else:
         const u32 n_borders = n_bins * directions;
@@ -68,8 +71,8 @@ ${candidates.best_arrays(wg_size)}\
             df sum_${r} = df_make(0.0f, 0.0f);
 % endfor
             IN_ORDER
-            for (u32 output = 0; output < n_outputs; output++) {
-                const u32 id = first + output * n_places + place;
+            for (u32 i = 0; i < n_outputs * width; i++) {
+                const u32 id = first + i / width * n_own + place * width + i % width;
                 const i64x2 sums = node_sums[id];
                 if (sums.y <= 0) continue;
                 GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
@@ -111,17 +114,17 @@ ${candidates.best_arrays(wg_size)}\
 
 /* The split of a node's place: `chosen` has the node's own sums and gain, or no score. */
 KERNEL(${wg_size}) share(
-        const u32 depth, const u32 n_outputs, const u32 n_features, const u32 n_codes, const f32 gamma,
+        const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const i64* RESTRICT pool, GLOBAL const candidate_t* RESTRICT candidates,
         GLOBAL candidate_t* RESTRICT chosen) {
-    const u32 first = levels[depth].first, count = levels[depth].count, n_places = count / n_outputs;
+    const u32 first = levels[depth].first, count = levels[depth].count, n_own = count / n_outputs;
     for (u32 index = GROUP_ID * ${wg_size} + LOCAL_ID; index < count; index += N_GROUPS * ${wg_size}) {
         GLOBAL const node_t* node = &nodes[first + index];
-        GLOBAL const candidate_t* best = candidates + (u64)(index % n_places) * n_features;
+        GLOBAL const candidate_t* best = candidates + (u64)(index % n_own / width) * n_features;
         best += best_of(best, n_features);
         candidate_t own;
         own.left_g = own.left_h = 0;

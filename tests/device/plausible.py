@@ -33,6 +33,7 @@ LIBRARIES = frozenset(
             "set_borders",
         ),
         "level_borders",
+        "border_sums",
         "level_places",
         "stretches",
         "packed_sums",

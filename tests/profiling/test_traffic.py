@@ -58,13 +58,14 @@ def tree():
 
 #: What a policy tells besides sizes.
 FLAGS = (
-    "picks", "picks_leaves", "limits_leaves", "splits_alone", "fills_levels", "moves_last_rows",
+    "picks", "picks_leaves", "limits_leaves", "splits_alone", "fills_levels", "splits_alike",
+    "moves_last_rows",
 )  # fmt: skip
 #: Kernels that the fit does not launch.
 LEFT_OUT = (
     "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
-    "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
-    "walked_leaves", "dropout",
+    "vector_split", "column_search", "category_split", "category_sets", "symmetric_sets",
+    "ordered_leaves", "walked_leaves", "dropout",
 )  # fmt: skip
 
 
@@ -97,7 +98,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     facts = FitFacts(params, n_rows=ROWS, pages=PageFacts(n_orders=2))
     nodes = SimpleNamespace(
         params=params, policy=sizes, n_levels=DEPTH, n_trees=1,
-        n_parallel=1, batches=(0,), renews=False,
+        n_outputs=1, n_parallel=1, batches=(0,), renews=False,
     )  # fmt: skip
     rows = SimpleNamespace(
         n_rows=ROWS, weighted=weighted, lists_drawn=False, n_orders=2, pages=(),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NO_NODE, NODE
-from pyopencl_gbdt.growth.policy import Symmetric
+from pyopencl_gbdt.growth.policy import Symmetric, Together
 from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
 from tests.profiling.test_traffic import CODES, FEATURES, LEFT_OUT, _sizes, fit  # noqa: F401 (a fixture)
@@ -24,6 +24,13 @@ TABLES = {
     "symmetric.find_roughly": 3 * HISTOGRAM + SCORES,
     "symmetric.find": SCORES + 2 * FEATURES * CANDIDATE.itemsize + 3 * 16,
     "symmetric.share": (2 * FEATURES + 3) * CANDIDATE.itemsize + 3 * (NODE.itemsize + 16 + 16),
+}
+
+#: A place has a node of one output.
+VECTORS = {
+    "vector_split.add_up": 2 * 3 * HISTOGRAM,
+    "vector_split.find": 3 * (HISTOGRAM + 16 + FEATURES * CANDIDATE.itemsize),
+    "vector_split.share": 3 * ((FEATURES + 1) * CANDIDATE.itemsize + NODE.itemsize + 16 + 16),
 }
 
 #: With a categorical feature of 3 levels beside one of 4 codes: 3 borders, and the rest.
@@ -52,6 +59,12 @@ def table():
 def test_hand_count_of_a_table(kernel):
     counts = count_tree(*table())
     assert RULES[kernel].of_tree(fit(policy=Symmetric(2)), counts) == TABLES[kernel]
+
+
+@pytest.mark.parametrize("kernel", VECTORS)
+def test_hand_count_of_vectors(kernel):
+    counts = count_tree(*table())
+    assert RULES[kernel].of_tree(fit(policy=Together(2)), counts) == VECTORS[kernel]
 
 
 @pytest.mark.parametrize("kernel", LEVEL_SETS)

@@ -44,25 +44,30 @@ class VectorGrower:
             own._finish(root)
         number = 0
         while number < len(nodes[0]):
-            place = [of_tree[number] for of_tree in nodes]
-            deep = first.params.max_depth and place[0].depth >= first.params.max_depth
+            width = 1 << nodes[0][number].depth if first.params.symmetric_trees else 1
+            place = [of_tree[number : number + width] for of_tree in nodes]
+            deep = first.params.max_depth and place[0][0].depth >= first.params.max_depth
             best = None if deep else self._best(place)
-            for own, of_tree, split in zip(self.outputs, nodes, best or (), strict=bool(best)):
-                gain = _finite(scale_by(split.score[0], own.rule.gain_power)[0])
-                children = own._split(of_tree[number], number, len(of_tree), split, gain)
-                of_tree.extend(children)
-            number += 1
+            for own, of_tree, splits in zip(self.outputs, nodes, best or (), strict=bool(best)):
+                for at, split in enumerate(splits, number):
+                    gain = _finite(scale_by(split.score[0], own.rule.gain_power)[0])
+                    of_tree.extend(own._split(of_tree[at], at, len(of_tree), split, gain))
+            number += width
         return nodes
 
-    def _best(self, place: list[Node]) -> list[Candidate] | None:
-        """Return the split of each output's node; None if they gain too little together."""
+    def _best(self, place: list[list[Node]]) -> list[list[Candidate]] | None:
+        """Return the split of each output's nodes; None if they gain too little together."""
         first = self.outputs[0]
         borders = first._borders()
         feature, bins, direction = borders.feature, borders.bins, borders.direction
-        refused = ~first._allowed(place[0])[feature]
+        refused = ~first._allowed(place[0][0])[feature]
         total = np.zeros(feature.size, np.float32), np.zeros(feature.size, np.float32)
-        lefts = [own._lefts(node, borders) for own, node in zip(self.outputs, place, strict=True)]
-        for own, node, (g, h) in zip(self.outputs, place, lefts, strict=True):
+        every = [
+            (own, node, *own._lefts(node, borders))
+            for own, nodes in zip(self.outputs, place, strict=True)
+            for node in nodes
+        ]
+        for own, node, g, h in every:
             if node.pair[1] > 0:
                 gains = real_gains(own._gains(node, g, h, borders.smoothed), own.rule.gain_power)
                 idle, added = own._idle(node, g, h), df_add(total, gains)
@@ -75,13 +80,15 @@ class VectorGrower:
         if not (gain > _LEAST_GAIN and gain >= np.float32(first.params.gamma)):
             return None
         facts = int(feature[best]), int(bins[best]), int(direction[best])
-        return [
+        found = [
             Candidate(
-                own._own_gain(node, g, h, borders.smoothed, best),
-                int(g[best]), int(h[best]), *facts,
+                own._own_gain(node, g, h, borders.smoothed, best), int(g[best]), int(h[best]),
+                *facts,
             )
-            for own, node, (g, h) in zip(self.outputs, place, lefts, strict=True)
+            for own, node, g, h in every
         ]  # fmt: skip
+        width = len(place[0])
+        return [found[at : at + width] for at in range(0, len(found), width)]
 
 
 def of_outputs(trees: list[Tree], n_parallel: int) -> list[Tree]:

@@ -202,9 +202,6 @@ CASES: dict[str, Case] = {
     '`page="sorted"` of dense data with `tree_method="hist"`': Case(
         "page='sorted': expected a sparse matrix, or tree_method='exact'", "sorted"
     ),
-    '`multi_strategy="multi_output_tree"` with `grow_policy="symmetric"`': Case(
-        "grow_policy='symmetric': expected 'depthwise' for multi_strategy", "vectors, symmetric"
-    ),
     '`multi_strategy="multi_output_tree"` with `max_leaves`': Case(
         "max_leaves=5: expected 0 for multi_strategy='multi_output_tree'", "vectors, few leaves"
     ),

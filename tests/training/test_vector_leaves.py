@@ -39,6 +39,12 @@ KINDS = {
         None,
     ),
     "tiled": ({"page": "tiled"}, TARGETS, None),
+    "symmetric": ({**SOFTPROB, "grow_policy": "symmetric"}, CLASSES, None),
+    "symmetric targets": ({"grow_policy": "symmetric", "min_child_weight": 30.0}, TARGETS, WEIGHTS),
+    "symmetric forests": (
+        {"grow_policy": "symmetric", "num_parallel_tree": 2, "subsample": 0.6,
+         "colsample_bytree": 0.7, "max_depth": 4}, TARGETS, None,
+    ),
     "no column at all": ({}, np.zeros((400, 3), np.float32), None),
     "one output is 0": ({}, TARGETS * np.float32([1, 0, 1]), None),
     "quantiles": (

@@ -154,8 +154,8 @@ FN df real_gain(const df gain, const i32 power) {
 }
 
 KERNEL(128) find(
-        const u32 depth, const u32 n_outputs, const u32 n_features, const u32 n_codes, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes,
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
@@ -167,7 +167,8 @@ KERNEL(128) find(
     LOCAL_ARRAY(u32, best_key, 128);
     const u32 feature = GROUP_ID, offset = feature_offset[feature], n_bins = feature_bins[feature];
     const u32 directions = feature_offset[feature + 1] - offset > n_bins ? 2 : 1;
-    const u32 first = levels[depth].first, n_places = levels[depth].count / n_outputs;
+    const u32 first = levels[depth].first, n_own = levels[depth].count / n_outputs; /* nodes of an output */
+    const u32 n_places = n_own / width;
     for (u32 place = GROUP_ID_Y; place < n_places; place += N_GROUPS_Y) {
         const u32 n_borders = n_bins * directions;
         (void)allowed;
@@ -182,8 +183,8 @@ KERNEL(128) find(
             const u32 direction_1 = at_1 >= n_bins, bin_1 = at_1 - direction_1 * n_bins;
             df sum_1 = df_make(0.0f, 0.0f);
             IN_ORDER
-            for (u32 output = 0; output < n_outputs; output++) {
-                const u32 id = first + output * n_places + place;
+            for (u32 i = 0; i < n_outputs * width; i++) {
+                const u32 id = first + i / width * n_own + place * width + i % width;
                 const i64x2 sums = node_sums[id];
                 if (sums.y <= 0) continue;
                 GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
@@ -231,17 +232,17 @@ KERNEL(128) find(
 
 /* The split of a node's place: `chosen` has the node's own sums and gain, or no score. */
 KERNEL(128) share(
-        const u32 depth, const u32 n_outputs, const u32 n_features, const u32 n_codes, const f32 gamma,
+        const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const i64* RESTRICT pool, GLOBAL const candidate_t* RESTRICT candidates,
         GLOBAL candidate_t* RESTRICT chosen) {
-    const u32 first = levels[depth].first, count = levels[depth].count, n_places = count / n_outputs;
+    const u32 first = levels[depth].first, count = levels[depth].count, n_own = count / n_outputs;
     for (u32 index = GROUP_ID * 128 + LOCAL_ID; index < count; index += N_GROUPS * 128) {
         GLOBAL const node_t* node = &nodes[first + index];
-        GLOBAL const candidate_t* best = candidates + (u64)(index % n_places) * n_features;
+        GLOBAL const candidate_t* best = candidates + (u64)(index % n_own / width) * n_features;
         best += best_of(best, n_features);
         candidate_t own;
         own.left_g = own.left_h = 0;
