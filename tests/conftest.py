@@ -35,6 +35,7 @@ from pyopencl_gbdt.device import (
     open_device,
     program,
     runnable,
+    selection,
     variants,
 )
 from pyopencl_gbdt.device.drivers import fallback
@@ -204,6 +205,12 @@ def device() -> Device:
 def other_device() -> Device:
     """The same device, opened a second time."""
     return open_device(TEST_DEVICE)
+
+
+@pytest.fixture
+def devices_named_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a training name a device twice, which then has a queue for each."""
+    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyopencl_gbdt import train
-from pyopencl_gbdt.device import DeviceArray, selection
+from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.errors import GBDTError
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -26,11 +26,7 @@ from tests.teams import members
 #: '-' if it is refused, '.' if it contradicts itself. The last sign is that of the option alone.
 TRAINED = Path(__file__).with_name("trained_pairs.txt")
 N_SAMPLED, SEED = 100, 4
-
-
-@pytest.fixture(autouse=True)
-def _devices_may_be_named_twice(monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+pytestmark = pytest.mark.usefixtures("devices_named_twice")
 
 
 def outcome(training, arguments):

@@ -218,6 +218,18 @@ def make_room_for_nodes(parts, n):
         parts.arena.arrays[name] = parts.arena.device.zeros((n, *shape), parts.arena[name].dtype)
 
 
+def make_room_for_trees(parts, n, counts):
+    """Make room for so many nodes of trees, also as kernels walk them; set the levels' sizes."""
+    room = max(parts.nodes.max_nodes, n + 1)  # children of an empty node count as nodes
+    make_room_for_nodes(parts, room)
+    for name in ("walk", "steps", "leaf_task_begin"):
+        array = parts.arena[name]
+        parts.arena.arrays[name] = parts.arena.device.zeros(max(array.size, room), array.dtype)
+    levels = parts.arena["levels"].get()
+    levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
+    parts.arena["levels"].set(levels)
+
+
 def level_nodes(counts, chunk, from_rows=None):
     """Nodes of a level whose rows lie one after the other, and the first task of each.
 

@@ -20,7 +20,7 @@ from tests.steps.builders import (
     get_nodes,
     make_layout,
     make_parts,
-    make_room_for_nodes,
+    make_room_for_trees,
     random_codes,
     set_nodes,
     set_scale,
@@ -69,20 +69,11 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     codes = random_codes(rng, layout, n)
     parts = make_parts(device, layout, codes, max_depth=depth, work_group_size=wg)
     nodes, rows, counts = random_trees(rng, parts, codes, layout, shape)
-    room = max(parts.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
-    make_room_for_nodes(parts, room)
-    for name in ("walk", "steps", "leaf_task_begin"):
-        parts.arena.arrays[name] = device.zeros(
-            max(parts.arena[name].size, room), parts.arena[name].dtype
-        )
+    make_room_for_trees(parts, nodes.size, counts)
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
     set_scale(parts, Scale(22, 22, wide=False))
     set_nodes(parts, nodes)
-    levels = parts.arena["levels"].get()
-    levels["count"] = counts
-    levels["first"] = np.cumsum(counts) - counts
-    parts.arena["levels"].set(levels)
     run(Finalize(*parts).tree(BATCH))
     return parts, get_nodes(parts), rows
 

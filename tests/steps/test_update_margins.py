@@ -17,7 +17,7 @@ from tests.steps.builders import (
     get_nodes,
     make_layout,
     make_parts,
-    make_room_for_nodes,
+    make_room_for_trees,
     random_codes,
     set_nodes,
     set_scale,
@@ -77,22 +77,13 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
         parallel=parallel, first=first,
     )  # fmt: skip
     nodes, rows, counts = random_trees(rng, parts, codes, layout, shape)
-    room = max(parts.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
-    make_room_for_nodes(parts, room)
-    for name in ("walk", "steps", "leaf_task_begin"):
-        parts.arena.arrays[name] = device.zeros(
-            max(parts.arena[name].size, room), parts.arena[name].dtype
-        )
+    make_room_for_trees(parts, nodes.size, counts)
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
     set_scale(parts, Scale(22, 22, wide=False))
     content = spoil_nodes(parts, rng)
     content[: nodes.size] = nodes
     set_nodes(parts, content)
-    levels = parts.arena["levels"].get()
-    levels["count"] = counts
-    levels["first"] = np.cumsum(counts) - counts
-    parts.arena["levels"].set(levels)
     lists = {name: spoil(parts.arena[name], rng) for name in ("even_rows", "odd_rows")}
     for node, mine in zip(nodes, rows, strict=True):
         place = slice(node["begin"], node["begin"] + node["count"])

@@ -16,7 +16,7 @@ from tests.steps.builders import (
     get_nodes,
     make_layout,
     make_parts,
-    make_room_for_nodes,
+    make_room_for_trees,
     random_codes,
     set_nodes,
     set_quanta,
@@ -44,21 +44,13 @@ def prepare(device, rng, wg, n, *, wide, outputs, parallel):
         parallel=parallel, **RULES,
     )  # fmt: skip
     nodes, _, counts = random_trees(rng, parts, random_codes(rng, LAYOUT, n), LAYOUT, "bushy")
-    room = max(parts.nodes.max_nodes, nodes.size + 1)  # children of an empty node count as nodes
-    make_room_for_nodes(parts, room)
-    for name in ("walk", "steps", "leaf_task_begin"):
-        parts.arena.arrays[name] = device.zeros(
-            max(parts.arena[name].size, room), parts.arena[name].dtype
-        )
+    make_room_for_trees(parts, nodes.size, counts)
     nodes["sum_h"] = 2**22
     bounded = rng.random(nodes.size) < 0.3
     nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
     scales = [Scale(20 + tree, 22, wide=wide) for tree in range(parts.nodes.n_trees)]
     set_scale(parts, *scales)
     set_nodes(parts, nodes)
-    levels = parts.arena["levels"].get()
-    levels["count"], levels["first"] = counts, np.cumsum(counts) - counts
-    parts.arena["levels"].set(levels)
     quanta = rng.integers(-(2**24), 2**24, (parts.nodes.n_trees * n, 2))
     quanta[:, 1] = np.abs(quanta[:, 1]) * (rng.random(parts.nodes.n_trees * n) < 0.9)
     quanta[quanta[:, 1] == 0] = 0  # rows that were not drawn

@@ -15,7 +15,6 @@ from pyopencl_gbdt.data.dataset_columns import SomeRows
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files.batches import dealt, paths_of
 from pyopencl_gbdt.data.files.text_batches import read as batch_text_read
-from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.refusals import OF_CUTS
@@ -26,11 +25,7 @@ from tests.training.test_from_batches import PARAMS, N, cut, rows  # noqa: F401 
 from tests.training.test_team import TWO, listed
 
 THREE = listed([TEST_DEVICE] * 3, [1, 3, 2])
-
-
-@pytest.fixture(autouse=True)
-def _devices_may_be_named_twice(monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+pytestmark = pytest.mark.usefixtures("devices_named_twice")
 
 
 def text(params, data, **options):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset
-from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
@@ -18,11 +17,7 @@ from tests.training.test_team import listed
 
 N, DEPTH, ROUNDS, EIGHT = 4096, 4, 3, 8
 PARAMS = {"max_depth": DEPTH, "n_estimators": 1 + ROUNDS, "max_bin": 32, "min_child_weight": 0.0}
-
-
-@pytest.fixture(autouse=True)
-def _devices_may_be_named_twice(monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+pytestmark = pytest.mark.usefixtures("devices_named_twice")
 
 
 def trained(device):

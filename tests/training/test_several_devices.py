@@ -24,11 +24,7 @@ from tests.layouts.rows import LABELS, WEIGHT, X
 from tests.training.test_team import TWO, listed
 
 TWO_DEVICES, THREE = listed(TWO), listed([TEST_DEVICE] * 3, [1, 3, 2])
-
-
-@pytest.fixture(autouse=True)
-def _devices_may_be_named_twice(monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+pytestmark = pytest.mark.usefixtures("devices_named_twice")
 
 
 def rows():

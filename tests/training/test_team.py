@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, KernelObjective, devices, train
-from pyopencl_gbdt.device import base, open_device, selection
+from pyopencl_gbdt.device import base, open_device
 from pyopencl_gbdt.device.team import sums as team_sums
 from pyopencl_gbdt.device.team import threads as team_threads
 from pyopencl_gbdt.device.team.messages import TreesAtATime
@@ -40,11 +40,7 @@ TEAMS = [*([name] * 2 for name in REAL), *map(list, combinations(ALL, 2))]
 #: Oclgrind takes seconds.
 THOROUGH = {"test_devices_of_any_kind": lambda names: not set(names) <= set(REAL)}
 TWO = (TEST_DEVICE, TEST_DEVICE)
-
-
-@pytest.fixture(autouse=True)
-def _devices_may_be_named_twice(monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+pytestmark = pytest.mark.usefixtures("devices_named_twice")
 
 
 def listed(names, weights=None):

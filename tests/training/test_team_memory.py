@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import open_device, selection
+from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -19,11 +19,7 @@ from tests.training.test_team import listed
 
 SHAPE, MISS = (80_000, 6), 0.1
 PARAMS = {"objective": "binary:logistic", "max_depth": 4, "n_estimators": 1, "max_bin": 64}
-
-
-@pytest.fixture(autouse=True)
-def _devices_may_be_named_twice(monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
+pytestmark = pytest.mark.usefixtures("devices_named_twice")
 
 
 def made_rows():
