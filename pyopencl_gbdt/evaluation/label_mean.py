@@ -51,7 +51,8 @@ def starting_score(parts: FitParts, objective: Objective, data: Dataset) -> floa
         label_mean = LabelMean(
             arena.device, data.n_rows, weighted=weight is not None, wg_size=wg_size
         )
-        mean = label_mean.value(arena["labels"], arena["weights"], rows.weight_bits)
+        labels = arena["labels"]
+        mean = label_mean.value(labels, arena.arrays.get("weights", labels), rows.weight_bits)
     if mean is None:
         return objective.starting_score(data.label, weight)
     return objective.score_of_mean(mean)

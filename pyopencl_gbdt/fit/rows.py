@@ -232,15 +232,9 @@ class FitRows(RowLists):
         self._tables()
 
     def _tables(self) -> None:
-        """Ask for tables of bins, and for what kernels are bound to in place of rows' arrays."""
-        array = self.arena.array
-        if not self.weighted:
-            array("weights", 1, VALUE)
-        if not self.given:
-            for name in ("given_g", "given_h"):
-                array(name, (1, 1), VALUE)
+        """Ask for tables of bins, and for the learning rate."""
         rate = [self.nodes.leaf_rate(self.nodes.params.learning_rate)]
-        array("leaf_rate", 1, np.float32, rate)
+        self.arena.array("leaf_rate", 1, np.float32, rate)
         self.features.ask_for_tables(self.arena)
 
     def allocate(self) -> None:
@@ -374,6 +368,16 @@ class FitRows(RowLists):
         if self.given:
             return "given_g", "given_h"
         return "before" if self.keeps_margins else self.gradients_at, "labels"
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """The array of the rows' weights, if they have some."""
+        return ("weights",) if self.weighted else ()
+
+    @property
+    def factors_of_rows(self) -> tuple[str, ...]:
+        """The arrays whose numbers a row's gradients are multiplied by."""
+        return (*self.weights, *(("factors",) if self.nodes.params.samples_rows else ()))
 
     def gradient_arguments(self, batch: Batch, part: RowPart) -> dict[str, Any]:
         """Return the kernels' arguments that say what gradients of some trees are taken of.

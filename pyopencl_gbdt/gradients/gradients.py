@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import QUANTA, SCALE, SUM
@@ -33,6 +33,7 @@ class Gradients:
             n_exponents=EXPONENTS,
             counted=nodes.params.limits_rows,
         )
+        self._beside = rows.factors_of_rows
         trees = nodes.n_trees
         arena.array("exponents", (trees, EXPONENTS), np.uint32, zeros)  # every tree leaves them so
         arena.array("scale", trees, SCALE)
@@ -53,9 +54,7 @@ class Gradients:
         are then to be added up over pages and devices.
         """
         rows = self.rows
-        factors = ("factors",) if self.nodes.params.samples_rows else ()
-        weights = ("weights",) if rows.weighted else ()
-        reads = (*rows.gradients_of, *weights, *factors)
+        reads = (*rows.gradients_of, *self._beside)
         high = ("high",) if rows.has_high else ()
         later = [[self._quantize(batch, part, clears=False)] for part in rows.parts]
         first = [[self._quantize(batch, part, clears=True)] for part in rows.parts]
@@ -72,7 +71,7 @@ class Gradients:
         """Return the launch that counts the exponents of gradients."""
         return self.program.bind(
             "gradients", (part.groups, batch.size), **self.rows.gradient_arguments(batch, part),
-            factors=self._factors(part), **part.arguments("weights", "exponents"),
+            **part.arguments(*self._beside, "exponents"),
         )  # fmt: skip
 
     def _quantize(self, batch: Batch, part: RowPart, *, clears: bool) -> Launch:
@@ -81,9 +80,9 @@ class Gradients:
         return self.program.bind(
             "quantize_gradients", (part.groups, batch.size), weight_bits=rows.weight_bits,
             weight_shift=rows.weight_shift, root_cells=rows.cells_to_clear if clears else 0,
-            has_high=rows.has_high, adds=rows.schedule is not None, factors=self._factors(part),
+            has_high=rows.has_high, adds=rows.schedule is not None,
             **self._counting(part), **rows.gradient_arguments(batch, part),
-            **part.arguments("needs_high", "weights", "exponents", "scale", "quanta", "high",
+            **part.arguments(*self._beside, "needs_high", "exponents", "scale", "quanta", "high",
                              "sums", "pool"),
         )  # fmt: skip
 
@@ -94,6 +93,3 @@ class Gradients:
         first_id = self.rows.share.first_row + part.first_row
         least = self.nodes.params.min_samples_leaf
         return {"first_id": first_id, "count_bits": self.nodes.count_bits, "least_rows": least}
-
-    def _factors(self, part: RowPart) -> DeviceArray:
-        return part["factors" if self.nodes.params.samples_rows else "weights"]

@@ -47,8 +47,7 @@ class Sample:
         """Return the actions that draw the rows for a batch of trees."""
         p, bind = self.nodes.params, self.program.bind
         arena, rows = self.arena, self.rows
-        weights = ("weights",) if rows.weighted else ()
-        reads = () if self.method == "uniform" else (*rows.gradients_of, *weights)
+        reads = () if self.method == "uniform" else (*rows.gradients_of, *rows.weights)
         listed = ("even_rows",) if rows.lists_drawn else ()
         pages = [[self._draw(batch, page)] for page in rows.pages]
         draw = rows.pagewise(pages, reads, ("factors", *listed))
@@ -58,7 +57,7 @@ class Sample:
         counts = [
             [bind(
                 "count_classes", (part.groups, batch.size), **rows.gradient_arguments(batch, part),
-                root_lambda=p.root_lambda, **part.arguments("weights", "classes"),
+                root_lambda=p.root_lambda, **part.arguments(*rows.weights, "classes"),
             )]
             for part in rows.parts
         ]  # fmt: skip
@@ -76,7 +75,7 @@ class Sample:
             all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
             rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
             root_lambda=p.root_lambda, **self._places(page),
-            **part.arguments("weights", "classes", "factors"),
+            **part.arguments(*rows.weights, "classes", "factors"),
         )  # fmt: skip
 
     def _places(self, page: FitPage) -> dict[str, DeviceArray]:

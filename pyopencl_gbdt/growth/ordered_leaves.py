@@ -217,11 +217,9 @@ class OrderedLeaves(LeafValues):
         names = (
             ("ordered_g", "ordered_h") if self.rows.given else ("ordered_margins", "ordered_labels")
         )
-        factors = arena["factors"] if self.nodes.params.samples_rows else arena["weights"]
-        return {
-            "margins": arena[names[0]], "labels": arena[names[1]], "weights": arena["weights"],
-            "factors": factors,
-        }  # fmt: skip
+        margins, labels = (arena[name] for name in names)
+        own = arena.arguments(*self.rows.factors_of_rows)
+        return {"margins": margins, "labels": labels, **own}
 
     def _find(self, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that finds the leaf of every row of a page."""

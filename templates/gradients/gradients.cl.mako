@@ -46,7 +46,12 @@ FN i64x2 counted_quanta(const i64 g, const i64 h, const u32 bits, const u32 id) 
 KERNEL(${wg_size}) gradients(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
-        GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
+% if weighted:
+        GLOBAL const f32* RESTRICT weights,
+% endif
+% if sampled:
+        GLOBAL const f32* RESTRICT factors,
+% endif
         GLOBAL u32* exponents) {
     LOCAL_ARRAY(u32, counts, ${n_exponents});
     const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
@@ -55,8 +60,6 @@ KERNEL(${wg_size}) gradients(
     exponents += ${n_exponents} * GROUP_ID_Y;
 % if sampled:
     factors += (u64)GROUP_ID_Y * n_rows;
-% else:
-    (void)factors;
 % endif
     for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = 0;
     BARRIER();
@@ -113,7 +116,12 @@ KERNEL(${wg_size}) quantize_gradients(
         const u32 has_high, const u32 adds,${" const u32 first_id, const u32 count_bits, const u32 least_rows," if counted else ""}
         GLOBAL u32* RESTRICT needs_high,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
-        GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
+% if weighted:
+        GLOBAL const f32* RESTRICT weights,
+% endif
+% if sampled:
+        GLOBAL const f32* RESTRICT factors,
+% endif
         GLOBAL const u32* RESTRICT exponents,
         GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
         GLOBAL i64* RESTRICT sums, GLOBAL i64* RESTRICT pool) {
@@ -132,8 +140,6 @@ KERNEL(${wg_size}) quantize_gradients(
     pool += (u64)tree * root_cells;
 % if sampled:
     factors += (u64)tree * n_rows;
-% else:
-    (void)factors;
 % endif
     /* every group computes the scale; a separate launch would take longer */
     for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = exponents[i];

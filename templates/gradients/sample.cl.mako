@@ -75,7 +75,10 @@ KERNEL(${wg_size}) clear_classes(GLOBAL u32* RESTRICT classes) {
 KERNEL(${wg_size}) count_classes(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
         const f32 root_lambda, GLOBAL const f32* RESTRICT margins,
-        GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
+        GLOBAL const f32* RESTRICT labels,
+% if weighted:
+        GLOBAL const f32* RESTRICT weights,
+% endif
         GLOBAL u32* classes) {
     LOCAL_ARRAY(u32, counts, ${n_classes});
     const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
@@ -116,7 +119,10 @@ KERNEL(${wg_size}) draw(
         const u32 seed, const u32 n_streams, const u32 n_batches, const u32 all_before, const u32 keep,
         const f32 rate, const f32 other, const f32 root_lambda,
         GLOBAL const u32* RESTRICT header, GLOBAL const f32* RESTRICT margins,
-        GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT weights,
+        GLOBAL const f32* RESTRICT labels,
+% if weighted:
+        GLOBAL const f32* RESTRICT weights,
+% endif
         GLOBAL const u32* RESTRICT classes, GLOBAL f32* RESTRICT factors,
         GLOBAL u32* drawn, GLOBAL u32* RESTRICT rows) {
 % if listed and wg_size > 1:
@@ -136,7 +142,7 @@ KERNEL(${wg_size}) draw(
 % endif
 % if method == "uniform":
     (void)all_before; (void)rate; (void)other; (void)root_lambda; (void)label_stride;
-    (void)n_parallel; (void)margins; (void)labels; (void)weights; (void)classes;
+    (void)n_parallel; (void)margins; (void)labels; (void)classes;${" (void)weights;" if weighted else ""}
     <%self:all_rows>
         const f32 factor = random_bits(key, first_id + row) < keep ? 1.0f : 0.0f;
     </%self:all_rows>

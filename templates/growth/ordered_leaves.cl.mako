@@ -69,7 +69,12 @@ KERNEL(${wg_size}) count_entries(
         const u32 n_rows, const u32 n_entries, const u32 n_models, const u32 first_tree,
         const u64 label_stride, GLOBAL const u32* RESTRICT table, GLOBAL const u32* RESTRICT rows,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
-        GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
+% if weighted:
+        GLOBAL const f32* RESTRICT weights,
+% endif
+% if sampled:
+        GLOBAL const f32* RESTRICT factors,
+% endif
         GLOBAL u32* exponents) {
     LOCAL_ARRAY(u32, counts, ${n_exponents});
     const u32 tree = GROUP_ID_Y;
@@ -77,7 +82,7 @@ KERNEL(${wg_size}) count_entries(
     margins += (u64)(first_tree + tree) * n_entries;
     labels += (first_tree + tree) * label_stride;
     exponents += ${n_exponents} * tree;
-    (void)n_rows; (void)weights; (void)factors;
+    (void)n_rows;
     for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = 0;
     BARRIER();
     <%sums:each_gradient wg_size="${wg_size}" weighted="${weighted}" sampled="${sampled}">
@@ -94,7 +99,12 @@ KERNEL(${wg_size}) sum_entries(
         GLOBAL const u32* RESTRICT leaf_header, GLOBAL const u32* RESTRICT table,
         GLOBAL const u32* RESTRICT rows, GLOBAL const u32* RESTRICT leaves,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
-        GLOBAL const f32* RESTRICT weights, GLOBAL const f32* RESTRICT factors,
+% if weighted:
+        GLOBAL const f32* RESTRICT weights,
+% endif
+% if sampled:
+        GLOBAL const f32* RESTRICT factors,
+% endif
         GLOBAL const u32* RESTRICT exponents, GLOBAL scale_t* RESTRICT scale, GLOBAL u32* sums) {
     LOCAL_ARRAY(u32, counts, ${n_exponents});
     LOCAL_ARRAY(i32, powers, 2);
@@ -107,7 +117,6 @@ KERNEL(${wg_size}) sum_entries(
     labels += (first_tree + tree) * label_stride;
     leaves += (u64)tree * n_rows;
     sums += 4 * (u64)share.model * most_nodes;
-    (void)weights; (void)factors;
     for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = exponents[${n_exponents} * tree + i];
     for (u32 i = LOCAL_ID; i < (fits ? 4 * n_nodes : 0); i += ${wg_size}) own[i] = 0;
     BARRIER();
