@@ -122,9 +122,7 @@ def decode_trees(
     return [_by_sets(make, **{n: c[a:b] for n, c in columns.items()}) for a, b in bounds]
 
 
-def _by_sets(
-    make: Callable[..., Tree], words: npt.NDArray[Any], **columns: npt.NDArray[Any]
-) -> Tree:
+def _by_sets(make: Callable[..., Tree], words: npt.NDArray[Any], **columns: Any) -> Tree:
     """Return a tree whose nodes have sets: their words, or None."""
     if make is not Tree.trusted:
         columns, order = _renumbered(columns)
@@ -154,8 +152,8 @@ def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:
 
 
 def _renumbered(
-    columns: dict[str, npt.NDArray[Any]],
-) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[np.int64]]:
+    columns: dict[str, Any],
+) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
     """Return the columns of nodes breadth first, and the former numbers in that order."""
     left = columns["left"]
     order, level, met = [], np.zeros(1, np.int64), 0

@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.model.leaf_kinds import LeafKind, leaf_kind_of
+from pyopencl_gbdt.model.leaf_kinds import LINEAR, LeafKind, leaf_kind_of
 from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
@@ -215,7 +215,7 @@ class Ensemble:
 
     @property
     def leaves(self) -> LeafKind:
-        """What leaves hold: numbers, or vectors."""
+        """What leaves hold: numbers, linear functions, or vectors."""
         return leaf_kind_of(self.trees)
 
     @property
@@ -343,14 +343,29 @@ class Ensemble:
             )
         features = [tree.feature for tree in self.trees]
         highest = np.concatenate(features).max() if features else 0
+        self._check_linear()
         n = self.tree_outputs
         if highest >= self.n_tree_features or any(t.value.shape[1] != n for t in self.trees):
             for index, tree in enumerate(self.trees):
                 self._check_tree(index, tree)
 
+    def _check_linear(self) -> None:
+        linear = [tree.linear.features for tree in self.trees if tree.linear is not None]
+        most = int(np.concatenate(linear).max(initial=0)) if linear else 0
+        if most >= self.n_tree_features:
+            raise ModelFormatError(
+                f"linear leaves use feature {most}: expected features 0.."
+                f"{self.n_tree_features - 1}; keep trees of one training only"
+            )
+
     def _check_weights(self) -> None:
         if self.tree_weights is None:
             return
+        if self.leaves is LINEAR:
+            raise ModelFormatError(
+                "tree_weights: expected None where leaves are linear functions; multiply the "
+                "functions by the weights"
+            )
         weights = np.array(self.tree_weights, np.float64)
         if weights.shape != (len(self.trees),):
             raise ModelFormatError(

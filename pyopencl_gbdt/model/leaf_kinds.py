@@ -3,6 +3,7 @@
 A tree whose leaves are numbers adds to one output; a tree whose leaves are vectors adds to all::
 
     numbers   round: a tree for output 0, a tree for output 1       Tree.value: (n_nodes, 1)
+    linear    the same, with functions of a row's features          Tree.linear, too
     vectors   round: a tree                                         Tree.value: (n_nodes, 2)
 
 What knows numbers alone takes a model by `Ensemble.with_numbers`.
@@ -54,7 +55,7 @@ class Numbers(LeafKind):
     def tree_outputs(self, n_outputs: int) -> int:
         return 1
 
-    def as_numbers(self, trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tree]:
+    def as_numbers(self, trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tree] | None:
         return trees
 
 
@@ -76,16 +77,27 @@ class Vectors(LeafKind):
         ]
 
 
-NUMBERS, VECTORS = Numbers(), Vectors()
+class Linear(Numbers):
+    """A leaf is a number, or a linear function of features."""
+
+    name = "linear functions"
+
+    def as_numbers(self, trees: list[Tree], n_outputs: int, n_parallel: int) -> None:
+        return None
+
+
+NUMBERS, LINEAR, VECTORS = Numbers(), Linear(), Vectors()
 
 
 def leaf_kind_of(trees: list[Tree]) -> LeafKind:
     """Return what the leaves of a model's trees hold; all trees have the same kind."""
-    return VECTORS if trees and trees[0].n_outputs > 1 else NUMBERS
+    if trees and trees[0].n_outputs > 1:
+        return VECTORS
+    return LINEAR if [tree for tree in trees if tree.linear is not None] else NUMBERS
 
 
 def with_vectors(trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tree] | None:
-    """Return trees whose leaves are vectors; None if the outputs' trees do not split alike.
+    """Return trees whose leaves are vectors; None if trees of outputs are not alike, or linear.
 
     This undoes ``Vectors.as_numbers``, but for gains and sums of Hessians: a tree's are those of
     the outputs, added in float32 in their order.
@@ -99,6 +111,8 @@ def with_vectors(trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tre
     step = n_outputs * n_parallel
     if n_outputs == 1:
         return trees
+    if leaf_kind_of(trees) is LINEAR:
+        return None
     found = []
     for first in range(0, len(trees), step):
         for number in range(n_parallel):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.sets import unpacked
 
 #: ``Tree.split_kind``: ``x < threshold`` goes left, or levels outside a set go left.
@@ -75,6 +76,9 @@ class Tree:
         A node's last word is not 0, unless it is its only one. None is no set.
     set_begin : int32 array, shape (n_nodes + 1,), or None
         First word of every node, then the number of words; nodes without a set have no words.
+    linear : LinearTerms or None
+        The linear functions of the leaves, in the order of nodes. ``value`` then is what rows get
+        that miss a feature of their leaf. None: all leaves are numbers, or vectors.
 
     Raises
     ------
@@ -100,6 +104,7 @@ class Tree:
     sum_hessian: npt.NDArray[np.float32]
     sets: npt.NDArray[np.uint32] = None  # type: ignore[assignment]
     set_begin: npt.NDArray[np.int32] = None  # type: ignore[assignment]
+    linear: LinearTerms | None = None
 
     file_numbers: ClassVar[npt.NDArray[np.int32] | None] = None
 
@@ -113,6 +118,15 @@ class Tree:
         self._check_numbering()
         self._check_values()
         check_sets(self)
+        self._check_linear()
+
+    def _check_linear(self) -> None:
+        n_leaves = int(np.count_nonzero(self.is_leaf))
+        if self.linear is not None and (self.linear.sizes.size != n_leaves or self.n_outputs > 1):
+            raise ModelFormatError(
+                f"tree.linear has {self.linear.sizes.size} leaves of {self.n_outputs} outputs: "
+                f"expected {n_leaves} leaves of 1; give one function for each leaf"
+            )
 
     def _fill_sets(self) -> None:
         """Set what stands for no sets, if none are given."""
@@ -129,11 +143,12 @@ class Tree:
         self._fill_sets()
 
     @classmethod
-    def trusted(cls, **arrays: npt.NDArray[Any]) -> Tree:
+    def trusted(cls, **arrays: Any) -> Tree:
         """Return a tree of arrays that are known to be valid, without copying or checking them."""
         tree = object.__new__(cls)
         for name, array in arrays.items():
-            array.setflags(write=False)
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
             object.__setattr__(tree, name, array)
         tree._fill_sets()
         return tree
@@ -141,6 +156,10 @@ class Tree:
     def with_values(self, values: npt.NDArray[np.float32]) -> Tree:
         """Return the same tree with other leaf values: finite float32, (n_nodes, n_outputs)."""
         return Tree.trusted(**(vars(self) | {"value": values}))
+
+    def with_linear(self, linear: LinearTerms | None) -> Tree:
+        """Return the same tree with other linear functions of its leaves, or none."""
+        return Tree.trusted(**(vars(self) | {"linear": linear}))
 
     def of_output(self, output: int) -> Tree:
         """Return the same tree whose leaves are numbers: those of one output."""

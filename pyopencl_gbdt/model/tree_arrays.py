@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.linear_leaves import LinearTerms, joined_terms, no_terms
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree, trees_of
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -57,6 +58,36 @@ def join_trees(trees: list[Tree]) -> Arrays:
     of_sets = np.concatenate([np.zeros(0, np.int32), *sizes])
     found["set_sizes"] = of_sets[of_sets > 0].astype(np.uint32)
     found["sets"] = np.concatenate([np.zeros(0, np.uint32), *(tree.sets for tree in trees)])
+    return found | {f"linear_{name}": array for name, array in join_linear(trees).items()}
+
+
+def join_linear(trees: list[Tree]) -> Arrays:
+    """Return the arrays of ``LinearTerms`` of all leaves of all trees; none if no tree has any."""
+    if all(tree.linear is None for tree in trees):
+        return {}
+    parts = (tree.linear or no_terms(int(tree.is_leaf.sum())) for tree in trees)
+    return joined_terms([*parts]).arrays()
+
+
+def with_linear(trees: list[Tree], arrays: Arrays) -> list[Tree]:
+    """Return the trees with the terms whose arrays `join_linear` has returned; these are checked.
+
+    Raises
+    ------
+    ModelFormatError
+        If the arrays are not those of so many leaves.
+    """
+    if not arrays:
+        return trees
+    terms = LinearTerms(**arrays)
+    ends = np.cumsum([int(tree.is_leaf.sum()) for tree in trees], dtype=np.int64).tolist()
+    if terms.sizes.size != (ends[-1] if ends else 0):
+        _fail(f"linear functions of {ends[-1] if ends else 0} leaves")
+    found = []
+    for tree, first, end in zip(trees, [0, *ends], ends, strict=False):
+        own = terms.part(first, end)
+        has_terms = own.features.size > 0
+        found.append(tree.with_linear(own) if has_terms else tree)
     return found
 
 
@@ -72,6 +103,9 @@ def split_trees(arrays: Arrays, n_features: int) -> list[Tree]:
         If the arrays are not those of whole trees, or use other features than ``0 .. n_features -
         1``.
     """
+    arrays = dict(arrays)
+    names = [name for name in arrays if name.startswith("linear_")]
+    linear = {name.removeprefix("linear_"): arrays.pop(name) for name in names}
     _check_layout(arrays)
     feature, kind = arrays["feature"], arrays["split_kind"]
     leaf, by_set = feature == NO_NODE, kind == CATEGORY_SPLIT
@@ -85,7 +119,7 @@ def split_trees(arrays: Arrays, n_features: int) -> list[Tree]:
     begin: I64 = np.concatenate([[0], np.cumsum(sizes)])
     left, parent = _links(leaf, begin)
     zero, shape = np.float32(0), (leaf.size, _n_outputs(arrays))
-    return trees_of(
+    trees = trees_of(
         begin,
         _sets(arrays, int(by_set.sum())),
         left=left,
@@ -100,6 +134,7 @@ def split_trees(arrays: Arrays, n_features: int) -> list[Tree]:
         gain=np.where(leaf, zero, arrays["gain"]),
         sum_hessian=arrays["sum_hessian"].copy(),
     )
+    return with_linear(trees, linear)
 
 
 def breadth_first_links(

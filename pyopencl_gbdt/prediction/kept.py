@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.leaf_kinds import NUMBERS
 from pyopencl_gbdt.model.tree import Tree
 
 T = TypeVar("T")
@@ -52,5 +53,4 @@ _OF_NUMBERS = Kept(Ensemble.with_numbers)
 
 def numbers_of(ensemble: Ensemble) -> Ensemble:
     """Return a model that predicts the same and whose leaves are numbers, from a cache."""
-    own = ensemble.leaves.tree_outputs(ensemble.n_outputs) == 1
-    return ensemble if own else _OF_NUMBERS.of(ensemble)
+    return ensemble if ensemble.leaves is NUMBERS else _OF_NUMBERS.of(ensemble)

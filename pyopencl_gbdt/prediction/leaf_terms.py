@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +12,25 @@ from pyopencl_gbdt.prediction.row_block import RowBlock
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PackedLinear:
+    """Linear functions of the leaves of all trees, by node.
+
+    Attributes
+    ----------
+    begin : uint32 array, shape (n_nodes + 1,)
+        First term of every node, then the number of terms; only leaves have some.
+    intercepts : float32 array, shape (n_nodes,)
+    features : uint32 array, shape (n_terms,)
+    coefficients : float32 array, shape (n_terms,)
+    """
+
+    begin: npt.NDArray[np.uint32]
+    intercepts: F32
+    features: npt.NDArray[np.uint32]
+    coefficients: F32
 
 
 class LeafTerms(Protocol):
@@ -75,3 +95,37 @@ class VectorTerms:
 
     def of(self, leaves: I64, block: RowBlock) -> F32:
         return self._of_outputs[:, self._place[leaves]]
+
+
+class LinearLeafTerms:
+    """A leaf adds its number, or its linear function of the row.
+
+    Parameters
+    ----------
+    nodes : array of ``dtypes.WALK``
+    linear : PackedLinear
+        Its features are places among the columns of a block.
+    """
+
+    n_outputs = 1
+
+    def __init__(self, nodes: npt.NDArray[np.void], linear: PackedLinear) -> None:
+        self._values = np.ascontiguousarray(nodes["number"])
+        self._linear = linear
+
+    def of(self, leaves: I64, block: RowBlock) -> F32:
+        leaves, linear = leaves.reshape(-1), self._linear
+        found = self._values[leaves]
+        sizes = np.diff(linear.begin)[leaves]
+        walks = np.flatnonzero(sizes)
+        rows, first, sizes = walks % block.n_rows, linear.begin[leaves[walks]], sizes[walks]
+        sums, missing = linear.intercepts[leaves[walks]], np.zeros(walks.size, np.bool_)
+        with np.errstate(over="ignore", invalid="ignore"):  # as on a device
+            for k in range(int(sizes.max(initial=0))):
+                some = np.flatnonzero(sizes > k)
+                at = first[some] + k
+                x = block.values[linear.features[at], rows[some]]
+                missing[some] |= np.isnan(x)
+                sums[some] += linear.coefficients[at] * x
+        found[walks] = np.where(missing, found[walks], sums)
+        return found[None]

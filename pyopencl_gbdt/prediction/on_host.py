@@ -17,6 +17,7 @@ from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.selection import any_will_do
 from pyopencl_gbdt.errors import NoDeviceError
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.prediction.host_walk import HostWalk
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 from pyopencl_gbdt.prediction.predict_sparse import check_no_sets
@@ -69,7 +70,7 @@ def host_rows(
 ) -> HostRows | None:
     """Return rows that are to walk the trees on the host; None where a device is to do it.
 
-    Rows of a device that was opened walk there.
+    Rows of a device that was opened walk there, but for sparse rows of trees with linear leaves.
 
     Parameters
     ----------
@@ -86,6 +87,8 @@ def host_rows(
     NoDeviceError
         If no device is what ``device`` asks for, and it is not "auto".
     """
+    if isinstance(values, SparseMatrix) and ensemble.leaves is LINEAR:  # no kernel does
+        return HostRows(ensemble, values, packed(ensemble).host_walk)
     if not isinstance(device, str):
         return None
     n_walks = values.shape[0] * ensemble.round_trees * (rounds[1] - rounds[0])

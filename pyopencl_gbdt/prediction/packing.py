@@ -12,10 +12,17 @@ from pyopencl_gbdt.dtypes import WALK, WALK_BY_SET
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
+from pyopencl_gbdt.model.tree_arrays import join_linear
 from pyopencl_gbdt.prediction.code_trees import PackedCodeTrees, pack_codes
 from pyopencl_gbdt.prediction.host_walk import HostWalk
 from pyopencl_gbdt.prediction.kept import Kept
-from pyopencl_gbdt.prediction.leaf_terms import LeafTerms, NumberTerms, VectorTerms
+from pyopencl_gbdt.prediction.leaf_terms import (
+    LeafTerms,
+    LinearLeafTerms,
+    NumberTerms,
+    PackedLinear,
+    VectorTerms,
+)
 from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
@@ -68,6 +75,7 @@ class PackedTrees:
     sets: U32 | None = None
     tables: PackedTables | None = None
     vectors: F32 | None = None
+    linear: PackedLinear | None = None
 
     @property
     def n_trees(self) -> int:
@@ -89,7 +97,9 @@ class PackedTrees:
     @cached_property
     def used(self) -> U32:
         """The features that the trees ask for, ascending."""
-        return np.unique((self.columns & ~self._set_bit) >> 1)
+        of_terms = () if self.linear is None else self.linear.features
+        of_splits = (self.columns & ~self._set_bit) >> 1
+        return np.unique(np.append(of_splits, of_terms)).astype(np.uint32)
 
     @property
     def _set_bit(self) -> np.uint32:
@@ -114,7 +124,13 @@ class PackedTrees:
         place = np.searchsorted(used, (self.columns & ~self._set_bit) >> 1)
         columns = (2 * place).astype(np.uint32) | (self.columns & bits)
         tables = None if self.tables is None else replace(self.tables, columns=columns)
-        return replace(self, nodes=nodes, columns=columns, n_features=used.size, tables=tables)
+        linear = self.linear
+        if linear is not None:
+            places = np.searchsorted(used, linear.features).astype(np.uint32)
+            linear = replace(linear, features=places)
+        return replace(
+            self, nodes=nodes, columns=columns, n_features=used.size, tables=tables, linear=linear
+        )
 
     @cached_property
     def of_ids(self) -> PackedTrees:
@@ -123,7 +139,7 @@ class PackedTrees:
         begin = self.begin.astype(np.int64)
         ids = np.arange(leaf.size) - np.repeat(begin[:-1], np.diff(begin))
         nodes["number"][leaf] = ids[leaf]
-        return replace(self, nodes=nodes, tables=None, vectors=None)
+        return replace(self, nodes=nodes, tables=None, vectors=None, linear=None)
 
     @cached_property
     def set_keys(self) -> SetKeys | None:
@@ -153,6 +169,8 @@ class PackedTrees:
         terms: LeafTerms = NumberTerms(nodes)
         if self.vectors is not None:
             terms = VectorTerms(nodes, self.vectors)
+        if self.compact.linear is not None:
+            terms = LinearLeafTerms(nodes, self.compact.linear)
         return HostWalk(nodes, self.begin, self.longest, self.used, self.sets, terms)
 
     @cached_property
@@ -194,7 +212,8 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         deepest = _deepest(left, begin[:-1])
     needed = np.ceil(np.log2((sizes + 1) // 2)).astype(np.int64)
     levels = np.clip(np.minimum(deepest, needed + 1), _LEAST_LEVELS, _MOST_LEVELS)
-    tables = tables_of(trees) if vectors is None else None
+    plain = vectors is None and all(tree.linear is None for tree in trees)
+    tables = tables_of(trees) if plain else None
     places = np.concatenate([[0], np.cumsum(np.left_shift(1, levels))])
     behind = np.maximum(deepest - levels, 0)
     return PackedTrees(
@@ -208,7 +227,20 @@ def pack(ensemble: Ensemble) -> PackedTrees:
         sets=_pack_sets(trees, nodes, begin),
         tables=None if tables is None else pack_tables(tables, columns),
         vectors=vectors,
+        linear=_pack_linear(trees, nodes["left"] == 0),
     )
+
+
+def _pack_linear(trees: list[Tree], leaf: npt.NDArray[np.bool_]) -> PackedLinear | None:
+    """Return the linear functions of all trees; None if there are none."""
+    arrays = join_linear(trees)
+    if not arrays:
+        return None
+    sizes, intercepts = np.zeros(leaf.size, np.int64), np.zeros(leaf.size, np.float32)
+    sizes[leaf], intercepts[leaf] = arrays["sizes"], arrays["intercepts"]
+    begin = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
+    features = arrays["features"].astype(np.uint32)
+    return PackedLinear(begin, intercepts, features, arrays["coefficients"])
 
 
 def _pack_sets(trees: list[Tree], nodes: npt.NDArray[np.void], begin: I64) -> U32 | None:

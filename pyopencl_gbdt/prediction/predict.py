@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant, staging
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.dtypes import VALUE, WALK
+from pyopencl_gbdt.prediction.leaf_terms import PackedLinear
 from pyopencl_gbdt.prediction.packing import PackedTrees
 from pyopencl_gbdt.prediction.predict_codes import plan_codes
 from pyopencl_gbdt.prediction.predict_tables import plan_tables
@@ -162,7 +164,7 @@ class Walk(Adds, Protocol):
 def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> Walk:
     """Return the fastest way: by tables, if all trees are such, in blocks of rows, or row by row.
 
-    Trees whose leaves are vectors have a way of their own.
+    Trees whose leaves are vectors, or linear functions, have ways of their own.
 
     Parameters
     ----------
@@ -175,6 +177,8 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     """
     if trees.vectors is not None:
         return VectorWalk(device, trees, trees.vectors, piece_bytes)
+    if trees.linear is not None:
+        return LinearWalk(device, trees, trees.linear, piece_bytes)
     tables = plan_tables(device, trees.tables, n_rows, trees.n_features, piece_bytes)
     if tables is not None:
         return tables
@@ -240,6 +244,42 @@ class VectorWalk:
         n_rows, n_features = self._values.shape
         self._program.launch(
             "predict_vectors", _ceil(n_rows, self._group_rows), n_rows=n_rows,
+            n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
+            values=self._values, margins=margins, **self._args,
+        )  # fmt: skip
+
+
+class LinearWalk:
+    """Each row walks all trees by itself, and adds the linear functions of its leaves."""
+
+    def __init__(
+        self, device: Device, trees: PackedTrees, linear: PackedLinear, piece_bytes: int
+    ) -> None:
+        self.device, by_sets = device, trees.sets is not None
+
+        def made(variant: Variant) -> Program:
+            return device.build("predict_linear", **variant.params, categories=by_sets)
+
+        _, self._program = build_variant(device, "predict_linear", "auto", made)
+        self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
+        terms = {f.name: getattr(linear, f.name) for f in fields(linear)}
+        terms["term_begin"] = terms.pop("begin")
+        if not linear.features.size:  # a device has no arrays without elements
+            terms |= {"features": np.zeros(1, np.uint32), "coefficients": np.zeros(1, np.float32)}
+        self._args = {
+            "longest": trees.longest, "nodes": device.borrow(trees.nodes),
+            "tree_begin": device.borrow(trees.begin),
+            **{name: device.borrow(array) for name, array in terms.items()},
+            **({"sets": device.borrow(trees.sets)} if trees.sets is not None else {}),
+        }  # fmt: skip
+
+    def take(self, values: F32 | DeviceArray) -> None:
+        self._values = _there(self.device, values)
+
+    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
+        n_rows, n_features = self._values.shape
+        self._program.launch(
+            "predict_linear", _ceil(n_rows, self._program.wg_size), n_rows=n_rows,
             n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
             values=self._values, margins=margins, **self._args,
         )  # fmt: skip

@@ -43,6 +43,7 @@ REASONS = {
         *(("predict", "margins"), ("predict_sparse", "margins"), ("predict_blocks", "sum")),
         *(("predict_codes", "sum"), ("predict_tables", "sum"), ("walk_cells", "margin")),
         ("predict_vectors", "margin"),
+        *(("predict_linear", "margin"), ("linear_term", "sum")),
         # sums of a node's leaves for each row, at each point; left and right in turn, by a stack
         *(("contributions", f"b_{point}") for point in range(5)),
         ("contributions", "above"),

@@ -15,6 +15,8 @@ from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.model import Ensemble, Tree
 from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format
 from pyopencl_gbdt.model.formats.files import model_of
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
+from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from tests.fuzz import category_models
 from tests.fuzz.models import rows_of
 from tests.model.samples import make_ensemble
@@ -26,6 +28,19 @@ def _without_missing() -> Ensemble:
     """Return a model of data without missing values, which go right."""
     model = make_ensemble([4, 3])
     trees = [replace(tree, default_left=np.zeros(tree.n_nodes, np.bool_)) for tree in model.trees]
+    return replace(model, trees=trees)
+
+
+def _linear(model: Ensemble) -> Ensemble:
+    """Return the model with functions of the first columns in every other leaf of all trees."""
+    trees = []
+    for tree in model.trees:
+        n_leaves = int(tree.is_leaf.sum())
+        sizes = np.arange(n_leaves) % 2 * 2
+        features = np.tile([0, 1], n_leaves // 2)
+        intercepts = np.where(sizes > 0, 0.25, 0)
+        terms = LinearTerms(sizes, intercepts, features, np.linspace(-1, 1, features.size))
+        trees.append(tree.with_linear(terms))
     return replace(model, trees=trees)
 
 
@@ -84,6 +99,7 @@ KINDS: dict[str, Callable[[], Ensemble]] = {
     "constraints": lambda: make_ensemble([2, 2]),
     "symmetric trees": _symmetric,
     "vector leaves": lambda: _of_xgboost("vectors.json"),
+    "linear leaves": lambda: _linear(make_ensemble([4, 3])),
     "dropped trees (DART)": lambda: _of_xgboost("dart.json"),
     "a loss of your own": lambda: make_ensemble(
         [4, 3], objective="custom", objective_parameters={"custom_name": "mine"}
@@ -93,6 +109,8 @@ KINDS: dict[str, Callable[[], Ensemble]] = {
 
 def _holds_symmetric(one: Format, ensemble: Ensemble) -> bool:
     """Tell whether a format could hold a model if its trees were symmetric."""
+    if ensemble.leaves is LINEAR:
+        return False
     like, plain = _symmetric().trees[0], ensemble.with_numbers()
     return not one.lacks(replace(plain, trees=[like] * len(plain.trees)))
 

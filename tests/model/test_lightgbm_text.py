@@ -168,7 +168,6 @@ def _as_compared(text: str) -> str:
 def test_what_is_not_read_is_named() -> None:
     y = labels(rows())
     for given, words in (
-        ({"linear_tree": True}, "linear leaves.*linear_tree=False"),
         ({"objective": "regression", "reg_sqrt": True}, "sqrt"),
         ({"objective": "cross_entropy_lambda"}, "cross_entropy_lambda"),
         ({"objective": "binary", "sigmoid": 2.0}, "sigmoid=1"),

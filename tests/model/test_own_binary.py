@@ -75,7 +75,7 @@ N = 9  # nodes of the lies below: trees of 2 and 1 splits, and a leaf
 LIES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "newer": (
         lambda d: changed(d, 8, b"\x63"),
-        "version=99: expected 1, 2 or 3; read it by the version",
+        "version=99: expected 1, 2, 3 or 4; read it by the version",
     ),
     "document": (lambda d: changed(d, 12, b"\xff" * 4), "document claims 4294967295 bytes"),
     "trees": (
@@ -171,8 +171,8 @@ def test_the_digest_of_json():
             Model.load_model(wrong)
     del document["digest"]  # on purpose
     assert Model.load_model(json.dumps(document).encode()).ensemble == make_ensemble([1])
-    for version in (3, 0, "2", True, None):
-        with pytest.raises(ModelFormatError, match=r"expected one of \(1, 2\); read it by"):
+    for version in (4, 0, "2", True, None):
+        with pytest.raises(ModelFormatError, match=r"expected one of \(1, 2, 3\); read it by"):
             Model.load_model(json.dumps({**document, "version": version}).encode())
 
 

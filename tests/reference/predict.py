@@ -58,6 +58,8 @@ def predict(ensemble: Ensemble, values: F32 | SparseMatrix) -> F32:
     -------
     float32 array, shape (n_rows,), or (n_outputs, n_rows) if there are several outputs
     """
+    if isinstance(values, SparseMatrix):
+        values = np.array([dense_row(values, row) for row in range(values.shape[0])])
     ids = leaf_ids(ensemble, values)
     margins = np.empty((ensemble.n_outputs, values.shape[0]), np.float32)
     margins[:] = np.array(each(ensemble.base_margin), np.float32)[:, None]
@@ -74,8 +76,26 @@ def predict(ensemble: Ensemble, values: F32 | SparseMatrix) -> F32:
         return margins[0] if ensemble.n_outputs == 1 else margins
     for index, tree in enumerate(ensemble.trees):
         for place, output in enumerate(outputs_of(ensemble, index)):
-            margins[output] = margins[output] + tree.value[ids[:, index], place]
+            terms = tree.value[ids[:, index], place]
+            if tree.linear is not None:
+                pairs = zip(ids[:, index], values, strict=True)
+                terms = np.array([linear_term(tree, leaf, x) for leaf, x in pairs], np.float32)
+            margins[output] = margins[output] + terms
     return margins[0] if ensemble.n_outputs == 1 else margins
+
+
+def linear_term(tree: Tree, leaf: int, x: F32) -> np.float32:
+    """Return what a leaf adds for a row: its linear function, or its number."""
+    assert tree.linear is not None
+    number = int(np.count_nonzero(tree.is_leaf[:leaf]))
+    terms = tree.linear.part(number, number + 1)
+    value: np.float32 = tree.value[leaf, 0]
+    if not terms.features.size or np.isnan(x[terms.features]).any():
+        return value
+    found: np.float32 = terms.intercepts[0]
+    for feature, coefficient in zip(terms.features, terms.coefficients, strict=True):
+        found = found + coefficient * x[feature]
+    return found
 
 
 def outputs_of(ensemble: Ensemble, index: int) -> range:

@@ -376,6 +376,7 @@ _ENTRIES = (
         fitted_with=_SYMMETRIC,
     ),
     _kernel("predict_vectors", *_both(rows=(64, 1))),
+    _kernel("predict_linear", *_both()),
     _kernel("walk_cells", *_both(wg_size=64, rows=(64, 1))),
     _kernel("proximities", *_both(wg_size=128, rows=(8, 8), columns=(128, 1))),
     _kernel("links", *_both()),

@@ -27,6 +27,7 @@ from pyopencl_gbdt.model.formats.lightgbm_parts import AGAIN, CategoryColumns, T
 from pyopencl_gbdt.model.formats.loose_nodes import tree_of
 from pyopencl_gbdt.model.formats.thresholds import first_above
 from pyopencl_gbdt.model.formats.used_rounds import base_of, link_of
+from pyopencl_gbdt.model.linear_leaves import LinearTerms, joined_terms, no_terms
 from pyopencl_gbdt.model.sets import unpacked
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
@@ -94,12 +95,6 @@ def read_lightgbm(data: bytes, source: str) -> Ensemble:
         TextBlock(lines[first:end], f"{source}: tree {i}")
         for i, (first, end) in enumerate(pairwise(bounds))
     ]
-    if any("leaf_coeff" in b.values or b.values.get("is_linear") == "1" for b in blocks):
-        head.fail(
-            "the trees have linear leaves, which are not read",
-            "constant leaves",
-            "train by LightGBM with linear_tree=False",
-        )
     try:
         return _model(head, blocks, TextTail(lines[ends[0] :], source), _MOST_WORDS + 8 * len(data))
     except ModelFormatError as error:
@@ -173,17 +168,37 @@ def _objective(
     return name, {} if value == float(np.float32(usual)) else {ours: value}
 
 
+def _linear(block: TextBlock, n_features: int, share: int) -> tuple[LinearTerms, F64]:
+    """Return the linear functions of LightGBM's leaves, and their constants."""
+    n_leaves = block.number("num_leaves", 1, 2**31 - 1)
+    constant = block.floats("leaf_const", n_leaves) / share
+    n_terms = len(block.text("leaf_features").split())
+    sizes = block.whole("num_features", n_leaves, 0, n_terms)
+    if sizes.sum() != n_terms:
+        block.fail(f"num_features adds up to {sizes.sum()}", f"{n_terms}, as leaf_features has")
+    features = block.whole("leaf_features", n_terms, 0, n_features - 1)
+    coefficients = block.floats("leaf_coeff", n_terms) / share
+    intercepts = np.where(sizes > 0, constant, 0)
+    with np.errstate(over="ignore"):
+        own = intercepts.astype(np.float32), coefficients.astype(np.float32)
+    return LinearTerms(sizes.astype(np.int32), own[0], features.astype(np.int32), own[1]), constant
+
+
 def _tree(block: TextBlock, n_features: int, columns: CategoryColumns, share: int) -> Tree:
     """Return a tree whose values are divided by ``share``."""
     n_leaves = block.number("num_leaves", 1, 2**31 - 1)
     value = block.floats("leaf_value", n_leaves) / share  # first: the file has so many leaves
-    n_inner = n_leaves - 1
+    n_inner, linear = n_leaves - 1, None
+    if block.values.get("is_linear") == "1" and "leaf_coeff" in block.values:
+        terms, constant = _linear(block, n_features, share)
+        value = np.where(terms.sizes > 0, value, constant)
+        linear = joined_terms([no_terms(n_inner), terms])
     if not n_inner:
         one = np.zeros(1)
         weight = _weights(block, "leaf", n_leaves)
         return tree_of([NO_NODE], [NO_NODE], {}, block.place, feature=one, threshold=one,
                        default_left=one, value=value, weight=value, gain=one,
-                       sum_hessian=weight)  # fmt: skip
+                       sum_hessian=weight, linear=linear)  # fmt: skip
     children = [_children(block, key, n_inner) for key in ("left_child", "right_child")]
     feature = block.whole("split_feature", n_inner, 0, n_features - 1)
     kind = block.whole("decision_type", n_inner, 0, 15)
@@ -205,6 +220,7 @@ def _tree(block: TextBlock, n_features: int, columns: CategoryColumns, share: in
         [*right.tolist(), *leaves.tolist()],
         sets,
         block.place,
+        linear=linear,
         feature=np.concatenate([feature, both]),
         threshold=np.concatenate([threshold, both]),
         default_left=np.concatenate([default_left, both]),

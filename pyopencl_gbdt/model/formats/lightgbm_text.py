@@ -26,6 +26,8 @@ from pyopencl_gbdt.model.formats.used_rounds import (
     of_used_rounds,
     too_many_columns,
 )
+from pyopencl_gbdt.model.leaf_kinds import LINEAR, NUMBERS
+from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.sets import packed
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
@@ -47,6 +49,7 @@ class LightGBMText(OneOutputTrees):
     name = "LightGBM's text"
     suffixes = (".txt", ".lgb")
     reads = writes = True
+    holds = NUMBERS, LINEAR
 
     def sniff(self, head: bytes) -> bool:
         return head.startswith((b"tree\n", b"tree\r\n"))
@@ -97,7 +100,7 @@ def to_lightgbm_text(ensemble: Ensemble) -> str:
     blocks = [
         _tree(coder, tree, index, base[index] if index < n_outputs else 0.0)
         for index, tree in enumerate(trees)
-    ] or [_constant(index, margin) for index, margin in enumerate(base)]
+    ] or [_constant(index, margin, {}) for index, margin in enumerate(base)]
     head = {
         "version": "v4",
         "num_class": n_outputs,
@@ -223,8 +226,9 @@ def _tree(coder: _Coder, tree: Tree, index: int, base: float) -> str:
     """Return the block of a tree; ``base`` is added to its leaves."""
     leaf = tree.is_leaf
     value = tree.value[leaf, 0].astype(np.float64) + base
+    linear = {} if tree.linear is None else _linear(tree.linear, value, base)
     if tree.n_nodes == 1:
-        return _constant(index, float(value[0]))
+        return _constant(index, float(value[0]), linear)
     inner = np.flatnonzero(~leaf)
     place = np.where(leaf, -1 * np.cumsum(leaf), np.cumsum(~leaf) - 1)  # numbers of children
     by_set = tree.split_kind[inner] == CATEGORY_SPLIT
@@ -257,7 +261,18 @@ def _tree(coder: _Coder, tree: Tree, index: int, base: float) -> str:
         sizes = np.cumsum([0, *(words.size for words in sets)])
         lines["cat_boundaries"] = _joined(sizes.tolist())
         lines["cat_threshold"] = _joined(np.concatenate(sets).tolist())
-    return _block(index, lines)
+    return _block(index, lines, linear)
+
+
+def _linear(terms: LinearTerms, value: npt.NDArray[np.float64], base: float) -> dict[str, object]:
+    """Return the lines of linear functions; ``value`` has what leaves without features add."""
+    constants = np.where(terms.sizes > 0, terms.intercepts + np.float64(base), value)
+    return {
+        "leaf_const": _joined(constants.tolist()),
+        "num_features": _joined(terms.sizes.tolist()),
+        "leaf_features": _joined(terms.features.tolist()),
+        "leaf_coeff": _joined(terms.coefficients.astype(np.float64).tolist()),
+    }
 
 
 def _counts(tree: Tree) -> npt.NDArray[np.int64]:
@@ -269,13 +284,15 @@ def _counts(tree: Tree) -> npt.NDArray[np.int64]:
     return counts
 
 
-def _constant(index: int, value: float) -> str:
-    return _block(index, {"num_leaves": 1, "num_cat": 0, "leaf_value": repr(value)})
+def _constant(index: int, value: float, linear: dict[str, object]) -> str:
+    return _block(index, {"num_leaves": 1, "num_cat": 0, "leaf_value": repr(value)}, linear)
 
 
-def _block(index: int, lines: dict[str, object]) -> str:
-    shown = [f"{key}={value}" for key, value in lines.items()]
-    return "\n".join([f"Tree={index}", *shown, "is_linear=0", "shrinkage=1", "", ""])
+def _block(index: int, lines: dict[str, object], linear: dict[str, object]) -> str:
+    """Return the lines of a tree, and those of its linear functions, if it has any."""
+    marked = {**lines, "is_linear": int(bool(linear)), **linear, "shrinkage": 1}
+    shown = [f"{key}={value}" for key, value in marked.items()]
+    return "\n".join([f"Tree={index}", *shown, "", ""])
 
 
 def _joined(numbers: Iterable[object]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, NUMERIC_SPLIT, Tree
 
@@ -21,6 +22,7 @@ def tree_of(
     right: Sequence[int],
     sets: Mapping[int, U32],
     place: str,
+    linear: LinearTerms | None = None,
     **numbers: npt.NDArray[np.generic],
 ) -> Tree:
     """Return a tree of nodes in any order; node 0 is the root.
@@ -33,6 +35,8 @@ def tree_of(
         By node: the words of its set, see ``Tree``.
     place : str
         The tree in error messages.
+    linear : LinearTerms or None
+        Functions of all nodes; those of inner nodes are numbers.
     **numbers : array, shape (n_nodes,)
         ``feature``, ``threshold``, ``default_left``, ``value``, ``weight``, ``gain`` and
         ``sum_hessian``. ``feature``, ``threshold``, ``default_left`` and ``gain`` do not matter in
@@ -79,7 +83,8 @@ def tree_of(
             )
     if words.size:
         arrays |= {"sets": words, "set_begin": begin}
-    return Tree.trusted(**arrays)
+    own = None if linear is None else linear.reordered(of_order[leaf])
+    return Tree.trusted(**arrays, linear=own if own is not None and own.features.size else None)
 
 
 def _breadth_first(

@@ -18,6 +18,9 @@
     ...    version 3: the weights of trees, float32
     ...    version 3: of every leaf, its values but the first; of every node, its weights but the
            first, float32
+    4 * 2  version 4, which has what version 3 has, and leaves of 1 value: of every leaf, number of
+           terms, uint32, and intercept, float32
+    4 * 2  version 4: of every term, feature, uint32, and coefficient, float32
     32     SHA-256 of all that stands before
 
 Nodes are in breadth-first order, so children and parents need not be stored. Each kind of array is
@@ -41,16 +44,24 @@ from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.own_json import read_own, to_own_json
 from pyopencl_gbdt.model.formats.xgboost_reader import parse
 from pyopencl_gbdt.model.tree import NO_NODE
-from pyopencl_gbdt.model.tree_arrays import OF_OUTPUTS, Arrays, join_trees, split_trees
+from pyopencl_gbdt.model.tree_arrays import (
+    OF_OUTPUTS,
+    Arrays,
+    join_linear,
+    join_trees,
+    split_trees,
+)
 
 MAGIC = b"\x89GBDT\r\n\x1a"
-VERSION, WITH_WEIGHTS, WITH_VECTORS = 1, 2, 3
-_KNOWN = (VERSION, WITH_WEIGHTS, WITH_VECTORS)
+VERSION, WITH_WEIGHTS, WITH_VECTORS, WITH_LINEAR = 1, 2, 3, 4
+_KNOWN = (VERSION, WITH_WEIGHTS, WITH_VECTORS, WITH_LINEAR)
 _HEAD = struct.Struct("<8sIIQQQ")
 _DIGEST = hashlib.sha256().digest_size
 _DEFAULT_LEFT, _BY_SET = 1, 2
 _MOVE = "the file is damaged, write the model again"
 _FLOATS = ("weight", "gain", "sum_hessian")
+#: Arrays of linear functions: those of leaves, then those of terms.
+_OF_LINEAR = {"sizes": "<u4", "intercepts": "<f4", "features": "<u4", "coefficients": "<f4"}
 
 
 class OwnBinary:
@@ -79,6 +90,11 @@ class OwnBinary:
             version = WITH_VECTORS
             of_leaves, arrays = _others(arrays, width)
             behind = [np.array([width, behind[0].size], "<u4"), *behind, *of_leaves]
+        linear = join_linear(model.trees)
+        if linear:  # such models have no weights of trees
+            version = WITH_LINEAR
+            of_terms = (linear[name].astype(dtype) for name, dtype in _OF_LINEAR.items())
+            behind = [np.array([width, 0], "<u4"), *of_terms]
         head = _HEAD.pack(MAGIC, version, len(document), *sizes)
         data = b"".join([head, document, *_written(arrays), *(own.tobytes() for own in behind)])
         return data + hashlib.sha256(data).digest()
@@ -190,6 +206,19 @@ def _arrays(rest: memoryview, n_trees: int, n_nodes: int, n_words: int, *, versi
             every[:, 0] = found[name]
             every[own, 1:] = others.reshape(n_own, width - 1)
             found[name] = every.reshape(-1)
+    if version == WITH_LINEAR:
+        if following("<u4", 2, "sizes of leaves").tolist() != [1, 0]:
+            raise ModelFormatError(
+                f"linear leaves of several values, or trees with weights: expected neither; {_MOVE}"
+            )
+        size = int((found["feature"] == NO_NODE).sum(dtype=np.int64))
+        for name, dtype in _OF_LINEAR.items():
+            own = following(dtype, size, f"{name} of linear leaves")
+            if name == "intercepts":
+                size = int(found["linear_sizes"].sum(dtype=np.int64))
+            if dtype == "<u4" and own.max(initial=0) >= 2**31:
+                raise ModelFormatError(f"{name} of 2^31 or more: expected less; {_MOVE}")
+            found[f"linear_{name}"] = own.astype(np.int32) if dtype == "<u4" else own
     if len(rest):
         raise ModelFormatError(f"the arrays end {len(rest)} bytes early: expected none; {_MOVE}")
     return found

@@ -1,18 +1,20 @@
 """JSON of a format of our own, which holds every model, also those that XGBoost cannot evaluate.
 
-    {"format": "pyopencl_gbdt", "version": 2, "digest": "e3b0...",
+    {"format": "pyopencl_gbdt", "version": 3, "digest": "e3b0...",
      "statistics": {"columns": 3, "targets": ["> 0.5"], "priors": [[0.5]], "prior_weight": 1,
                     "tables": [{"parts": [{"column": 1, "levels": 2}], "keys": null,
                                 "counts": [7, 2], "hits": [[3, 0]]}]},
+     "linear": {"sizes": [1, 0], "intercepts": [0.5, 0.0], "features": [2], "coefficients": [1.5]},
      "model": {...}}
 
 The digest is the SHA-256 of all bytes behind its comma; checkpoints, which have one of their own,
 and version 1 have none. A combination has several parts; one with a threshold is the bit of a
 number. Its `keys` are the levels' numbers, see `model.combinations.combined_keys`. `statistics` is
-null if there are none; version 1 always has some. `model` is a document in XGBoost's format whose
-features are the user's columns and then the statistics. XGBoost, and versions of this library
-before the format, refuse the file, as it has no learner at its top. A reader refuses versions that
-it does not know. `docs/formats.md` describes the format for users.
+null if there are none; version 1 always has some. `linear` has the linear functions of all leaves,
+see `model.linear_leaves`; a file without has version 2, and no such member. `model` is a document
+in XGBoost's format whose features are the user's columns and then the statistics. XGBoost, and
+versions of this library before the format, refuse the file, as it has no learner at its top. A
+reader refuses versions that it does not know. `docs/formats.md` describes the format for users.
 """
 
 from __future__ import annotations
@@ -32,12 +34,14 @@ from pyopencl_gbdt.model.formats.base import first_key
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.xgboost_reader import parse, read_document
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
+from pyopencl_gbdt.model.tree_arrays import join_linear, with_linear
 
 FORMAT = "pyopencl_gbdt"
-VERSION = 2
-_READ = (1, VERSION)
-_HEAD = f'{{"format":"{FORMAT}","version":{VERSION},'
+VERSION, WITH_LINEAR = 2, 3
+_READ = (1, VERSION, WITH_LINEAR)
+_HEAD = '{"format":"' + FORMAT + '","version":'
 _SEALED = re.compile(
     rb'\{"format":"%s","version":[0-9]{1,9},"digest":"([0-9a-f]{64})",' % FORMAT.encode()
 )
@@ -61,9 +65,14 @@ class OwnJson:
         return read_own(Cursor(parse(data, source), "", source), data)
 
     def write(self, model: Ensemble) -> bytes:
-        rest = to_own_json(model).removeprefix(_HEAD).encode("utf-8")
+        head = _head(model)
+        rest = to_own_json(model).removeprefix(head).encode("utf-8")
         digest = hashlib.sha256(rest).hexdigest()
-        return f'{_HEAD}"digest":"{digest}",'.encode() + rest
+        return f'{head}"digest":"{digest}",'.encode() + rest
+
+
+def _head(model: Ensemble) -> str:
+    return f"{_HEAD}{WITH_LINEAR if model.leaves is LINEAR else VERSION},"
 
 
 def to_own_json(ensemble: Ensemble) -> str:
@@ -79,12 +88,18 @@ def to_own_json(ensemble: Ensemble) -> str:
     names = None
     if ensemble.feature_names is not None:
         names = [ensemble.feature_name(f) for f in range(ensemble.n_tree_features)]
+    linear = join_linear(ensemble.trees)
+    trees = [tree.with_linear(None) for tree in ensemble.trees] if linear else ensemble.trees
     plain = replace(
-        ensemble, n_features=ensemble.n_tree_features, feature_names=names, statistics=None
-    )
+        ensemble, trees=trees, n_features=ensemble.n_tree_features, feature_names=names,
+        statistics=None,
+    )  # fmt: skip
     found = None if statistics is None else _written_statistics(statistics)
     shown = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-    return f'{_HEAD}"statistics":{shown},"model":{to_xgboost_json(plain)}}}'
+    if linear:
+        numbers = {name: array.tolist() for name, array in linear.items()}
+        shown += f',"linear":{json.dumps(numbers, separators=(",", ":"))}'
+    return f'{_head(ensemble)}"statistics":{shown},"model":{to_xgboost_json(plain)}}}'
 
 
 def _written_statistics(statistics: Statistics) -> dict[str, Any]:
@@ -126,9 +141,12 @@ def read_own(document: Cursor, data: bytes) -> Ensemble:
     if document.has("digest"):
         _check_digest(document.member("digest"), data)
     plain = read_document(document.member("model"))
-    if document.member("statistics").value is None:
-        return plain
     try:
+        if version.value == WITH_LINEAR:
+            arrays = _linear(document.member("linear"))
+            plain = replace(plain, trees=with_linear(plain.trees, arrays))
+        if document.member("statistics").value is None:
+            return plain
         return _with_statistics(plain, document)
     except ModelFormatError as error:  # of tables that contradict each other
         text = str(error)
@@ -145,6 +163,18 @@ def _check_digest(place: Cursor, data: bytes) -> None:
             "the file is damaged, write the model again; or remove the digest, if the file was "
             "changed on purpose",
         )
+
+
+def _linear(given: Cursor) -> dict[str, Any]:
+    """Return the arrays of ``LinearTerms``."""
+    sizes = given.member("sizes").integers(0, _MOST)
+    n_leaves, features = len(sizes), given.member("features").integers(0, _MOST)
+    return {
+        "sizes": np.array(sizes, np.int32),
+        "intercepts": given.member("intercepts").floats(n_leaves, "one for each leaf"),
+        "features": np.array(features, np.int32),
+        "coefficients": given.member("coefficients").floats(len(features), "one for each feature"),
+    }
 
 
 def _with_statistics(plain: Ensemble, document: Cursor) -> Ensemble:

@@ -36,6 +36,7 @@ from pyopencl_gbdt.model.formats.xgboost_reader import (
 from pyopencl_gbdt.model.formats.xgboost_sets import split_features, written_sets
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE
 from pyopencl_gbdt.model.formats.xgboost_vectors import written_vectors
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
 
@@ -127,11 +128,18 @@ def xgboost_document(ensemble: Ensemble) -> dict[str, Any]:
 
 def lacks(ensemble: Ensemble) -> str:
     """Return what XGBoost's files lack to hold a model; '' if nothing."""
+    if ensemble.leaves is LINEAR:
+        return f"leaves that are {LINEAR.name}"
     return "" if ensemble.statistics is None else "statistics of categories"
 
 
 def _check(ensemble: Ensemble) -> None:
     ensemble.check()
+    if ensemble.leaves is LINEAR:
+        raise ModelFormatError(
+            f"the leaves of the model are {LINEAR.name}, which XGBoost does not have: expected "
+            "numbers; write the model by save_model, in this library's format or as LightGBM's text"
+        )
     if lacks(ensemble):
         raise ModelFormatError(
             "the model has statistics of categories, which XGBoost cannot evaluate: expected trees "

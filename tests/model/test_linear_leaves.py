@@ -1,0 +1,130 @@
+"""Trees whose leaves are linear functions: files of LightGBM's and ours, pickles, other formats."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Model
+from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
+from pyopencl_gbdt.model.formats.own_binary import OwnBinary
+from pyopencl_gbdt.model.formats.own_json import OwnJson
+from pyopencl_gbdt.model.formats.registry import FORMATS
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
+from tests.conftest import TEST_DEVICE
+from tests.model.format_kinds import KINDS, margins
+from tests.model.kinds import labels, rows
+from tests.reference.predict import predict
+
+TEXT, BINARY, JSON = LightGBMText(), OwnBinary(), OwnJson()
+
+
+def model():
+    return KINDS["linear leaves"]()
+
+
+@pytest.mark.parametrize("one", [BINARY, JSON], ids=lambda one: one.name)
+def test_our_formats_keep_them(one):
+    written = one.write(model())
+    again = one.read(written, "m")
+    assert again == model()
+    assert again.leaves is LINEAR
+    assert one.write(again) == written
+    plain = replace(model(), trees=[tree.with_linear(None) for tree in model().trees])
+    assert one.read(one.write(plain), "m") == plain != model()
+
+
+def test_pickles_keep_them():
+    again = pickle.loads(pickle.dumps(model()))
+    assert again == model()
+    assert again.trees[0].linear is not None
+
+
+def test_slices_and_walks_keep_them():
+    first = Model(model())[:1]
+    assert first.ensemble.leaves is LINEAR
+    X = rows()[:, : first.ensemble.n_features]
+    found = first.predict(X, output_margin=True, device=TEST_DEVICE)
+    np.testing.assert_array_equal(found, predict(first.ensemble, X))
+
+
+def test_others_refuse_them_by_name():
+    refused = {one.name for one in FORMATS if one.writes and one.lacks(model())}
+    assert len(refused) >= 7
+    assert not refused & {TEXT.name, BINARY.name, JSON.name}
+    for one in FORMATS:
+        if one.name in refused:
+            assert one.lacks(model()) == "leaves that are linear functions"
+            with pytest.raises(ModelFormatError, match="are linear functions"):
+                one.write(model())
+
+
+def test_what_knows_numbers_alone_refuses_them():
+    X = rows()[:5, : model().n_features]
+    for more in ({"pred_contribs": True}, {"pred_interactions": True}):
+        with pytest.raises(ModelFormatError, match="are linear functions: expected numbers"):
+            Model(model()).predict(X, device=TEST_DEVICE, **more)
+
+
+def test_the_text_is_read_again():
+    again = TEXT.read(TEXT.write(model()), "m.txt")
+    assert again.leaves is LINEAR
+    np.testing.assert_allclose(margins(again), margins(model()), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("line", "changed", "words"),
+    [
+        ("num_features=", "num_features=9 9 9 9 9", "num_features has 9: expected whole numbers"),
+        ("num_features=", "num_features=0 0 0 0 0", "num_features adds up to 0: expected 4"),
+        ("leaf_features=", "leaf_features=0 1 0 77", "leaf_features has 77: expected whole"),
+        ("leaf_const=", "leaf_const=1", "leaf_const has 1 numbers: expected 5"),
+        ("leaf_coeff=", "leaf_coeff=1 2 3 1e60", "finite numbers in coefficients"),
+        ("leaf_coeff=", "leaf_coeff=1 2 3", "leaf_coeff has 3 numbers: expected 4"),
+        ("leaf_features=", "leaf_other=", "leaf_features is missing: expected it in every model"),
+    ],
+)
+def test_damaged_text_is_refused(line, changed, words):
+    lines = TEXT.write(model()).decode().splitlines()
+    place = next(i for i, one in enumerate(lines) if one.startswith(line))
+    lines[place] = changed
+    with pytest.raises(ModelFormatError, match=rf"^m\.txt.*{words}"):
+        TEXT.read("\n".join(lines).encode(), "m.txt")
+
+
+def test_damaged_arrays_are_refused():
+    document = JSON.write(model())
+    start = document.index(b'"digest"')
+    plain = document[:start] + document[document.index(b"statistics") - 1 :]
+    for old, new, words in (
+        (b'"sizes":[0,', b'"sizes":[7,', "sizes of 0 or more that add up to"),
+        (b'"sizes":[0,', b'"sizes":[', "intercepts"),
+        (b'"coefficients":[', b'"coefficients":[null,', "coefficients"),
+        (b'"features":[0,', b'"features":[99,', "linear leaves use feature 99"),
+    ):
+        with pytest.raises(ModelFormatError, match=words):
+            JSON.read(plain.replace(old, new, 1), "m.json")
+
+
+@pytest.mark.parametrize("objective", ["regression", "binary", "multiclass"])
+def test_lightgbm_reads_what_is_written_and_the_other_way_round(objective):
+    lightgbm = pytest.importorskip("lightgbm")
+    X = rows().astype(np.float64)
+    y = labels(X)
+    label = {"regression": y, "binary": y > 0.4, "multiclass": np.digitize(y, [0.2, 0.6])}
+    own = {"num_class": 3} if objective == "multiclass" else {}
+    given = {"objective": objective, "linear_tree": True, "num_leaves": 9, "verbose": -1, **own}
+    data = lightgbm.Dataset(X, label[objective].astype(float))
+    theirs = lightgbm.train(given, data, 10)
+    read = TEXT.read(theirs.model_to_string().encode(), "m.txt")
+    assert read.leaves is LINEAR
+    expected = theirs.predict(X, raw_score=True)
+    found = Model(read).predict(rows(), output_margin=True, device=TEST_DEVICE)
+    bound = 1e-6 * max(1, np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+    again = lightgbm.Booster(model_str=TEXT.write(read).decode())
+    np.testing.assert_allclose(again.predict(X, raw_score=True), expected, rtol=0, atol=bound)
