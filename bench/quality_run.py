@@ -8,6 +8,7 @@ every fit, so a run that ended early goes on where it stopped.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import queue
@@ -97,10 +98,12 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def read_records(file: Path) -> list[dict[str, Any]]:
-    """Return the records of a file of results; a line that was cut short is left out."""
+    """Return the records of a file of results, or of one in gzip; a line cut short is left out."""
     found = []
     if file.is_file():
-        for line in file.read_text(encoding="utf-8").splitlines():
+        content = file.read_bytes()
+        content = gzip.decompress(content) if file.suffix == ".gz" else content
+        for line in content.decode(errors="replace").splitlines():
             try:
                 found.append(json.loads(line))
             except ValueError:

@@ -1,5 +1,6 @@
 """``python -m bench quality``, from end to end at a tiny size."""
 
+import gzip
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ pytest.importorskip("sklearn")
 
 from bench.quality import main
 from bench.quality_list import CLASSES, NUMBERS, rows_of
-from bench.quality_run import values_for
+from bench.quality_run import read_records, values_for
 from bench.quality_show import compare, sign_test
 from bench.quality_systems import score, split
 from bench.quality_tables import QualityTable, read, write
@@ -114,6 +115,9 @@ def test_a_comparison_counts_tables_won_and_means_over_splits(tmp_path, capsys):
     lines = [{**record, "system": "one", "score": 1.0}, {**record, "system": "two", "score": 1.5}]
     lines += [{**lines[0], "table": "classes", "error": "too slow"}]
     results.write_text("\n".join(map(json.dumps, lines)) + '\n{"cut', "utf-8")
+    packed = tmp_path / "o.jsonl.gz"
+    packed.write_bytes(gzip.compress(results.read_bytes()))
+    assert read_records(packed) == read_records(results) == lines
     command = ["show", str(results), "--data", str(data), "--half", "both", "--base", "one"]
     assert main([*command, "--tables"]) == 0
     text = capsys.readouterr().out
