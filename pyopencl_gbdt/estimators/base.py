@@ -362,7 +362,9 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         """
         check_path("save_model: path", path)
         ensemble = self._fitted().ensemble
-        attributes = {**ensemble.attributes, **saved_by(self._kind)}
+        attributes = {
+            **ensemble.attributes, **saved_by(self._kind), **self._own_attributes()
+        }  # fmt: skip
         write_model(replace(ensemble, attributes=attributes), path, format)
 
     def load_model(self, path: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Any:
@@ -380,6 +382,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         ensemble = model.ensemble
         check_kind(ensemble, self._kind, type(self).__name__, self._named_objective, source)
         read_classes(ensemble, source)
+        self._take_attributes(ensemble.attributes, source)
         ensemble.attributes.pop(SAVED_BY, None)
         self._take(model, ensemble.feature_names)
         self.booster = "gbtree" if ensemble.tree_weights is None else "dart"

@@ -58,6 +58,16 @@ class Trained:
         """The labels of a classifier's codes while ``fit`` runs; None where there are no codes."""
         return None
 
+    def _learn_intervals(self, model: Model, rows: Dataset | None) -> None:
+        """Learn from rows that a model was not trained on; regressors do, for intervals."""
+
+    def _own_attributes(self) -> dict[str, str]:
+        """Return what a file of the estimator has beside the model."""
+        return {}
+
+    def _take_attributes(self, attributes: dict[str, str], source: str) -> None:
+        """Take what ``_own_attributes`` wrote out of a file's attributes."""
+
     def _stopping(self) -> StoppingParameters:
         """Return the checked parameters of early stopping."""
         names = [field.name for field in fields(StoppingParameters)]
@@ -112,6 +122,8 @@ class Trained:
             verbose=False if refit else verbose,
             **how,
         )
+        unseen = next((rows for rows, _ in reversed(seen.evals) if rows is not seen.data), None)
+        self._learn_intervals(model, unseen)
         if refit:
             rounds = model.best_iteration + 1 - (0 if before is None else before.n_rounds)
             more = {"n_estimators": rounds}
