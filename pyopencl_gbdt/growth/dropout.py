@@ -30,8 +30,11 @@ from pyopencl_gbdt.numerics.tree_weights import DRAWS
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 F32 = npt.NDArray[np.float32]
-#: Numbers of the stream beside those of the trees: whether trees are dropped, and the one tree.
-_SKIP, _ONE = 2**32 - 1, 2**32 - 2
+#: A round's stream has numbers for all trees, and two more, by 32 bits: -1 for whether trees are
+#: dropped at all, and -2 for the one tree.
+_BESIDE = 2
+#: Rounds whose keys are computed together.
+_KEYS = 64
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class DropSchedule:
     def __init__(self, params: ParameterValues, round_trees: int, weights: F32) -> None:
         self.params, self.round_trees = params, round_trees
         self.weights = weights.copy()
+        self._keys: dict[int, npt.NDArray[np.uint32]] = {}  # by the first of some rounds
 
     def next(self, number: int, rate: float) -> Drop:
         """Choose the trees that a round drops, and give all trees their weights after it.
@@ -96,21 +100,30 @@ class DropSchedule:
         self.weights = np.append(self.weights, np.full(self.round_trees, of_new, np.float32))
         return Drop(trees, before, after, of_new)
 
+    def _key(self, number: int) -> npt.NDArray[np.uint32]:
+        first = number - number % _KEYS
+        if first not in self._keys:
+            rounds = np.arange(first, first + _KEYS)
+            self._keys = {first: stream(self.params.random_state, rounds, DRAWS)}
+        return self._keys[first][number - first, None]
+
     def _drawn(self, number: int) -> npt.NDArray[np.int64]:
         """Return the places of the trees that a round drops, ascending."""
         p, n_trees = self.params, self.weights.size
-        key = stream(p.random_state, number, DRAWS)
-        skips, one = np.ldexp(random_bits(key, [_SKIP, _ONE]).astype(np.float64), -32)
-        if not n_trees or skips < p.skip_drop:
+        if not n_trees:
             return np.zeros(0, np.int64)
-        weights = self.weights.astype(np.float64)
-        sums = np.cumsum(weights if p.sample_type == "weighted" else np.ones(n_trees))
-        share = p.rate_drop
-        if p.sample_type == "weighted" and sums[-1] > 0:
-            share = p.rate_drop * n_trees * weights / sums[-1]
-        units = np.ldexp(random_bits(key, np.arange(n_trees)).astype(np.float64), -32)
-        trees = np.flatnonzero(units < share)
+        bits = random_bits(self._key(number), np.arange(-_BESIDE, n_trees).astype(np.uint32))
+        one, skips, *_ = units = np.ldexp(bits.astype(np.float64), -32)
+        if skips < p.skip_drop:
+            return np.zeros(0, np.int64)
+        share, weights = p.rate_drop, np.ones(n_trees)
+        if p.sample_type == "weighted":
+            weights = self.weights.astype(np.float64)
+            if (total := np.cumsum(weights)[-1]) > 0:
+                share = p.rate_drop * n_trees * weights / total
+        trees = np.flatnonzero(units[_BESIDE:] < share)
         if p.one_drop and not trees.size:
+            sums = np.cumsum(weights)
             found = np.searchsorted(sums, one * sums[-1], side="right")
             trees = np.array([min(int(found), n_trees - 1)])
         return trees

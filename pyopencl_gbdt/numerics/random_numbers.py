@@ -27,11 +27,11 @@ def mix(given: Any) -> U32:
     return x
 
 
-def stream(seed: int, a: int, b: int) -> U32:
-    """Return the key of a random stream, uint32 (1,)."""
+def stream(seed: int, a: int | npt.NDArray[np.int64], b: int) -> U32:
+    """Return the keys of random streams, one for each ``a``: uint32 (1,) or (n,)."""
     start = np.array([(seed + 0x9E3779B9) & 0xFFFFFFFF], np.uint32)
     other = np.array([(b * 0x85EBCA6B + 0xC2B2AE35) & 0xFFFFFFFF], np.uint32)
-    return mix(mix(mix(start) + _u(a)) ^ other)
+    return mix(mix(mix(start) + np.asarray(a, np.uint32)) ^ other)
 
 
 def random_bits(key: U32, i: npt.ArrayLike) -> U32:
