@@ -10,22 +10,27 @@ from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 LIMITS = Limits(silence=5.0, patience=60.0)
 
 
-def members(size, work, limits=LIMITS, host="127.0.0.1"):
-    """Run ``work(team, rank)`` in threads that talk over sockets; return results or errors."""
-    doors = [Rendezvous(host, b"secret") for _ in range(size)]
-    found = [None] * size
+def at_once(work, each):
+    """Run ``work(one)`` for each one in a thread of its own; return results or errors."""
+    found = {}
 
-    def run(rank):
+    def run(place, one):
         try:
-            team = doors[rank].join(rank, [door.address for door in doors], limits)
-            found[rank] = work(team, rank)
+            found[place] = work(one)
         except BaseException as error:
-            found[rank] = error
+            found[place] = error
 
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    threads = [threading.Thread(target=run, args=given) for given in enumerate(each)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(120)
         assert not thread.is_alive()
-    return found
+    return [found[place] for place in range(len(threads))]
+
+
+def members(size, work, limits=LIMITS, host="127.0.0.1"):
+    """Run ``work(team, rank)`` in threads that talk over sockets; return results or errors."""
+    doors = [Rendezvous(host, b"secret") for _ in range(size)]
+    addresses = [door.address for door in doors]
+    return at_once(lambda rank: work(doors[rank].join(rank, addresses, limits), rank), range(size))

@@ -18,7 +18,7 @@ from pyopencl_gbdt.device.team.handshake import HELLO_BYTES, PROOF_BYTES, Limits
 from pyopencl_gbdt.device.team.messages import RowCount
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.errors import ParameterError, TeamError
-from tests.teams import members
+from tests.teams import at_once, members
 
 ran = []
 
@@ -167,18 +167,10 @@ def test_members_with_other_keys(monkeypatch):
     """Both end soon, and the one that connects says why."""
     monkeypatch.setattr("pyopencl_gbdt.device.team.rendezvous._LOOK", 0.1)
     doors = [Rendezvous("127.0.0.1", key) for key in (b"secret", b"other")]
-    addresses, errors = [door.address for door in doors], {}
-
-    def join(rank):
-        with pytest.raises(TeamError) as caught:
-            doors[rank].join(rank, addresses, Limits())
-        errors[rank] = str(caught.value)
-
-    threads = [threading.Thread(target=join, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
+    addresses = [door.address for door in doors]
+    found = at_once(lambda rank: doors[rank].join(rank, addresses, Limits()), range(2))
+    assert all(isinstance(error, TeamError) for error in found)
+    errors = [str(error) for error in found]
     assert errors[0] == "rank 1 ended, so rank 0 ended too"
     assert "the address of rank 0, does not know the key: give all members the same" in errors[1]
 

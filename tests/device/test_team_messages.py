@@ -1,34 +1,22 @@
 """Members of a team that take different branches: an error in all, which names both messages."""
 
-import threading
-
 import numpy as np
 import pytest
 
 from pyopencl_gbdt.device.team.messages import HostName, Margins, RowCount, SumPart, is_by_all
 from pyopencl_gbdt.device.team.threads import threads
 from pyopencl_gbdt.errors import TeamError
-from tests.teams import members
+from tests.teams import at_once, members
 
 
 def in_threads(size, work):
     """Run ``work(team, rank)`` in threads of one process; return results or errors."""
-    found = [None] * size
 
     def run(team):
-        try:
-            with team.leaving():
-                found[team.rank] = work(team, team.rank)
-        except BaseException as error:
-            found[team.rank] = error
+        with team.leaving():
+            return work(team, team.rank)
 
-    every = [threading.Thread(target=run, args=(team,)) for team in threads(size)]
-    for thread in every:
-        thread.start()
-    for thread in every:
-        thread.join(60)
-        assert not thread.is_alive()
-    return found
+    return at_once(run, threads(size))
 
 
 def over_sockets(size, work):

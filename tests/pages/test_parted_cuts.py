@@ -1,7 +1,5 @@
 """Cut points of rows in parts are those of one device that has all rows."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from pyopencl_gbdt.pages.quantize import Quantizer
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.steps.test_quantize import columns, weights
+from tests.teams import at_once
 
 #: Rows; weights; most bins; where parts begin and end.
 CASES = {
@@ -31,23 +30,17 @@ THOROUGH = {"test_parts_have_the_cuts_of_all_rows": lambda case: case in LONG}
 def in_parts(values, weight, max_bin, ends, **options):
     parts = np.split(values, ends)
     weighted = [None] * len(parts) if weight is None else np.split(weight, ends)
-    found = [None] * len(parts)
 
     def work(member):
         own = weighted[member.rank]
         own = own if own is None or own.size else None  # what a member without rows may know
         try:
-            found[member.rank] = parted_cuts(member, parts[member.rank], own, max_bin, **options)
+            return parted_cuts(member, parts[member.rank], own, max_bin, **options)
         except BaseException:
             member.leave()
             raise
 
-    running = [threading.Thread(target=work, args=(m,)) for m in threads(len(parts))]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    return found
+    return at_once(work, threads(len(parts)))
 
 
 def assert_same(found, wanted, what):

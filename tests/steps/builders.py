@@ -144,6 +144,15 @@ def ask_for_arrays(parts):
     RoundKernels(built, policy, get_objective("reg:squarederror"), rows)
 
 
+def allow(parts, allowed):
+    """Set the features that each node may split on, a row of truths for each."""
+    masks = np.zeros(parts.arena["allowed"].shape, np.uint32)
+    bits = np.packbits(allowed, axis=1, bitorder="little")
+    rows = masks.reshape(-1, -(-parts.features.layout.n_features // 32)).view(np.uint8)
+    rows[: len(bits), : bits.shape[1]] = bits
+    parts.arena["allowed"].set(masks)
+
+
 def spoil(array, rng):
     """Fill a device array with random bytes."""
     junk = rng.integers(0, 256, array.nbytes, dtype=np.uint8).view(array.dtype)

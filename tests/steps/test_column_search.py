@@ -15,6 +15,7 @@ from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
 from tests.reference.histogram import histogram
 from tests.steps.builders import (
+    allow,
     level_nodes,
     make_layout,
     make_parts,
@@ -73,12 +74,7 @@ def searched(device, rng, layout, counts, kind="random", *, depth=4, trees=None,
     actions = search.search(depth, Batch(0, n_trees))
     if allowed is not None:  # in place of those that are drawn
         actions = actions[1:]
-        bits = np.packbits(allowed, axis=1, bitorder="little")
-        masks = np.zeros(parts.arena["allowed"].shape, np.uint32).reshape(
-            -1, -(-layout.n_features // 32)
-        )
-        masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
-        parts.arena["allowed"].set(masks.reshape(parts.arena["allowed"].shape))
+        allow(parts, allowed)
     run(actions)
     return parts, codes, rows, quanta
 

@@ -18,6 +18,7 @@ from tests.reference.gradients import words
 from tests.reference.histogram import histogram
 from tests.reference.split import best_split
 from tests.steps.builders import (
+    allow,
     entries_of,
     level_nodes,
     make_layout,
@@ -114,12 +115,7 @@ def check(device, rng, layout, counts, kind="random", *, depth=4, codes=None, tr
     actions = search.search(depth, Batch(0, n_trees))
     if allowed is not None:  # in place of those that are drawn
         actions = actions[1:]
-        bits = np.packbits(allowed, axis=1, bitorder="little")
-        masks = np.zeros(parts.arena["allowed"].shape, np.uint32).reshape(
-            -1, -(-layout.n_features // 32)
-        )
-        masks.view(np.uint8)[: len(bits), : bits.shape[1]] = bits
-        parts.arena["allowed"].set(masks.reshape(parts.arena["allowed"].shape))
+        allow(parts, allowed)
     if search.interleaved is None or not search.interleaved.covers(depth):
         set_entries(parts, layout, codes, nodes, rows, own, first)
     else:

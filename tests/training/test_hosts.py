@@ -31,7 +31,7 @@ from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import same_task as whole
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, ORDER, WEIGHT, X
-from tests.teams import LIMITS, members
+from tests.teams import LIMITS, at_once, members
 
 N = len(X)
 
@@ -276,19 +276,9 @@ def test_a_member_that_ends_before_it_joins():
     doors = [Rendezvous("127.0.0.1", b"secret") for _ in range(3)]
     addresses = [door.address for door in doors]
     doors[1]._listener.close()
-    found = []
-
-    def join(rank):
-        with pytest.raises(TeamError, match=r"^rank 1 ended") as error:
-            doors[rank].join(rank, addresses, LIMITS)
-        found.append(error)
-
-    threads = [threading.Thread(target=join, args=(rank,)) for rank in (0, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 2
+    for error in at_once(lambda rank: doors[rank].join(rank, addresses, LIMITS), (0, 2)):
+        assert isinstance(error, TeamError)
+        assert str(error).startswith("rank 1 ended")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])

@@ -29,6 +29,7 @@ from pyopencl_gbdt.training import running_task
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, ORDER, WEIGHT, N, X
+from tests.teams import at_once
 
 
 @pytest.fixture(autouse=True)
@@ -219,26 +220,20 @@ def test_devices_of_a_team_whose_pages_take_turns():
     objective, label = get_objective(params.objective, params), LABELS["number"]
     alone = fit_module.Fit(open_device(TEST_DEVICE), params, objective, Dataset(X, label), 0.5)
     layout = make_layout(Quantizer(open_device(TEST_DEVICE), X, None, 256).cuts())
-    found, digests = {}, {}
 
-    def member(team, first, end):
+    def member(given):
+        team, (first, end) = given
         device, own = open_device(TEST_DEVICE), slice(first, end)
         pages = encoded_pages(Quantizer(device, X[own], None, 256), layout, evenly(end - first, 3))
         data, share = Dataset(X[own], label[own]), Share(team, first, N, pages)
         fit = fit_module.Fit(device, params, objective, data, 0.5, share=share, n_slots=2)
-        found[team.rank], digests[team.rank] = fit.run(2), fit.finished_digest()
+        return fit.run(2), fit.finished_digest()
 
-    running = [
-        threading.Thread(target=member, args=(team, *rows))
-        for team, rows in zip(threads(2), ((0, 300), (300, N)), strict=True)
-    ]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    assert found[0] == alone.run(2)
-    assert found[1] == []  # others keep no trees
-    assert digests[0] == digests[1]
+    parts = zip(threads(2), ((0, 300), (300, N)), strict=True)
+    (trees, digest), (others, same) = at_once(member, parts)
+    assert trees == alone.run(2)
+    assert others == []  # other members keep none
+    assert digest == same
 
 
 SIZES = {"700KB": 700_000, "16GB": 16 * 10**9, "1.5 GiB": 3 << 29, "2000": 2000, 5e6: 5_000_000}

@@ -30,6 +30,7 @@ from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.preparing import prepare
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, LOSSES, ORDER, WEIGHT, N, X
+from tests.teams import at_once
 
 #: Every device that is here: the kinds and makers of a team may differ.
 _HERE = [d for d in devices() if not d.problem]
@@ -239,22 +240,16 @@ def test_sums_of_a_team(rng, monkeypatch, piece):
     if piece == 32:
         monkeypatch.setattr(team_threads, "_WHOLE_BYTES", 0)
     device = open_device(TEST_DEVICE)
-    members = threads(3)
     values = rng.integers(-(2**62), 2**62, (3, 5, 2))
     pairs = rng.integers(0, 2**32, (3, 6), dtype=np.uint32)
-    found = [None] * 3
 
     def work(member):
         rows, words = device.upload(values[member.rank]), device.upload(pairs[member.rank])
         for action in member.sum(rows, lambda: slice(1, 3)) + member.sum(words, dtype=np.uint64):
             action()
-        found[member.rank] = rows.get(), words.get(), member.least(TreesAtATime, 7 - member.rank)
+        return rows.get(), words.get(), member.least(TreesAtATime, 7 - member.rank)
 
-    running = [threading.Thread(target=work, args=(member,)) for member in members]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
+    found = at_once(work, threads(3))
     with np.errstate(over="ignore"):
         wanted_rows = values[:, 1:3].sum(axis=0)
         wanted_words = pairs.view(np.uint64).sum(axis=0).view(np.uint32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import threading
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
+from tests.teams import at_once
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((500, 3)).astype(np.float32)
@@ -110,18 +110,12 @@ def test_heavy_tails_do_not_cost_the_others_precision(n_rows):
 
 
 def test_two_threads_fit_at_once():
-    results: dict[int, str] = {}
-
-    def fit(number: int) -> None:
+    def fit(number: int) -> str:
         model = train({"device": TEST_DEVICE}, Dataset(X, Y), 5)
-        results[number] = to_xgboost_json(model.ensemble)
+        return to_xgboost_json(model.ensemble)
 
-    threads = [threading.Thread(target=fit, args=(i,)) for i in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results[0] == results[1]
+    one, other = at_once(fit, range(2))
+    assert one == other == fit(2)
 
 
 def test_no_rounds_predicts_the_mean():
