@@ -46,7 +46,8 @@ class VectorSearch:
     def _build(self, variant: Variant) -> Program:
         return self.ways.device.build(
             "vector_split", wg_size=self.ways.wg_size(variant), run=variant.params["run"],
-            masked=self.features.masks_columns, counted=self.nodes.params.limits_rows,
+            masked=self.features.masks_columns, shrunk=self.nodes.params.reg_alpha > 0,
+            counted=self.nodes.params.limits_rows,
         )  # fmt: skip
 
     def candidates(self, step: int) -> Candidates:

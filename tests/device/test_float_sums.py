@@ -53,7 +53,7 @@ REASONS = {
         # lanes
         *(("reduce_tiles", "lanes"), ("reduce_tiles", "quads"), ("segment_level", "lanes")),
     },
-    LARGEST: {("group_max", "shared"), ("find_roughly", "best")},
+    LARGEST: {("group_max", "shared"), ("find_roughly", "best"), ("least_best", "best")},
     BOUND: {("add_roughly", "sums"), ("add_roughly", "errors")},
 }
 ALLOWED = set().union(*REASONS.values())
