@@ -97,7 +97,7 @@ class HostWalk:
                 own = slice(first * width, (first + n_groups) * width)
                 for begin in range(0, trees.shape[1], together):
                     some = trees[first : first + n_groups, begin : begin + together]
-                    terms = self._terms.of(self._leaves(block, some.ravel()), block)
+                    terms = self._terms.of(self.leaves(block, some.ravel()), block)
                     n_own = some.shape[0] * width
                     sums = np.empty((n_own, some.shape[1] + 1, block.n_rows), np.float32)
                     sums[:, 0] = margins[own, rows]
@@ -126,7 +126,7 @@ class HostWalk:
             together = max(1, _WALKS // block.n_rows)
             for begin in range(0, trees.size, together):
                 some = trees[begin : begin + together]
-                ids = self._leaves(block, some) - self._roots[some, None]
+                ids = self.leaves(block, some) - self._roots[some, None]
                 found[rows, begin : begin + together] = ids.T
         return found
 
@@ -147,7 +147,7 @@ class HostWalk:
             else:
                 yield rows, RowBlock(np.take(values[rows], self._used, axis=1))
 
-    def _leaves(self, block: RowBlock, trees: I64) -> I64:
+    def leaves(self, block: RowBlock, trees: I64) -> I64:
         """Return the leaves of a block's rows: node numbers, shape (n_trees, n_rows)."""
         at = np.empty((trees.size, block.n_rows), np.int64)
         at[:] = self._roots[trees, None]

@@ -63,13 +63,6 @@ def test_others_refuse_them_by_name():
                 one.write(model())
 
 
-def test_what_knows_numbers_alone_refuses_them():
-    X = rows()[:5, : model().n_features]
-    for more in ({"pred_contribs": True}, {"pred_interactions": True}):
-        with pytest.raises(ModelFormatError, match="are linear functions: expected numbers"):
-            Model(model()).predict(X, device=TEST_DEVICE, **more)
-
-
 def test_the_text_is_read_again():
     again = TEXT.read(TEXT.write(model()), "m.txt")
     assert again.leaves is LINEAR

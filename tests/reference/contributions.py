@@ -221,3 +221,26 @@ def path_quanta(ensemble: Ensemble, values: F32) -> npt.NDArray[np.int64]:
                 found[row, output, tree.feature[above]] += mean[node] - mean[above]
                 node = above
     return found
+
+
+def linear_parts(ensemble: Ensemble, x: F32) -> npt.NDArray[np.float64]:
+    """Return what the linear functions of a row's leaves add to contributions.
+
+    Returns
+    -------
+    float64 array, shape (n_outputs, n_features)
+    """
+    found = np.zeros((ensemble.n_outputs, ensemble.n_features))
+    for index, tree in enumerate(ensemble.trees):
+        output = index // ensemble.n_parallel % ensemble.n_outputs
+        leaf = leaf_of(tree, x)
+        if tree.linear is None:
+            continue
+        number = int(np.count_nonzero(tree.is_leaf[:leaf]))
+        terms = tree.linear.part(number, number + 1)
+        if not terms.features.size or np.isnan(x[terms.features]).any():
+            continue
+        share = (float(terms.intercepts[0]) - float(tree.value[leaf, 0])) / terms.features.size
+        for feature, coefficient in zip(terms.features, terms.coefficients, strict=True):
+            found[output, feature] += float(coefficient) * float(x[feature]) + share
+    return found

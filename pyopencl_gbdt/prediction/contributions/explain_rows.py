@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.prediction.contributions.columns import (
     pairs_to_columns,
     to_columns,
@@ -21,6 +22,7 @@ from pyopencl_gbdt.prediction.contributions.columns import (
 )
 from pyopencl_gbdt.prediction.contributions.games import Games
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
+from pyopencl_gbdt.prediction.contributions.linear_parts import add_linear_parts, of_values
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers, path_factors
 from pyopencl_gbdt.prediction.contributions.quantum import Starts, to_floats, to_matrices
 from pyopencl_gbdt.prediction.contributions.sums import PIECE_BYTES, Sums, on_host, sums_of
@@ -85,6 +87,13 @@ def explain_rows(
         8 * math.prod(shape) + PIECES * PIECE_BYTES, f"the contributions, float64 {shape},",
         "predict fewer rows at a time",
     )  # fmt: skip
+    if ensemble.leaves is LINEAR and ensemble.statistics is None:
+        plain = of_values(ensemble)
+        found = explain_rows(plain, values, device, start, rounds, kind, background)
+        margins, _ = walk(ensemble, values, device, start, rounds, "")
+        every = found.reshape(shape[0], shape[1], *shape[2:])
+        add_linear_parts(ensemble, on_host(values), trees_of(ensemble, rounds), margins, every)
+        return found
     if background is None:
         check_covers(numbers_of(ensemble))
     margins, _ = walk(ensemble, values, device, start, rounds, "")
