@@ -251,11 +251,9 @@ class Device(ABC):
         """
         return list(actions)
 
-    def zeros(
-        self, shape: int | Sequence[int], dtype: npt.DTypeLike, name: str = ""
-    ) -> DeviceArray:
+    def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         """Allocate an array of zero bytes."""
-        array = self.empty(shape, dtype, name)
+        array = self.empty(shape, dtype)
         self.clear(array)
         return array
 

@@ -152,9 +152,7 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def chunking(
-    variant: Variant, wg_size: int, n: int, device: Device, *, columns: int = 1
-) -> tuple[int, int]:
+def chunking(variant: Variant, wg_size: int, n: int, device: Device) -> tuple[int, int]:
     """Cut ``n`` elements into chunks of whole tiles, one chunk for each work-group.
 
     Parameters
@@ -166,8 +164,6 @@ def chunking(
         Work-items of a work-group, as built.
     n : int
     device : Device
-    columns : int, default 1
-        Number of columns of ``n`` elements; they share the work-groups.
 
     Returns
     -------
@@ -175,7 +171,7 @@ def chunking(
         Elements of a chunk, and the number of chunks (0 if n is 0).
     """
     tile = wg_size * variant.params["items"]
-    most_groups = max(1, variant.params["groups_per_unit"] * device.caps.compute_units // columns)
+    most_groups = max(1, variant.params["groups_per_unit"] * device.caps.compute_units)
     chunk = tile * max(1, ceil_div(ceil_div(n, tile), most_groups))
     return chunk, ceil_div(n, chunk)
 

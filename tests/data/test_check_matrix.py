@@ -178,12 +178,6 @@ def test_tiny_numbers_pass_without_a_warning():
     assert matrix_of([[1e-300, 1e-40]])[0, 0] == 0
 
 
-def test_missing_can_be_refused():
-    assert matrix_of(SMALL, allow_missing=False) is SMALL
-    with pytest.raises(DataError, match=r"1 missing value, the first .* row 0, column 1.*no NaN"):
-        check_matrix([[1, NAN]], allow_missing=False)
-
-
 def test_foreign_array_that_fails():
     class Broken:
         def __array__(self, dtype=None, copy=None):

@@ -153,8 +153,6 @@ def test_other_columns_and_missing_zeros_are_refused():
     for zero in (0, -0.0, 1e-60):
         with pytest.raises(ParameterError, match=r"with a sparse X: expected NaN .*eliminate_zero"):
             check_sparse(stored(), missing=zero)
-    with pytest.raises(DataError, match=r"6 of 4 x 4 values.*fill them in"):
-        check_sparse(stored(), allow_missing=False)
     with pytest.raises(DataError, match=r"y is a sparse coo matrix: expected a dense array"):
         Dataset(DENSE, stored(sp.coo_array))
 

@@ -44,7 +44,6 @@ def check_sparse(
     name: str = "X",
     n_features: int | None = None,
     missing: float | None = None,
-    allow_missing: bool = True,
     blurred: Blurred | None = None,
 ) -> SparseMatrix:
     """Check a sparse matrix and convert it to float32 in compressed sparse rows.
@@ -61,8 +60,6 @@ def check_sparse(
         The required number of columns; None accepts any.
     missing : float or None
         A number that also means "missing"; not 0.
-    allow_missing : bool
-        Whether values may be absent.
     blurred : Blurred or None
         Searches X for whole numbers that float32 cannot tell apart.
 
@@ -98,13 +95,7 @@ def check_sparse(
     if gone.size:
         columns, values = np.delete(columns, gone), np.delete(values, gone)
         starts = starts - np.searchsorted(gone, starts)
-    found = SparseMatrix((int(X.shape[0]), int(X.shape[1])), starts, columns, values)
-    if not allow_missing and found.density < 1:
-        raise DataError(
-            f"{name} has {found.n_entries} of {X.shape[0]} x {X.shape[1]} values, and what is "
-            "absent is missing: expected all values; fill them in"
-        )
-    return found
+    return SparseMatrix((int(X.shape[0]), int(X.shape[1])), starts, columns, values)
 
 
 def _check_missing(missing: float | None, name: str) -> float:

@@ -37,7 +37,6 @@ def check_matrix(
     *,
     name: str = "X",
     n_features: int | None = None,
-    allow_missing: bool = True,
     missing: float | None = None,
     coded: Mapping[int, NDArray[np.float32]] | None = None,
     blurred: Blurred | None = None,
@@ -55,8 +54,6 @@ def check_matrix(
         The name of X in error messages.
     n_features : int or None
         The required number of columns; None accepts any.
-    allow_missing : bool
-        Whether missing values are allowed.
     missing : float or None
         A number that also means "missing".
     coded : mapping of int to float32 array, shape (n_rows,), or None
@@ -80,25 +77,22 @@ def check_matrix(
     if is_frame(X):
         names = frame_names(X, Source(name))
         check_shape(X.shape, name, n_features)
-        scan = ValueScan(Source(name, names), allow_missing=allow_missing, blurred=blurred)
+        scan = ValueScan(Source(name, names), blurred=blurred)
         return _frame_to_float32(X, scan, absent, coded), names
     if is_table(X):
         table = open_table(X, Source(name))
         check_shape(table.shape, name, n_features)
-        scan = ValueScan(Source(name, table.names), allow_missing=allow_missing, blurred=blurred)
+        scan = ValueScan(Source(name, table.names), blurred=blurred)
         return _table_to_float32(table, scan, absent, coded), table.names
     source = Source(name)
     array = as_array(X, source)
     check_shape(array.shape, name, n_features)
     if coded:
         table = ColumnTable([], [plain_column(array, column) for column in range(array.shape[1])])
-        scan = ValueScan(source, allow_missing=allow_missing, blurred=blurred)
+        scan = ValueScan(source, blurred=blurred)
         return _table_to_float32(table, scan, absent, coded), None
     numeric = as_numeric(array, source)
-    found = to_float32(
-        numeric, source, allow_missing=allow_missing, missing=absent, blurred=blurred
-    )
-    return found, None
+    return to_float32(numeric, source, missing=absent, blurred=blurred), None
 
 
 def column_names(X: Any, name: str = "X") -> list[str] | None:
@@ -163,13 +157,7 @@ def _frame_to_float32(
     first = dtypes[0]
     alike = isinstance(first, np.dtype) and first.kind in NUMERIC_KINDS and len(set(dtypes)) == 1
     if alike and not coded:
-        return to_float32(
-            frame.to_numpy(),
-            scan.source,
-            allow_missing=scan.allow_missing,
-            missing=missing,
-            blurred=scan.blurred,
-        )
+        return to_float32(frame.to_numpy(), scan.source, missing=missing, blurred=scan.blurred)
     matrix = np.empty(frame.shape, np.float32)
     for column in range(frame.shape[1]):
         if column in coded:

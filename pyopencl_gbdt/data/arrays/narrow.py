@@ -37,7 +37,7 @@ class ValueScan:
     """
 
     def __init__(
-        self, source: Source, *, allow_missing: bool, blurred: Blurred | None = None
+        self, source: Source, *, allow_missing: bool = True, blurred: Blurred | None = None
     ) -> None:
         self.source = source
         self.allow_missing = allow_missing
