@@ -41,6 +41,13 @@ class FitFeatures:
     sampled: bool = False
 
     @property
+    def kind(self) -> str:
+        """How rows lie that stay on the device, as in ``PageFacts``."""
+        if self.columns is not None:
+            return "sorted"
+        return "dense" if self.tiled is None else "tiled"
+
+    @property
     def has_categories(self) -> bool:
         """Whether some features are split by sets of levels."""
         return self.layout.categorical is not None
@@ -67,9 +74,8 @@ class FitFeatures:
 
     def facts(self) -> dict[str, Any]:
         """Return what of them decides how trees grow, by the names in ``PageFacts``."""
-        kind = "sorted" if self.columns is not None else "tiled" if self.tiled else "dense"
         return {
-            "kind": kind,
+            "kind": self.kind,
             "n_features": self.layout.n_features,
             "most_bins": int(self.layout.feature_bins.max()),
             "most_codes": self.layout.most_codes,

@@ -173,9 +173,7 @@ class FitRows(RowLists):
 
     def kinds(self) -> dict[str, str]:
         """Return how the rows lie on the device, for ``Model.variants``."""
-        if self.features.columns is not None:
-            return {"page": "sorted"}
-        return {"page": "dense" if self.features.tiled is None else "tiled"}
+        return {"page": self.features.kind}
 
     # -- arrays ------------------------------------------------------------------------------
     def array_of_rows(

@@ -149,7 +149,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
         Which nodes split next; None is what the parameters ask for.
     """
     params, kind = facts.parameters, facts.pages.kind
-    policy = policy or _policy(facts)
+    policy = policy or choose_policy(facts)
     update: type[MarginUpdate] = UpdateMargins
     if facts.pages.n_orders > 1 and walks_leaves(facts, tree_sizes(policy, params, facts.n_rows)):
         update = WalkedLeaves
@@ -172,11 +172,11 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     else:
         search = ApproximateSearch if params.search == "approx" else ExactSearch
         partition, update = PartitionByColumns, UpdateMarginsByNode
-    return Recipe(_rows(facts), policy, search, partition, update, sets, leaves, boosting)
+    return Recipe(choose_rows(facts), policy, search, partition, update, sets, leaves, boosting)
 
 
-def _rows(facts: FitFacts) -> tuple[type[FitRows], ...]:
-    """Return how rows may lie on the device."""
+def choose_rows(facts: FitFacts) -> tuple[type[FitRows], ...]:
+    """Return how rows may lie on the device, as ``choose_recipe`` does."""
     page, given = facts.parameters.page, facts.pages.given
     if page == "streamed" or given == "stored pages":
         return (RowsInTurn,)
@@ -184,8 +184,11 @@ def _rows(facts: FitFacts) -> tuple[type[FitRows], ...]:
     return (FitRows,) if stay else (FitRows, RowsInTurn)
 
 
-def _policy(facts: FitFacts) -> Policy:
-    """Return which nodes split next; several leaves in a step where that is faster."""
+def choose_policy(facts: FitFacts) -> Policy:
+    """Return which nodes split next, as ``choose_recipe`` does.
+
+    Several leaves split in a step where that is faster.
+    """
     params, pages = facts.parameters, facts.pages
     if params.symmetric_trees:
         return Symmetric(params.max_depth)
@@ -230,8 +233,6 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     large = facts.n_rows > MOST_WHOLE_ROWS or pages.adds_histograms
     if caps is None or pages.kind != "dense" or large or not policy.splits_alone:
         return False
-    if variant_of("whole_trees", facts, caps).name != "one_launch":
-        return False
     if params.histogram != "auto" or params.work_group_size or params.is_ordered:
         return False
     of_borders = pages.has_sets or pages.has_monotone or params.reg_alpha > 0
@@ -242,4 +243,5 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     if not few or pages.n_features >= MOST_FEATURES_WHOLE:
         return False
     # work-groups wait for one another, so most of their threads have to run
-    return caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
+    run = caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
+    return run and variant_of("whole_trees", facts, caps).name == "one_launch"

@@ -37,7 +37,7 @@ from pyopencl_gbdt.fit.rows_in_turn import (
 )
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
-from pyopencl_gbdt.growth.recipe import choose_recipe
+from pyopencl_gbdt.growth.recipe import choose_policy, choose_rows
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.budget import page_bytes
@@ -142,8 +142,7 @@ class Placement:
             n_targets=data.n_targets, sparse=data.sparse is not None, device=self.device.caps,
             pages=pages,
         )  # fmt: skip
-        self.recipe = choose_recipe(self.facts, self.policy)
-        self.chosen = self.recipe.policy
+        self.chosen = self.policy or choose_policy(self.facts)
 
     def _on_paper(self, parts: FitParts) -> FitParts:
         """Build the fit's steps on paper; return the parts that know their arrays."""
@@ -160,9 +159,7 @@ class Placement:
             If the fit does not fit the device.
         """
         given, tiles = self.share.codes, self._tiles()
-        if tiles is not None:
-            self.recipe = choose_recipe(self.facts.with_pages(kind="tiled"), self.policy)
-        rows = self.recipe.rows
+        rows = choose_rows(self.facts if tiles is None else self.facts.with_pages(kind="tiled"))
         if FitRows not in rows:
             return self._in_turn(), None
         assert not isinstance(given, StoredPages)
@@ -249,8 +246,8 @@ class Placement:
         features = FitFeatures(
             layout, columns, tiles, self.orders[0], self.limits, self.params.samples_columns
         )
-        known = features.facts() if schedule is None else {"kind": "streamed"}
-        facts = self.facts.with_pages(**known, most_picks=0)
+        kind = features.kind if schedule is None else "streamed"
+        facts = self.facts.with_pages(kind=kind, most_picks=0)
         parts = self._sized(facts, features, pages, schedule)
         if self.policy is None and self.chosen.picks > 1 and not self._fits_all(parts):
             parts = self._sized(facts.with_pages(most_picks=1), features, pages, schedule)
@@ -264,7 +261,7 @@ class Placement:
         schedule: PageSchedule | None,
     ) -> FitParts:
         """Return a fit's parts, and set the policy; all members of a team call it together."""
-        self.chosen = self.policy or agreed(choose_recipe(facts).policy, self.share.team)
+        self.chosen = self.policy or agreed(choose_policy(facts), self.share.team)
         parts = assemble(
             self.device, facts, self._tree, features, pages, self.weights, schedule=schedule,
             share=self.share, first_round=self.first_round, beside=self.beside,
