@@ -54,13 +54,22 @@ class Preset:
         return {} if task in self.none else {**self.shared, **self.tasks.get(task, {})}
 
 
-#: Symmetric trees of sampled rows and columns; small columns of categories become sets.
+#: Symmetric trees of sampled rows and columns.
 _SYMMETRIC: dict[str, Any] = {
     "grow_policy": "symmetric",
     "min_child_weight": 0,
     "subsample": 0.8,
     "colsample_bylevel": 0.8,
-    "max_set_levels": ByRows(((1000, 80), (3000, 200), (10000, 600)), 1000),
+}
+#: Sets for columns whose levels have at least about 8 rows (40 of classes), statistics for others.
+_CLASSES = {"max_set_levels": ByRows(((1000, 16), (3000, 50), (10000, 150)), 400)}
+_CATEGORIES: dict[str, dict[str, Any]] = {
+    "regression": {
+        "max_set_levels": ByRows(((1000, 100), (3000, 250), (10000, 700)), 1500),
+        "target_border_count": 16,
+    },
+    "binary": _CLASSES,
+    "multiclass": _CLASSES,
 }
 #: By versioned name. A version never changes; a better one gets the next number.
 PRESETS: dict[str, Preset] = {
@@ -68,6 +77,7 @@ PRESETS: dict[str, Preset] = {
     "balanced-1": Preset(
         "Good models without tuning; what estimators use when nothing is said.",
         {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO},
+        _CATEGORIES,
         stopping=StoppingParameters(
             early_stopping=True, validation_fraction=0.2, n_iter_no_change=30, tol=0, refit=True
         ),
@@ -75,6 +85,7 @@ PRESETS: dict[str, Preset] = {
     "fast-1": Preset(
         "As balanced, without early stopping: 100 rounds.",
         {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": 100},
+        _CATEGORIES,
     ),
 }
 #: The newest version of each name.

@@ -68,6 +68,7 @@ def test_scores_are_the_log_loss_and_the_root_of_the_mean_squared_error():
     assert score(classes, np.full((classes.truth.size, 3), 1 / 3)) == pytest.approx(np.log(3))
 
 
+@pytest.mark.thorough
 def test_a_run_fits_what_the_file_lacks(tmp_path, capfd):
     data, out, settings = (tmp_path / name for name in ("tables.npz", "o.jsonl", "s.json"))
     write(data, _tables())
