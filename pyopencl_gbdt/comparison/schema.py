@@ -204,11 +204,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def short(number: float) -> str:
-    """Format a number with three significant digits, without an exponent."""
+def short(number: float, digits: int = 3) -> str:
+    """Format a number with so many significant digits, without an exponent."""
     if number == 0:
         return "0"
-    decimals = 2 - math.floor(math.log10(abs(number)))
+    decimals = digits - 1 - math.floor(math.log10(abs(number)))
     return f"{number:,.{min(max(decimals, 0), 5)}f}"
 
 
