@@ -197,7 +197,7 @@ def test_sizes(most_leaves):
     ],
 )
 def test_the_parameters_are_asked_in_one_place(name, others):
-    """Or of the data, or where parameters are refused; all others ask the policy."""
+    """Or of the data, or where parameters are refused; all others ask the recipe or the policy."""
     asked = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
@@ -205,4 +205,4 @@ def test_the_parameters_are_asked_in_one_place(name, others):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr == name
     }
-    assert asked == {"growth/policy.py", *others}
+    assert asked == {"growth/recipe.py", *others}
