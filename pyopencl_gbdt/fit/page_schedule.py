@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from pyopencl_gbdt.device import Device, Launch
 
@@ -58,8 +59,7 @@ def evenly(n_rows: int, n_pages: int) -> list[tuple[int, int]]:
 CODES = "codes"
 
 
-@dataclass(frozen=True)
-class PageWise:
+class PageWise(NamedTuple):
     """Launches of every page that ask for nothing of other pages.
 
     Attributes

@@ -226,12 +226,12 @@ class GrownTrees:
         self._read: list[_Read] = []
         self._digest = hashlib.sha256()
         self.largest = np.zeros(0, np.float32)
-        self._rates: list[np.float32] = []  # of the rounds that wait on the device
+        self._rates: list[float] = []  # of the rounds that wait on the device
         self._first = 0  # the place of the first batch that waits
 
     def wait(self, learning_rate: float) -> None:
         """Count a round whose trees wait on the device, with the learning rate of its leaves."""
-        self._rates.append(self._parts.nodes.leaf_rate(learning_rate))
+        self._rates.append(learning_rate)
 
     @property
     def n_waiting(self) -> int:
@@ -241,11 +241,12 @@ class GrownTrees:
     @property
     def is_full(self) -> bool:
         """Whether there is no room on the device for the trees of one more round."""
-        return (self.n_waiting + 1) * self._n_batches > self._parts.nodes.forest_block
+        return (len(self._rates) + 1) * self._n_batches > self._parts.nodes.forest_block
 
     def collect(self) -> None:
         """Read all trees that wait."""
-        nodes, rates = self._parts.nodes, self._rates
+        nodes = self._parts.nodes
+        rates = [nodes.leaf_rate(rate) for rate in self._rates]
         first, n_batches = self._first, self.n_waiting * self._n_batches
         self._rates, self._first = [], (first + n_batches) % nodes.forest_block
         if not n_batches:
