@@ -217,7 +217,7 @@ class StatisticColumns:
         """
         later = 0 if self.combining is None else self.combining.n_bytes
         if self.n_ordered:
-            memory.add("codes of orders", self.orders.n_bytes(max_bin), np.uint8)
+            self.orders.plan(memory, max_bin)
             n_rows, n_given = self.orders.values[0].shape
             resident = isinstance(self.data.features, WideRows)
             encoding = encoding_bytes(device, n_rows, n_given, max_bin + 1, resident=resident)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import c_type, code_dtype
 from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
@@ -47,10 +48,10 @@ class Orders:
         own = self.values[number % self.n_orders]
         return own.get() if isinstance(own, DeviceArray) else own
 
-    def n_bytes(self, max_bin: int) -> int:
-        """Return the bytes that their codes take on a device."""
-        n_codes = self.n_orders * self.n_features * self.n_rows
-        return n_codes * code_dtype(max_bin + 1).itemsize
+    def plan(self, memory: MemoryPlan, max_bin: int) -> None:
+        """Add their codes to what a device will hold."""
+        shape = self.n_orders, self.n_features, self.n_rows
+        memory.add("codes of orders", shape, code_dtype(max_bin + 1))
 
     def release(self) -> None:
         """Forget the values."""
