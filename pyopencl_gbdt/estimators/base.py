@@ -82,6 +82,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
             n_iter_no_change=self.n_iter_no_change,
             stops_itself=self._stopping().is_asked is True,
             refit=self.refit is True,
+            in_time=self.has_time is True,
             has_callbacks=self.callbacks is not None,
             class_weight=getattr(self, "class_weight", None),
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -38,14 +39,15 @@ class Intervals:
     #: Sorted scores of rows that were not trained on; None if there were none.
     _scores_of_rows: F32 | None = None
 
-    def _learn_intervals(self: Any, model: Model, rows: Dataset | None) -> None:
-        """Keep the scores of rows that a model was not trained on; None: there are none."""
-        self._scores_of_rows = None
-        if rows is not None and rows.n_rows and not _why_none(model):
-            chosen = np.linspace(0, rows.n_rows - 1, min(rows.n_rows, MOST_SCORES)).astype(np.int64)
-            rows = rows if chosen.size == rows.n_rows else rows.slice(chosen)
-            found = model.predict(rows, device=main_device(self.device))
-            self._scores_of_rows = scores_of(found, rows.label)
+    def _learn_intervals(self: Any, members: Sequence[tuple[Model, Dataset]]) -> None:
+        """Keep the scores of rows that models were not trained on, if there are any."""
+        found = [_few(rows, MOST_SCORES // len(members)) for _, rows in members]
+        scores = [
+            scores_of(model.predict(rows, device=main_device(self.device)), rows.label)
+            for (model, _), rows in zip(members, found, strict=True)
+            if rows.n_rows and not _why_none(model)
+        ]
+        self._scores_of_rows = np.sort(np.concatenate(scores)) if scores else None
 
     def calibrate(self: Any, X: Any, y: Any, *, base_margin: Any = None) -> Any:
         """Measure on rows that ``fit`` has not seen how wide intervals have to be.
@@ -69,7 +71,7 @@ class Intervals:
         model = self._model_for(X)
         _refuse_other(model, "calibrate")
         features = model.checked(X, missing=self.missing)
-        self._learn_intervals(model, Dataset(features, y, base_margin=base_margin))
+        self._learn_intervals([(model, Dataset(features, y, base_margin=base_margin))])
         return self
 
     @explains_arguments
@@ -122,6 +124,13 @@ class Intervals:
     def _take_attributes(self, attributes: dict[str, str], source: str) -> None:
         text = attributes.pop(SCORES, None)
         self._scores_of_rows = None if text is None else _read(text, source)
+
+
+def _few(rows: Dataset, most: int) -> Dataset:
+    """Return at most so many rows, evenly spaced."""
+    if rows.n_rows <= most:
+        return rows
+    return rows.slice(np.linspace(0, rows.n_rows - 1, most).astype(np.int64))
 
 
 def scores_of(prediction: F32, label: F32) -> F32:

@@ -41,6 +41,8 @@ class Preset:
     stopping : StoppingParameters or None
         How the preset stops a training of which neither the rounds nor a way to stop are given;
         None trains all rounds.
+    n_folds : int
+        Members of a bag of folds, see ``estimators/bags.py``; 0 is no bag.
     """
 
     doc: str
@@ -48,6 +50,7 @@ class Preset:
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     none: tuple[str, ...] = ("ranking",)
     stopping: StoppingParameters | None = None
+    n_folds: int = 0
 
     def values(self, task: str) -> dict[str, Any]:
         """Return the parameters that the preset sets for a task."""
@@ -82,6 +85,12 @@ PRESETS: dict[str, Preset] = {
             early_stopping=True, validation_fraction=0.2, n_iter_no_change=30, tol=0, refit=True
         ),
     ),
+    "best-1": Preset(
+        "A bag of five folds, each stopped by the rows that it has not seen.",
+        {**_SYMMETRIC, "cat_method": "sets", "learning_rate": AUTO, "n_estimators": AUTO},
+        stopping=StoppingParameters(early_stopping=True, n_iter_no_change=40, tol=0, refit=False),
+        n_folds=5,
+    ),
     "fast-1": Preset(
         "As balanced, without early stopping: 100 rounds.",
         {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": 100},
@@ -89,13 +98,13 @@ PRESETS: dict[str, Preset] = {
     ),
 }
 #: The newest version of each name.
-NEWEST = {PLAIN: PLAIN, "balanced": "balanced-1", "fast": "fast-1"}
+NEWEST = {PLAIN: PLAIN, "balanced": "balanced-1", "fast": "fast-1", "best": "best-1"}
 #: The parameters that presets may set; None means "not given" for them.
 SET_BY_PRESETS = frozenset((
     "n_estimators", "learning_rate", "max_depth", "max_leaves", "grow_policy", "boosting_type",
     "max_bin", "reg_lambda", "min_child_weight", "min_samples_leaf", "subsample",
     "sampling_method", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
-    "max_set_levels", "target_border_count",
+    "max_set_levels", "target_border_count", "cat_method",
 ))  # fmt: skip
 
 

@@ -41,6 +41,9 @@ class EstimatorFacts:
     stops_itself : bool
         Whether early stopping is asked for by scikit-learn's parameters.
     refit, has_callbacks : bool
+    bag : str
+        The preset that trains a bag of folds, as it was given; empty if none does.
+    has_evals : bool
     """
 
     estimator: str
@@ -60,7 +63,10 @@ class EstimatorFacts:
     n_iter_no_change: Any = None
     stops_itself: bool = False
     refit: bool = False
+    bag: str = ""
+    has_evals: bool = False
     has_callbacks: bool = False
+    in_time: bool = False
 
     @property
     def has_preset(self) -> bool:
@@ -156,6 +162,15 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         lambda f: f.refit and f.has_callbacks,
         "refit=True: expected False with callbacks, which would see two trainings",
         "leave out refit, or fit again with n_estimators=best_iteration + 1",
+    ),
+    Refusal(
+        "A bag of folds with `eval_set`, `callbacks`, `early_stopping_rounds` or `has_time`",
+        lambda f: f.bag != "" and (
+            f.has_evals or f.has_callbacks or f.early_stopping_rounds is not None or f.in_time
+        ),
+        "preset={bag}: expected no eval_set, callbacks, early_stopping_rounds or has_time, as each "
+        "fold stops by its own rows",
+        "leave out these, or give preset='balanced'",
     ),
     Refusal(
         "Early stopping by itself on Dask",

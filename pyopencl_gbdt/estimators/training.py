@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from numbers import Integral
 from typing import Any
@@ -10,19 +11,23 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks import CallbackList, EarlyStopping, TrainingCheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.estimators.bags import folds_of, train_bag
 from pyopencl_gbdt.estimators.fitted import joined_history, missing_rounds
-from pyopencl_gbdt.estimators.held_out import HoldOut
+from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
 from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset, complete
 from pyopencl_gbdt.estimators.scoring import LOSS, Scorer
 from pyopencl_gbdt.estimators.stopping import (
     AUTO,
     AUTO_ROWS,
+    HELD_OUT,
     USUAL,
     Evals,
     StoppingParameters,
     WatchedRows,
     watch,
 )
+from pyopencl_gbdt.logger import tell
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.objectives.custom import scikit_learn_metrics
@@ -34,6 +39,7 @@ class Trained:
     """The part of an estimator that trains; the other parts have parameters and data."""
 
     _kind: str
+    _training_sets: tuple[str, ...]
     #: Whether presets other than XGBoost's defaults can complete the parameters.
     _takes_presets = True
     preset: str | None
@@ -50,6 +56,9 @@ class Trained:
     def _training_parameters(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    def _refuse(self, **known: Any) -> None:
+        raise NotImplementedError
+
     def _former(self) -> Model | None:
         raise NotImplementedError
 
@@ -58,8 +67,8 @@ class Trained:
         """The labels of a classifier's codes while ``fit`` runs; None where there are no codes."""
         return None
 
-    def _learn_intervals(self, model: Model, rows: Dataset | None) -> None:
-        """Learn from rows that a model was not trained on; regressors do, for intervals."""
+    def _learn_intervals(self, members: Sequence[tuple[Model, Dataset]]) -> None:
+        """Learn from models and rows that they were not trained on; regressors do."""
 
     def _own_attributes(self) -> dict[str, str]:
         """Return what a file of the estimator has beside the model."""
@@ -94,6 +103,11 @@ class Trained:
         resumes = any(isinstance(one, TrainingCheckPoint) for one in callbacks)
         preset = self._preset_of(goes_on=resumes or before is not None)
         stopping = self._how_to_stop(preset, data)
+        if PRESETS[preset].n_folds and self._kind != "ranker":
+            made = self._bagged(preset, params, data, evals, stopping, groups)
+            if made is not None:
+                self._seed_of_fit, self._scorer, self._training_sets = seed, "", ()
+                return made
         seen = WatchedRows(data, evals)
         if stopping is not None:
             seen = self._watch(data, evals, stopping, groups, seed)
@@ -122,8 +136,8 @@ class Trained:
             verbose=False if refit else verbose,
             **how,
         )
-        unseen = next((rows for rows, _ in reversed(seen.evals) if rows is not seen.data), None)
-        self._learn_intervals(model, unseen)
+        unseen = [rows for rows, _ in seen.evals if rows is not seen.data][-1:]
+        self._learn_intervals([(model, rows) for rows in unseen])
         if refit:
             rounds = model.best_iteration + 1 - (0 if before is None else before.n_rounds)
             more = {"n_estimators": rounds}
@@ -136,6 +150,50 @@ class Trained:
         self._seed_of_fit, self._scorer = seed, "" if scorer is None else scorer.__name__
         self._training_sets = tuple(name for rows, name in seen.evals if rows is seen.data)
         return model
+
+    def _bagged(
+        self,
+        preset: str,
+        given: dict[str, Any],
+        data: Dataset,
+        evals: Evals,
+        stopping: StoppingParameters | None,
+        groups: Any,
+    ) -> Model | None:
+        """Return the joined model of a bag of folds; None if rows cannot be divided."""
+        self._refuse(bag=show(self.preset), has_evals=bool(evals))
+        division = HoldOut(
+            1, self._codes is not None, False, groups, self._row_seed(given["random_state"])
+        )
+        try:
+            folds = folds_of(data, division, PRESETS[preset].n_folds)
+        except NothingHeldOutError as why:
+            if self.verbosity != 0:
+                tell(f"preset={self.preset!r}: {why}: one model is trained, on all rows")
+            return None
+        how = {"eval_metric": scikit_learn_metrics(self.eval_metric)}
+        task = self._task(given["objective"])
+        params = complete(preset, given, task, data.n_rows, stops=stopping is not None)
+        start = train({**params, "n_estimators": 0}, data, **how).ensemble.base_score
+        params["base_score"] = [*start] if isinstance(start, tuple) else start
+
+        def member(rest: Dataset, held: Dataset) -> Model:
+            if stopping is None:
+                return train(params, rest, **how)
+            scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
+            seen = WatchedRows(rest, [(held, HELD_OUT)], HELD_OUT)
+            patience, scored = stopping.n_iter_no_change, scorer is not None
+            calls = [seen.stopper(patience, stopping.tol, scored=scored)]
+            more: dict[str, Any] = {"custom_metric": scorer, "callbacks": calls}
+            return train(params, rest, evals=seen.evals, **more, **how)
+
+        model, members = train_bag(data, folds, member)
+        self._learn_intervals(members)
+        return model
+
+    def _row_seed(self, seed: Any) -> int:
+        """Return the seed by which rows are held out."""
+        return int(ROWS["random_state"].convert(seed) or 0)  # type: ignore[arg-type]
 
     def _preset_of(self, *, goes_on: bool) -> str:
         """Return the versioned preset of a fit.
@@ -178,7 +236,7 @@ class Trained:
             classes=self._codes is not None,
             in_time=self.has_time is True,
             groups=groups,
-            seed=int(ROWS["random_state"].convert(seed) or 0),  # type: ignore[arg-type]
+            seed=self._row_seed(seed),
         )  # fmt: skip
         return watch(data, evals, division, asked=asked, quiet=self.verbosity == 0)
 

@@ -77,6 +77,10 @@ CASES = {
         lambda: GBDTRegressor(refit=True, callbacks=[EarlyStopping(2)]), TWO, {},
         "refit=True: expected False with callbacks",
     ),
+    "A bag of folds with `eval_set`, `callbacks`, `early_stopping_rounds` or `has_time`": (
+        lambda: GBDTRegressor(preset="best", has_time=True), TWO, {},
+        "preset='best': expected no eval_set, callbacks, early_stopping_rounds or has_time",
+    ),
     "Early stopping by itself on Dask": (
         lambda: on_dask("DaskGBDTRegressor", early_stopping="auto"), TWO, {},
         "early_stopping or n_iter_no_change: expected None on Dask",

@@ -1,0 +1,104 @@
+"""Bags of folds: a model for each fold, whose margins are averaged in one model.
+
+Each member is trained on the other folds, and its own fold says when it stops. The leaves of all
+members are multiplied by 1 / n_folds, in float32, and lie one member after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.held_out import HoldOut, RowIds
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.prediction.model import Model
+
+#: Trains on the first rows and stops by the others.
+Member = Callable[[Dataset, Dataset], Model]
+
+
+def folds_of(data: Dataset, division: HoldOut, n_folds: int) -> list[tuple[RowIds, RowIds]]:
+    """Return the rows to train on and the rows held out, for each fold; both ascend.
+
+    Parameters
+    ----------
+    data : Dataset
+    division : HoldOut
+        How rows are divided; its share does not matter. Groups stay together.
+    n_folds : int
+
+    Raises
+    ------
+    NothingHeldOutError
+        If the rows cannot be divided.
+    """
+    left, folds = np.arange(data.n_rows), []
+    for remaining in range(n_folds, 1, -1):
+        groups = None if division.groups is None else np.asarray(division.groups)[left]
+        share = -(-left.size // remaining)
+        own = replace(division, share=share, groups=groups)
+        rest, held = own.divide(data.slice(left))
+        folds.append(left[held])
+        left = left[rest]
+    folds.append(left)
+    everything = np.arange(data.n_rows)
+    return [(np.setdiff1d(everything, held), held) for held in folds]
+
+
+def train_bag(
+    data: Dataset, folds: Sequence[tuple[RowIds, RowIds]], member: Member
+) -> tuple[Model, list[tuple[Model, Dataset]]]:
+    """Return the joined model of all folds, and each member with the rows it has not seen."""
+    members = []
+    for rest, held in folds:
+        unseen = data.slice(held)
+        members.append((member(data.slice(rest), unseen), unseen))
+    return joined([model for model, _ in members]), members
+
+
+def joined(members: Sequence[Model]) -> Model:
+    """Return a model whose margins are the means of the members', up to rounding.
+
+    Parameters
+    ----------
+    members : sequence of Model
+        With the same base scores, columns and levels; of each the rounds up to the best count.
+
+    Raises
+    ------
+    ParameterError
+        If a member has statistics of categories, which belong to its rows, or weights of trees or
+        linear leaves.
+    """
+    first = members[0].ensemble
+    if any(model.ensemble.statistics is not None for model in members):
+        raise ParameterError(
+            "cat_method: statistics of categories differ from fold to fold: expected 'sets' for a "
+            "bag of folds; leave out cat_method, or give another preset"
+        )
+    if first.tree_weights is not None or any(tree.linear is not None for tree in first.trees):
+        raise ParameterError(
+            "booster='dart' or linear_tree=True: expected trees without weights, with numbers in "
+            "their leaves, for a bag of folds; leave it out, or give another preset"
+        )
+    share = np.float32(1 / len(members))
+    trees = [_scaled(tree, share) for model in members for tree in _used(model)]
+    ensemble: Ensemble = replace(first, trees=trees, attributes={})
+    return Model(ensemble, None, members[0].parameters)
+
+
+def _used(model: Model) -> list[Tree]:
+    """Return the trees of the rounds that ``predict`` uses."""
+    ensemble = model.ensemble
+    return ensemble.trees[: model.rounds_to_predict * ensemble.round_trees]
+
+
+def _scaled(tree: Tree, share: np.float32) -> Tree:
+    more: dict[str, Any] = {"value": tree.value * share, "weight": tree.weight * share}
+    return replace(tree, **more)

@@ -1,0 +1,101 @@
+"""A bag of folds: members that stop by their own folds, joined in one model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, Model
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.bags import folds_of, joined, train_bag
+from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
+from pyopencl_gbdt.training.train import train
+from tests.conftest import TEST_DEVICE
+
+RNG = np.random.default_rng(8)
+X = RNG.standard_normal((200, 3)).astype(np.float32)
+Y = (X[:, 0] * X[:, 1] + RNG.standard_normal(200) / 2).astype(np.float32)
+CODES = np.digitize(Y, [-0.5, 0.5])
+BEST = {"preset": "best", "max_depth": 2, "device": TEST_DEVICE}
+PARAMS = {"n_estimators": 4, "max_depth": 2, "base_score": 0.25, "device": TEST_DEVICE}
+
+
+def test_every_row_is_held_out_once():
+    folds = folds_of(Dataset(X, CODES), HoldOut(1, classes=True), 5)
+    held = np.concatenate([own for _, own in folds])
+    assert sorted(held.tolist()) == list(range(200))
+    for rest, own in folds:
+        assert own.size == 40
+        assert np.array_equal(np.sort(np.concatenate([rest, own])), np.arange(200))
+        shares = np.bincount(CODES[own]) / 40 - np.bincount(CODES) / 200
+        assert np.abs(shares).max() < 0.05
+
+
+def test_groups_stay_together():
+    groups = RNG.integers(0, 12, 200)
+    folds = folds_of(Dataset(X, Y), HoldOut(1, groups=groups), 3)
+    sets = [set(groups[own]) for _, own in folds]
+    assert not sets[0] & sets[1] | sets[0] & sets[2] | sets[1] & sets[2]
+    assert set().union(*sets) == set(groups)
+
+
+def test_margins_are_means_of_the_members():
+    data = Dataset(X, Y)
+    folds = folds_of(data, HoldOut(1), 4)
+    model, members = train_bag(data, folds, lambda rest, held: train(PARAMS, rest))
+    assert model.num_boosted_rounds() == 16
+    mean = np.mean([one.predict(X, output_margin=True) for one, _ in members], axis=0)
+    np.testing.assert_allclose(model.predict(X, output_margin=True), mean, rtol=1e-5, atol=1e-6)
+    for (_, unseen), (_, held) in zip(members, folds, strict=True):
+        np.testing.assert_array_equal(unseen.label, Y[held])
+    first = model.ensemble.trees[0].value
+    np.testing.assert_array_equal(first, members[0][0].ensemble.trees[0].value * np.float32(0.25))
+
+
+@pytest.mark.parametrize("name", ["m.json", "m.ubj", "m.gbdt"])
+def test_it_is_one_model_in_one_file(tmp_path, name):
+    fitted = GBDTRegressor(**BEST).fit(X, Y)
+    assert fitted.model_.parameters["grow_policy"] == "symmetric"
+    assert fitted.evals_result() == {}
+    fitted.save_model(tmp_path / name)
+    read = Model.load_model(tmp_path / name)
+    np.testing.assert_array_equal(read.predict(X), fitted.predict(X))
+    again = GBDTRegressor(**BEST).fit(X, Y)
+    assert again.model_.ensemble == fitted.model_.ensemble
+
+
+def test_classes_and_exact_rounds():
+    fitted = GBDTClassifier(**BEST, n_estimators=3, scoring="accuracy").fit(X, CODES)
+    assert fitted.n_iter_ == 15
+    assert fitted.predict_proba(X).shape == (200, 3)
+    stopped = GBDTClassifier(**BEST, scoring="accuracy", n_iter_no_change=5).fit(X, CODES)
+    assert 5 <= stopped.n_iter_ < 1000
+    assert GBDTClassifier(**BEST, n_iter_no_change=5).fit(X, CODES > 0).n_iter_ > 4
+
+
+def test_intervals_come_from_rows_that_members_have_not_seen():
+    fitted = GBDTRegressor(**BEST).fit(X, Y)
+    assert fitted._scores_of_rows.size == 200
+    ends = fitted.predict_interval(X, 0.8)
+    assert ((ends[:, 0] <= Y) & (ends[:, 1] >= Y)).mean() >= 0.8
+
+
+def test_who_has_no_bag(capsys):
+    few = GBDTRegressor(**BEST, n_estimators=3).fit(X[:12], Y[:12])
+    assert few.n_iter_ == 3
+    assert "too few to hold out" in capsys.readouterr().err
+    ranker = GBDTRanker(**BEST, n_estimators=2).fit(X, CODES, group=[100, 100])
+    assert ranker.n_iter_ == 2
+    with pytest.raises(NothingHeldOutError, match="one class"):
+        folds_of(Dataset(X, np.zeros(200)), HoldOut(1, classes=True), 5)
+
+
+def test_what_cannot_be_joined():
+    frame = pd.DataFrame({"town": RNG.choice([f"t{i}" for i in range(40)], 200), "x": X[:, 0]})
+    assert GBDTRegressor(**BEST, n_estimators=2).fit(frame, Y).n_iter_ == 10
+    with pytest.raises(ParameterError, match="cat_method: statistics of categories differ"):
+        GBDTRegressor(**BEST, n_estimators=2, cat_method="statistics").fit(frame, Y)
+    dropped = train({**PARAMS, "booster": "dart", "rate_drop": 0.5}, Dataset(X, Y))
+    with pytest.raises(ParameterError, match="booster='dart' or linear_tree=True: expected trees"):
+        joined([dropped, dropped])
