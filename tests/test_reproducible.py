@@ -102,6 +102,14 @@ SETTINGS = {
     "forest": {"num_parallel_tree": 3, "subsample": 0.7, "colsample_bynode": 0.5},
     "targets": {"objective": "reg:squarederror"},
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]},
+    "vectors": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "num_parallel_tree": 2, "subsample": 0.8, "colsample_bylevel": 0.8, "reg_alpha": 0.5,
+    },
+    "symmetric vectors": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "grow_policy": "symmetric", "min_child_weight": 20.0,
+    },
     "together": {
         "objective": "multi:softprob", "num_class": 4, "num_parallel_tree": 2, "subsample": 0.8,
         "grow_policy": "lossguide", "max_leaves": 12, "monotone_constraints": SIGNS,
@@ -126,6 +134,8 @@ GROWN = {
     "forest": "f2be3a2bac06c239e884440bb0c706ed002991110a4e5c87b2cd83d760c3a6f7",
     "targets": "458210e6ae9551e9c8cfa2632fc4285598564c11d107fed2a4b3aef680646e12",
     "quantiles": "d836d9bd3c4d3ebff3711b2ac8783804a4cbfebf8123a4a3779f93a27b28ec35",
+    "vectors": "1e5a9e6d1607e080aeac0c551cef8c2780c8a86700384d29ae1872d5ce33cfe1",
+    "symmetric vectors": "7226c3fd96e02206d46e83ba601280f00bc8abc2b871e071a6bfe80cccc6b9c7",
     "together": "95fd8d4bc04de9f1b6faf0198c3b41225edbff3c3083f519b5c65e7ee0c701cd",
 }
 

@@ -33,6 +33,7 @@ from tests.switch_depth import switch_depth
 F32 = npt.NDArray[np.float32]
 #: A byte a code, two bytes a code, and more codes than any local memory holds.
 MAX_BINS = (255, 300, 9000)
+_VECTORS = {"multi_strategy": "multi_output_tree", "objective": "multi:softprob"}
 #: Sampling, constraints and orders of growth; columns with weights where nothing bounds splits.
 GROWN: tuple[dict[str, Any], ...] = (
     {"subsample": 0.5, "colsample_bynode": 0.5},
@@ -53,6 +54,8 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"grow_policy": "symmetric", "monotone_constraints": [1, -1], "reg_alpha": 1.0},
     {"grow_policy": "lossguide", "max_leaves": 5, "max_bin": 300, "histogram": "bin_range_passes"},
     {"page": "tiled", "objective": "reg:absoluteerror", "subsample": 0.5},
+    {**_VECTORS},
+    {**_VECTORS, "grow_policy": "symmetric", "reg_alpha": 1.0, "colsample_bylevel": 0.5},
     {"page": "tiled", "grow_policy": "lossguide", "max_leaves": 5},
 )
 #: Splits by sets of levels.
