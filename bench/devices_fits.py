@@ -26,7 +26,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
-from pyopencl_gbdt.training.member import LeadingTraining
+from pyopencl_gbdt.training.member import LeadingTask
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
 
@@ -76,7 +76,7 @@ def of_values(names: Sequence[str], data: Dataset, params: dict[str, Any]) -> It
                 fit.step()
             fit.wait()
 
-        team = fit.team if isinstance(fit, LeadingTraining) else Alone()
+        team = fit.team if isinstance(fit, LeadingTask) else Alone()
         yield Rounds(run, lambda: fit.model().ensemble.trees, _way(team), _buffers(team))
     data.end_reading()
 

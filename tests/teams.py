@@ -1,7 +1,5 @@
 """Members of teams: threads that talk over sockets, and devices of one process."""
 
-from __future__ import annotations
-
 import threading
 
 from pyopencl_gbdt.device.team.handshake import Limits

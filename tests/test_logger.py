@@ -1,7 +1,5 @@
 """Messages go through one logger, which a program can register, redirect or silence."""
 
-from __future__ import annotations
-
 import logging
 import random
 

@@ -1,7 +1,5 @@
 """One place for each: a kernel in the variant table, a kind of metric in the list of kinds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What differs on Windows and macOS, by fakes: open files, names, quoting, libraries, spawn."""
 
-from __future__ import annotations
-
 import configparser
 import contextlib
 import errno

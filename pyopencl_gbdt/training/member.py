@@ -128,5 +128,7 @@ def digest_of(trees: Sequence[Tree]) -> str:
     for tree in trees:
         for field in fields(tree):
             array = getattr(tree, field.name)
+            if array is None:  # a tree without linear terms
+                continue
             found.update(f"{field.name} {array.shape} ".encode() + array.tobytes())
     return found.hexdigest()

@@ -1,7 +1,5 @@
 """Combinations of columns: keys, codes on the device, and their twins."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The estimate of memory for categories, on the device and on the host."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 

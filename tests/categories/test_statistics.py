@@ -1,7 +1,5 @@
 """Statistics of levels: their values, names and tables, and trainings on them."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A connection between two members: what an interrupt, a full buffer or an error leaves."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

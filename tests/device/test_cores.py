@@ -1,7 +1,5 @@
 """The cores that a process may use: its affinity, or a container's quota."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

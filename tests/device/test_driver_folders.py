@@ -1,7 +1,5 @@
 """Fits where the home folder cannot be written, as in containers; damaged caches of others."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

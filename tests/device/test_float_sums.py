@@ -1,7 +1,5 @@
 """No loop of a kernel builds up a float, except for those listed here with their reasons."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyopencl_gbdt.device.render import render

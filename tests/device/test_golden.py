@@ -6,8 +6,6 @@ After a wanted change write them anew, and read the difference before it is comm
     git diff tests/device/golden
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 from pathlib import Path

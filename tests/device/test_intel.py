@@ -1,7 +1,5 @@
 """The shim that shows Intel's CPU runtime to the OpenCL loader."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import stat

@@ -4,8 +4,6 @@ The device's memory is free again, the estimator stays as it was, and the next f
 that it always gives.
 """
 
-from __future__ import annotations
-
 import signal
 
 import numpy as np

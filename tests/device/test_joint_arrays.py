@@ -1,7 +1,5 @@
 """Small arrays in one allocation: what is set before the device reads them goes up in one copy."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

@@ -1,9 +1,7 @@
 """A device that goes away, a platform that throws, a kernel that does not build, a cache."""
 
 import json
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
@@ -11,7 +9,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
-from pyopencl_gbdt.device import cache, choose, find, open_device, runnable
+from pyopencl_gbdt.device import choose, find, open_device, runnable
 from pyopencl_gbdt.device.drivers import fallback
 from pyopencl_gbdt.device.opencl import device as opencl_module
 from pyopencl_gbdt.device.variants import choosing, fallbacks
@@ -211,18 +209,3 @@ def test_a_variant_that_was_asked_for_is_not_replaced(device, refusing):
         warnings.simplefilter("error")
         with pytest.raises(KernelBuildError):
             small_fit(histogram=name)
-
-
-# -- a cache folder of another user ------------------------------------------------------------
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no user numbers here")
-def test_a_cache_of_another_user_is_neither_read_nor_written(monkeypatch, tmp_path):
-    monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path))
-    assert cache.store("k", b"ours")
-    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1 or 12345)
-    if tmp_path.stat().st_uid == 0:  # root's files are trusted; make them somebody's
-        os.chown(tmp_path, 54321, -1)
-    assert cache.load("k") is None
-    assert not cache.store("l", b"theirs")
-    assert cache.store_log("m", "log") is None
-    assert [path.name for path in Path(tmp_path).iterdir()] == ["k.bin"]
-    small_fit()  # works all the same

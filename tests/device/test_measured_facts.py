@@ -1,7 +1,5 @@
 """What is measured of a device, what a wrong answer removes, and where answers are kept."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -1,7 +1,5 @@
 """Memory is planned before it is taken, and counted."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

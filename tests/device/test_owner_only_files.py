@@ -1,7 +1,5 @@
 """What another user could have written is neither read nor loaded."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Times of kernels and copies: what is added up; a copy as a yardstick."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

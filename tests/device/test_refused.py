@@ -1,7 +1,5 @@
 """A kernel that is refused when it is launched, and a device that goes away in the middle."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

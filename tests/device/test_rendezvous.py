@@ -1,7 +1,5 @@
 """Strangers at the doors of a team's members: they get in nowhere, and hold up nobody."""
 
-from __future__ import annotations
-
 import errno
 import pickle
 import socket

@@ -1,7 +1,5 @@
 """Prediction intervals: split-conformal scores of rows that were not trained on."""
 
-from __future__ import annotations
-
 import json
 import pickle
 

@@ -1,7 +1,5 @@
 """Every parameter of the table is one of the estimators, reaches training, and is checked."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 

@@ -1,7 +1,5 @@
 """``learning_rate="auto"`` and ``n_estimators="auto"``: numbers from a table, by rows and task."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Early stopping of the estimators by themselves, with scikit-learn's parameters."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """Metrics of evaluation sets: the twin's numbers on any device, few bytes, and the host's part."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What evaluation sets and metrics take is planned before a fit allocates anything."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

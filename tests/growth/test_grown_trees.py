@@ -1,7 +1,5 @@
 """What a fit keeps of its trees, and what members of a team compare; what is left of a fit."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

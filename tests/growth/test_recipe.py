@@ -1,7 +1,5 @@
 """The classes that grow a fit's trees, as one place chooses them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

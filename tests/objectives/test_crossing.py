@@ -1,7 +1,5 @@
 """Predicted quantiles of a row are in the order of their levels; margins are as trained."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pages: data in several pages of codes give the model that they give in one."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tiled codes give the model that dense codes give, byte for byte, and take less memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix

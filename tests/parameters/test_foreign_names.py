@@ -1,7 +1,5 @@
 """Names of LightGBM, CatBoost, scikit-learn and old XGBoost: each is taken, or gets an answer."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

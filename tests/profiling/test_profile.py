@@ -1,7 +1,5 @@
 """``profile=True``: every kernel with its time and bytes, and the same model as without."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """approx: bins by Hessians as the twin cuts them, and models as the twin grows them, bit by bit."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

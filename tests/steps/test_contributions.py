@@ -1,7 +1,5 @@
 """contributions: sums of quanta equal those of the walk on the host, which equals the twin."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

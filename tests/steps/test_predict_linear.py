@@ -1,7 +1,5 @@
 """predict_linear: margins of linear leaves equal those of a walk row by row, everywhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

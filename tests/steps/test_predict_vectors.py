@@ -1,7 +1,5 @@
 """predict_vectors: margins equal those of a walk row by row, of a tree or one for each output."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """quantize in little memory: pieces, blocks and batches; what it takes is what was planned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

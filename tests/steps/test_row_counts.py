@@ -1,7 +1,5 @@
 """Sums of quanta tell the number of rows that they are of; the kernel's function and its twin."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One launch grows the same trees as launches for each step, however many work-groups share it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Splits by sets of levels: the twin's model on every kind of device, and XGBoost's sets."""
 
-from __future__ import annotations
-
 import functools
 import json
 import pickle

@@ -4,8 +4,6 @@ Here the members are threads that talk over sockets, as processes of several hos
 ``test_mpi.py`` and ``test_dask.py`` start processes.
 """
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -1,7 +1,5 @@
 """Ordered boosting: the device's model is the twin's, and what it does not work with is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

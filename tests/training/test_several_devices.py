@@ -1,7 +1,5 @@
 """Several devices through ``train``, ``cv`` and estimators, with all that these offer."""
 
-from __future__ import annotations
-
 import gc
 import threading
 

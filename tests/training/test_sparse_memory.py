@@ -1,7 +1,5 @@
 """The estimate of memory for sparse data, on the device and on the host."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

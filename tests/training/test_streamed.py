@@ -1,7 +1,5 @@
 """Streamed training: pages that take turns on the device give the model of resident ones."""
 
-from __future__ import annotations
-
 import gc
 import threading
 

@@ -1,7 +1,5 @@
 """Symmetric trees that split by sets of levels: the twin's model, and what the sets promise."""
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Teams: devices that share the rows grow the trees that one device grows alone."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading

@@ -1,7 +1,5 @@
 """A guard that counts work, not seconds: launches, waits and bytes of a fit."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
