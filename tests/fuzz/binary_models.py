@@ -19,6 +19,7 @@ from pyopencl_gbdt.model.formats.xgboost_ubjson import XGBoostUbjson
 from tests.fuzz import category_models, models
 from tests.fuzz.formats import Format
 from tests.fuzz.mutations import mutate
+from tests.model.format_kinds import KINDS
 from tests.model.write_corpus import CORPUS
 
 _LENGTHS = (0, 1, 2, 127, 2**31 - 1, 2**31, 2**62, -1)
@@ -31,7 +32,8 @@ PIECES = (
 
 
 def _all_models() -> list[Ensemble]:
-    return [*map(from_xgboost_json, models._model_seeds()), *category_models._models()]
+    others = [*category_models._models(), KINDS["linear leaves"]()]
+    return [*map(from_xgboost_json, models._model_seeds()), *others]
 
 
 class Ubjson(models.Models):
@@ -181,7 +183,8 @@ class OwnDocuments(models.Models):
         if rng.random() < 0.1:
             return mutate(data, rng, self.pieces)
         body = super().mutate(b"{" + data.split(b",", 3)[3], rng)[1:]
-        version = b"2" if rng.random() < 0.9 else b"1"
+        usual = b"3" if b'"linear":' in data else b"2"
+        version = usual if rng.random() < 0.9 else b"1"
         digest = hashlib.sha256(body).hexdigest().encode()
         return b'{"format":"pyopencl_gbdt","version":%s,"digest":"%s",%s' % (version, digest, body)
 

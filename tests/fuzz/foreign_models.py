@@ -21,6 +21,7 @@ from pyopencl_gbdt.model.tree import CATEGORY_SPLIT
 from tests.fuzz.formats import Format
 from tests.fuzz.models import PIECES, edit, tree_of, use
 from tests.fuzz.mutations import NUMBERS, mutate
+from tests.model.format_kinds import KINDS
 
 _TEXT_PIECES = (
     b"\n", b"=", b" ", b":", b"\r\n", b"Tree=0\n", b"end of trees\n", b"num_leaves=", b"1e-40",
@@ -62,6 +63,7 @@ def _models() -> list[Ensemble]:
         Ensemble(trees=sets, objective="count:poisson", **{**_ONE, "base_score": 1.0},
                  categories={1: Levels(np.arange(0, 120, 3))}),
         Ensemble(trees=[], objective="reg:squarederror", **_ONE),
+        KINDS["linear leaves"](),
     ]  # fmt: skip
 
 

@@ -174,3 +174,27 @@ def test_a_least_number_that_float32_lacks_is_rounded_up():
     asked = params.with_least_hessian(unit_hessians=True)
     assert (asked.min_child_weight, asked.min_samples_leaf) == (2**24 + 2, 0)
     assert params.with_least_hessian(unit_hessians=False) == params
+
+
+def test_leaves_beside_lightgbms():
+    """Losses on other rows are alike, and no leaf of ours has fewer rows."""
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y, X_test, y_test = load_higgs7k()
+    given = {"objective": "binary", "num_leaves": 31, "min_sum_hessian_in_leaf": 1e-3,
+             "lambda_l2": 1.0, "learning_rate": 0.1, "verbose": -1}  # fmt: skip
+    own = {"objective": "binary:logistic", **LOSSGUIDE, "max_leaves": 31, "learning_rate": 0.1,
+           "min_child_weight": 1e-3, "n_estimators": 40, "device": TEST_DEVICE}  # fmt: skip
+    sizes, losses = {}, {}
+    for least in (1, 100):
+        theirs = lightgbm.train({**given, "min_data_in_leaf": least}, lightgbm.Dataset(X, y), 40)
+        model = train({**own, "min_samples_leaf": least}, Dataset(X, y))
+        assert rows_of_children(model, X).min() >= least
+        leaves = [tree.is_leaf.sum() for tree in model.ensemble.trees]
+        found = theirs.dump_model()["tree_info"]
+        sizes[least] = np.mean(leaves) / np.mean([tree["num_leaves"] for tree in found])
+        p, q = model.predict(X_test), theirs.predict(X_test)
+        losses[least] = [-np.log(np.where(y_test > 0, one, 1 - one)).mean() for one in (p, q)]
+    assert 0.9 < sizes[1] < 1.1
+    assert 0.9 < sizes[100] < 1.1
+    for ours_, theirs_ in losses.values():
+        assert abs(ours_ - theirs_) < 0.01
