@@ -19,6 +19,7 @@ from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.finalize import LeafValues
+from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import (
@@ -35,7 +36,6 @@ from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.vector_split import VectorSearch
-from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves, walks_leaves
 from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
@@ -76,8 +76,8 @@ class RecipePart(Protocol):
 EVERY: tuple[type[RecipePart], ...] = (
     WholeTrees, HistogramSearch, SymmetricSearch, VectorSearch, ExactSearch, ApproximateSearch,
     ColumnSearch, PartitionByCodes, PartitionByColumns, PartitionOfRows, UpdateMargins,
-    UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders, OrderedLeaves, WalkedLeaves,
-    DropoutBoosting,
+    UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders, OrderedLeaves,
+    LeavesByNextOrder, DropoutBoosting,
 )  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     policy = policy or choose_policy(facts)
     update: type[MarginUpdate] = UpdateMargins
     if facts.pages.n_orders > 1 and walks_leaves(facts, tree_sizes(policy, params, facts.n_rows)):
-        update = WalkedLeaves
+        update = LeavesByNextOrder
     leaves: type[LeafValues] = RenewLeaves if facts.loss.renews else LeafValues
     leaves = OrderedLeaves if params.is_ordered else leaves
     boosting = DropoutBoosting if params.booster == "dart" else PlainBoosting

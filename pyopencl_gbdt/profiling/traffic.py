@@ -43,7 +43,7 @@ def _rows(fit: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes[0]) * fit.rows.n_rows
 
 
-@of_tree("walked_leaves.sum_leaves")
+@of_tree("leaves_by_next_order.sum_leaves")
 def _sum_leaves(fit: FitParts, tree: TreeCounts) -> int:
     rows = _rows(fit, tree)
     return (
@@ -52,13 +52,13 @@ def _sum_leaves(fit: FitParts, tree: TreeCounts) -> int:
     )
 
 
-@of_tree("walked_leaves.value_leaves")
+@of_tree("leaves_by_next_order.value_leaves")
 def _value_leaves(fit: FitParts, tree: TreeCounts) -> int:
     leaves = int(tree.nodes.sum() - tree.splits.sum())
     return leaves * (2 * _SUMS + 4 * _FLOAT)  # sums are cleared, too; a weight and three values
 
 
-@of_tree("walked_leaves.add_leaves")
+@of_tree("leaves_by_next_order.add_leaves")
 def _add_leaves(fit: FitParts, tree: TreeCounts) -> int:
     return outputs_of(fit, tree) * fit.rows.n_rows * 2 * _FLOAT + _rows(fit, tree) * _LEAF
 

@@ -21,9 +21,9 @@ from pyopencl_gbdt.dtypes import (
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.histogram import histogram_groups
+from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
 from pyopencl_gbdt.growth.split import candidates_of
-from pyopencl_gbdt.growth.walked_leaves import walks_leaves
 from pyopencl_gbdt.profiling.least_bytes import I64, TreeCounts, of_tree, partial_histograms
 
 _ROW_ID = _FLOAT = 4

@@ -25,7 +25,7 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth import ordered_leaves
 from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.growth.coded_trees import plan_earlier
-from pyopencl_gbdt.growth.walked_leaves import walks_leaves
+from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
 from pyopencl_gbdt.logger import tell, tell_detail
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble

@@ -1,5 +1,5 @@
 ## ordered_sums: gradients of entries, sums of 64 bits as two words, and leaf weights; `ordered_leaves`
-## and `walked_leaves` import these defs
+## and `leaves_by_next_order` import these defs
 
 ## The loop over the gradients g and h of the entries of `share`, from which rows that count are taken: the
 ## body sees `row`, too.

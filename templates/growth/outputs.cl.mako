@@ -1,4 +1,4 @@
-## outputs: margin[row] += values of the row's leaves; `update_margins`, `row_nodes` and `walked_leaves` import it
+## outputs: margin[row] += values of the row's leaves; `update_margins`, `row_nodes` and `leaves_by_next_order` import it
 
 ## Work-groups with GROUP_ID_Y = k add the trees begin .. end - 1 of one output, one after the other.
 <%def name="trees_of_output()">

@@ -136,7 +136,7 @@ def test_rows_walk_a_tree_by_codes_in_one_place():
         for file in template_files().values()
         if "codes.walk(" in (text := file.read_text(encoding="utf-8"))
     }
-    of_trees = {"leaf_of_rows", "renew_leaves", "update_margins", "walked_leaves", "dropout"}
+    of_trees = {"leaf_of_rows", "renew_leaves", "update_margins", "leaves_by_next_order", "dropout"}
     assert walks.keys() == of_trees
     for file in template_files().values():
         walk = re.search(r"while \(step\.x\)", file.read_text(encoding="utf-8"))

@@ -65,7 +65,7 @@ FLAGS = (
 LEFT_OUT = (
     "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
     "vector_split", "column_search", "category_split", "category_sets", "symmetric_sets",
-    "ordered_leaves", "walked_leaves", "dropout",
+    "ordered_leaves", "leaves_by_next_order", "dropout",
 )  # fmt: skip
 
 

@@ -130,7 +130,7 @@ def test_roots_of_sorted_columns_count_entries():
     left_out = (
         "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
         "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
-        "walked_leaves", "dropout",
+        "leaves_by_next_order", "dropout",
     )  # fmt: skip
     tally = traffic.Tally(parts, left_out)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
@@ -144,7 +144,7 @@ def test_every_formula_is_counted_by_hand():
     tiled = {"tiled_histogram", "tiled_histogram.reduce"}  # the formulas of dense codes
     counted = ATOMICS.keys() | COLUMNS.keys() | TABLES.keys() | INTERLEAVED.keys()
     counted |= CATEGORIES.keys() | {f"ordered_leaves.{function}" for function in ORDERED}
-    counted |= LEVEL_SETS.keys() | {f"walked_leaves.{function}" for function in WALKED}
+    counted |= LEVEL_SETS.keys() | {f"leaves_by_next_order.{function}" for function in WALKED}
     counted |= {f"dropout.{function}" for function in DROPPED}
     assert of_trees - counted == {"histogram.reduce", *tiled}
 

@@ -49,8 +49,8 @@ def test_hand_count_of_ordered_boosting(function):
 
 
 @pytest.mark.parametrize("function", WALKED)
-def test_hand_count_of_walked_leaves(function):
-    rule = RULES[f"walked_leaves.{function}"].of_tree
+def test_hand_count_of_leaves_by_next_order(function):
+    rule = RULES[f"leaves_by_next_order.{function}"].of_tree
     assert rule(fit(), count_tree(*tree())) == WALKED[function]
 
 

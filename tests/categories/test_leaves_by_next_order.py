@@ -13,8 +13,8 @@ from tests.categories.test_statistics import columns_of
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.gradients import choose_scale, quantize
+from tests.reference.leaves_by_next_order import walked_weights
 from tests.reference.predict import leaf_of
-from tests.reference.walked_leaves import walked_weights
 
 OPTIMISED = True
 PARAMS = {
@@ -71,7 +71,7 @@ def test_other_ways_of_growing_take_them(more):
     X, y = columns_of("binary")
     data = Dataset(X, y, categorical_features=[1, 2])
     several, one = (train({**PARAMS, **more, "permutation_count": n}, data, ROUNDS) for n in (2, 1))
-    assert several.variants["walked_leaves"]
+    assert several.variants["leaves_by_next_order"]
     assert not np.array_equal(several.ensemble.trees[0].value, one.ensemble.trees[0].value)
     if "monotone_constraints" in more:
         rows = np.repeat(X[:20], 9, axis=0)

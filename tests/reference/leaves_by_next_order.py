@@ -1,4 +1,4 @@
-"""Twin of ``growth.walked_leaves``: leaf values from the rows that other codes bring to a leaf."""
+"""Twin of ``growth.leaves_by_next_order``: leaf values of rows that other codes bring to a leaf."""
 
 from __future__ import annotations
 

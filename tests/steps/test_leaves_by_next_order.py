@@ -1,4 +1,4 @@
-"""walked_leaves: values of leaves from the rows that other codes bring there, as the twin's."""
+"""leaves_by_next_order: values of leaves from rows that other codes bring there, as the twin."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,12 @@ import pytest
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.finalize import Finalize
-from pyopencl_gbdt.growth.walked_leaves import WalkedLeaves
+from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
 from tests.reference.gradients import Scale
-from tests.reference.walked_leaves import leaves_of, walked_weights
+from tests.reference.leaves_by_next_order import leaves_of, walked_weights
 from tests.steps.builders import (
     get_nodes,
     make_layout,
@@ -25,7 +25,7 @@ from tests.steps.builders import (
 )
 from tests.steps.test_update_margins import random_trees
 
-KERNEL = "walked_leaves"
+KERNEL = "leaves_by_next_order"
 WG_SIZES, WG_SIZES_CPU = (1, 64, 256), (1, 64)
 #: The size of the work-group is given: rows differ in nothing else.
 THOROUGH = {
@@ -64,7 +64,7 @@ def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
     parts, n_nodes, quanta, scales = prepare(
         device, rng, wg, n, wide=wide, outputs=outputs, parallel=parallel
     )
-    step = WalkedLeaves(parts)
+    step = LeavesByNextOrder(parts)
     spoil(parts.arena["walked_leaf"], rng)
     parts.arena.arrays["walked_sums"] = device.zeros(
         (max(parts.nodes.max_nodes, n_nodes), 4), np.uint32

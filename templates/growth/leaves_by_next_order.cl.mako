@@ -1,4 +1,4 @@
-## walked_leaves: leaf values from the rows that other codes than the splits' own bring to a leaf
+## leaves_by_next_order: leaf values from the rows that other codes than the splits' own bring to a leaf
 ## uses: portable_math structs gain decision blocks
 ## uses if categories: set_decision
 ##
@@ -7,7 +7,7 @@
 ##   value_leaves  weight and value of every leaf from these sums, within its bounds; clears the sums
 ##   add_leaves    margin[row] += value of leaves[tree, row]
 ##
-##   Twin: tests/reference/walked_leaves.py.
+##   Twin: tests/reference/leaves_by_next_order.py.
 ##
 ## params: wg_size; cells, nodes whose sums lie in local memory; code, categories as in `renew_leaves`
 <%page args="wg_size, cells, code, categories"/>

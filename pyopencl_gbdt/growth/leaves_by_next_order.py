@@ -43,7 +43,7 @@ def walks_leaves(facts: FitFacts, sizes: TreeSizes) -> bool:
     return facts.n_rows < FEW_ROWS_OF_A_LEAF * sizes.most_leaves
 
 
-class WalkedLeaves(LeafValues):
+class LeavesByNextOrder(LeafValues):
     """Gives leaves the values of the rows that come to them, and adds these to the margins.
 
     Parameters
@@ -51,14 +51,14 @@ class WalkedLeaves(LeafValues):
     parts : FitParts
     """
 
-    kernels: ClassVar[tuple[str, ...]] = ("walked_leaves",)
+    kernels: ClassVar[tuple[str, ...]] = ("leaves_by_next_order",)
     takes_next_order: ClassVar[bool] = True
 
     def __init__(self, parts: FitParts, partition: Partition | None = None) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         arena, ways = self.arena, self.ways
         self.program = ways.build_kernel(
-            "walked_leaves",
+            "leaves_by_next_order",
             of_variant=("cells",),
             code=self.rows.codes.code_type,
             categories=self.features.has_categories,
