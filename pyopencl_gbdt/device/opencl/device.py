@@ -252,10 +252,13 @@ class OpenCLDevice(Device):
         self._handed.append(self._write(array, host, start_bytes, waits=False))
 
     def _write(self, array: DeviceArray, host: Array, start_bytes: int, *, waits: bool) -> Any:
-        with Guard(self, "writing its memory"):
+        forked.check_device()
+        try:  # no guard: a fit begins with many small copies
             event = cl.enqueue_copy(
                 self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=waits
             )
+        except cl.Error as error:
+            raise self.lost("writing its memory", error) from error
         self._copied(UPLOAD, event, host.nbytes)
         return event
 

@@ -32,6 +32,8 @@ def seconds(first: Any, last: Any) -> float | None:
 class Guard:
     """Turns the driver's errors into ones that name the device and what failed."""
 
+    __slots__ = ("device", "doing")
+
     def __init__(self, device: Device, doing: str) -> None:
         self.device, self.doing = device, doing
 
