@@ -99,8 +99,8 @@ def leaf_kind_of(trees: list[Tree]) -> LeafKind:
 def with_vectors(trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tree] | None:
     """Return trees whose leaves are vectors; None if trees of outputs are not alike, or linear.
 
-    This undoes ``Vectors.as_numbers``, but for gains and sums of Hessians: a tree's are those of
-    the outputs, added in float32 in their order.
+    This undoes ``Vectors.as_numbers``, whose trees share gains and sums of Hessians. Of other
+    trees, those of the outputs are added in float32, in their order.
 
     Parameters
     ----------
@@ -138,7 +138,9 @@ def _joined(of_outputs: list[Tree]) -> Tree:
     }
     with np.errstate(over="ignore"):
         for name in ("gain", "sum_hessian"):
-            own[name] = getattr(of_outputs[0], name).copy()
+            first = getattr(of_outputs[0], name)
+            own[name] = first.copy()
             for tree in of_outputs[1:]:
-                own[name] += getattr(tree, name)
+                if getattr(tree, name) is not first:
+                    own[name] += getattr(tree, name)
     return Tree.trusted(**(vars(of_outputs[0]) | own))

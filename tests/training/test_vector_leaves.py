@@ -66,3 +66,21 @@ def test_bits_are_those_of_the_twin(kind):
     found = trained(kind).ensemble
     assert found.leaves.name == "vectors"
     assert found == wanted
+
+
+def test_a_model_is_continued_and_watched():
+    """Rounds in two trainings are those of one, and so are the margins of an evaluation set."""
+    data = gbdt.Dataset(X, TARGETS)
+    whole = gbdt.train({**PARAMS, "n_estimators": 4}, data, evals=[(data, "rows")])
+    first = gbdt.train({**PARAMS, "n_estimators": 2}, data)
+    both = gbdt.train({**PARAMS, "n_estimators": 2}, data, model=first, evals=[(data, "rows")])
+    assert both.ensemble == whole.ensemble
+    assert both.history["rows"]["rmse"] == whole.history["rows"]["rmse"][2:]
+    error = np.sqrt(np.mean((whole.predict(X, device=TEST_DEVICE) - TARGETS) ** 2))
+    assert abs(whole.history["rows"]["rmse"][-1] - error) < 1e-4 * error
+
+
+def test_one_output_has_leaves_of_numbers():
+    y = np.nan_to_num(X[:, 0])
+    plain = gbdt.train({**PARAMS, "multi_strategy": "one_output_per_tree"}, gbdt.Dataset(X, y))
+    assert gbdt.train(PARAMS, gbdt.Dataset(X, y)).ensemble == plain.ensemble
