@@ -63,6 +63,11 @@ def to_shap(model: Any) -> dict[str, Any]:
 def _check(ensemble: Ensemble, number: int, tree: Tree) -> None:
     inner = ~tree.is_leaf
     move = "explain(model, X) explains it, and so does shap after import pyopencl_gbdt.explain.shap"
+    if tree.linear is not None:
+        raise ParameterError(
+            f"to_shap: leaves of tree {number} are linear functions: expected numbers, which are "
+            f"all that shap's dictionary holds; {move}"
+        )
     other = inner & ((tree.split_kind == CATEGORY_SPLIT) | (tree.feature >= ensemble.n_features))
     if other.any():
         name = ensemble.feature_name(int(tree.feature[other][0]))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Model
-from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
 from pyopencl_gbdt.model.formats.own_json import OwnJson
@@ -61,6 +61,11 @@ def test_others_refuse_them_by_name():
             assert one.lacks(model()) == "leaves that are linear functions"
             with pytest.raises(ModelFormatError, match="are linear functions"):
                 one.write(model())
+
+
+def test_shaps_dictionary_does_not_hold_them():
+    with pytest.raises(ParameterError, match=r"^to_shap: leaves of tree 0 are linear functions"):
+        Model(model()).to_shap()
 
 
 def test_the_text_is_read_again():
