@@ -307,7 +307,12 @@ def digest(*parts: Any) -> str:
 def same_trees(one: list[Tree], other: list[Tree]) -> bool:
     """Tell whether two lists of trees have the same bytes."""
     return len(one) == len(other) and all(
-        getattr(a, field.name).tobytes() == getattr(b, field.name).tobytes()
+        _bytes(getattr(a, field.name)) == _bytes(getattr(b, field.name))
         for a, b in zip(one, other, strict=True)
         for field in fields(Tree)
     )
+
+
+def _bytes(value: object) -> object:
+    """Return the bytes of an array; other values, such as None, as they are."""
+    return value.tobytes() if isinstance(value, np.ndarray) else value

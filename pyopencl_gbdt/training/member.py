@@ -10,16 +10,11 @@ their ``Team`` alone, so they may be threads, processes or hosts.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import fields
-
 from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team.messages import DeviceIdle, Request, TreesDigest
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.running_task import RunningTask, Task
 
@@ -120,15 +115,3 @@ def check_agreement(fit: RunningTask) -> None:
                 f"{fit.labels[0]} and {fit.labels[rank]} grew different trees from the same sums; "
                 "a driver is at fault: update it, or train on one device"
             )
-
-
-def digest_of(trees: Sequence[Tree]) -> str:
-    """Return a digest of trees; equal trees have equal digests."""
-    found = hashlib.sha256()
-    for tree in trees:
-        for field in fields(tree):
-            array = getattr(tree, field.name)
-            if array is None:  # a tree without linear terms
-                continue
-            found.update(f"{field.name} {array.shape} ".encode() + array.tobytes())
-    return found.hexdigest()
