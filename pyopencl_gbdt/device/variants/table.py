@@ -1,11 +1,10 @@
 """The table of kernels and their variants.
 
-A kernel has variants, and says when it runs and which of its parameters ``tune`` changes. A variant
-has a kernel, a name, needs, parameters and a measurement. A device gets the first variant of a
-kernel whose needs it meets and whose ``chosen_on`` contains its kind. The last variant of every
-kernel needs only the baseline: OpenCL 1.2 (no images), work-groups of at most 256, 32 KiB of local
-memory, 32-bit atomics. Tests run every variant that a device can run, not only the chosen one, and
-require equal bits.
+A kernel says when it runs and which parameters ``tune`` changes. Its variants have a name, needs,
+parameters and a measurement. A device gets the first variant of a kernel whose needs it meets and
+whose ``chosen_on`` contains its kind. The last variant of every kernel needs only the baseline:
+OpenCL 1.2 (no images), work-groups of at most 256, 32 KiB of local memory, 32-bit atomics. Tests
+run every variant that a device can run, not only the chosen one, and require equal bits.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _PER_UNIT = TriedSizes(several=(1, 2, 4, 8, 16), one=(1, 2, 4, 8))
 _CHUNK = TriedSizes(several=(1024, 2048, 4096, 8192, 16384), one=(512, 1024, 2048, 4096, 8192))
 _CODES = TriedSizes(several=(1024, 2048, 4096, 5888), one=(2048, 4096, 8192, 16384))
 _ITEMS = TriedSizes(several=(1, 2, 4, 8, 16, 20, 24), one=(16, 64, 256, 512, 1024, 4096))
-_DEPTH = TriedSizes(several=(0, 1, 2, 3, 4, 5, 6), one=(0, 1, 2, 3, 4, 5, 6))
+_DEPTH = TriedSizes(several=tuple(range(7)), one=tuple(range(7)))
 _STRETCH = TriedSizes(several=(512, 1024), one=(1024, 2048, 4096, 8192))
 _EXACT = {"tree_method": "exact"}
 _SYMMETRIC = {"grow_policy": "symmetric"}
@@ -396,7 +395,6 @@ _ENTRIES = (
     _kernel("predict_sparse", *_both(wg_size=64, items=(64, 1))),
 )
 
-#: Every kernel by its name.
+#: Every kernel by its name, and the variants of all.
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ENTRIES}
-#: The variants of all kernels.
 TABLE: tuple[Variant, ...] = tuple(variant for kernel in _ENTRIES for variant in kernel.variants)
