@@ -54,6 +54,7 @@ OTHERS: dict[str, dict[str, Any]] = {
         **_SIGNS,
     },
     "absolute error": {"objective": "reg:absoluteerror"},
+    "counted rows": {"objective": "binary:logistic", "min_samples_leaf": 5},
     "exact": {"tree_method": "exact", "reg_lambda": 0.3},
     "exact, leaf by leaf": {
         "tree_method": "exact", "objective": "reg:absoluteerror", "subsample": 0.7,

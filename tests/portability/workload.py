@@ -14,6 +14,7 @@ from pyopencl_gbdt.device import TABLE, Capabilities, DeviceArray, Variant, runn
 from pyopencl_gbdt.device.drivers import measured_facts
 from pyopencl_gbdt.explain.proximity import count_same
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction import predict, predict_sparse
 from pyopencl_gbdt.prediction.contributions.device_walk import DeviceWalk, plan_sums
@@ -210,6 +211,15 @@ def _with_vectors(model: Ensemble) -> Ensemble:
     return replace(model, trees=trees, base_margin=zeros, base_score=zeros, n_outputs=2)
 
 
+def _with_terms(model: Ensemble) -> Ensemble:
+    """Return the model whose leaves are functions of column 0."""
+    trees = []
+    for tree in model.trees:
+        ones = np.ones(int(tree.is_leaf.sum()))
+        trees.append(tree.with_linear(LinearTerms(ones, ones, 0 * ones, ones)))
+    return replace(model, trees=trees)
+
+
 def _prediction(device: NullDevice) -> None:
     leaf = {name: np.zeros(1, np.float32) for name in ("threshold", "gain", "sum_hessian")}
     ends = {name: np.full(1, -1, np.int32) for name in ("left", "right", "parent")}
@@ -244,6 +254,7 @@ def _prediction(device: NullDevice) -> None:
     assert len(list(count_same(device, leaves, leaves))) == 1
     for model in (of_tables, of_sets):
         predict_margins(_with_vectors(model), values, device)
+        predict_margins(_with_terms(model), values, device)
         for _ in margins_of_cells(device, model, values, [0], values[:1, :1], (0, 1)):
             pass
     for way in (True, False):  # to gather columns, and to search them
