@@ -8,13 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 
-def assert_same_bits(actual: npt.ArrayLike, expected: npt.ArrayLike, what: str = "array") -> None:
+def assert_same_bits(
+    actual: npt.ArrayLike | None, expected: npt.ArrayLike | None, what: str = "array"
+) -> None:
     """Fail unless two arrays have the same dtype, shape and bits.
 
     Parameters
     ----------
-    actual, expected : array_like
-        Floats are compared by their bits: -0.0 differs from +0.0, a NaN equals itself.
+    actual, expected : array_like or None
+        Floats are compared by their bits: -0.0 differs from +0.0, a NaN equals itself. None is an
+        array that is not there, and equals itself alone.
     what : str
         Name used in the message.
 
@@ -23,6 +26,9 @@ def assert_same_bits(actual: npt.ArrayLike, expected: npt.ArrayLike, what: str =
     AssertionError
         Names the first differing index, both values and how many places differ.
     """
+    if actual is None or expected is None:
+        assert actual is expected, f"{what}: {actual!r}, expected {expected!r}"
+        return
     got, want = np.asarray(actual), np.asarray(expected)
     assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
     assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
