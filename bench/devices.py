@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.devices_fits import Rounds, of_codes, of_values
+from bench.devices_fits import Rounds, digest_of, of_codes, of_values
 from bench.devices_rows import coded_rows, made_rows
 from bench.host import report_head
 from pyopencl_gbdt import Dataset
@@ -38,7 +38,6 @@ from pyopencl_gbdt.device.timing import Stopwatch, middle
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.division import best_team, histogram_speed
-from pyopencl_gbdt.training.member import digest_of
 from pyopencl_gbdt.training.round_cost import (
     LAUNCHES,
     ON_CARDS,

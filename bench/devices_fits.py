@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,17 @@ from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.member import LeadingTask
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
+
+
+def digest_of(trees: Sequence[Tree]) -> str:
+    """Return a digest of trees; equal trees have equal digests."""
+    found = hashlib.sha256()
+    for tree in trees:
+        arrays = {one.name: getattr(tree, one.name) for one in fields(tree)}
+        for name, array in arrays.items():
+            if array is not None:  # most trees have no linear terms
+                found.update(f"{name} {array.shape} ".encode() + array.tobytes())
+    return found.hexdigest()
 
 
 @dataclass

@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
+from bench.devices_fits import digest_of
 from bench.devices_rows import BLOCK, made_rows
 from bench.host import n_cpus
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device.timing import Stopwatch, middle
-from pyopencl_gbdt.training.member import digest_of
 
 
 def main(arguments: list[str]) -> int:

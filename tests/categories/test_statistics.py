@@ -248,7 +248,7 @@ def test_tables_that_lie_are_refused(table, words):
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        (("version",), 3, "version"),
+        (("version",), 99, "version"),
         (("format",), "other", "format"),
         (("statistics", "columns"), 3, "features"),
         (("statistics", "tables", 0, "counts", 0), -1, "an integer"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device import find
 from tests.conftest import TEST_DEVICE
 from tests.layouts.recipes import Recipe
 from tests.layouts.rows import GROWTH, LABELS, LOSSES, ORDER, WEIGHT, N, X
@@ -66,7 +67,10 @@ def test_every_way(case):
     recipe.params.update({"n_estimators": 2, "max_depth": 4} | recipe.params)
     outcome = run([recipe], {name: WAYS[name] for name in PLACES}, TEST_DEVICE)
     assert outcome.problems == []
-    assert outcome.refused_in_way.keys() == REFUSED.get(case, set())
+    refused = {*outcome.refused_in_way}
+    if not find(TEST_DEVICE).caps.on_host_cores:
+        refused -= {"little memory"}  # kernels of GPUs take more, in some cases than there is
+    assert refused == REFUSED.get(case, set())
     if case.startswith("statistics"):  # columns matter together
         tables = trained(recipe, TEST_DEVICE).ensemble.statistics.tables
         assert any(len(table.parts) > 1 for table in tables)

@@ -10,7 +10,7 @@ from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
 from tests.profiling.test_traffic import ATOMICS, LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
 from tests.profiling.test_traffic_of_ordered import DROPPED, ORDERED, WALKED
-from tests.profiling.test_traffic_of_tables import LEVEL_SETS, TABLES
+from tests.profiling.test_traffic_of_tables import LEVEL_SETS, TABLES, VECTORS
 
 #: The counts are of entries, two for each of 5 rows.
 ENTRIES, FEW_ROWS = 10, 5
@@ -144,7 +144,8 @@ def test_every_formula_is_counted_by_hand():
     tiled = {"tiled_histogram", "tiled_histogram.reduce"}  # the formulas of dense codes
     counted = ATOMICS.keys() | COLUMNS.keys() | TABLES.keys() | INTERLEAVED.keys()
     counted |= CATEGORIES.keys() | {f"ordered_leaves.{function}" for function in ORDERED}
-    counted |= LEVEL_SETS.keys() | {f"leaves_by_next_order.{function}" for function in WALKED}
+    counted |= VECTORS.keys() | LEVEL_SETS.keys()
+    counted |= {f"leaves_by_next_order.{function}" for function in WALKED}
     counted |= {f"dropout.{function}" for function in DROPPED}
     assert of_trees - counted == {"histogram.reduce", *tiled}
 
