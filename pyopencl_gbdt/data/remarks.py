@@ -107,6 +107,14 @@ def warn_of_stopping(why: str) -> None:
     _warn(f"early_stopping: {why}: expected more; all rounds are trained, on all rows")
 
 
+def warn_of_scores() -> None:
+    """Warn of a training that no score can end, as all are NaN."""
+    _warn(
+        "early_stopping: the metric of the rows watched is NaN in every round: expected a number; "
+        "give another eval_metric, or early_stopping=False; all rounds are trained"
+    )
+
+
 def _others(columns: Mapping[int, str]) -> str:
     return f" and {plural(len(columns) - 1, 'other column')}" if len(columns) > 1 else ""
 

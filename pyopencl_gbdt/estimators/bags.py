@@ -14,7 +14,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.held_out import HoldOut, RowIds
+from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, RowIds, counted_rows
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.model import Model
@@ -30,25 +30,52 @@ def folds_of(data: Dataset, division: HoldOut, n_folds: int) -> list[tuple[RowId
     ----------
     data : Dataset
     division : HoldOut
-        How rows are divided; its share does not matter. Groups stay together.
+        How rows are divided; its share does not matter. Groups stay together; each goes to the
+        fold that is smallest so far, the largest first.
     n_folds : int
+        With fewer groups, there are as many folds as groups.
 
     Raises
     ------
     NothingHeldOutError
         If the rows cannot be divided.
     """
-    left, folds = np.arange(data.n_rows), []
-    for remaining in range(n_folds, 1, -1):
-        groups = None if division.groups is None else np.asarray(division.groups)[left]
-        share = -(-left.size // remaining)
-        own = replace(division, share=share, groups=groups)
-        rest, held = own.divide(data.slice(left))
-        folds.append(left[held])
-        left = left[rest]
-    folds.append(left)
+    units = division.units(data)
+    if units is None:
+        folds = _rows(data, division, n_folds)
+    else:
+        folds = _whole(data, units[1], division.order, n_folds)
     everything = np.arange(data.n_rows)
     return [(np.setdiff1d(everything, held), held) for held in folds]
+
+
+def _rows(data: Dataset, division: HoldOut, n_folds: int) -> list[RowIds]:
+    """Return folds of about as many rows; all rows are on their own."""
+    left, folds = np.arange(data.n_rows), []
+    for remaining in range(n_folds, 1, -1):
+        part = data.slice(left)
+        share = -(-counted_rows(part).size // remaining)
+        own = replace(division, share=share, each_class=False)
+        rest, held = own.divide(part)
+        folds.append(left[held])
+        left = left[rest]
+    return [*folds, left]
+
+
+def _whole(
+    data: Dataset, of_row: RowIds, order: Callable[[int], RowIds], n_folds: int
+) -> list[RowIds]:
+    """Return folds of whole groups."""
+    sizes = np.bincount(of_row[counted_rows(data)], minlength=int(of_row.max()) + 1)
+    n_folds = min(n_folds, int(np.count_nonzero(sizes)))
+    if n_folds < 2:
+        raise NothingHeldOutError("all rows are of one group")
+    fold_of, totals = np.empty(sizes.size, np.int64), np.zeros(n_folds, np.int64)
+    shuffled = order(sizes.size)
+    for unit in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+        fold_of[unit] = totals.argmin()
+        totals[fold_of[unit]] += sizes[unit]
+    return [np.flatnonzero(fold_of[of_row] == fold) for fold in range(n_folds)]
 
 
 def train_bag(

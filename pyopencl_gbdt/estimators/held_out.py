@@ -37,6 +37,8 @@ class HoldOut:
         Rows of a group stay together.
     seed : int
         For ``numpy.random.RandomState``, whose numbers are the same in all NumPy versions.
+    each_class : bool
+        Whether a row at least of each class with two rows or more is held out.
     """
 
     share: float | int
@@ -44,11 +46,13 @@ class HoldOut:
     in_time: bool = False
     groups: Any = None
     seed: int = 0
+    each_class: bool = True
 
     def divide(self, data: Dataset) -> tuple[RowIds, RowIds]:
         """Return the rows to train on and the rows held out, both ascending.
 
-        Queries and groups stay together. Of a class with a single row none is held out.
+        Queries and groups stay together. Of a class with a single row none is held out. Rows of
+        weight 0 do not count; they stay among the rows to train on, or with their group.
 
         Raises
         ------
@@ -57,24 +61,30 @@ class HoldOut:
         DataError
             If ``groups`` has not an entry for each row.
         """
-        n_rows = data.n_rows
-        units = self._units(data)
+        counted = counted_rows(data)
+        n_rows = counted.size
         wanted = self.share if isinstance(self.share, int) else _ceil(self.share, n_rows)
         if n_rows < LEAST_ROWS or wanted >= n_rows:
             raise NothingHeldOutError(f"{n_rows} rows are too few to hold out {wanted}")
+        units = self.units(data)
+        held = np.zeros(data.n_rows, bool)
         if units is not None:
             what, of_row = units
-            return _whole_units(what, of_row, wanted, self._order)
-        if self.in_time:
-            return np.arange(n_rows - wanted), np.arange(n_rows - wanted, n_rows)
-        if self.classes:
-            held = _by_class(data.label.astype(np.int64), wanted, self._order)
+            held |= np.isin(of_row, _whole_units(what, of_row[counted], wanted, self.order))
+        elif self.in_time:
+            held[counted[-wanted] :] = True
+        elif self.classes:
+            codes = data.label[counted].astype(np.int64)
+            held[counted[_by_class(codes, wanted, self.order, int(self.each_class))]] = True
         else:
-            held = self._order(n_rows)[:wanted]
-        return _without(held, n_rows)
+            held[counted[self.order(n_rows)[:wanted]]] = True
+        return np.flatnonzero(~held), np.flatnonzero(held)
 
-    def _units(self, data: Dataset) -> tuple[str, RowIds] | None:
-        """Return what rows belong to, in words, and which one each row belongs to."""
+    def units(self, data: Dataset) -> tuple[str, RowIds] | None:
+        """Return what rows belong to, in words, and which one each row belongs to.
+
+        None where each row is on its own.
+        """
         if data.group_offsets is not None:
             sizes = np.diff(data.group_offsets)
             return "query", np.repeat(np.arange(sizes.size), sizes)
@@ -90,7 +100,7 @@ class HoldOut:
         rank = np.argsort(np.argsort(first))  # numbered in order of first occurrence
         return "group", rank[codes.reshape(-1)].astype(np.int64)
 
-    def _order(self, n: int) -> RowIds:
+    def order(self, n: int) -> RowIds:
         """Return 0 to n - 1 in the order in which they are held out."""
         if self.in_time:
             return np.arange(n)[::-1].astype(np.int64)
@@ -102,38 +112,37 @@ def _ceil(share: float, n_rows: int) -> int:
     return int(np.ceil(share * n_rows))
 
 
-def _whole_units(
-    what: str, of_row: RowIds, wanted: int, order: Callable[[int], RowIds]
-) -> tuple[RowIds, RowIds]:
-    """Hold out whole queries or groups until they have the rows wanted; one stays at least."""
-    sizes = np.bincount(of_row)
-    if sizes.size < 2:
+def _whole_units(what: str, of_row: RowIds, wanted: int, order: Callable[[int], RowIds]) -> RowIds:
+    """Return whole queries or groups that have the rows wanted; one stays at least."""
+    units, sizes = np.unique(of_row, return_counts=True)
+    if units.size < 2:
         raise NothingHeldOutError(f"all rows are of one {what}")
-    chosen = order(sizes.size)[:-1]
+    chosen = order(units.size)[:-1]
     enough = int(np.searchsorted(np.cumsum(sizes[chosen]), wanted)) + 1
-    held = np.isin(of_row, chosen[:enough])
-    return np.flatnonzero(~held), np.flatnonzero(held)
+    return units[chosen[:enough]].astype(np.int64)
 
 
-def _by_class(codes: RowIds, wanted: int, order: Callable[[int], RowIds]) -> RowIds:
-    """Return rows such that each class has its share of them, by largest remainders."""
+def _by_class(codes: RowIds, wanted: int, order: Callable[[int], RowIds], least: int) -> RowIds:
+    """Return rows such that each class has its share of them, by largest remainders.
+
+    Each class with two rows or more has ``least`` rows among them, 0 or 1.
+    """
     counts = np.bincount(codes)
     if np.count_nonzero(counts) < 2:
         raise NothingHeldOutError("all rows are of one class")
     shares, rest = np.divmod(counts * wanted, codes.size)
     most = np.argsort(-rest, kind="stable")[: wanted - int(shares.sum())]
     shares[most] += 1
-    shares = np.minimum(shares, np.maximum(counts - 1, 0))
+    shares = np.minimum(np.maximum(shares, least), np.maximum(counts - 1, 0))
     if not shares.any():
         raise NothingHeldOutError("no class has two rows")
     rows = order(codes.size)
     return np.concatenate([rows[codes[rows] == code][:n] for code, n in enumerate(shares)])
 
 
-def _without(held: RowIds, n_rows: int) -> tuple[RowIds, RowIds]:
-    is_held = np.zeros(n_rows, bool)
-    is_held[held] = True
-    return np.flatnonzero(~is_held), np.flatnonzero(is_held)
+def counted_rows(data: Dataset) -> RowIds:
+    """Return the rows whose weight is not 0, ascending."""
+    return np.arange(data.n_rows) if data.weight is None else np.flatnonzero(data.weight)
 
 
 def divided(data: Dataset, division: HoldOut) -> tuple[Dataset, Dataset]:

@@ -11,11 +11,13 @@ from typing import Any
 from pyopencl_gbdt.callbacks import EarlyStopping
 from pyopencl_gbdt.callbacks.no_change import NoChange
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.remarks import warn_of_stopping
+from pyopencl_gbdt.data.remarks import warn_of_scores, warn_of_stopping
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, divided
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model.best_round import BEST_SCORE
+from pyopencl_gbdt.prediction.model import Model
 
 AUTO = "auto"
 #: ``early_stopping="auto"`` stops by itself above so many rows, as in scikit-learn.
@@ -110,6 +112,17 @@ class WatchedRows:
         """Return the callback that stops by the last metric, a scorer's if ``scored``."""
         maximize = True if scored else None
         return NoChange(patience, data_name=self.watched, maximize=maximize, min_delta=tol)
+
+
+def has_no_score(model: Model) -> bool:
+    """Tell whether the score of every round is NaN, and warn if so.
+
+    An area under a curve has no value where the rows watched are of one class.
+    """
+    found = not math.isnan(float(model.ensemble.attributes.get(BEST_SCORE, 0)))
+    if not found:
+        warn_of_scores()
+    return not found
 
 
 def watch(

@@ -24,6 +24,7 @@ from pyopencl_gbdt.estimators.stopping import (
     Evals,
     StoppingParameters,
     WatchedRows,
+    has_no_score,
     watch,
 )
 from pyopencl_gbdt.logger import tell
@@ -108,6 +109,7 @@ class Trained:
             if made is not None:
                 self._seed_of_fit, self._scorer, self._training_sets = seed, "", ()
                 return made
+            stopping = stopping and stopping.beside(USUAL)
         seen = WatchedRows(data, evals)
         if stopping is not None:
             seen = self._watch(data, evals, stopping, groups, seed)
@@ -117,7 +119,8 @@ class Trained:
         ]
         stops = bool(seen.watched) or any(ends)
         task = self._task(params["objective"])
-        params = complete(preset, params, task, seen.data.n_rows, stops=stops)
+        given = params
+        params = complete(preset, given, task, seen.data.n_rows, stops=stops)
         scorer, refit = None, False
         if stopping is not None and seen.watched:
             refit = stopping.refit
@@ -136,6 +139,11 @@ class Trained:
             verbose=False if refit else verbose,
             **how,
         )
+        if seen.watched and has_no_score(model):
+            seen, scorer, refit = WatchedRows(data, evals), None, False
+            params = complete(preset, given, task, data.n_rows)
+            own = callbacks[:-1]
+            model = train(params, data, evals=evals, callbacks=own, verbose=verbose, **how)
         unseen = [rows for rows, _ in seen.evals if rows is not seen.data][-1:]
         self._learn_intervals([(model, rows) for rows in unseen])
         if refit:
@@ -169,11 +177,13 @@ class Trained:
             folds = folds_of(data, division, PRESETS[preset].n_folds)
         except NothingHeldOutError as why:
             if self.verbosity != 0:
-                tell(f"preset={self.preset!r}: {why}: one model is trained, on all rows")
+                tell(f"preset={self.preset!r}: {why}: one model is trained")
             return None
         how = {"eval_metric": scikit_learn_metrics(self.eval_metric)}
         task = self._task(given["objective"])
         params = complete(preset, given, task, data.n_rows, stops=stopping is not None)
+        unstopped = complete(preset, given, task, data.n_rows)
+        whole = {name: unstopped[name] for name in ("learning_rate", "n_estimators")}
         start = train({**params, "n_estimators": 0}, data, **how).ensemble.base_score
         params["base_score"] = [*start] if isinstance(start, tuple) else start
 
@@ -185,7 +195,8 @@ class Trained:
             patience, scored = stopping.n_iter_no_change, scorer is not None
             calls = [seen.stopper(patience, stopping.tol, scored=scored)]
             more: dict[str, Any] = {"custom_metric": scorer, "callbacks": calls}
-            return train(params, rest, evals=seen.evals, **more, **how)
+            model = train(params, rest, evals=seen.evals, **more, **how)
+            return train({**params, **whole}, rest, **how) if has_no_score(model) else model
 
         model, members = train_bag(data, folds, member)
         self._learn_intervals(members)

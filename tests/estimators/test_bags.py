@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, Model
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import DataWarning, ParameterError
 from pyopencl_gbdt.estimators.bags import folds_of, joined, train_bag
 from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
 from pyopencl_gbdt.training.train import train
@@ -38,6 +38,21 @@ def test_groups_stay_together():
     sets = [set(groups[own]) for _, own in folds]
     assert not sets[0] & sets[1] | sets[0] & sets[2] | sets[1] & sets[2]
     assert set().union(*sets) == set(groups)
+
+
+@pytest.mark.parametrize("n_groups", [2, 4, 5, 6, 8, 10])
+def test_each_fold_has_groups(n_groups):
+    shares = np.arange(1, n_groups + 1)
+    groups = RNG.choice(n_groups, 200, p=shares / shares.sum())
+    folds = folds_of(Dataset(X, Y), HoldOut(1, groups=groups), 5)
+    assert len(folds) == min(n_groups, 5)
+    assert np.sort(np.concatenate([held for _, held in folds])).tolist() == list(range(200))
+    sizes = [held.size for _, held in folds]
+    assert max(sizes) - min(sizes) <= np.bincount(groups).max()
+    fitted = GBDTRegressor(**BEST, n_estimators=2).fit(X, Y, groups=groups)
+    assert fitted.n_iter_ == 2 * len(folds)
+    with pytest.raises(NothingHeldOutError, match="all rows are of one group"):
+        folds_of(Dataset(X, Y), HoldOut(1, groups=np.zeros(200)), 5)
 
 
 def test_margins_are_means_of_the_members():
@@ -89,6 +104,30 @@ def test_who_has_no_bag(capsys):
     assert ranker.n_iter_ == 2
     with pytest.raises(NothingHeldOutError, match="one class"):
         folds_of(Dataset(X, np.zeros(200)), HoldOut(1, classes=True), 5)
+
+
+def test_few_rows_or_one_class_give_one_model_that_stops(capsys):
+    few = GBDTRegressor(**BEST).fit(X[:15], Y[:15])
+    assert 1 <= few.n_iter_ <= 1000
+    assert "one model is trained\n" in capsys.readouterr().err
+    one = GBDTClassifier(**BEST, learning_rate=0.3).fit(X[:30], np.zeros(30))
+    assert one.n_iter_ == 50
+
+
+def test_a_member_without_scores_trains_all_rounds():
+    labels = np.arange(200) < 2
+    with pytest.warns(DataWarning, match="watched is NaN in every round: expected a number; give"):
+        fitted = GBDTClassifier(**BEST, eval_metric="auc", learning_rate=0.3).fit(X, labels)
+    assert fitted.n_iter_ > 100
+
+
+def test_rows_without_weight_are_no_fold():
+    weight = np.repeat([1.0, 0.0], 100)
+    folds = folds_of(Dataset(X, Y, weight), HoldOut(1), 5)
+    assert [int(weight[held].sum()) for _, held in folds] == [20] * 5
+    weight = (np.arange(200) % 7 > 0).astype(float)
+    folds = folds_of(Dataset(X, Y, weight), HoldOut(1, groups=np.arange(200) % 7), 5)
+    assert all(weight[held].any() for _, held in folds)
 
 
 def test_what_cannot_be_joined():
