@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit import page_schedule
 from pyopencl_gbdt.fit.page_schedule import CODES, PageSchedule, evenly
-from pyopencl_gbdt.fit.parts import FitParts, OnPaper
+from pyopencl_gbdt.fit.parts import FitParts, OnPaper, smaller_trees
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.pages.stored import PagesInMemory
 
@@ -25,9 +25,6 @@ FEW_SLOTS = 4
 LEAST_SLOTS = 2
 #: Share of the free memory that slots and shared arrays may take.
 _SHARE = 0.97
-_ADVICE = (
-    "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use a device with more memory"
-)
 
 
 def choose_turns(
@@ -82,7 +79,8 @@ def choose_turns(
         raise MemoryPlanError(
             f"training from pages that take turns needs {shared + slots_bytes} bytes on "
             f"{device.caps.label}, {slots_bytes} of them for {least} pages of {largest} rows at "
-            f"a time; it has {device.caps.global_bytes}; {_ADVICE}"
+            f"a time; it has {device.caps.global_bytes}; {smaller_trees(rows.nodes.params)}, or "
+            "use a device with more memory"
         )
     rows.schedule = PageSchedule(chosen, len(chosen) if stay else slots, in_place, stay)
 

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.arena import Arena, MemoryPlan
+from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.paper import PaperDevice, PaperTeam
 from pyopencl_gbdt.device.team.messages import ForestBlock, TreesAtATime
-from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes, TreeSizes, forest_bytes
 from pyopencl_gbdt.fit.page_schedule import PageSchedule
@@ -21,10 +22,15 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.pages.page import AnyPage, histogram_rows
 from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.values import ParameterValues
 
-_ADVICE = (
-    "lower max_depth (0 is no limit) or max_bin, give max_leaves, or use fewer rows or features"
-)
+
+def smaller_trees(params: ParameterValues) -> str:
+    """Return what makes the trees of a fit take less memory, as words of a message."""
+    words = "lower max_depth (0 is no limit) or max_bin"
+    if params.multi_strategy == "multi_output_tree":
+        return f"{words}, leave out multi_strategy"
+    return words if params.grow_policy == "symmetric" else f"{words}, give max_leaves"
 
 
 class FitParts(NamedTuple):
@@ -105,6 +111,12 @@ def choose_trees(parts: FitParts, on_paper: OnPaper) -> None:
     """
     nodes, team = parts.nodes, parts.rows.team
     nodes.n_trees = nodes.round_trees
+    if nodes.has_vectors and not parts.rows.trees_fit(nodes.n_trees, lambda: True):
+        raise ParameterError(
+            f"multi_strategy='multi_output_tree': {nodes.n_trees} trees at a time of "
+            f"{parts.rows.n_rows} rows each: expected at most {MOST_Y} trees, and 4294901760 rows "
+            "of all; use fewer rows, lower num_parallel_tree, or leave out multi_strategy"
+        )
     while nodes.n_trees > 1 and not nodes.has_vectors and not trees_fit(parts, on_paper):
         outputs = nodes.n_trees // nodes.n_parallel
         nodes.n_trees = (
@@ -155,7 +167,8 @@ def check(parts: FitParts) -> None:
         also += "; or lower permutation_count, or leave out boosting_type='ordered'"
     if parts.nodes.params.booster == "dart":
         also += "; or lower n_estimators, as booster='dart' keeps all trees on the device"
-    parts.arena.check(_ADVICE + also)
+    less = f"{smaller_trees(parts.nodes.params)}, or use fewer rows or features"
+    parts.arena.check(less + also)
 
 
 def allocate(parts: FitParts) -> None:

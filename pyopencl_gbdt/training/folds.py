@@ -39,15 +39,21 @@ def make_folds(
     """
     nfold = _integer("nfold", nfold)
     seed = _integer("seed", seed)
-    if not 2 <= nfold <= label.size:
+    n_rows = len(label)
+    if not 2 <= nfold <= n_rows:
         move = "lower nfold" if nfold > 2 else "give 2 at least"
-        raise ParameterError(f"nfold={nfold}: expected 2..{label.size}, the rows; {move}")
+        raise ParameterError(f"nfold={nfold}: expected 2..{n_rows}, the rows; {move}")
+    if stratified and label.ndim > 1:
+        raise ParameterError(
+            f"stratified=True: expected False with {label.shape[1]} targets, which are no classes; "
+            "leave it out"
+        )
     if not 0 <= seed < 2**32:
         raise ParameterError(f"seed={seed}: expected 0..4294967295; choose another")
     random = np.random.RandomState(seed)
     if stratified:
         return _stratified(label, nfold, random if shuffle else None)
-    order = random.permutation(label.size) if shuffle else np.arange(label.size)
+    order = random.permutation(n_rows) if shuffle else np.arange(n_rows)
     tests = np.array_split(order.astype(np.int64), nfold)
     rest = [[part for i, part in enumerate(tests) if i != k] for k in range(nfold)]
     return [(np.concatenate(rest[k]), tests[k]) for k in range(nfold)]

@@ -81,7 +81,7 @@ def test_vector_leaves_are_kept():
     [
         ("leaf_weights", [0.5], "leaf_weights has 1 entries: expected 12, 3 numbers for each of 4"),
         ("leaf_weights", [1e39] * 12, r"leaf_weights\[0\]=1e\+39: expected a finite float32"),
-        ("base_weights", [0.5], "base_weights has 1 entries: expected 7, 1 numbers for each of 7"),
+        ("base_weights", [0.5], "base_weights has 1 entries: expected 21, 3 numbers for each of 7"),
         ("right_children", [2, 4, 6, 0, 1, 2, 4], r"right_children\[6\]=4: expected 0..3"),
         ("right_children", [2, 4, 6, 0, 1, 2, -1], r"right_children\[6\]=-1: expected 0..3"),
         ("left_children", [1, 3, 5, -1, -1, -1], "left_children has 6 entries: expected 7"),

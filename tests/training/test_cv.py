@@ -263,3 +263,13 @@ def test_bad_calls_are_refused_before_anything_runs(monkeypatch, options, words)
     label = np.linspace(0, 1, 240)
     with pytest.raises(ParameterError, match=words):
         cv(PARAMS, Dataset(X, label), 2, **options)
+
+
+def test_rows_of_several_targets_are_divided():
+    targets = np.stack([Y, -Y], axis=1)
+    found = cv(PARAMS, Dataset(X, targets), 2, nfold=3)
+    assert len(found["test-rmse-mean"]) == 2
+    with pytest.raises(ParameterError, match="stratified=True: expected False with 2 targets"):
+        cv(PARAMS, Dataset(X, targets), 2, nfold=3, stratified=True)
+    with pytest.raises(ParameterError, match=r"nfold=241: expected 2\.\.240, the rows"):
+        cv(PARAMS, Dataset(X, targets), 2, nfold=241)

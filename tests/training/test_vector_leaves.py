@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import pyopencl_gbdt as gbdt
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
 
@@ -84,3 +87,18 @@ def test_one_output_has_leaves_of_numbers():
     y = np.nan_to_num(X[:, 0])
     plain = gbdt.train({**PARAMS, "multi_strategy": "one_output_per_tree"}, gbdt.Dataset(X, y))
     assert gbdt.train(PARAMS, gbdt.Dataset(X, y)).ensemble == plain.ensemble
+
+
+def test_trees_of_too_many_rows_together_are_refused():
+    params = {"objective": "multi:softprob", "num_class": 100, "max_depth": 3, "max_bin": 16}
+    many = Parameters.from_dict({**params, "multi_strategy": "multi_output_tree"})
+    words = "100 trees at a time of 50000000 rows each: expected at most 4096 trees, and 4294901760"
+    with pytest.raises(ParameterError, match=words):
+        estimate_memory(open_device(TEST_DEVICE), many, 50_000_000, 4)
+
+
+def test_a_fit_that_needs_too_much_names_what_helps():
+    label = RNG.normal(size=(60, 400)).astype(np.float32)
+    given = {**PARAMS, "max_depth": 16, "max_bin": 65535, "device_memory": 100_000_000}
+    with pytest.raises(MemoryPlanError, match="or max_bin, leave out multi_strategy, or use fewer"):
+        gbdt.train(given, gbdt.Dataset(X[:60], label))

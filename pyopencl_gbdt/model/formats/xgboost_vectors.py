@@ -89,8 +89,10 @@ def _with_vectors(tree: Tree, entry: Cursor, n_outputs: int) -> Tree:
     numbers = np.arange(tree.n_nodes) if tree.file_numbers is None else tree.file_numbers
     place = entry.member("base_weights")
     n_weights = len(place.array())
-    reduced = entry.has("leaf_weights") and n_weights != n_nodes * n_outputs
-    width = max(1, n_weights // n_nodes) if reduced else n_outputs
+    width = n_outputs  # XGBoost 3.4 may write fewer numbers of each node, beside those of leaves
+    if entry.has("leaf_weights") and n_weights and n_weights % n_nodes == 0:
+        width = n_weights // n_nodes
+    reduced = width != n_outputs
     weights = _matrix(place, n_nodes, width)[numbers]
     leaves = weights[tree.is_leaf]
     if entry.has("leaf_weights"):
