@@ -103,20 +103,19 @@ def joined(members: Sequence[Model]) -> Model:
         If a member has statistics of categories, which belong to its rows, or weights of trees or
         linear leaves.
     """
-    first = members[0].ensemble
-    if any(model.ensemble.statistics is not None for model in members):
+    ensembles = [model.ensemble for model in members]
+    if any(
+        one.statistics is not None or one.tree_weights is not None
+        or any(tree.linear is not None for tree in one.trees)
+        for one in ensembles
+    ):  # fmt: skip
         raise ParameterError(
-            "cat_method: statistics of categories differ from fold to fold: expected 'sets' for a "
-            "bag of folds; leave out cat_method, or give another preset"
-        )
-    if first.tree_weights is not None or any(tree.linear is not None for tree in first.trees):
-        raise ParameterError(
-            "booster='dart' or linear_tree=True: expected trees without weights, with numbers in "
-            "their leaves, for a bag of folds; leave it out, or give another preset"
+            "members: expected models without statistics of categories, weights of trees and "
+            "linear leaves; train each with cat_method='sets' and booster='gbtree'"
         )
     share = np.float32(1 / len(members))
     trees = [_scaled(tree, share) for model in members for tree in _used(model)]
-    ensemble: Ensemble = replace(first, trees=trees, attributes={})
+    ensemble: Ensemble = replace(ensembles[0], trees=trees, attributes={})
     return Model(ensemble, None, members[0].parameters)
 
 

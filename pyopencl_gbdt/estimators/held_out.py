@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
 
 RowIds = npt.NDArray[np.int64]
 #: The least number of rows of which a share is held out.
@@ -90,21 +91,40 @@ class HoldOut:
             return "query", np.repeat(np.arange(sizes.size), sizes)
         if self.groups is None:
             return None
-        given = np.asarray(self.groups)
-        if given.shape != (data.n_rows,):
-            raise DataError(
-                f"groups of shape {given.shape}: expected ({data.n_rows},), an entry for each row; "
-                "give the group of every row of X"
-            )
-        _, first, codes = np.unique(given, return_index=True, return_inverse=True)
-        rank = np.argsort(np.argsort(first))  # numbered in order of first occurrence
-        return "group", rank[codes.reshape(-1)].astype(np.int64)
+        return "group", group_codes(self.groups, data.n_rows)
 
     def order(self, n: int) -> RowIds:
         """Return 0 to n - 1 in the order in which they are held out."""
         if self.in_time:
             return np.arange(n)[::-1].astype(np.int64)
         return np.random.RandomState(self.seed).permutation(n).astype(np.int64)
+
+
+def group_codes(groups: Any, n_rows: int) -> RowIds:
+    """Return the number of each row's group, in order of first occurrence.
+
+    Raises
+    ------
+    DataError
+        If ``groups`` has not an entry for each row, or has some that cannot be compared.
+    """
+    try:
+        given = np.asarray(groups)
+        _, first, codes = np.unique(given, return_index=True, return_inverse=True)
+        comparable = not np.not_equal(given, given).any()  # as NaN is not
+    except (TypeError, ValueError):
+        comparable = False
+    if not comparable:
+        raise DataError(
+            f"groups={show(groups)}: expected numbers or texts of one type, none of them missing; "
+            "give missing ones a group of their own"
+        )
+    if given.shape != (n_rows,):
+        raise DataError(
+            f"groups of shape {given.shape}: expected ({n_rows},), an entry for each row; "
+            "give the group of every row of X"
+        )
+    return np.argsort(np.argsort(first))[codes.reshape(-1)].astype(np.int64)
 
 
 def _ceil(share: float, n_rows: int) -> int:

@@ -43,7 +43,12 @@ class EstimatorFacts:
     refit, has_callbacks : bool
     bag : str
         The preset that trains a bag of folds, as it was given; empty if none does.
-    has_evals : bool
+    has_evals, profile : bool
+        As given to ``fit``.
+    own_share : bool
+        Whether ``validation_fraction`` is given.
+    booster, cat_method : str
+        As the user gave them; those of a bag of folds if not given.
     """
 
     estimator: str
@@ -67,6 +72,10 @@ class EstimatorFacts:
     has_evals: bool = False
     has_callbacks: bool = False
     in_time: bool = False
+    profile: bool = False
+    own_share: bool = False
+    booster: str = "gbtree"
+    cat_method: str = "sets"
 
     @property
     def has_preset(self) -> bool:
@@ -164,13 +173,29 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         "leave out refit, or fit again with n_estimators=best_iteration + 1",
     ),
     Refusal(
-        "A bag of folds with `eval_set`, `callbacks`, `early_stopping_rounds` or `has_time`",
+        "A bag of folds with `eval_set`, `callbacks`, `early_stopping_rounds`, `has_time`, "
+        "`refit`, `validation_fraction` or `profile`",
         lambda f: f.bag != "" and (
             f.has_evals or f.has_callbacks or f.early_stopping_rounds is not None or f.in_time
+            or f.refit or f.own_share or f.profile
         ),
-        "preset={bag}: expected no eval_set, callbacks, early_stopping_rounds or has_time, as each "
-        "fold stops by its own rows",
+        "preset={bag}: expected no eval_set, callbacks, early_stopping_rounds, has_time, refit, "
+        "validation_fraction or profile, as each fold is a training that stops by its own rows",
         "leave out these, or give preset='balanced'",
+    ),
+    Refusal(
+        "A bag of folds with `booster='dart'`",
+        lambda f: f.bag != "" and f.booster == "dart",
+        "booster={booster!r}: expected 'gbtree' with preset={bag}, as trees of several folds have "
+        "no weights in one model",
+        "leave out booster, or give preset='balanced'",
+    ),
+    Refusal(
+        "A bag of folds with `cat_method` other than sets",
+        lambda f: f.bag != "" and f.cat_method != "sets",
+        "cat_method={cat_method!r}: expected 'sets' with preset={bag}, as statistics of categories "
+        "belong to the rows of a fold",
+        "leave out cat_method, or give preset='balanced'",
     ),
     Refusal(
         "Early stopping by itself on Dask",

@@ -13,7 +13,7 @@ from pyopencl_gbdt.callbacks import CallbackList, EarlyStopping, TrainingCheckPo
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.estimators.bags import folds_of, train_bag
 from pyopencl_gbdt.estimators.fitted import joined_history, missing_rounds
-from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
+from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, group_codes
 from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset, complete
 from pyopencl_gbdt.estimators.scoring import LOSS, Scorer
 from pyopencl_gbdt.estimators.stopping import (
@@ -34,6 +34,9 @@ from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.objectives.custom import scikit_learn_metrics
 from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.training.train import Model, train
+
+#: Parameters of trees of which a bag of folds takes one value.
+_OF_TREES = ("booster", "cat_method")
 
 
 class Trained:
@@ -96,6 +99,7 @@ class Trained:
         profile: bool,
     ) -> Model:
         """Return the model of checked rows and evaluation sets."""
+        groups = None if groups is None else group_codes(groups, data.n_rows)
         callbacks = CallbackList(() if self.callbacks is None else self.callbacks).callbacks
         params, former = self._training_parameters(), self._former()
         seed = params["random_state"]
@@ -105,7 +109,9 @@ class Trained:
         preset = self._preset_of(goes_on=resumes or before is not None)
         stopping = self._how_to_stop(preset, data)
         if PRESETS[preset].n_folds and self._kind != "ranker":
-            made = self._bagged(preset, params, data, evals, stopping, groups)
+            made = self._bagged(
+                preset, params, data, stopping, groups, bool(evals), verbose, profile
+            )
             if made is not None:
                 self._seed_of_fit, self._scorer, self._training_sets = seed, "", ()
                 return made
@@ -164,12 +170,18 @@ class Trained:
         preset: str,
         given: dict[str, Any],
         data: Dataset,
-        evals: Evals,
         stopping: StoppingParameters | None,
         groups: Any,
+        has_evals: bool,
+        verbose: bool | int | None,
+        profile: bool,
     ) -> Model | None:
         """Return the joined model of a bag of folds; None if rows cannot be divided."""
-        self._refuse(bag=show(self.preset), has_evals=bool(evals))
+        self._refuse(
+            bag=show(self.preset), has_evals=has_evals, profile=profile,
+            own_share=self._stopping().validation_fraction != AUTO,
+            **{name: ROWS[name].convert(given[name]) for name in _OF_TREES if name in given},
+        )  # fmt: skip
         division = HoldOut(
             1, self._codes is not None, False, groups, self._row_seed(given["random_state"])
         )
@@ -179,7 +191,8 @@ class Trained:
             if self.verbosity != 0:
                 tell(f"preset={self.preset!r}: {why}: one model is trained")
             return None
-        how = {"eval_metric": scikit_learn_metrics(self.eval_metric)}
+        how: dict[str, Any] = {"verbose": verbose}
+        how["eval_metric"] = scikit_learn_metrics(self.eval_metric)
         task = self._task(given["objective"])
         params = complete(preset, given, task, data.n_rows, stops=stopping is not None)
         unstopped = complete(preset, given, task, data.n_rows)

@@ -133,8 +133,13 @@ def test_rows_without_weight_are_no_fold():
 def test_what_cannot_be_joined():
     frame = pd.DataFrame({"town": RNG.choice([f"t{i}" for i in range(40)], 200), "x": X[:, 0]})
     assert GBDTRegressor(**BEST, n_estimators=2).fit(frame, Y).n_iter_ == 10
-    with pytest.raises(ParameterError, match="cat_method: statistics of categories differ"):
-        GBDTRegressor(**BEST, n_estimators=2, cat_method="statistics").fit(frame, Y)
     dropped = train({**PARAMS, "booster": "dart", "rate_drop": 0.5}, Dataset(X, Y))
-    with pytest.raises(ParameterError, match="booster='dart' or linear_tree=True: expected trees"):
-        joined([dropped, dropped])
+    counted = train({**PARAMS, "cat_method": "statistics"}, Dataset(frame, Y))
+    for one in (dropped, counted):
+        with pytest.raises(ParameterError, match="members: expected models without statistics"):
+            joined([one, one])
+
+
+def test_verbose_prints_the_rounds_of_each_member(capsys):
+    GBDTRegressor(**BEST, n_iter_no_change=2).fit(X, Y, verbose=True)
+    assert capsys.readouterr().out.count("[0]") == 5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor
-from pyopencl_gbdt.errors import DataWarning
+from pyopencl_gbdt.errors import DataError, DataWarning
 from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
 from tests.conftest import TEST_DEVICE
 
@@ -67,3 +67,21 @@ def test_groups_of_weight_0_are_not_held_out(seed):
     assert set(groups[held]).isdisjoint({0, *groups[rest]})
     with pytest.raises(NothingHeldOutError, match="all rows are of one group"):
         HoldOut(0.2, groups=groups).divide(Dataset(X, Y, groups == 3))
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"preset": "best"}, {"n_estimators": 3}, {"preset": "xgboost"}], ids=str
+)
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1], r"groups of shape \(1,\): expected \(300,\), an entry for each row"),
+        (np.arange(900), r"groups of shape \(900,\): expected \(300,\)"),
+        (["a", None] * 150, "groups=.*: expected numbers or texts of one type, none of them"),
+        ([0.0, np.nan] * 150, "groups=.*: expected numbers or texts of one type, none of them"),
+        ([[1], [1, 2]] * 150, "groups=.*: expected numbers or texts of one type, none of them"),
+    ],
+)
+def test_wrong_groups(groups, message, more):
+    with pytest.raises(DataError, match=message):
+        GBDTRegressor(**SHALLOW, **more).fit(X, Y, groups=groups)

@@ -13,6 +13,7 @@ from pyopencl_gbdt import (
 )
 from pyopencl_gbdt.callbacks import EarlyStopping
 from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
 from tests.refusals.test_refusals import no_arrays
 
@@ -77,9 +78,18 @@ CASES = {
         lambda: GBDTRegressor(refit=True, callbacks=[EarlyStopping(2)]), TWO, {},
         "refit=True: expected False with callbacks",
     ),
-    "A bag of folds with `eval_set`, `callbacks`, `early_stopping_rounds` or `has_time`": (
+    "A bag of folds with `eval_set`, `callbacks`, `early_stopping_rounds`, `has_time`, "
+    "`refit`, `validation_fraction` or `profile`": (
         lambda: GBDTRegressor(preset="best", has_time=True), TWO, {},
-        "preset='best': expected no eval_set, callbacks, early_stopping_rounds or has_time",
+        "preset='best': expected no eval_set, callbacks, early_stopping_rounds, has_time, refit,",
+    ),
+    "A bag of folds with `booster='dart'`": (
+        lambda: GBDTRegressor(preset="best", booster="dart"), TWO, {},
+        "booster='dart': expected 'gbtree' with preset='best'",
+    ),
+    "A bag of folds with `cat_method` other than sets": (
+        lambda: GBDTRegressor(preset="best-1", cat_method="statistics"), TWO, {},
+        "cat_method='statistics': expected 'sets' with preset='best-1'",
     ),
     "Early stopping by itself on Dask": (
         lambda: on_dask("DaskGBDTRegressor", early_stopping="auto"), TWO, {},
@@ -110,3 +120,19 @@ def test_a_row_raises_before_anything_is_allocated(row, monkeypatch):
     assert error.value.refusal == row.name
     assert str(error.value).startswith(says)
     assert str(error.value).endswith(f"; {row.way_out}")
+
+
+@pytest.mark.parametrize(
+    ("params", "arguments"),
+    [
+        ({"refit": True}, {}),
+        ({"validation_fraction": 0.3}, {}),
+        ({"validation_fraction": None}, {}),
+        ({"early_stopping_rounds": 4}, {}),
+        ({}, {"profile": True}),
+        ({}, {"eval_set": (X, TWO)}),
+    ],
+)
+def test_what_a_bag_of_folds_leaves_out(params, arguments):
+    with pytest.raises(ParameterError, match="preset='best': expected no eval_set, callbacks"):
+        GBDTRegressor(preset="best", **params).fit(X, TWO, **arguments)
