@@ -79,7 +79,8 @@ def test_estimators_on_tables(on_dask, client):
     table = pd.DataFrame(X, columns=list("abcde"))
     table["level"] = pd.Categorical(np.array(list("xyz"))[np.arange(N) * 3 // N])
     label = pd.Series(np.where(Y > 0, "yes", "no"))
-    alone = GBDTClassifier(n_estimators=3, device=TEST_DEVICE).fit(
+    plain = {"preset": "xgboost", "device": TEST_DEVICE}  # on Dask there are no others
+    alone = GBDTClassifier(n_estimators=3, **plain).fit(
         table, np.where(Y > 0, "yes", "no")
     )
     rows, labels = (
@@ -113,7 +114,8 @@ def test_the_client_is_an_attribute_as_in_xgboost(on_dask, client):
         for copied in (clone(ours), copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
             assert copied.client is None
         ours.fit(rows, labels, eval_set=(rows, labels))
-        alone = GBDTClassifier(n_estimators=2, device=TEST_DEVICE).fit(X, Y, eval_set=[(X, Y)])
+        alone = GBDTClassifier(n_estimators=2, preset="xgboost", device=TEST_DEVICE)
+        alone.fit(X, Y, eval_set=[(X, Y)])
         np.testing.assert_array_equal(ours.predict(rows).compute(), alone.predict(X))
         found = ours.predict_proba(rows).compute()
         np.testing.assert_array_equal(found, alone.predict_proba(X))
