@@ -80,9 +80,7 @@ def test_estimators_on_tables(on_dask, client):
     table["level"] = pd.Categorical(np.array(list("xyz"))[np.arange(N) * 3 // N])
     label = pd.Series(np.where(Y > 0, "yes", "no"))
     plain = {"preset": "xgboost", "device": TEST_DEVICE}  # on Dask there are no others
-    alone = GBDTClassifier(n_estimators=3, **plain).fit(
-        table, np.where(Y > 0, "yes", "no")
-    )
+    alone = GBDTClassifier(n_estimators=3, **plain).fit(table, np.where(Y > 0, "yes", "no"))
     rows, labels = (
         dask.dataframe.from_pandas(t, npartitions=4, sort=False) for t in (table, label)
     )
