@@ -81,9 +81,9 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
             early_stopping_rounds=self.early_stopping_rounds,
             n_iter_no_change=self.n_iter_no_change,
             stops_itself=self._stopping().is_asked is True,
-            refit=self.refit is True,
-            in_time=self.has_time is True,
-            has_callbacks=self.callbacks is not None,
+            refit=self._stopping().refit is True,
+            in_time=self._in_time,
+            has_callbacks=bool(self.callbacks),
             class_weight=getattr(self, "class_weight", None),
         )
         refuse(replace(facts, **self._own_facts, **known), OF_ESTIMATORS)

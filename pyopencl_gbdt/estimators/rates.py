@@ -87,9 +87,10 @@ def resolve_auto(
     if stops and is_auto(rate) and is_auto(rounds):
         found["learning_rate"] = rate = STOPPED_RATE
     if is_auto(rounds):
-        if rate is None or is_auto(rate):
+        if is_auto(rate):
             rounds = int(ROUNDS[task].of(n_rows))
         else:
+            rate = ROWS["learning_rate"].default if rate is None else rate
             rounds = _rounds_for(_number("learning_rate", rate), length, stops=stops)
         found["n_estimators"] = rounds
     if is_auto(rate):

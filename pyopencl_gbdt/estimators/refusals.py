@@ -41,6 +41,8 @@ class EstimatorFacts:
     stops_itself : bool
         Whether early stopping is asked for by scikit-learn's parameters.
     refit, has_callbacks : bool
+    own_metric : str
+        The function by which early stopping would stop; empty if there is none.
     bag : str
         The preset that trains a bag of folds, as it was given; empty if none does.
     has_evals, profile : bool
@@ -76,6 +78,7 @@ class EstimatorFacts:
     own_share: bool = False
     booster: str = "gbtree"
     cat_method: str = "sets"
+    own_metric: str = ""
 
     @property
     def has_preset(self) -> bool:
@@ -165,6 +168,13 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         "n_iter_no_change={n_iter_no_change!r}: expected None with early_stopping_rounds="
         "{early_stopping_rounds!r}, which is another rule",
         "give one of the two",
+    ),
+    Refusal(
+        "A function as the last metric beside `early_stopping` or `n_iter_no_change`",
+        lambda f: f.own_metric != "",
+        "eval_metric={own_metric}: expected a named metric last, as it is not known whether more "
+        "of a function is better",
+        "give scoring=, a scorer of scikit-learn, or a named metric last",
     ),
     Refusal(
         "`refit` with `callbacks`",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,6 +17,9 @@ from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, divi
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_SCORE
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.objectives.custom import name_of, scikit_learn_metrics
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.model import Model
 
 AUTO = "auto"
@@ -108,10 +111,11 @@ class WatchedRows:
     watched: str = ""
     held_out: Dataset | None = None
 
-    def stopper(self, patience: int, tol: float, *, scored: bool) -> EarlyStopping:
+    def stopper(self, rule: StoppingParameters, *, scored: bool) -> EarlyStopping:
         """Return the callback that stops by the last metric, a scorer's if ``scored``."""
         maximize = True if scored else None
-        return NoChange(patience, data_name=self.watched, maximize=maximize, min_delta=tol)
+        rounds, tol = rule.n_iter_no_change, rule.tol
+        return NoChange(rounds, data_name=self.watched, maximize=maximize, min_delta=tol)
 
 
 def has_no_score(model: Model) -> bool:
@@ -123,6 +127,41 @@ def has_no_score(model: Model) -> bool:
     if not found:
         warn_of_scores()
     return not found
+
+
+def _metrics(eval_metric: Any) -> list[Any]:
+    """Return the metrics of ``eval_metric``, which may be one or several."""
+    found = scikit_learn_metrics(eval_metric)
+    one = found is None or isinstance(found, str) or callable(found)
+    return [] if found is None else [found] if one else list(found)
+
+
+def own_metric_last(eval_metric: Any) -> str:
+    """Return the name of the last metric if it is a function of the user's; empty if it is not."""
+    last = _metrics(eval_metric)[-1:]
+    return name_of(last[0]) if last and callable(last[0]) else ""
+
+
+def watched_metrics(eval_metric: Any, params: Mapping[str, Any], *, keeps_own: bool = False) -> Any:
+    """Return metrics of which the last has a name, so that its better values are known.
+
+    Where ``eval_metric`` ends with a function of the user's, the last one is the loss's own.
+
+    Parameters
+    ----------
+    eval_metric : str, callable, list of them, or None
+    params : mapping of str to object
+        The parameters of the training.
+    keeps_own : bool
+        Whether functions of the user's are evaluated too.
+    """
+    found = _metrics(eval_metric)
+    named = [one for one in found if keeps_own or not callable(one)]
+    if own_metric_last(eval_metric) and isinstance(params["objective"], str):
+        known = Parameters.from_dict(params)
+        own = get_objective(known.objective, known).metric
+        named = [one for one in named if one != own] + [own]
+    return named or None
 
 
 def watch(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks import CallbackList, EarlyStopping, TrainingCheckPoint
@@ -15,6 +16,7 @@ from pyopencl_gbdt.estimators.bags import folds_of, train_bag
 from pyopencl_gbdt.estimators.fitted import joined_history, missing_rounds
 from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, group_codes
 from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset, complete
+from pyopencl_gbdt.estimators.rates import is_auto
 from pyopencl_gbdt.estimators.scoring import LOSS, Scorer
 from pyopencl_gbdt.estimators.stopping import (
     AUTO,
@@ -25,7 +27,9 @@ from pyopencl_gbdt.estimators.stopping import (
     StoppingParameters,
     WatchedRows,
     has_no_score,
+    own_metric_last,
     watch,
+    watched_metrics,
 )
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
@@ -53,6 +57,7 @@ class Trained:
     eval_metric: Any
     early_stopping_rounds: Any
     scoring: Any
+    refit: Any
     objective: Any
     has_time: Any
     verbosity: int
@@ -84,7 +89,9 @@ class Trained:
     def _stopping(self) -> StoppingParameters:
         """Return the checked parameters of early stopping."""
         names = [field.name for field in fields(StoppingParameters)]
-        found = StoppingParameters(**{name: getattr(self, name) for name in names})
+        given = {name: getattr(self, name) for name in names}
+        plain = {n: bool(v) if isinstance(v, np.bool_) else v for n, v in given.items()}
+        found = StoppingParameters(**plain)
         found.check()
         return found
 
@@ -107,7 +114,7 @@ class Trained:
             params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
         resumes = any(isinstance(one, TrainingCheckPoint) for one in callbacks)
         preset = self._preset_of(goes_on=resumes or before is not None)
-        stopping = self._how_to_stop(preset, data)
+        stopping = self._how_to_stop(preset, data, has_callbacks=bool(callbacks))
         if PRESETS[preset].n_folds and self._kind != "ranker":
             made = self._bagged(
                 preset, params, data, stopping, groups, bool(evals), verbose, profile
@@ -117,25 +124,24 @@ class Trained:
                 return made
             stopping = stopping and stopping.beside(USUAL)
         seen = WatchedRows(data, evals)
-        if stopping is not None:
-            seen = self._watch(data, evals, stopping, groups, seed)
-        ends = [
-            self.early_stopping_rounds is not None,
-            *(isinstance(one, EarlyStopping) for one in callbacks),
-        ]
-        stops = bool(seen.watched) or any(ends)
-        task = self._task(params["objective"])
-        given = params
-        params = complete(preset, given, task, seen.data.n_rows, stops=stops)
-        scorer, refit = None, False
-        if stopping is not None and seen.watched:
-            refit = stopping.refit
-            scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
-            patience = self.early_stopping_rounds or stopping.n_iter_no_change
-            callbacks.append(seen.stopper(patience, stopping.tol, scored=scorer is not None))
         how: dict[str, Any] = {"model": before, "profile": profile}
         how["eval_metric"] = scikit_learn_metrics(self.eval_metric)
-        model = train(
+        if stopping is not None:
+            seen = self._watch(data, evals, stopping, groups, seed)
+        own = any(isinstance(one, EarlyStopping) for one in callbacks)
+        stops = bool(seen.watched) or self.early_stopping_rounds is not None or own
+        task, given = self._task(params["objective"]), params
+        params = complete(preset, given, task, seen.data.n_rows, stops=stops)
+        scorer, refit, metrics = None, False, how["eval_metric"]
+        if stopping is not None and seen.watched:
+            refit = stopping.refit and (self.refit is not None or seen.held_out is not None)
+            if self._stopping().is_asked is not True:
+                kept = bool(evals) and not refit
+                metrics = watched_metrics(self.eval_metric, params, keeps_own=kept)
+                how["eval_metric"] = how["eval_metric"] if evals else metrics
+            scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
+            callbacks.append(seen.stopper(stopping, scored=scorer is not None))
+        model = first = train(
             params,
             seen.data,
             evals=seen.evals,
@@ -143,15 +149,16 @@ class Trained:
             early_stopping_rounds=None if seen.watched else self.early_stopping_rounds,
             callbacks=callbacks,
             verbose=False if refit else verbose,
-            **how,
+            **{**how, "eval_metric": metrics},
         )
         if seen.watched and has_no_score(model):
             seen, scorer, refit = WatchedRows(data, evals), None, False
             params = complete(preset, given, task, data.n_rows)
-            own = callbacks[:-1]
-            model = train(params, data, evals=evals, callbacks=own, verbose=verbose, **how)
+            own_calls = callbacks[:-1]
+            model = first = train(
+                params, data, evals=evals, callbacks=own_calls, verbose=verbose, **how
+            )
         unseen = [rows for rows, _ in seen.evals if rows is not seen.data][-1:]
-        self._learn_intervals([(model, rows) for rows in unseen])
         if refit:
             rounds = model.best_iteration + 1 - (0 if before is None else before.n_rounds)
             more = {"n_estimators": rounds}
@@ -161,6 +168,7 @@ class Trained:
             rounds = former.num_boosted_rounds()
             model.history = joined_history(former.history, rounds, model.history)
             model = model if params["n_estimators"] else former
+        self._learn_intervals([(first, rows) for rows in unseen])  # changes the estimator
         self._seed_of_fit, self._scorer = seed, "" if scorer is None else scorer.__name__
         self._training_sets = tuple(name for rows, name in seen.evals if rows is seen.data)
         return model
@@ -191,12 +199,12 @@ class Trained:
             if self.verbosity != 0:
                 tell(f"preset={self.preset!r}: {why}: one model is trained")
             return None
-        how: dict[str, Any] = {"verbose": verbose}
-        how["eval_metric"] = scikit_learn_metrics(self.eval_metric)
         task = self._task(given["objective"])
         params = complete(preset, given, task, data.n_rows, stops=stopping is not None)
         unstopped = complete(preset, given, task, data.n_rows)
         whole = {name: unstopped[name] for name in ("learning_rate", "n_estimators")}
+        how: dict[str, Any] = {"verbose": verbose}
+        how["eval_metric"] = watched_metrics(self.eval_metric, params)
         start = train({**params, "n_estimators": 0}, data, **how).ensemble.base_score
         params["base_score"] = [*start] if isinstance(start, tuple) else start
 
@@ -205,8 +213,7 @@ class Trained:
                 return train(params, rest, **how)
             scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
             seen = WatchedRows(rest, [(held, HELD_OUT)], HELD_OUT)
-            patience, scored = stopping.n_iter_no_change, scorer is not None
-            calls = [seen.stopper(patience, stopping.tol, scored=scored)]
+            calls = [seen.stopper(stopping, scored=scorer is not None)]
             more: dict[str, Any] = {"custom_metric": scorer, "callbacks": calls}
             model = train(params, rest, evals=seen.evals, **more, **how)
             return train({**params, **whole}, rest, **how) if has_no_score(model) else model
@@ -214,6 +221,11 @@ class Trained:
         model, members = train_bag(data, folds, member)
         self._learn_intervals(members)
         return model
+
+    @property
+    def _in_time(self) -> bool:
+        """Whether rows are in the order of time."""
+        return self.has_time is not None and bool(ROWS["has_time"].convert(self.has_time))
 
     def _row_seed(self, seed: Any) -> int:
         """Return the seed by which rows are held out."""
@@ -225,10 +237,12 @@ class Trained:
         Forests, and trainings that continue a model or can be resumed, keep XGBoost's defaults.
         """
         named = check_preset(self.preset)
-        goes_on = goes_on or self.warm_start is True
+        goes_on = goes_on or bool(self.warm_start)
         return named if self._takes_presets and not goes_on else PLAIN
 
-    def _how_to_stop(self, preset: str, data: Dataset) -> StoppingParameters | None:
+    def _how_to_stop(
+        self, preset: str, data: Dataset, *, has_callbacks: bool
+    ) -> StoppingParameters | None:
         """Return how early stopping ends the training by itself; None if it does not.
 
         What the user asks for counts first. A preset stops only a training of which neither the
@@ -237,15 +251,23 @@ class Trained:
         given = self._stopping()
         if not self._takes_presets:  # the trees of a forest are one round
             return None
+        usual = None if self._kind == "ranker" else PRESETS[preset].stopping
         if given.is_asked is not None:
             by_rows = given.early_stopping == AUTO and data.n_rows <= AUTO_ROWS
-            return given.beside(USUAL) if given.is_asked and not by_rows else None
-        usual = PRESETS[preset].stopping
-        own = (self.n_estimators, self.early_stopping_rounds, self.callbacks)
-        free = all(one is None for one in own) and data.batches is None
+            if by_rows or not given.is_asked:
+                return None
+            if self.scoring == LOSS:
+                self._refuse(own_metric=own_metric_last(self.eval_metric))
+            if (patience := self.early_stopping_rounds) is not None:
+                given = replace(given, n_iter_no_change=patience)
+            found = (given if usual is None else given.beside(usual)).beside(USUAL)
+            alone = has_callbacks and given.refit is None  # callbacks would see two trainings
+            return replace(found, refit=False) if alone else found
+        free = self.n_estimators is None or is_auto(self.n_estimators)
+        free = free and self.early_stopping_rounds is None and not has_callbacks
         named = self.objective is None or isinstance(self.objective, str)
-        ranks = self._kind == "ranker"
-        return given.beside(usual) if usual and free and named and not ranks else None
+        rows = data.batches is None
+        return given.beside(usual) if usual and free and named and rows else None
 
     def _watch(
         self, data: Dataset, evals: Evals, stopping: StoppingParameters, groups: Any, seed: Any
@@ -258,7 +280,7 @@ class Trained:
         division = None if share is None else HoldOut(
             int(share) if isinstance(share, Integral) else float(share),
             classes=self._codes is not None,
-            in_time=self.has_time is True,
+            in_time=self._in_time,
             groups=groups,
             seed=self._row_seed(seed),
         )  # fmt: skip

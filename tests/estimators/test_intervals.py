@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from pyopencl_gbdt import GBDTClassifier, GBDTRegressor, Model
+from pyopencl_gbdt import GBDTClassifier, GBDTRegressor, Model, train
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.estimators import intervals
 from pyopencl_gbdt.estimators.intervals import SCORES, scores_of
@@ -129,3 +129,21 @@ def test_what_has_no_intervals(fitted):
     with pytest.raises(DataError, match="X has 2 features"):
         fitted.calibrate(X[:, :2], Y)
     assert not hasattr(GBDTClassifier, "predict_interval")
+
+
+def test_a_refit_that_is_interrupted_leaves_the_intervals(monkeypatch):
+    model = GBDTRegressor(**SMALL, early_stopping=True, validation_fraction=100, refit=True)
+    before = model.fit(X[:300], Y[:300]).predict_interval(X[:5])
+    calls = []
+
+    def second_fails(*args, **given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return train(*args, **given)
+
+    monkeypatch.setattr("pyopencl_gbdt.estimators.training.train", second_fails)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:300], 100 * Y[:300])
+    assert len(calls) == 2
+    np.testing.assert_array_equal(model.predict_interval(X[:5]), before)

@@ -57,7 +57,8 @@ def test_numbers_of_auto(table, given, n_rows, rounds, rate):
 
 def test_one_alone(table):
     assert resolve_auto({"learning_rate": "auto"}, "regression", 50) == {"learning_rate": 0.2}
-    assert resolve_auto({"n_estimators": "auto"}, "regression", 50) == {"n_estimators": 250}
+    assert resolve_auto({"n_estimators": "auto"}, "regression", 50) == {"n_estimators": 67}
+    assert resolve_auto({"n_estimators": "auto"}, "binary", 50) == {"n_estimators": 50}  # 15 / 0.3
 
 
 def test_early_stopping_has_a_rate_and_most_rounds(table):
@@ -74,7 +75,7 @@ def test_early_stopping_has_a_rate_and_most_rounds(table):
 
 def test_the_model_has_numbers(table):
     fitted = GBDTRegressor(
-        n_estimators="auto", learning_rate="auto", max_depth=2, device=TEST_DEVICE
+        preset="xgboost", n_estimators="auto", learning_rate="auto", max_depth=2, device=TEST_DEVICE
     ).fit(X, Y)
     assert fitted.model_.parameters["n_estimators"] == 250 == fitted.get_num_boosting_rounds()
     assert fitted.model_.parameters["learning_rate"] == 20 / 250

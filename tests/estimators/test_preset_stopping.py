@@ -1,0 +1,103 @@
+"""Early stopping of presets: what turns it off, what it watches, what explicit values change."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+
+from pyopencl_gbdt import GBDTClassifier, GBDTRegressor
+from pyopencl_gbdt.callbacks import EvaluationMonitor
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.estimators.presets import NEWEST, PRESETS, Preset
+from pyopencl_gbdt.estimators.stopping import StoppingParameters
+from tests.conftest import TEST_DEVICE
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4)).astype(np.float32)
+Y = X[:, 0] + X[:, 1] * X[:, 2] + RNG.normal(size=300) / 4
+C = Y > 0
+RULE = StoppingParameters(
+    early_stopping=True, validation_fraction=0.2, n_iter_no_change=8, tol=0, refit=True
+)
+QUICK = {"max_depth": 3, "learning_rate": 0.3, "n_estimators": "auto"}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setitem(PRESETS, "quick-1", Preset("Few rounds.", QUICK, stopping=RULE))
+    bag = Preset("Few rounds, a bag.", QUICK, stopping=RULE, n_folds=3)
+    monkeypatch.setitem(PRESETS, "bag-1", bag)
+    monkeypatch.setitem(NEWEST, "quick", "quick-1")
+
+
+def made(kind=GBDTRegressor, labels=Y, preset="quick", fit=None, **given):
+    return kind(preset=preset, device=TEST_DEVICE, **given).fit(X, labels, **(fit or {}))
+
+
+@pytest.fixture(scope="module")
+def usual():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "quick-1", Preset("Few rounds.", QUICK, stopping=RULE))
+        return made(preset="quick-1").model_.ensemble
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n_estimators": "auto"},
+        {"callbacks": []},
+        {"n_iter_no_change": 8},
+        {"early_stopping": True},
+        {"early_stopping": np.True_, "refit": np.True_},
+        {"eval_metric": r2_score},
+        {"eval_metric": ["mae", r2_score]},
+        {"refit": True, "callbacks": []},
+    ],
+)
+def test_the_rule_of_the_preset_stays(usual, given):
+    assert made(**given).model_.ensemble == usual
+
+
+@pytest.mark.parametrize("metric", [roc_auc_score, accuracy_score])
+def test_a_classifier_watches_its_loss_instead_of_a_function(metric):
+    by_loss = made(GBDTClassifier, C).model_.ensemble
+    assert made(GBDTClassifier, C, eval_metric=metric).model_.ensemble == by_loss
+
+
+def test_members_of_a_bag_watch_the_loss_instead_of_a_function():
+    by_loss = made(preset="bag-1").model_.ensemble
+    assert made(preset="bag-1", eval_metric=r2_score).model_.ensemble == by_loss
+
+
+def test_functions_are_evaluated_where_their_history_is_kept():
+    sets = {"eval_set": [(X[:50], Y[:50])]}
+    fitted = made(eval_metric=r2_score, refit=False, fit=sets)
+    assert list(fitted.evals_result()["held_out"]) == ["r2_score", "rmse"]
+    scores = fitted.evals_result()["held_out"]["rmse"]
+    assert fitted.best_iteration == int(np.argmin(scores))
+    again = made(eval_metric=r2_score, fit=sets)
+    assert list(again.evals_result()["validation_0"]) == ["r2_score"]
+
+
+@pytest.mark.parametrize("preset", ["quick", "bag-1", "xgboost"])
+@pytest.mark.parametrize("given", [{"early_stopping": True}, {"n_iter_no_change": 3}])
+def test_who_asks_to_stop_by_a_function_is_asked_for_a_scorer(preset, given):
+    few = {"n_estimators": 5, **given}
+    with pytest.raises(ParameterError, match=r"eval_metric=r2_score: expected a named .*scoring="):
+        made(preset=preset, eval_metric=["mae", r2_score], **few)
+    assert made(preset=preset, eval_metric=r2_score, scoring="r2", **few).n_iter_ <= 15
+
+
+def test_callbacks_and_a_watched_set_see_one_training():
+    seen = made(early_stopping=True, callbacks=[EvaluationMonitor(period=100)])
+    assert list(seen.evals_result()) == ["held_out"]
+    watched = made(early_stopping=True, fit={"eval_set": [(X[:50], Y[:50] + 1)]})
+    assert watched.best_iteration < watched.n_iter_
+    assert list(watched.evals_result()) == ["validation_0"]
+
+
+def test_numpys_booleans_are_booleans():
+    last = made(has_time=True).model_.ensemble
+    assert made(has_time=np.True_).model_.ensemble == last
+    assert made(early_stopping=np.False_, n_estimators=3).n_iter_ == 3
+    with pytest.raises(ParameterError, match=r"preset='bag-1': expected no .*has_time"):
+        made(preset="bag-1", has_time=np.True_)
