@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
+from pyopencl_gbdt.estimators.rates import AUTO, is_auto
 from pyopencl_gbdt.parameters.names import ROWS
 
 #: Parameters that need several rounds.
-_OF_ROUNDS = ("early_stopping_rounds", "early_stopping", "callbacks")
+_OF_ROUNDS = ("early_stopping_rounds", "early_stopping", "n_iter_no_change", "callbacks")
 
 
 class Forest(Base):
@@ -50,10 +51,9 @@ class Forest(Base):
         return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
 
     def _refuse(self, **known: Any) -> None:
-        several = [
-            n for n in _OF_ROUNDS if getattr(self, n) is not None and getattr(self, n) is not False
-        ]
-        super()._refuse(**{"one_round": several[0] if several else "", **known})
+        several = [name for name in _OF_ROUNDS if getattr(self, name) not in (None, False, [])]
+        rate = {"rate": AUTO} if is_auto(self.learning_rate) else {}
+        super()._refuse(**{"one_round": several[0] if several else "", **rate, **known})
 
 
 class GBDTRandomForestRegressor(Forest, GBDTRegressor):
@@ -69,7 +69,7 @@ class GBDTRandomForestRegressor(Forest, GBDTRegressor):
         As in ``GBDTRegressor``, but the defaults are 1, 0.8, 0.8 and 1e-5.
     **given
         The other parameters of ``GBDTRegressor``, except ``num_parallel_tree``.
-        ``early_stopping_rounds`` and ``callbacks`` must be None, ``warm_start`` False.
+        Parameters of early stopping and ``callbacks`` must be None, ``warm_start`` False.
     """
 
 
@@ -86,7 +86,7 @@ class GBDTRandomForestClassifier(Forest, GBDTClassifier):
         As in ``GBDTClassifier``, but the defaults are 1, 0.8, 0.8 and 1e-5.
     **given
         The other parameters of ``GBDTClassifier``, except ``num_parallel_tree``.
-        ``early_stopping_rounds`` and ``callbacks`` must be None, ``warm_start`` False.
+        Parameters of early stopping and ``callbacks`` must be None, ``warm_start`` False.
     """
 
     def __init__(self, *, class_weight: Any = None, **others: Any) -> None:

@@ -26,6 +26,8 @@ class EstimatorFacts:
     is_forest, on_dask : bool
     warm_start : bool
     class_weight : object
+    rate : str
+        The learning rate of a forest, where it is a word; empty elsewhere.
     one_round : str
         A parameter that needs several rounds and is given; empty if none is.
     several_columns : bool
@@ -61,6 +63,7 @@ class EstimatorFacts:
     on_dask: bool = False
     warm_start: bool = False
     class_weight: Any = None
+    rate: str = ""
     one_round: str = ""
     several_columns: bool = False
     n_classes: int = 0
@@ -135,6 +138,12 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         "{one_round}: expected None for {estimator}, whose trees are one round",
         "leave out early stopping and callbacks, or boost by another estimator with "
         "num_parallel_tree",
+    ),
+    Refusal(
+        "A learning rate by rows of a forest",
+        lambda f: f.is_forest and f.rate != "",
+        "learning_rate={rate!r}: expected a number for {estimator}, which multiplies its mean",
+        "leave out learning_rate, which is 1",
     ),
     Refusal(
         "`warm_start` of a forest",

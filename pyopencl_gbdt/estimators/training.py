@@ -123,16 +123,15 @@ class Trained:
                 self._seed_of_fit, self._scorer, self._training_sets = seed, "", ()
                 return made
             stopping = stopping and stopping.beside(USUAL)
-        seen = WatchedRows(data, evals)
-        how: dict[str, Any] = {"model": before, "profile": profile}
-        how["eval_metric"] = scikit_learn_metrics(self.eval_metric)
+        seen, metrics = WatchedRows(data, evals), scikit_learn_metrics(self.eval_metric)
+        how: dict[str, Any] = {"model": before, "profile": profile, "eval_metric": metrics}
         if stopping is not None:
             seen = self._watch(data, evals, stopping, groups, seed)
         own = any(isinstance(one, EarlyStopping) for one in callbacks)
         stops = bool(seen.watched) or self.early_stopping_rounds is not None or own
         task, given = self._task(params["objective"]), params
         params = complete(preset, given, task, seen.data.n_rows, stops=stops)
-        scorer, refit, metrics = None, False, how["eval_metric"]
+        scorer, refit = None, False
         if stopping is not None and seen.watched:
             refit = stopping.refit and (self.refit is not None or seen.held_out is not None)
             if self._stopping().is_asked is not True:

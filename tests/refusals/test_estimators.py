@@ -52,7 +52,12 @@ CASES = {
         "objective='binary:logistic': expected multi:softprob or multi:softmax for the 3 classes",
     ),
     "Early stopping or `callbacks` of a forest": (
-        lambda: GBDTRandomForestRegressor(callbacks=[]), TWO, {}, "callbacks: expected None",
+        lambda: GBDTRandomForestRegressor(n_iter_no_change=2), TWO, {},
+        "n_iter_no_change: expected None",
+    ),
+    "A learning rate by rows of a forest": (
+        lambda: GBDTRandomForestRegressor(learning_rate="auto"), TWO, {},
+        "learning_rate='auto': expected a number for GBDTRandomForestRegressor",
     ),
     "`warm_start` of a forest": (
         lambda: GBDTRandomForestRegressor(warm_start=True), TWO, {},
@@ -73,6 +78,10 @@ CASES = {
     "`n_iter_no_change` with `early_stopping_rounds`": (
         lambda: GBDTRegressor(n_iter_no_change=3, early_stopping_rounds=5), TWO, {},
         "n_iter_no_change=3: expected None with early_stopping_rounds=5",
+    ),
+    "A function as the last metric beside `early_stopping` or `n_iter_no_change`": (
+        lambda: GBDTRegressor(early_stopping=True, eval_metric=["mae", np.dot]), TWO, {},
+        "eval_metric=dot: expected a named metric last",
     ),
     "`refit` with `callbacks`": (
         lambda: GBDTRegressor(refit=True, callbacks=[EarlyStopping(2)]), TWO, {},
