@@ -112,8 +112,7 @@ class Trained:
         seed = params["random_state"]
         if former is not None:
             params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
-        resumes = any(isinstance(one, TrainingCheckPoint) for one in callbacks)
-        preset = self._preset_of(goes_on=resumes or before is not None)
+        preset = self._preset_of(before, callbacks)
         stopping = self._how_to_stop(preset, data, has_callbacks=bool(callbacks))
         if PRESETS[preset].n_folds and self._kind != "ranker":
             made = self._bagged(
@@ -230,13 +229,14 @@ class Trained:
         """Return the seed by which rows are held out."""
         return int(ROWS["random_state"].convert(seed) or 0)  # type: ignore[arg-type]
 
-    def _preset_of(self, *, goes_on: bool) -> str:
+    def _preset_of(self, before: Ensemble | None, callbacks: Sequence[Any]) -> str:
         """Return the versioned preset of a fit.
 
         Forests, and trainings that continue a model or can be resumed, keep XGBoost's defaults.
         """
         named = check_preset(self.preset)
-        goes_on = goes_on or bool(self.warm_start)
+        resumes = any(isinstance(one, TrainingCheckPoint) for one in callbacks)
+        goes_on = resumes or before is not None or bool(self.warm_start)
         return named if self._takes_presets and not goes_on else PLAIN
 
     def _how_to_stop(
