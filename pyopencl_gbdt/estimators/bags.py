@@ -14,7 +14,13 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, RowIds, counted_rows
+from pyopencl_gbdt.estimators.held_out import (
+    LEAST_ROWS,
+    HoldOut,
+    NothingHeldOutError,
+    RowIds,
+    counted_rows,
+)
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.model import Model
@@ -40,7 +46,9 @@ def folds_of(data: Dataset, division: HoldOut, n_folds: int) -> list[tuple[RowId
     NothingHeldOutError
         If the rows cannot be divided.
     """
-    units = division.units(data)
+    units, n_rows = division.units(data), counted_rows(data).size
+    if 2 * n_rows < n_folds * LEAST_ROWS:  # two folds are left in the last division
+        raise NothingHeldOutError(f"{n_rows} rows are too few for {n_folds} folds")
     if units is None:
         folds = _rows(data, division, n_folds)
     else:

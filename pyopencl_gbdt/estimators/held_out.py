@@ -115,8 +115,9 @@ def group_codes(groups: Any, n_rows: int) -> RowIds:
     except (TypeError, ValueError):
         comparable = False
     if not comparable:
+        shown = show(np.asarray(groups, object).tolist())
         raise DataError(
-            f"groups={show(groups)}: expected numbers or texts of one type, none of them missing; "
+            f"groups={shown}: expected numbers or texts of one type, none of them missing; "
             "give missing ones a group of their own"
         )
     if given.shape != (n_rows,):

@@ -99,7 +99,10 @@ def test_intervals_come_from_rows_that_members_have_not_seen():
 def test_who_has_no_bag(capsys):
     few = GBDTRegressor(**BEST, n_estimators=3).fit(X[:12], Y[:12])
     assert few.n_iter_ == 3
-    assert "too few to hold out" in capsys.readouterr().err
+    assert (
+        "preset='best': 12 rows are too few for 5 folds: one model is trained"
+        in capsys.readouterr().err
+    )
     ranker = GBDTRanker(**BEST, n_estimators=2).fit(X, CODES, group=[100, 100])
     assert ranker.n_iter_ == 2
     with pytest.raises(NothingHeldOutError, match="one class"):
@@ -128,6 +131,14 @@ def test_rows_without_weight_are_no_fold():
     weight = (np.arange(200) % 7 > 0).astype(float)
     folds = folds_of(Dataset(X, Y, weight), HoldOut(1, groups=np.arange(200) % 7), 5)
     assert all(weight[held].any() for _, held in folds)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(200) % 4])
+def test_folds_need_rows(groups):
+    own = [None if groups is None else groups[:n] for n in (24, 25)]
+    with pytest.raises(NothingHeldOutError, match="24 rows are too few for 5 folds"):
+        folds_of(Dataset(X[:24], Y[:24]), HoldOut(1, groups=own[0]), 5)
+    assert len(folds_of(Dataset(X[:25], Y[:25]), HoldOut(1, groups=own[1]), 5)) >= 4
 
 
 def test_what_cannot_be_joined():

@@ -77,7 +77,10 @@ def test_groups_of_weight_0_are_not_held_out(seed):
     [
         ([1], r"groups of shape \(1,\): expected \(300,\), an entry for each row"),
         (np.arange(900), r"groups of shape \(900,\): expected \(300,\)"),
-        (["a", None] * 150, "groups=.*: expected numbers or texts of one type, none of them"),
+        (
+            ["a", None] * 150,
+            r"groups=\['a', None, 'a', .*: expected numbers or texts of one type, none of them",
+        ),
         ([0.0, np.nan] * 150, "groups=.*: expected numbers or texts of one type, none of them"),
         ([[1], [1, 2]] * 150, "groups=.*: expected numbers or texts of one type, none of them"),
     ],
