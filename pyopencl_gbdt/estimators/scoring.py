@@ -78,6 +78,8 @@ class Scorer:
 
     def __init__(self, scoring: Any, classes: npt.NDArray[Any] | None) -> None:
         self._classes = classes
+        #: Of a classifier's losses, some predict margins or labels.
+        self.takes_probabilities = classes is not None
         self.__name__ = scoring if isinstance(scoring, str) else getattr(
             scoring, "__name__", "score"
         )  # fmt: skip
@@ -97,10 +99,21 @@ class Scorer:
         return _Regressor(found) if self._classes is None else _Classifier(found, self._classes)
 
     def __call__(self, prediction: npt.NDArray[Any], rows: Dataset) -> tuple[str, float]:
-        """Return the scorer's name, and its value for the predictions of rows."""
+        """Return the scorer's name, and its value for the predictions of rows.
+
+        A classifier's are probabilities, shape (n_rows,), or (n_classes, n_rows).
+        """
         y: Any = rows.label
         if self._classes is not None:
-            y = self._classes[rows.label.astype(np.intp)]
+            y, prediction = self._classes[rows.label.astype(np.intp)], prediction.T
         weight = {} if rows.weight is None else {"sample_weight": rows.weight}
         X = np.zeros((rows.n_rows, 1), np.float32)
-        return self.__name__, float(self._score(self._standing(prediction), X, y, **weight))
+        try:
+            found = self._score(self._standing(prediction), X, y, **weight)
+        except ValueError as error:
+            outputs = "" if prediction.ndim == 1 else f" of {prediction.shape[1]} outputs"
+            raise ParameterError(
+                f"scoring={show(self.__name__)}: expected a scorer that takes these labels and the "
+                f"predictions{outputs}; give another one, or scoring='loss' ({error})"
+            ) from error
+        return self.__name__, float(found)

@@ -77,7 +77,15 @@ def named(
         If it returns anything else.
     """
     name, _ = call(function, prediction, rows)
-    return name, DatasetMetric(_Named(function, name), of_prediction=True)
+    return name, DatasetMetric(_Named(function, name), of_prediction=takes_prediction(function))
+
+
+def takes_prediction(function: Callable[..., Any]) -> bool:
+    """Tell whether a metric takes what ``predict`` returns, not ``(n_outputs, n_rows)`` numbers.
+
+    Those are what other metrics take: probabilities, also where the loss predicts something else.
+    """
+    return not getattr(function, "takes_probabilities", False)
 
 
 def call(function: Callable[..., Any], prediction: F32, rows: Dataset) -> tuple[str, float]:

@@ -18,7 +18,7 @@ from pyopencl_gbdt.metrics import (
     takes_queries,
     unknown_metric,
 )
-from pyopencl_gbdt.metrics.custom import named
+from pyopencl_gbdt.metrics.custom import named, takes_prediction
 from pyopencl_gbdt.metrics.label_kinds import COUNTERPARTS, FITS, KINDS, fitting, kinds_of
 from pyopencl_gbdt.metrics.ranking import family_of
 from pyopencl_gbdt.objectives import Objective
@@ -33,7 +33,7 @@ def choose_metrics(
     objective: Objective,
     p: Parameters,
     sets: Sequence[Dataset],
-    sample: Callable[[], tuple[Any, Dataset]],
+    sample: Callable[[bool], tuple[Any, Dataset]],
     more: Sequence[Callable[..., Any]] = (),
 ) -> dict[str, Metric]:
     """Return the metrics by name; the loss's default metric if none is asked for.
@@ -42,8 +42,8 @@ def choose_metrics(
     is refused.
 
     A custom metric is called once to learn its name, with what ``sample`` returns: predictions and
-    their rows. If the name is taken, it becomes ``name-2``. ``more`` are custom metrics that come
-    after the others.
+    their rows; ``sample(False)`` has what named metrics take instead of predictions. If the name is
+    taken, it becomes ``name-2``. ``more`` are custom metrics that come after the others.
     """
     if eval_metric is None:
         eval_metric, sets = objective.metric, ()
@@ -66,7 +66,7 @@ def choose_metrics(
     found: dict[str, Metric] = {}
     for m in (*asked, *more):
         if callable(m):
-            name, metric = named(m, *sample())
+            name, metric = named(m, *sample(takes_prediction(m)))
             found[_free_name(name, metric, {**ours, **found})] = metric
         else:
             found[m] = ours[m]

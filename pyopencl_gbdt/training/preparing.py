@@ -26,6 +26,7 @@ from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.objectives.base import F32
 from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping
@@ -239,11 +240,12 @@ def prepare(
         evals = [(data if rows is given_data else rows, name) for rows, name in evals]
     evals = [(rows.coded_by(data.categories, f"evals: {name!r}"), name) for rows, name in evals]
 
-    def sample() -> tuple[Any, Dataset]:
+    def sample(of_prediction: bool) -> tuple[Any, Dataset]:
         rows = evals[0][0] if evals else data
         known = start or StartingPoint(*_starting_score(p, objective, data, n_outputs))
-        margins = np.array(each(known.base_margin), np.float32)[:, None].repeat(rows.n_rows, 1)
-        return objective.to_prediction(margins if n_outputs > 1 else margins[0]).T, rows
+        margins = np.zeros((n_outputs, rows.n_rows), np.float32)
+        margins += np.array(each(known.base_margin), np.float32)[:, None]
+        return _predicted(objective, margins, of_prediction=of_prediction), rows
 
     more = () if custom_metric is None else (custom_metric,)
     metrics = choose_metrics(
@@ -253,6 +255,14 @@ def prepare(
         check_ranked(metrics, rows)
     by_codes = is_part or data.batches is not None
     return Task(p, objective, data, evals, metrics, start, by_codes=by_codes)
+
+
+def _predicted(objective: Objective, margins: F32, *, of_prediction: bool) -> F32:
+    """Return what metrics take of margins: predictions, or what named metrics take."""
+    margins = margins if margins.shape[0] > 1 else margins[0]
+    return (
+        objective.to_prediction(margins).T if of_prediction else objective.to_probability(margins)
+    )
 
 
 def check_evals(evals: Evals, data: Dataset, n_outputs: int, objective: Objective) -> None:
