@@ -32,6 +32,7 @@ from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import Ensemble, to_xgboost_json
+from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.numerics.random_numbers import drawn_order
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -135,7 +136,10 @@ def _trained(
     params = Parameters.from_dict({**p.params, "histogram": histogram})
     objective = get_objective(params.objective, params)
     fit = Fit(device, params, objective, data, start_of(twin.base_margin))
-    model = replace(twin, trees=fit.run(params.n_estimators))
+    trees = fit.run(params.n_estimators)
+    if fit.parts.nodes.has_vectors:
+        trees = with_vectors(trees, twin.n_outputs, twin.n_parallel) or trees
+    model = replace(twin, trees=trees)
     return tuple(_bytes(to_xgboost_json(m)) for m in (model, twin))
 
 
