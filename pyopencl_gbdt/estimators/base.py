@@ -25,7 +25,9 @@ from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, s
 from pyopencl_gbdt.estimators.fitted import FittedModel, XGBoostMethods
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.presets import check_preset
+from pyopencl_gbdt.estimators.rates import is_auto
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
+from pyopencl_gbdt.estimators.scoring import Scorer
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError
 from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.estimators.training import Trained
@@ -62,6 +64,8 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         check_n_jobs(self.n_jobs)
         check_preset(self.preset)
         self._stopping()
+        if self._has_scorer:
+            Scorer(self.scoring, None)  # raises
         named = self.objective is None or isinstance(self.objective, str)
         own = not named and custom_objective(self.objective) is not None
         if not own and (not named or answer_to("objective", self.objective)):
@@ -80,10 +84,11 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
             preset=self.preset,
             early_stopping_rounds=self.early_stopping_rounds,
             n_iter_no_change=self.n_iter_no_change,
-            stops_itself=self._stopping().is_asked is True,
+            of_stopping=self._given_for_stopping(),
+            rounds_by_rows=is_auto(self.n_estimators),
             refit=self._stopping().refit is True,
             in_time=self._in_time,
-            has_callbacks=bool(self.callbacks),
+            has_callbacks=self._has_callbacks,
             class_weight=getattr(self, "class_weight", None),
         )
         refuse(replace(facts, **self._own_facts, **known), OF_ESTIMATORS)
@@ -331,16 +336,6 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         return self._fitted().history
 
     @property
-    def best_iteration(self) -> int:
-        """The round with the best score, counted from 0; only after early stopping."""
-        return self._fitted().best_iteration
-
-    @property
-    def best_score(self) -> float:
-        """The score of the best round."""
-        return self._fitted().best_score
-
-    @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
         """Feature importances of kind ``importance_type``, which sum to 1; shape (n_features,)."""
         kind = check_importance_kind(self.importance_type, "importance_type")
@@ -386,6 +381,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         self._take_attributes(ensemble.attributes, source)
         ensemble.attributes.pop(SAVED_BY, None)
         self._take(model, ensemble.feature_names)
+        self._refitted = False
         self.booster = "gbtree" if ensemble.tree_weights is None else "dart"
         return self
 

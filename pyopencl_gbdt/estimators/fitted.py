@@ -32,6 +32,8 @@ class FittedModel:
     _training_sets: tuple[str, ...] = ()
     #: The metric of the last ``fit`` that is a scorer of scikit-learn; empty if none is.
     _scorer: str = ""
+    #: Whether the last ``fit`` trained again on all rows, after early stopping.
+    _refitted: bool = False
 
     def _fitted(self) -> Model:
         raise NotImplementedError
@@ -78,6 +80,24 @@ class FittedModel:
     def n_iter_(self) -> int:
         """The number of rounds of the model, of which ``predict`` uses those up to the best one."""
         return self._fitted().num_boosted_rounds()
+
+    @property
+    def best_iteration(self) -> int:
+        """The round with the best score, from 0; only after early stopping without refit."""
+        return self._unless_refitted("best_iteration").best_iteration
+
+    @property
+    def best_score(self) -> float:
+        """The score of the best round; only after early stopping without refit."""
+        return self._unless_refitted("best_score").best_score
+
+    def _unless_refitted(self, name: str) -> Model:
+        if self._refitted:
+            raise AttributeError(
+                f"{name}: this model was trained again on all rows, with the best number of "
+                "rounds, which is n_iter_; give refit=False for the model that was stopped"
+            )
+        return self._fitted()
 
     @property
     def train_score_(self) -> F64:

@@ -9,8 +9,8 @@ from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegre
 from pyopencl_gbdt.estimators.rates import AUTO, is_auto
 from pyopencl_gbdt.parameters.names import ROWS
 
-#: Parameters that need several rounds.
-_OF_ROUNDS = ("early_stopping_rounds", "early_stopping", "n_iter_no_change", "callbacks")
+#: Parameters that need several rounds and are None where they are not given.
+_OF_ROUNDS = ("early_stopping_rounds", "n_iter_no_change")
 
 
 class Forest(Base):
@@ -51,7 +51,9 @@ class Forest(Base):
         return {**super()._named_parameters(), "n_estimators": 1, "num_parallel_tree": trees}
 
     def _refuse(self, **known: Any) -> None:
-        several = [name for name in _OF_ROUNDS if getattr(self, name) not in (None, False, [])]
+        several = [name for name in _OF_ROUNDS if getattr(self, name) is not None]
+        several += ["early_stopping"] if self._stopping().early_stopping else []
+        several += ["callbacks"] if self._has_callbacks else []
         rate = {"rate": AUTO} if is_auto(self.learning_rate) else {}
         super()._refuse(**{"one_round": several[0] if several else "", **rate, **known})
 

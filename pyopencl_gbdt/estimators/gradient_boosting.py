@@ -338,7 +338,8 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
 _CLASS_WEIGHT = """    class_weight : "balanced", dict of class to number, or None
         Factors of the weights of training rows, by class, as in scikit-learn. ``"balanced"``
-        gives all classes the same total weight. Evaluation sets are not weighted.
+        gives all classes the same total weight. Rows that early stopping holds out have
+        these weights, sets of ``eval_set`` have not.
 """
 for _estimator in (GBDTRegressor, GBDTClassifier):  # add the description of parameters
     _own = _CLASS_WEIGHT if _estimator is GBDTClassifier else ""

@@ -40,8 +40,10 @@ class EstimatorFacts:
         As the user gave it; None if not given.
     early_stopping_rounds, n_iter_no_change : object
         As the user gave them.
-    stops_itself : bool
-        Whether early stopping is asked for by scikit-learn's parameters.
+    of_stopping : str
+        A parameter of early stopping by itself that is given; empty if none is.
+    rounds_by_rows : bool
+        Whether the number of rounds is to be found by the number of rows.
     refit, has_callbacks : bool
     own_metric : str
         The function by which early stopping would stop; empty if there is none.
@@ -71,7 +73,8 @@ class EstimatorFacts:
     preset: Any = None
     early_stopping_rounds: Any = None
     n_iter_no_change: Any = None
-    stops_itself: bool = False
+    of_stopping: str = ""
+    rounds_by_rows: bool = False
     refit: bool = False
     bag: str = ""
     has_evals: bool = False
@@ -153,6 +156,13 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         "fit anew",
     ),
     Refusal(
+        "Rounds by rows with `warm_start`",
+        lambda f: f.warm_start and f.rounds_by_rows,
+        "n_estimators='auto': expected a number with warm_start=True, which adds the rounds that a "
+        "model lacks of it",
+        "give one",
+    ),
+    Refusal(
         "A model to continue with `warm_start`",
         lambda f: f.warm_start and f.model != "",
         "{model}: expected None with warm_start=True, which continues the former fit",
@@ -218,8 +228,8 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
     ),
     Refusal(
         "Early stopping by itself on Dask",
-        lambda f: f.on_dask and f.stops_itself,
-        "early_stopping or n_iter_no_change: expected None on Dask",
+        lambda f: f.on_dask and f.of_stopping != "",
+        "{of_stopping}: expected to be left out on Dask, where no rows are held out",
         "give eval_set to fit, and early_stopping_rounds",
     ),
     Refusal(

@@ -173,6 +173,11 @@ for _spelling in ATTRIBUTES:
 
 def _refused(estimator: Any, method: str, name: str, value: Any, own: set[str]) -> ArgumentError:
     kind = type(estimator).__name__
+    if (method, name) == ("predict_interval", "alpha"):
+        return ArgumentError(
+            f"alpha={show(value)}: expected coverage, the share of labels within; give "
+            "coverage=0.9 for an alpha of 0.1"
+        )
     if method != "fit" and name in foreign_arguments.ANSWERS:
         return ArgumentError(f"{name}={show(value)}: {foreign_arguments.ANSWERS[name]}")
     try:

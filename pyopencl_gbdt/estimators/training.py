@@ -43,6 +43,12 @@ from pyopencl_gbdt.training.train import Model, train
 _OF_TREES = ("booster", "cat_method")
 
 
+def _best_rounds(model: Model, before: Ensemble | None) -> int:
+    """Return the rounds up to the best one that were added; 0 if none was trained."""
+    done = 0 if before is None else before.n_rounds
+    return model.best_iteration + 1 - done if model.num_boosted_rounds() > done else 0
+
+
 class Trained:
     """The part of an estimator that trains; the other parts have parameters and data."""
 
@@ -95,6 +101,25 @@ class Trained:
         found.check()
         return found
 
+    @property
+    def _has_scorer(self) -> bool:
+        """Whether rounds are scored by a scorer of scikit-learn instead of a metric."""
+        return not (isinstance(self.scoring, str) and self.scoring == LOSS)
+
+    @property
+    def _has_callbacks(self) -> bool:
+        """Whether there are callbacks; an empty list has none."""
+        empty = isinstance(self.callbacks, (list, tuple)) and not self.callbacks
+        return self.callbacks is not None and not empty
+
+    def _given_for_stopping(self) -> str:
+        """Return the first parameter that has early stopping happen, or says how; else empty."""
+        given = self._stopping()
+        said = [name for name in ("n_iter_no_change", "tol") if getattr(given, name) is not None]
+        said += [name for name in ("early_stopping", "refit") if getattr(given, name)]
+        said += ["validation_fraction"] if given.validation_fraction != AUTO else []
+        return [*said, *(["scoring"] if self._has_scorer else []), ""][0]
+
     def _trained(
         self,
         data: Dataset,
@@ -113,14 +138,13 @@ class Trained:
         if former is not None:
             params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
         preset = self._preset_of(before, callbacks)
-        stopping = self._how_to_stop(preset, data, has_callbacks=bool(callbacks))
+        stopping = self._how_to_stop(preset, data)
         if PRESETS[preset].n_folds and self._kind != "ranker":
             made = self._bagged(
                 preset, params, data, stopping, groups, bool(evals), verbose, profile
             )
             if made is not None:
-                self._seed_of_fit, self._scorer, self._training_sets = seed, "", ()
-                return made
+                return self._with_facts(made, seed)
             stopping = stopping and stopping.beside(USUAL)
         seen, metrics = WatchedRows(data, evals), scikit_learn_metrics(self.eval_metric)
         how: dict[str, Any] = {"model": before, "profile": profile, "eval_metric": metrics}
@@ -137,7 +161,7 @@ class Trained:
                 kept = bool(evals) and not refit
                 metrics = watched_metrics(self.eval_metric, params, keeps_own=kept)
                 how["eval_metric"] = how["eval_metric"] if evals else metrics
-            scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
+            scorer = Scorer(self.scoring, self._codes) if self._has_scorer else None
             callbacks.append(seen.stopper(stopping, scored=scorer is not None))
         model = first = train(
             params,
@@ -158,8 +182,7 @@ class Trained:
             )
         unseen = [rows for rows, _ in seen.evals if rows is not seen.data][-1:]
         if refit:
-            rounds = model.best_iteration + 1 - (0 if before is None else before.n_rounds)
-            more = {"n_estimators": rounds}
+            more = {"n_estimators": _best_rounds(model, before)}
             model = train({**params, **more}, data, evals=evals, verbose=verbose, **how)
             seen = WatchedRows(data, evals)
         if former is not None:
@@ -167,8 +190,22 @@ class Trained:
             model.history = joined_history(former.history, rounds, model.history)
             model = model if params["n_estimators"] else former
         self._learn_intervals([(first, rows) for rows in unseen])  # changes the estimator
-        self._seed_of_fit, self._scorer = seed, "" if scorer is None else scorer.__name__
-        self._training_sets = tuple(name for rows, name in seen.evals if rows is seen.data)
+        score = "" if scorer is None else scorer.__name__
+        own_sets = tuple(name for rows, name in seen.evals if rows is seen.data)
+        return self._with_facts(model, seed, score, own_sets, refitted=refit)
+
+    def _with_facts(
+        self,
+        model: Model,
+        seed: Any,
+        scorer: str = "",
+        training_sets: tuple[str, ...] = (),
+        *,
+        refitted: bool = False,
+    ) -> Model:
+        """Return the model, and keep what it does not tell of its training."""
+        self._seed_of_fit, self._scorer, self._refitted = seed, scorer, refitted
+        self._training_sets = training_sets
         return model
 
     def _bagged(
@@ -209,7 +246,7 @@ class Trained:
         def member(rest: Dataset, held: Dataset) -> Model:
             if stopping is None:
                 return train(params, rest, **how)
-            scorer = None if self.scoring == LOSS else Scorer(self.scoring, self._codes)
+            scorer = Scorer(self.scoring, self._codes) if self._has_scorer else None
             seen = WatchedRows(rest, [(held, HELD_OUT)], HELD_OUT)
             calls = [seen.stopper(stopping, scored=scorer is not None)]
             more: dict[str, Any] = {"custom_metric": scorer, "callbacks": calls}
@@ -239,9 +276,7 @@ class Trained:
         goes_on = resumes or before is not None or bool(self.warm_start)
         return named if self._takes_presets and not goes_on else PLAIN
 
-    def _how_to_stop(
-        self, preset: str, data: Dataset, *, has_callbacks: bool
-    ) -> StoppingParameters | None:
+    def _how_to_stop(self, preset: str, data: Dataset) -> StoppingParameters | None:
         """Return how early stopping ends the training by itself; None if it does not.
 
         What the user asks for counts first. A preset stops only a training of which neither the
@@ -255,15 +290,15 @@ class Trained:
             by_rows = given.early_stopping == AUTO and data.n_rows <= AUTO_ROWS
             if by_rows or not given.is_asked:
                 return None
-            if self.scoring == LOSS:
+            if not self._has_scorer:
                 self._refuse(own_metric=own_metric_last(self.eval_metric))
             if (patience := self.early_stopping_rounds) is not None:
                 given = replace(given, n_iter_no_change=patience)
             found = (given if usual is None else given.beside(usual)).beside(USUAL)
-            alone = has_callbacks and given.refit is None  # callbacks would see two trainings
+            alone = self._has_callbacks and given.refit is None  # callbacks would see two trainings
             return replace(found, refit=False) if alone else found
         free = self.n_estimators is None or is_auto(self.n_estimators)
-        free = free and self.early_stopping_rounds is None and not has_callbacks
+        free = free and self.early_stopping_rounds is None and not self._has_callbacks
         named = self.objective is None or isinstance(self.objective, str)
         rows = data.batches is None
         return given.beside(usual) if usual and free and named and rows else None

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from pyopencl_gbdt import GBDTClassifier, GBDTRegressor, Model, train
-from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
+from pyopencl_gbdt.errors import ArgumentError, DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.estimators import intervals
 from pyopencl_gbdt.estimators.intervals import SCORES, scores_of
 from tests.conftest import TEST_DEVICE
@@ -147,3 +147,8 @@ def test_a_refit_that_is_interrupted_leaves_the_intervals(monkeypatch):
         model.fit(X[:300], 100 * Y[:300])
     assert len(calls) == 2
     np.testing.assert_array_equal(model.predict_interval(X[:5]), before)
+
+
+def test_alpha_is_answered_by_coverage(fitted):
+    with pytest.raises(ArgumentError, match=r"alpha=0\.1: expected coverage, .* coverage=0\.9"):
+        fitted.predict_interval(X, alpha=0.1)

@@ -101,3 +101,30 @@ def test_numpys_booleans_are_booleans():
     assert made(early_stopping=np.False_, n_estimators=3).n_iter_ == 3
     with pytest.raises(ParameterError, match=r"preset='bag-1': expected no .*has_time"):
         made(preset="bag-1", has_time=np.True_)
+
+
+def test_a_refit_tells_that_the_best_round_is_the_last(tmp_path):
+    fitted = made()
+    for name in ("best_iteration", "best_score"):
+        with pytest.raises(AttributeError, match=rf"{name}: .* n_iter_; give refit=False"):
+            getattr(fitted, name)
+    first = made(refit=False)
+    assert first.best_iteration + 1 == fitted.n_iter_
+    first.save_model(tmp_path / "model.json")
+    assert fitted.load_model(tmp_path / "model.json").best_iteration == first.best_iteration
+
+
+def test_no_round_is_refitted_to_no_round():
+    fitted = made(n_estimators=0, early_stopping=True, refit=True)
+    assert fitted.n_iter_ == 0
+    assert fitted.predict(X[:1]) == pytest.approx(Y.mean(), rel=1e-4)
+
+
+def test_a_scorer_that_is_not_there_is_refused_without_early_stopping():
+    with pytest.raises(ParameterError, match="scoring='nonsense': expected 'loss', the name of"):
+        made(n_estimators=3, scoring="nonsense")
+
+
+def test_no_patience_is_refused():
+    with pytest.raises(ParameterError, match="early_stopping_rounds=0: expected an integer >= 1"):
+        made(early_stopping=True, early_stopping_rounds=0)

@@ -63,6 +63,10 @@ CASES = {
         lambda: GBDTRandomForestRegressor(warm_start=True), TWO, {},
         "warm_start=True: expected False for GBDTRandomForestRegressor",
     ),
+    "Rounds by rows with `warm_start`": (
+        lambda: GBDTRegressor(warm_start=True, n_estimators="auto"), TWO, {},
+        "n_estimators='auto': expected a number with warm_start=True",
+    ),
     "A model to continue with `warm_start`": (
         lambda: GBDTRegressor(warm_start=True), TWO, {"init_model": "model.json"},
         "init_model: expected None with warm_start=True",
@@ -102,7 +106,7 @@ CASES = {
     ),
     "Early stopping by itself on Dask": (
         lambda: on_dask("DaskGBDTRegressor", early_stopping="auto"), TWO, {},
-        "early_stopping or n_iter_no_change: expected None on Dask",
+        "early_stopping: expected to be left out on Dask",
     ),
     "`warm_start` on Dask": (
         lambda: on_dask("DaskGBDTRegressor", warm_start=True), TWO, {},
