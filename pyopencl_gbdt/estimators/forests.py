@@ -9,8 +9,9 @@ from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegre
 from pyopencl_gbdt.estimators.rates import AUTO, is_auto
 from pyopencl_gbdt.parameters.names import ROWS
 
-#: Parameters that need several rounds and are None where they are not given.
-_OF_ROUNDS = ("early_stopping_rounds", "n_iter_no_change")
+#: Parameters that need several rounds and are None where they are not given. Checks of scikit-learn
+#: set ``n_iter_no_change`` wherever it is there, so it has no effect.
+_OF_ROUNDS = ("early_stopping_rounds",)
 
 
 class Forest(Base):
@@ -71,7 +72,8 @@ class GBDTRandomForestRegressor(Forest, GBDTRegressor):
         As in ``GBDTRegressor``, but the defaults are 1, 0.8, 0.8 and 1e-5.
     **given
         The other parameters of ``GBDTRegressor``, except ``num_parallel_tree``.
-        Parameters of early stopping and ``callbacks`` must be None, ``warm_start`` False.
+        ``early_stopping``, ``early_stopping_rounds`` and ``callbacks`` must be None, and
+        ``warm_start`` False.
     """
 
 
@@ -88,7 +90,8 @@ class GBDTRandomForestClassifier(Forest, GBDTClassifier):
         As in ``GBDTClassifier``, but the defaults are 1, 0.8, 0.8 and 1e-5.
     **given
         The other parameters of ``GBDTClassifier``, except ``num_parallel_tree``.
-        Parameters of early stopping and ``callbacks`` must be None, ``warm_start`` False.
+        ``early_stopping``, ``early_stopping_rounds`` and ``callbacks`` must be None, and
+        ``warm_start`` False.
     """
 
     def __init__(self, *, class_weight: Any = None, **others: Any) -> None:

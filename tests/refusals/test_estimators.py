@@ -52,8 +52,8 @@ CASES = {
         "objective='binary:logistic': expected multi:softprob or multi:softmax for the 3 classes",
     ),
     "Early stopping or `callbacks` of a forest": (
-        lambda: GBDTRandomForestRegressor(n_iter_no_change=2), TWO, {},
-        "n_iter_no_change: expected None",
+        lambda: GBDTRandomForestRegressor(early_stopping_rounds=2), TWO, {},
+        "early_stopping_rounds: expected None",
     ),
     "A learning rate by rows of a forest": (
         lambda: GBDTRandomForestRegressor(learning_rate="auto"), TWO, {},
