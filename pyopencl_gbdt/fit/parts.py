@@ -16,7 +16,7 @@ from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes, TreeSizes, forest_bytes
 from pyopencl_gbdt.fit.page_schedule import PageSchedule
-from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.rows import MOST_NUMBERED, FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import Ways
@@ -114,8 +114,9 @@ def choose_trees(parts: FitParts, on_paper: OnPaper) -> None:
     if nodes.has_vectors and not parts.rows.trees_fit(nodes.n_trees, lambda: True):
         raise ParameterError(
             f"multi_strategy='multi_output_tree': {nodes.n_trees} trees at a time of "
-            f"{parts.rows.n_rows} rows each: expected at most {MOST_Y} trees, and 4294901760 rows "
-            "of all; use fewer rows, lower num_parallel_tree, or leave out multi_strategy"
+            f"{parts.rows.n_rows} rows each: expected at most {MOST_Y} trees, and "
+            f"{MOST_NUMBERED} rows of all; use fewer rows, lower num_parallel_tree, or leave out "
+            "multi_strategy"
         )
     while nodes.n_trees > 1 and not nodes.has_vectors and not trees_fit(parts, on_paper):
         outputs = nodes.n_trees // nodes.n_parallel

@@ -39,6 +39,10 @@ def _numbers(count: int) -> PerRow:
     return PerRow(() if count == 1 else (count,))
 
 
+#: Rows, or entries, of all trees at a time: numbers have 32 bits, with room for a step behind.
+MOST_NUMBERED = 2**32 - 2**16
+
+
 @dataclass
 class FitRows(RowLists):
     """The rows of a fit, all of whose pages stay on the device.
@@ -263,10 +267,9 @@ class FitRows(RowLists):
 
     def trees_fit(self, n_trees: int, fits: Callable[[], bool]) -> bool:
         """Tell whether so many trees can be grown at a time; ``fits`` asks the device's memory."""
-        # rows and entries of all trees have numbers of 32 bits, with room for a step behind
         columns = self.features.columns
         each = self.n_rows if columns is None else max(self.n_rows, columns.n_entries)
-        return n_trees * each <= 2**32 - 2**16 and n_trees <= MOST_Y and fits()
+        return n_trees * each <= MOST_NUMBERED and n_trees <= MOST_Y and fits()
 
     def ask_for_slots(self) -> None:
         """Ask for what pages in turn share; nothing where all pages stay."""
