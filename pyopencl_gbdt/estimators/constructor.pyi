@@ -42,6 +42,8 @@ class Constructed(AliasedParameters):
     max_delta_step: float | None
     subsample: float | None
     sampling_method: str | None
+    bagging_temperature: float
+    bagging_freq: int
     top_rate: float
     other_rate: float
     colsample_bytree: float | None
@@ -133,6 +135,8 @@ class Constructed(AliasedParameters):
         max_delta_step: float | None = ...,
         subsample: float | None = ...,
         sampling_method: str | None = ...,
+        bagging_temperature: float = ...,
+        bagging_freq: int = ...,
         top_rate: float = ...,
         other_rate: float = ...,
         colsample_bytree: float | None = ...,

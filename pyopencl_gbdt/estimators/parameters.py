@@ -80,7 +80,12 @@ class Parametrised(Constructed):
     subsample : float, default 1
         Share of the rows sampled for each tree.
     sampling_method : str, default "uniform"
-        How rows are sampled: ``"uniform"``, ``"gradient_based"`` or ``"goss"``.
+        How rows are sampled: ``"uniform"``, ``"gradient_based"`` or ``"goss"``; ``"bayesian"``
+        weighs them at random; ``"none"`` takes all. CatBoost's ``bootstrap_type``.
+    bagging_temperature : float, default 1
+        ``"bayesian"``: a row's weight is (-ln u)^bagging_temperature, with u even in 0 to 1.
+    bagging_freq : int, default 1
+        Rounds for which a sample is kept; with 0, ``subsample`` has no effect.
     top_rate, other_rate : float, default 0.2 and 0.1
         ``"goss"``: share of rows with the largest gradients, and share sampled from the others.
     colsample_bytree, colsample_bylevel, colsample_bynode : float, default 1

@@ -61,7 +61,7 @@ class DrawnRows(FitRows):
         """Return the drawn rows of a fit whose pages take turns, and that grows a tree a round."""
         return cls(
             rows.arena, rows.nodes, rows.features, rows.ways,
-            room_for(rows.nodes.params.subsample, rows.n_rows),
+            room_for(rows.nodes.params.drawn_share, rows.n_rows),
             weighted=rows.weighted, weight_bits=rows.weight_bits, weight_shift=rows.weight_shift,
             given=rows.given, share=replace(rows.share, codes=None),
         )  # fmt: skip
@@ -85,7 +85,7 @@ def gathers_rows(rows: FitRows) -> bool:
     That is one tree a round, of which no more rows are drawn than expected, on one device.
     """
     nodes = rows.nodes
-    drawn = nodes.params.samples_rows and nodes.params.sampling_method != "goss"
+    drawn = nodes.params.leaves_out_rows and nodes.params.sampling_method != "goss"
     return drawn and nodes.round_trees == 1 and not nodes.renews and rows.team.size == 1
 
 

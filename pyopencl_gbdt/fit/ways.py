@@ -194,7 +194,7 @@ class RowLists:
         """
         columns = self.features.columns
         walks = columns is None and self.ways.variant("update_margins").name == "walk"
-        return self.nodes.params.samples_rows and walks
+        return self.nodes.params.leaves_out_rows and walks
 
     @property
     def leaves_have_lists(self) -> bool:

@@ -39,7 +39,7 @@ class Sample:
             listed=rows.lists_drawn,
             n_classes=CLASSES,
         )
-        trees, classes = nodes.n_trees, 1 if self.method == "uniform" else CLASSES
+        trees, classes = nodes.n_trees, CLASSES if nodes.params.samples_by_gradient else 1
         rows.array_of_rows("factors", PerRow((trees,)), VALUE)
         arena.array("classes", (trees, classes), np.uint32)
 
@@ -47,11 +47,12 @@ class Sample:
         """Return the actions that draw the rows for a batch of trees."""
         p, bind = self.nodes.params, self.program.bind
         arena, rows = self.arena, self.rows
-        reads = () if self.method == "uniform" else (*rows.gradients_of, *rows.weights)
+        by_gradient = p.samples_by_gradient
+        reads = (*rows.gradients_of, *rows.weights) if by_gradient else ()
         listed = ("even_rows",) if rows.lists_drawn else ()
         pages = [[self._draw(batch, page)] for page in rows.pages]
         draw = rows.pagewise(pages, reads, ("factors", *listed))
-        if self.method == "uniform":
+        if not by_gradient:
             return draw
         clear = bind("clear_classes", batch.size, arena["classes"])
         counts = [
@@ -64,17 +65,19 @@ class Sample:
         return [clear, *rows.pagewise(counts, reads), *rows.sum(arena["classes"]), *draw]
 
     def _draw(self, batch: Batch, page: FitPage) -> Launch:
-        """Return the launch that draws the rows of a page."""
+        """Return the launch that draws the rows of a page.
+
+        Rounds of equal number // ``bagging_freq`` draw the same rows.
+        """
         p, part = self.nodes.params, page.part
-        rows = self.rows
+        rows, (rate, other) = self.rows, p.sampling_rates
         return self.program.bind(
             "draw", (part.groups, batch.size), **rows.gradient_arguments(batch, part), **page.rows,
             first_id=rows.share.first_row + part.first_row, seed=p.random_state,
             n_streams=self.nodes.n_streams,
-            n_batches=len(self.nodes.batches), keep=p.keep_below,
+            n_batches=len(self.nodes.batches) * max(p.bagging_freq, 1), keep=p.keep_below,
             all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
-            rate=p.top_rate if self.method == "goss" else p.subsample, other=p.other_rate,
-            root_lambda=p.root_lambda, **self._places(page),
+            rate=rate, other=other, root_lambda=p.root_lambda, **self._places(page),
             **part.arguments(*rows.weights, "classes", "factors"),
         )  # fmt: skip
 

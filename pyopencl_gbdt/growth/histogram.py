@@ -272,7 +272,7 @@ class Histogram:
                 wg_size=size,
                 adds=adds,
             )
-        skips = nodes.params.samples_rows and not rows.lists_drawn
+        skips = nodes.params.leaves_out_rows and not rows.lists_drawn
         return HistogramKernel(
             arena.device, rows.codes, self.features.layout, variant,
             wg_size=size, skips_unsampled=skips, adds=adds,

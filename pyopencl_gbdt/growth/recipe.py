@@ -236,7 +236,9 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     if params.histogram != "auto" or params.work_group_size or params.is_ordered:
         return False
     of_borders = pages.has_sets or pages.has_monotone or params.reg_alpha > 0
-    lists_drawn = params.samples_rows and variant_of("update_margins", facts, caps).name == "walk"
+    lists_drawn = (
+        params.leaves_out_rows and variant_of("update_margins", facts, caps).name == "walk"
+    )
     if of_borders or lists_drawn or pages.masks_columns:
         return False
     few = pages.most_bins < MOST_CODES_WHOLE and pages.most_codes <= MOST_CODES_WHOLE

@@ -17,7 +17,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "boosting_type": ("boosting",),
     "rate_drop": ("drop_rate",),
     "subsample": ("bagging_fraction", "sub_row"),
-    "sampling_method": ("data_sample_strategy",),
+    "sampling_method": ("data_sample_strategy", "bootstrap_type"),
+    "bagging_freq": ("subsample_freq",),
     "colsample_bytree": ("feature_fraction", "sub_feature"),
     "colsample_bylevel": ("rsm",),
     "colsample_bynode": ("feature_fraction_bynode", "sub_feature_bynode"),
@@ -84,7 +85,12 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "lossguide": ("Lossguide",),
     },
     "boosting_type": {"plain": ("gbdt", "gbrt", "Plain"), "ordered": ("Ordered",)},
-    "sampling_method": {"uniform": ("bagging",)},
+    "sampling_method": {
+        "uniform": ("bagging", "Bernoulli", "bernoulli"),
+        "gradient_based": ("MVS", "mvs"),
+        "bayesian": ("Bayesian",),
+        "none": ("No", "no"),
+    },
 }  # fmt: skip
 """Other names of values, by the parameter and its value."""
 
@@ -98,6 +104,7 @@ VALUE_ANSWERS: dict[str, dict[str, str]] = {
         "rf": "give num_parallel_tree, or use GBDTRandomForestRegressor or ...Classifier",
         "goss": "give sampling_method='goss'",
     },
+    "sampling_method": {"Poisson": "it is not here; give 'bayesian'"},
     "booster": {"gblinear": "linear models are not here yet; give 'gbtree' or 'dart'"},
     "objective": {
         "multiclassova": _ONE_VS_ALL,
@@ -142,7 +149,6 @@ class Answer:
     harmless: tuple[object, ...] = ()
 
 
-_EACH_TREE = Answer("rows are drawn anew for each tree; leave it out", (1,))
 _SEEDS = Answer("random_state is the seed of all random numbers; give that")
 _BALANCE = Answer(
     "give scale_pos_weight, the negative rows divided by the positive ones, or class_weight="
@@ -152,7 +158,6 @@ _DEVICES = Answer("leave it out, and choose the device by device=cuda:0", (-1,))
 _EVERY: tuple[object, ...] = (True, False)
 ANSWERS: dict[str, Answer] = {
     "min_samples_split": Answer("give min_samples_leaf, the least rows of a child", (0, 1, 2)),
-    **dict.fromkeys(("bagging_freq", "subsample_freq"), _EACH_TREE),
     **dict.fromkeys(("bagging_seed", "feature_fraction_seed", "data_random_seed",
                      "drop_seed"), _SEEDS),
     "max_drop": Answer("a round may drop any number of trees; leave it out, or lower rate_drop",
@@ -166,9 +171,6 @@ ANSWERS: dict[str, Answer] = {
     "auto_class_weights": Answer("give class_weight='balanced' to GBDTClassifier", ("None",)),
     "class_weights": Answer("give class_weight= to GBDTClassifier, a dict of class to weight"),
     "max_features": Answer("give colsample_bynode, a share of the features", (1.0,)),
-    "bootstrap_type": Answer("give subsample for Bernoulli, or sampling_method='gradient_based'",
-                             ("No",)),
-    "bagging_temperature": Answer("rows have no random weights here; give subsample", (0,)),
     "random_strength": Answer("scores of splits get no noise here; leave it out", (0,)),
     "extra_trees": Answer("splits are not drawn at random here; leave it out", (False,)),
     "linear_tree": Answer("leaves are numbers here; leave it out", (False,)),

@@ -55,6 +55,19 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         "give top_rate and other_rate",
     ),
     Refusal(
+        '`subsample` with `sampling_method="none"`',
+        _of(lambda p: p.sampling_method == "none" and p.subsample != 1),
+        "subsample={subsample!r}: expected 1 for sampling_method='none', which takes all rows",
+        "leave out subsample, or give sampling_method='uniform'",
+    ),
+    Refusal(
+        "`bagging_freq` above 1 for rows that are sampled by their gradients",
+        _of(lambda p: p.samples_by_gradient and p.bagging_freq > 1),
+        "bagging_freq={bagging_freq}: expected 1 for sampling_method={sampling_method!r}, which "
+        "samples by the gradients of each round",
+        "leave out bagging_freq, or give sampling_method='uniform'",
+    ),
+    Refusal(
         '`top_rate` and `other_rate` of 1 or more together, with `sampling_method="goss"`',
         _of(
             lambda p: p.sampling_method == "goss" and not 0 < p.top_rate + p.other_rate < 1

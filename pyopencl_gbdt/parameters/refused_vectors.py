@@ -62,7 +62,7 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     ),
     _row(
         "of rows that are sampled by their gradients",
-        lambda f: f.parameters.weighs_samples,
+        lambda f: f.parameters.samples_by_gradient,
         f"sampling_method={{sampling_method!r}}: expected 'uniform' {_VECTORS}",
         "leave out sampling_method",
     ),

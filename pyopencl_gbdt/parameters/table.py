@@ -17,7 +17,7 @@ OBJECTIVES = (
 #: 0 is automatic. PoCL 3.0 compiles groups of 2 and 4 to loops that run past their ends: `best` and
 #: `best_piece` then read far behind an array, which ends the process.
 WORK_GROUP_SIZES = (0, 1, 8, 16, 32, 64, 128, 256, 512, 1024)
-SAMPLING_METHODS = ("uniform", "gradient_based", "goss")
+SAMPLING_METHODS = ("uniform", "gradient_based", "goss", "bayesian", "none")
 DEEPEST_LEVEL = 64
 """Largest depth of trees that grow level by level with max_depth=0."""
 DEEPEST_TABLE = 16
@@ -90,8 +90,15 @@ TABLE: tuple[ParameterRow, ...] = (
                  low=0, low_open=True, high=1),
     ParameterRow("sampling_method", str, "uniform", "Sampling of rows: uniform; gradient_based: "
                  "rows with large gradients more often; goss, as in LightGBM: the top_rate of "
-                 "rows with the largest gradients, and other_rate sampled from the others.",
+                 "rows with the largest gradients, and other_rate sampled from the others; "
+                 "bayesian: random weights, see bagging_temperature; none: all rows.",
                  allowed=SAMPLING_METHODS),
+    ParameterRow("bagging_temperature", float, 1.0, "bayesian: each row of each tree has the "
+                 "weight (-ln u)^bagging_temperature, with u even in 0 to 1; 0 is weights of 1.",
+                 low=0),
+    ParameterRow("bagging_freq", int, 1, "Rounds for which rows sampled by uniform, or their "
+                 "weights by bayesian, are kept; 0: subsample has no effect, as in LightGBM.",
+                 low=0, high=2**31 - 1),
     ParameterRow("top_rate", float, 0.2, "goss: share of rows kept for their large gradients.",
                  low=0, high=1),
     ParameterRow("other_rate", float, 0.1, "goss: share of the rows sampled from the others.",

@@ -47,6 +47,8 @@ class ParameterValues:
     max_delta_step: float
     subsample: float
     sampling_method: str
+    bagging_temperature: float
+    bagging_freq: int
     top_rate: float
     other_rate: float
     colsample_bytree: float
@@ -150,19 +152,42 @@ class ParameterValues:
 
     @property
     def samples_rows(self) -> bool:
+        """Whether the rows of each tree have factors; 0 leaves a row out."""
+        return self.leaves_out_rows or (
+            self.sampling_method == "bayesian" and self.bagging_temperature > 0
+        )
+
+    @property
+    def leaves_out_rows(self) -> bool:
         """Whether each tree is trained on a sample of the rows."""
-        return self.sampling_method == "goss" or self.subsample < 1
+        return self.sampling_method == "goss" or self.drawn_share < 1
+
+    @property
+    def drawn_share(self) -> float:
+        """``subsample`` where it has an effect, else 1."""
+        return self.subsample if self.bagging_freq else 1.0
 
     @property
     def keep_below(self) -> np.uint32:
         """Uniform sampling keeps a row if its 32-bit random number is below this."""
-        most: np.uint32 = np.uint32(min(int(self.subsample * 2.0**32), 2**32 - 1))
+        most: np.uint32 = np.uint32(min(int(self.drawn_share * 2.0**32), 2**32 - 1))
         return most
 
     @property
     def weighs_samples(self) -> bool:
-        """Whether sampled rows count by their gradients: others than 0 and 1 are factors."""
+        """Whether some factors of rows are neither 0 nor 1."""
         return self.samples_rows and self.sampling_method != "uniform"
+
+    @property
+    def samples_by_gradient(self) -> bool:
+        """Whether which rows are sampled depends on their gradients."""
+        return self.samples_rows and self.sampling_method in ("gradient_based", "goss")
+
+    @property
+    def sampling_rates(self) -> tuple[float, float]:
+        """The numbers ``rate`` and ``other`` of the kernel that draws rows."""
+        rates = {"goss": self.top_rate, "bayesian": self.bagging_temperature}
+        return rates.get(self.sampling_method, self.drawn_share), self.other_rate
 
     @property
     def limits_rows(self) -> bool:

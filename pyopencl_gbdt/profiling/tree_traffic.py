@@ -84,7 +84,7 @@ def _draw(fit: FitParts, tree: TreeCounts) -> int:
     written = _rows(fit, tree) * _FLOAT
     if fit.rows.lists_drawn:
         written += int(tree.built_rows[0]) * _ROW_ID
-    if fit.nodes.params.sampling_method == "uniform":
+    if not fit.nodes.params.samples_by_gradient:
         return written
     return _inputs(fit, tree) + written + _clear_classes(fit, tree)
 
@@ -117,9 +117,9 @@ def _begin_tree(fit: FitParts, tree: TreeCounts) -> int:
 def _share_seen(fit: FitParts) -> float:
     """Return the share of listed rows whose codes are read; on a CPU, only sampled rows are."""
     p = fit.nodes.params
-    if not p.samples_rows or fit.rows.lists_drawn or fit.ways.variant("histogram").name != "cpu":
+    if not p.leaves_out_rows or fit.rows.lists_drawn or fit.ways.variant("histogram").name != "cpu":
         return 1.0
-    return p.top_rate + p.other_rate if p.sampling_method == "goss" else p.subsample
+    return p.top_rate + p.other_rate if p.sampling_method == "goss" else p.drawn_share
 
 
 @of_tree("histogram", "tiled_histogram")

@@ -153,7 +153,7 @@ def round_cost(
     """
     depth, size = _depth(params), len(speeds)
     trees = n_outputs * params.num_parallel_tree
-    rows = n_rows * params.subsample * (1 + 0.5 * (depth - 1)) * trees
+    rows = n_rows * params.drawn_share * (1 + 0.5 * (depth - 1)) * trees
     n_bytes = sum_bytes(params, n_rows, n_features, n_outputs)
     bins = 2 * n_bytes / _CODE_BYTES  # both children
     return RoundCost(

@@ -7,6 +7,8 @@
 ##   gradient_based   with probability p = min(1, s / m) and factor 1 / p (Ibragimov & Gusev 2019,
 ##                    "Minimal Variance Sampling"): s = sqrt(g^2 + lambda h^2), and m is chosen so that
 ##                    about `rate` of the rows are drawn
+##   bayesian         drawn as by uniform, with the factor (-ln u)^rate, u even in 0 .. 1 (Rubin 1981, "The
+##                    Bayesian bootstrap", for rate = 1; CatBoost's bagging_temperature)
 ##   goss             the share `rate` of rows with the largest |g h|, factor 1, and a share `other` of
 ##                    all rows drawn from the rest, with a factor (Ke et al. 2017, "LightGBM")
 ##
@@ -65,7 +67,17 @@ ${group.exclusive_scan("group_scan", "u32", wg_size)}
     }
 % endif
 </%def>
-% if method != "uniform":
+<% by_gradient = method in ("gradient_based", "goss") %>\
+% if method == "bayesian":
+/* (-ln u)^power for an odd multiple u of 2^-24. The logarithm of u is not 0, as u is not 1. */
+FN f32 random_weight(const u32 bits, const f32 power) {
+    const f32 u = (f32)((bits >> 9 << 1) + 1) * 5.9604644775390625e-8f;
+    const f32 exponential = -portable_log(u);
+    return portable_exp(power * portable_log(exponential));
+}
+
+% endif
+% if by_gradient:
 ${losses.gradient(loss)}
 ${border.of_importance(method, n_classes)}
 KERNEL(${wg_size}) clear_classes(GLOBAL u32* RESTRICT classes) {
@@ -140,11 +152,16 @@ KERNEL(${wg_size}) draw(
 % else:
     (void)drawn; (void)rows;
 % endif
-% if method == "uniform":
-    (void)all_before; (void)rate; (void)other; (void)root_lambda; (void)label_stride;
+% if not by_gradient:
+    (void)all_before; (void)other;${" (void)rate;" if method == "uniform" else ""} (void)root_lambda; (void)label_stride;
     (void)n_parallel; (void)margins; (void)labels; (void)classes;${" (void)weights;" if weighted else ""}
     <%self:all_rows>
+% if method == "uniform":
         const f32 factor = random_bits(key, first_id + row) < keep ? 1.0f : 0.0f;
+% else:
+        const u32 bits = random_bits(key, first_id + row); /* `keep` of 2^32 - 1 is all rows */
+        const f32 factor = bits <= keep ? random_weight(mix(bits), rate) : 0.0f;
+% endif
     </%self:all_rows>
 % else:
     (void)keep;

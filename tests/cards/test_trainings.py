@@ -11,7 +11,7 @@ from pyopencl_gbdt.parameters.table import TABLE
 from tests.conftest import TEST_DEVICE
 
 #: Parameters each of whose values some training has.
-CHOICES = ("grow_policy", "boosting_type", "sampling_method", "lambdarank_pair_method")
+CHOICES = ("grow_policy", "boosting_type", "lambdarank_pair_method")
 
 
 @pytest.mark.few(2)
@@ -46,5 +46,7 @@ def test_every_way_to_train_is_used():
         assert {f"{value!r}" for value in used} == set(rows[name].expected.split(" or ")), name
     methods = {one.params.get("tree_method", "auto") for one in TRAININGS.values()}
     assert methods == {"auto", "exact", "approx"}
+    sampled = {one.params.get("sampling_method", "uniform") for one in TRAININGS.values()}
+    assert sampled == {"uniform", "gradient_based", "goss"}
     assert {one.params.get("cat_method") for one in TRAININGS.values()} >= {"sets", "statistics"}
     assert {one.kind for one in TRAININGS.values()} == {"dense", "coded", "sparse", "queries"}

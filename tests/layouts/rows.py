@@ -40,6 +40,7 @@ GROWTH = {
     "half of the rows": {"subsample": 0.5},
     "rows by gradient": {"subsample": 0.5, "sampling_method": "gradient_based"},
     "goss": {"sampling_method": "goss"},
+    "random weights": {"sampling_method": "bayesian", "subsample": 0.8, "bagging_freq": 2},
     "a forest": {"num_parallel_tree": 3, "subsample": 0.7, "colsample_bynode": 0.6},
     "columns": {"colsample_bytree": 0.7, "colsample_bylevel": 0.7, "colsample_bynode": 0.7},
     "monotone": {"monotone_constraints": [1, 0, 0, -1, 0]},

@@ -332,7 +332,7 @@ def test_the_command_line_takes_them(tmp_path):
     assert found.metrics == ["AUC", "Logloss"]
     assert found.options["early_stopping_rounds"] == 4
     assert found.without_effect == ["thread_count", "use_label_encoder"]
-    for word, text in (("bagging_freq=5", "drawn anew for each tree"), ("depht=3", "did you mean")):
+    for word, text in (("max_drop=5", "any number of trees"), ("depht=3", "did you mean")):
         with pytest.raises(ParameterError, match=text):
             read(build_parser().parse_args(["train", "data=a.csv", word]))
 

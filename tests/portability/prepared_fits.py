@@ -73,6 +73,7 @@ METHODS: tuple[dict[str, Any], ...] = (
     {"boosting_type": "ordered"},
     {"sampling_method": "goss"},
     {"sampling_method": "gradient_based", "subsample": 0.5},
+    {"sampling_method": "bayesian"},
 )
 
 

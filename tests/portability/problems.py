@@ -34,6 +34,7 @@ OTHERS: dict[str, dict[str, Any]] = {
         "sampling_method": "gradient_based", "subsample": 0.4, "max_leaves": 5,
         "colsample_bynode": 0.6,
     },
+    "random weights": {"sampling_method": "bayesian", "subsample": 0.7, "num_parallel_tree": 2},
     "constrained forest of classes": {
         **_CLASSES, "subsample": 0.7, "colsample_bylevel": 0.7, **_SIGNS, **_GROUPS,
     },

@@ -72,7 +72,8 @@ LEFT_OUT = (
 def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **params):
     """What the formulas ask of a fit."""
     given = {
-        "samples_rows": False, "sampling_method": "uniform", "reg_alpha": 0.0, "search": "exact",
+        "samples_rows": False, "leaves_out_rows": False, "samples_by_gradient": False,
+        "sampling_method": "uniform", "reg_alpha": 0.0, "search": "exact",
         "work_group_size": 0, "is_ordered": False, **params,
     }  # fmt: skip
     arena = Arena(PaperDevice(BASELINE))
@@ -264,7 +265,7 @@ def test_factors_of_sampled_rows_are_read_twice():
     counts, parts = count_tree(*tree()), fit(samples_rows=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
         assert RULES[kernel].of_tree(parts, counts) == ATOMICS[kernel] + 10 * 4
-    goss = fit(samples_rows=True, sampling_method="goss")
+    goss = fit(samples_rows=True, samples_by_gradient=True)
     assert RULES["gradients.draw"].of_tree(goss, counts) == 10 * (8 + 4) + 2048 * 4
 
 
@@ -286,8 +287,8 @@ def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
 def test_a_cpu_reads_no_codes_of_rows_that_were_not_drawn():
     """15 rows of the built nodes, of which 2 fifths and 3 tenths are seen."""
     counts = count_tree(*tree())
-    by_chance = fit(samples_rows=True, subsample=0.4)
-    goss = fit(samples_rows=True, sampling_method="goss", top_rate=0.2, other_rate=0.1)
+    by_chance = fit(leaves_out_rows=True, drawn_share=0.4)
+    goss = fit(leaves_out_rows=True, sampling_method="goss", top_rate=0.2, other_rate=0.1)
     for parts, seen in ((by_chance, 6), (goss, 4.5)):
         parts.ways.chosen["histogram"].name = "cpu"
         found = RULES["histogram"].of_tree(parts, counts)

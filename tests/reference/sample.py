@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_math import df_from_i64, portable_rsqrt, reciprocal, scale_by
+from pyopencl_gbdt.numerics.portable_math import (
+    df_from_i64,
+    portable_exp,
+    portable_log,
+    portable_rsqrt,
+    reciprocal,
+    scale_by,
+)
 from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -33,9 +40,13 @@ def factors(
     """
     if not params.samples_rows:
         return None
-    bits = random_bits(stream(params.random_state, number, tree), np.arange(g.size))
+    drawn = number // max(params.bagging_freq, 1)
+    bits = random_bits(stream(params.random_state, drawn, tree), np.arange(g.size))
     if params.sampling_method == "uniform":
         return (bits < params.keep_below).astype(np.float32)
+    if params.sampling_method == "bayesian":
+        weights = random_weights(mix(bits), _f(params.bagging_temperature))
+        return np.where(bits <= params.keep_below, weights, _f(0))
     if weight is not None:
         g, h = g * weight, h * weight
     s = importance(params, g, h)
@@ -48,6 +59,12 @@ def factors(
     seen = (scaled > _NEAR) & (unit_numbers(bits) * m < scaled)
     chance = np.where(seen, m * reciprocal(np.where(scaled > _NEAR, scaled, _f(1))), _f(0))
     return np.asarray(np.where(scaled < m, chance, _f(1)), np.float32)
+
+
+def random_weights(bits: npt.NDArray[np.uint32], power: np.float32) -> F32:
+    """Return (-ln u)^power, with an odd multiple u of 2^-24 for each random number."""
+    u = ((bits >> 9 << 1) + 1).astype(np.float32) * _f(2.0**-24)
+    return portable_exp(power * portable_log(-portable_log(u)))
 
 
 def importance(params: Parameters, g: F32, h: F32) -> F32:

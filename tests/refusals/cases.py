@@ -91,6 +91,13 @@ CASES: dict[str, Case] = {
     '`subsample` with `sampling_method="goss"`': Case(
         "subsample=0.5: expected 1", "goss, subsample"
     ),
+    '`subsample` with `sampling_method="none"`': Case(
+        "subsample=0.5: expected 1 for sampling_method='none'", "subsample",
+        {"bootstrap_type": "No"},
+    ),
+    "`bagging_freq` above 1 for rows that are sampled by their gradients": Case(
+        "bagging_freq=3: expected 1 for sampling_method='goss'", "goss", {"bagging_freq": 3}
+    ),
     '`top_rate` and `other_rate` of 1 or more together, with `sampling_method="goss"`': Case(
         "top_rate=0.9: expected top_rate + other_rate below 1", "goss",
         {"top_rate": 0.9, "other_rate": 0.2},

@@ -20,6 +20,12 @@ METHODS = {
     "half": {"subsample": 0.5},
     "gradients": {"subsample": 0.3, "sampling_method": "gradient_based"},
     "goss": {"sampling_method": "goss", "learning_rate": 1.0},
+    "weights": {"sampling_method": "bayesian"},
+    "weights of a sample": {
+        "sampling_method": "bayesian",
+        "bagging_temperature": 0.4,
+        "subsample": 0.6,
+    },
     "goss, whose first rounds draw all": {"sampling_method": "goss"},
 }
 
@@ -41,7 +47,8 @@ def draw(device, rng, n_rows, trees, wg, params, labels=normal):
         work_group_size=wg, max_depth=2, **params,
     )  # fmt: skip
     walks = parts.ways.variant("update_margins").name == "walk"
-    assert parts.rows.lists_drawn == (trees > 1 or walks)
+    drawn = parts.nodes.params.leaves_out_rows
+    assert parts.rows.lists_drawn == (drawn and (trees > 1 or walks))
     parts.arena["margins"].set(np.zeros(n_rows, np.float32))
     parts.arena["labels"].set(labels(rng, n_rows))
     for launch in Sample(
@@ -56,6 +63,9 @@ def draw(device, rng, n_rows, trees, wg, params, labels=normal):
 @pytest.mark.parametrize("n_rows", [1, 500, 70_001])
 def test_lists_have_the_rows_that_were_drawn(device, rng, wg, method, n_rows):
     factors, lists, counts = draw(device, rng, n_rows, 2, wg, METHODS[method])
+    if method == "weights":
+        assert factors.all()
+        return
     for factor, rows, count in zip(factors, lists, counts, strict=True):
         assert_same_bits(np.sort(rows[:count]), np.flatnonzero(factor).astype(np.uint32))
 
@@ -72,7 +82,7 @@ def test_listing_changes_no_factor(device, rng, wg, method):
 
 @pytest.mark.parametrize("labels", [normal, heavy])
 @pytest.mark.parametrize("n_rows", [1, 500])
-@pytest.mark.parametrize("method", ["gradients", "goss"])
+@pytest.mark.parametrize("method", ["gradients", "goss", "weights", "weights of a sample"])
 def test_factors_are_the_twins(device, wg, method, n_rows, labels):
     rng = np.random.default_rng(n_rows)
     found, *_ = draw(device, rng, n_rows, 2, wg, METHODS[method], labels)
@@ -83,6 +93,25 @@ def test_factors_are_the_twins(device, wg, method, n_rows, labels):
     for tree in range(2):
         wanted = sample.factors(params, g, np.ones_like(g), None, 0, tree)
         assert_same_bits(found[tree], wanted)
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1.0, 3.0, 1e30])
+def test_weights_are_powers_of_exponential_numbers(temperature):
+    bits = np.array([0, 1 << 9, 1 << 31, 0xFFFFFFFF], np.uint32)
+    weights = sample.random_weights(bits, np.float32(temperature))
+    u = (2.0 * (bits >> 9) + 1) * 2.0**-24
+    powers = np.clip(np.float32(temperature) * np.log(-np.log(u)), -80, 80)
+    np.testing.assert_allclose(weights, np.exp(powers), rtol=2e-5)
+    assert weights.all()
+
+
+def test_weights_have_the_mean_of_their_distribution():
+    """Exponential numbers have the mean 1 and the variance 1."""
+    params = Parameters.from_dict({"bootstrap_type": "Bayesian"})
+    rows = np.zeros(100_000, np.float32)
+    weights = sample.factors(params, rows, rows, None, 3, 0)
+    assert weights.mean() == pytest.approx(1, abs=0.02)
+    assert weights.var() == pytest.approx(1, abs=0.05)
 
 
 def exact_border(counts, rate):

@@ -29,6 +29,11 @@ CASES = {
     "by gradient": {"subsample": 0.4, "sampling_method": "gradient_based", **LOGISTIC},
     "by gradient, squared": {"subsample": 0.4, "sampling_method": "gradient_based"},
     "goss": {"sampling_method": "goss", "learning_rate": 0.9, **LOGISTIC},
+    "random weights": {"bootstrap_type": "Bayesian", "num_parallel_tree": 2, **LOGISTIC},
+    "random weights of a sample": {
+        "sampling_method": "bayesian", "bagging_temperature": 0.3, "subsample": 0.5
+    },
+    "kept rows": {"subsample": 0.4, "bagging_freq": 2, "n_estimators": 3},
     "columns": {"colsample_bytree": 0.5, "colsample_bylevel": 0.6, "colsample_bynode": 0.7},
     "weighted columns": {"colsample_bynode": 0.3},
     "monotone": {"monotone_constraints": SIGNS},
@@ -95,7 +100,9 @@ def test_the_twins_model(case):
     assert (other != twin) == (drawn.samples_rows or drawn.samples_columns)
 
 
-@pytest.mark.parametrize("case", ["rows of a forest", "columns", "by gradient", "classes"])
+@pytest.mark.parametrize(
+    "case", ["rows of a forest", "columns", "by gradient", "classes", "random weights", "kept rows"]
+)
 def test_random_numbers_go_on_where_training_does(case):
     params, X, y, weight, extra = problem(case)
     data, params = Dataset(X, y, weight, **extra), {"device": TEST_DEVICE, **params}
@@ -119,6 +126,30 @@ def test_share_of_rows_and_no_bias(method, rate):
         total.append(float((np.abs(g) * factors).sum()) * (1 / rate if method == "uniform" else 1))
     assert np.mean(seen) == pytest.approx(rate, abs=0.03)
     assert np.mean(total) == pytest.approx(true, rel=0.02)
+
+
+def test_a_sample_is_kept_for_some_rounds():
+    p = Parameters.from_dict({"bagging_fraction": 0.5, "bagging_freq": 3})
+    rows = np.zeros(200, np.float32)
+    drawn = [sample.factors(p, rows, rows, None, number, 0).tolist() for number in range(7)]
+    assert drawn[0] == drawn[1] == drawn[2] != drawn[3] == drawn[4] == drawn[5] != drawn[6]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"subsample": 0.5, "subsample_freq": 0},
+        {"bootstrap_type": "No"},
+        {"bootstrap_type": "Bayesian", "bagging_temperature": 0},
+    ],
+)
+def test_all_rows_are_used(params):
+    """As in LightGBM, ``bagging_freq=0`` samples no rows; so do a temperature of 0, and none."""
+    p = Parameters.from_dict(params)
+    assert sample.factors(p, np.ones(9, np.float32), np.ones(9, np.float32), None, 0, 0) is None
+    _, X, y, *_ = problem("rows")
+    grown = {"n_estimators": 2, "max_depth": 3, "max_bin": 16}
+    assert bytes_of({**grown, **params}, X, y) == bytes_of(grown, X, y)
 
 
 def test_goss_sees_large_gradients_and_some_others():
