@@ -210,6 +210,16 @@ class Nodes:
         factor: np.float32 = np.float32(learning_rate) / np.float32(self.n_parallel)
         return np.float32(0) if factor < 2.0**-125 else factor
 
+    @property
+    def n_alike(self) -> int:
+        """Outputs whose trees split alike; 1 where trees split by themselves."""
+        return self.n_outputs if self.has_vectors else 1
+
+    @property
+    def n_lists(self) -> int:
+        """Trees of a batch that have lists of rows; those that split alike share the first's."""
+        return self.n_trees // self.n_alike
+
     # -- of a tree ---------------------------------------------------------------------------
     @property
     def n_levels(self) -> int:

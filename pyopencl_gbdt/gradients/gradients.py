@@ -71,7 +71,7 @@ class Gradients:
         """Return the launch that counts the exponents of gradients."""
         return self.program.bind(
             "gradients", (part.groups, batch.size), **self.rows.gradient_arguments(batch, part),
-            **part.arguments(*self._beside, "exponents"),
+            **self._draws(), **part.arguments(*self._beside, "exponents"),
         )  # fmt: skip
 
     def _quantize(self, batch: Batch, part: RowPart, *, clears: bool) -> Launch:
@@ -81,10 +81,14 @@ class Gradients:
             "quantize_gradients", (part.groups, batch.size), weight_bits=rows.weight_bits,
             weight_shift=rows.weight_shift, root_cells=rows.cells_to_clear if clears else 0,
             has_high=rows.has_high, adds=rows.schedule is not None,
-            **self._counting(part), **rows.gradient_arguments(batch, part),
+            **self._counting(part), **self._draws(), **rows.gradient_arguments(batch, part),
             **part.arguments(*self._beside, "needs_high", "exponents", "scale", "quanta", "high",
                              "sums", "pool"),
         )  # fmt: skip
+
+    def _draws(self) -> dict[str, int]:
+        """Return how many trees have factors of their own, where rows are sampled."""
+        return {"n_draws": self.nodes.n_lists} if self.nodes.params.samples_rows else {}
 
     def _counting(self, part: RowPart) -> dict[str, int]:
         """Return the arguments that only kernels that count rows have."""

@@ -19,7 +19,7 @@ CLASSES = 2048
 
 
 class Sample:
-    """Computes ``factors``, shape (n_trees, n_rows), and the roots' row lists, if they have any.
+    """Computes ``factors``, shape (n_lists, n_rows), and the roots' row lists, if they have any.
 
     The variant of the leaves decides whether roots have row lists; where their kernel takes another
     variant, all steps are built again.
@@ -39,7 +39,7 @@ class Sample:
             listed=rows.lists_drawn,
             n_classes=CLASSES,
         )
-        trees, classes = nodes.n_trees, CLASSES if nodes.params.samples_by_gradient else 1
+        trees, classes = nodes.n_lists, CLASSES if nodes.params.samples_by_gradient else 1
         rows.array_of_rows("factors", PerRow((trees,)), VALUE)
         arena.array("classes", (trees, classes), np.uint32)
 
@@ -72,7 +72,8 @@ class Sample:
         p, part = self.nodes.params, page.part
         rows, (rate, other) = self.rows, p.sampling_rates
         return self.program.bind(
-            "draw", (part.groups, batch.size), **rows.gradient_arguments(batch, part), **page.rows,
+            "draw", (part.groups, batch.size // self.nodes.n_alike),
+            **rows.gradient_arguments(batch, part), **page.rows,
             first_id=rows.share.first_row + part.first_row, seed=p.random_state,
             n_streams=self.nodes.n_streams,
             n_batches=len(self.nodes.batches) * max(p.bagging_freq, 1), keep=p.keep_below,

@@ -93,7 +93,8 @@ class Level:
         rows = self.rows
         return self.program.bind(
             "begin_tree", batch.size, n_rows=page.part.n_rows, n_groups=rows.row_groups,
-            most_leaves=self.nodes.policy.most_leaves, lists_drawn=rows.lists_drawn, **page.rows,
+            most_leaves=self.nodes.policy.most_leaves, n_lists=self.nodes.n_lists,
+            lists_drawn=rows.lists_drawn, **page.rows,
             **self.arena.arguments("sums", "node_sums", "node_bounds"),
             **page.arguments("drawn", "splits_left", "levels", "nodes", "hist_task_begin"),
         )  # fmt: skip
@@ -116,6 +117,7 @@ class Level:
         arena = self.arena
         return self.program.bind(
             "decide", 1, depth=depth, n_each=found.per_node, gamma=p.gamma,
+            n_alike=self.nodes.n_alike,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             has_monotone=self.features.limits.monotone is not None, chosen=arena[found.array],
             wanted=page["open_gain"], min_child_weight=p.min_child_weight,
@@ -135,7 +137,7 @@ class Level:
         placed = [
             [self.program.bind(
                 "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,
-                fixed_slot=self.nodes.fixed_slot(depth + 1),
+                n_alike=self.nodes.n_alike, fixed_slot=self.nodes.fixed_slot(depth + 1),
                 **self.arena.arguments("child_rows", "node_sums"),
                 **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
             )]

@@ -24,7 +24,7 @@ _AHEAD = 48
 def row_lists(rows: FitRows, nodes: Nodes) -> None:
     """Ask for the two lists of row ids."""
     for name in LISTS:
-        rows.array_of_rows(name, PerRow(each=nodes.n_trees), ROW)
+        rows.array_of_rows(name, PerRow(each=nodes.n_lists), ROW)
 
 
 class Partition(Protocol):
@@ -51,7 +51,7 @@ class Partition(Protocol):
 def _most_tasks(rows: FitRows, nodes: Nodes, ways: Ways) -> int:
     """Return the most tasks of a pass: whole chunks, and one more for every node's rest."""
     chunk = int(ways.variant("partition").params["chunk"])
-    return nodes.n_trees * rows.n_rows // chunk + nodes.search_capacity
+    return nodes.n_lists * rows.n_rows // chunk + nodes.search_capacity
 
 
 class PartitionByCodes:

@@ -52,6 +52,11 @@ def _rows(fit: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes[0]) * fit.rows.n_rows
 
 
+def _listed(fit: FitParts, tree: TreeCounts) -> int:
+    """Return the rows of the trees that have lists and factors of their own."""
+    return _rows(fit, tree) // fit.nodes.n_alike
+
+
 def outputs_of(fit: FitParts, tree: TreeCounts) -> int:
     """Return the number of outputs whose trees were grown together."""
     return -(-int(tree.nodes[0]) // fit.nodes.n_parallel)
@@ -69,7 +74,7 @@ def _inputs(fit: FitParts, tree: TreeCounts) -> int:
 
 @of_tree("gradients")
 def _gradients(fit: FitParts, tree: TreeCounts) -> int:
-    factors = _rows(fit, tree) * _FLOAT if fit.nodes.params.samples_rows else 0
+    factors = _listed(fit, tree) * _FLOAT if fit.nodes.params.samples_rows else 0
     return _inputs(fit, tree) + factors
 
 
@@ -81,9 +86,9 @@ def _quantize_gradients(fit: FitParts, tree: TreeCounts) -> int:
 
 @of_tree("gradients.draw")
 def _draw(fit: FitParts, tree: TreeCounts) -> int:
-    written = _rows(fit, tree) * _FLOAT
+    written = _listed(fit, tree) * _FLOAT
     if fit.rows.lists_drawn:
-        written += int(tree.built_rows[0]) * _ROW_ID
+        written += int(tree.built_rows[0]) // fit.nodes.n_alike * _ROW_ID
     if not fit.nodes.params.samples_by_gradient:
         return written
     return _inputs(fit, tree) + written + _clear_classes(fit, tree)
@@ -233,6 +238,7 @@ def _move(fit: FitParts, tree: TreeCounts) -> int:
     moved = tree.split_rows[moving(fit)]
     codes = fit.rows.codes.code_bytes
     rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(fit, moved)
+    rows //= fit.nodes.n_alike
     # a work-group that moves a whole small child also clears its histogram
     chunk = fit.ways.variant("histogram").params["chunk"]
     cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[moving(fit)])

@@ -50,7 +50,7 @@ KERNEL(${wg_size}) gradients(
         GLOBAL const f32* RESTRICT weights,
 % endif
 % if sampled:
-        GLOBAL const f32* RESTRICT factors,
+        const u32 n_draws, GLOBAL const f32* RESTRICT factors,
 % endif
         GLOBAL u32* exponents) {
     LOCAL_ARRAY(u32, counts, ${n_exponents});
@@ -59,7 +59,7 @@ KERNEL(${wg_size}) gradients(
     labels += output * label_stride;
     exponents += ${n_exponents} * GROUP_ID_Y;
 % if sampled:
-    factors += (u64)GROUP_ID_Y * n_rows;
+    factors += (u64)(GROUP_ID_Y % n_draws) * n_rows;
 % endif
     for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = 0;
     BARRIER();
@@ -120,7 +120,7 @@ KERNEL(${wg_size}) quantize_gradients(
         GLOBAL const f32* RESTRICT weights,
 % endif
 % if sampled:
-        GLOBAL const f32* RESTRICT factors,
+        const u32 n_draws, GLOBAL const f32* RESTRICT factors,
 % endif
         GLOBAL const u32* RESTRICT exponents,
         GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
@@ -139,7 +139,7 @@ KERNEL(${wg_size}) quantize_gradients(
     sums += 2 * (u64)tree * N_GROUPS;
     pool += (u64)tree * root_cells;
 % if sampled:
-    factors += (u64)tree * n_rows;
+    factors += (u64)(tree % n_draws) * n_rows;
 % endif
     /* every group computes the scale; a separate launch would take longer */
     for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = exponents[i];

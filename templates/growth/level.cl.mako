@@ -13,6 +13,9 @@
 ##   these kernels run once for each page. The smaller child is that of all pages together (`child_rows`),
 ##   or by Hessians, as rows are not counted in a team, nor where pages take turns (`by_hessian`).
 ##
+##   Trees of `n_alike` outputs that split alike share their rows: only those of the first output's nodes have
+##   tasks, and the others' nodes get the ranges of the first output's.
+##
 ##   nodes   |0|1 2|3 4 5 6|...     breadth first, without gaps: a level's nodes are neighbours, and so are
 ##                     a node's children; n trees of a batch begin with n roots and share all levels
 ##   slots   the larger child takes its parent's slot in the pool of histograms (parent minus sibling); the
@@ -35,15 +38,15 @@ FN u32 root_tasks(const u32 n_rows) { return n_rows ? tasks_of(n_rows, ${hist_ch
 BRIEF
 KERNEL(${wg_size}) begin_tree(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 n_groups, const u32 most_leaves,
-        const u32 lists_drawn, GLOBAL const u32* RESTRICT drawn, GLOBAL const i64* RESTRICT sums,
+        const u32 n_lists, const u32 lists_drawn, GLOBAL const u32* RESTRICT drawn, GLOBAL const i64* RESTRICT sums,
         GLOBAL u32* RESTRICT splits_left, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes,
         GLOBAL i64x2* RESTRICT node_sums, GLOBAL bounds_t* RESTRICT node_bounds,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
-    const u32 tree = GROUP_ID, count = lists_drawn ? drawn[tree] : page_rows;
+    const u32 tree = GROUP_ID, own = lists_drawn ? tree % n_lists : tree, count = lists_drawn ? drawn[own] : page_rows;
     i64 g = 0, h = 0, tasks_before = 0;
     for (u32 i = LOCAL_ID; i < tree; i += ${wg_size})
-        tasks_before += root_tasks(lists_drawn ? drawn[i] : page_rows);
+        tasks_before += root_tasks(lists_drawn ? drawn[i % n_lists] : page_rows);
     for (u32 i = tree * n_groups + LOCAL_ID; i < (tree + 1) * n_groups; i += ${wg_size})
         g += sums[2 * i], h += sums[2 * i + 1];
     g = group_sum(g, shared), h = group_sum(h, shared);
@@ -52,7 +55,7 @@ KERNEL(${wg_size}) begin_tree(
     GLOBAL node_t* root = &nodes[tree];
     node_sums[tree] = MAKE_I64X2(g, h);
     node_bounds[tree] = no_bounds();
-    root->begin = tree * n_rows + first_row, root->count = count;
+    root->begin = own * n_rows + first_row, root->count = count;
     root->in_order = !lists_drawn;
     root->parent = NO_NODE;
     root->slot = (i32)tree, root->sibling_slot = -1;
@@ -124,7 +127,7 @@ FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* node
 /* `chosen` has `n_each` candidates for every node. */
 BRIEF
 KERNEL(${wg_size}) decide(
-        const u32 depth, const u32 n_each, const f32 gamma, const f32 reg_lambda, const f32 reg_alpha,
+        const u32 depth, const u32 n_each, const u32 n_alike, const f32 gamma, const f32 reg_lambda, const f32 reg_alpha,
         const f32 max_delta_step, const f32 min_child_weight, const u32 has_monotone,
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const u32* RESTRICT monotone,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes, ${payload.parameters()},
@@ -164,7 +167,7 @@ ${payload.read()}\
             split = splits(c, sums, rule, gamma, &gain);
 % endif
         }
-        const u32 tasks = split ? tasks_of(nodes[near].count, ${row_chunk}) : 0;
+        const u32 tasks = split && index < count / n_alike ? tasks_of(nodes[near].count, ${row_chunk}) : 0;
         u32 more_split, more_tasks;
         const u32 rank = n_split + group_scan((u32)split, shared, &more_split);
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);
@@ -197,16 +200,17 @@ ${payload.read()}\
 
 BRIEF
 KERNEL(${wg_size}) place(
-        const u32 depth, const u32 n_trees, const u32 by_hessian, const u32 fixed_slot,
+        const u32 depth, const u32 n_trees, const u32 n_alike, const u32 by_hessian, const u32 fixed_slot,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
-        GLOBAL const u32* RESTRICT child_rows, GLOBAL const u32* RESTRICT picked,
+        GLOBAL u32* child_rows, GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[depth + 1].first;
 % if picked:
     const u32 count = n_trees * ${picked};
+    (void)n_alike;
 % else:
-    const u32 first = levels[depth].first, count = levels[depth].count;
+    const u32 first = levels[depth].first, count = levels[depth].count, n_own = count / n_alike;
     (void)picked;
 % endif
     /* roots have the first slots; every split of earlier levels took one more, or might have */
@@ -225,8 +229,20 @@ KERNEL(${wg_size}) place(
         if (split) {
             GLOBAL const node_t* node = &nodes[id];
             left = node->left;
-            nodes[left].begin = node->begin;
-            nodes[left + 1].begin = node->begin + nodes[left].count;
+% if picked:
+            const u32 begin = node->begin, n_left = nodes[left].count;
+% else:
+            GLOBAL const node_t* listed = &nodes[first + index % n_own]; /* of the first output */
+            const u32 begin = listed->begin, n_left = nodes[listed->left].count;
+            if (index >= n_own) {
+                nodes[left].count = n_left;
+                nodes[left + 1].count = nodes[listed->left + 1].count;
+                child_rows[left - next_first] = child_rows[listed->left - next_first];
+                child_rows[left + 1 - next_first] = child_rows[listed->left + 1 - next_first];
+            }
+% endif
+            nodes[left].begin = begin;
+            nodes[left + 1].begin = begin + n_left;
             small = by_hessian ? node_sums[left + 1].y < node_sums[left].y
                 : child_rows[left + 1 - next_first] < child_rows[left - next_first];
             tasks = tasks_of(nodes[left + small].count, ${hist_chunk});
