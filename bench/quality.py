@@ -1,11 +1,11 @@
-"""``python -m bench quality build | run | show``: real tables, five libraries, their scores."""
+"""``python -m bench quality``: real tables; scores of five libraries, coverage of intervals."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from bench import quality_run, quality_show
+from bench import quality_coverage, quality_run, quality_show
 from bench.quality_tables import build
 
 
@@ -16,8 +16,12 @@ def main(arguments: list[str]) -> int:
     built.add_argument("file", type=Path, metavar="TABLES.npz")
     quality_run.options(commands.add_parser("run", help="fit libraries, and keep their scores"))
     quality_show.options(commands.add_parser("show", help="compare the scores that were kept"))
+    quality_coverage.options(commands.add_parser("coverage", help="measure prediction intervals"))
     chosen = parser.parse_args(arguments)
     if chosen.command == "build":
         build(chosen.file)
         return 0
-    return (quality_run.run if chosen.command == "run" else quality_show.show)(chosen)
+    run = {
+        "run": quality_run.run, "show": quality_show.show, "coverage": quality_coverage.coverage
+    }[chosen.command]  # fmt: skip
+    return run(chosen)

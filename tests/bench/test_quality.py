@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from bench.quality import main
+from bench.quality_coverage import three_parts
 from bench.quality_list import CLASSES, NUMBERS, rows_of
 from bench.quality_run import read_records, values_for
 from bench.quality_show import compare, sign_test
@@ -124,3 +125,30 @@ def test_a_comparison_counts_tables_won_and_means_over_splits(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "| two | 1.5000 | 0 | 0 | 1 | -40.55 % | 0 : 1 | 1 |" in text
     assert "| numbers | 1.000 | 1.500 |" in text
+
+
+def test_parts_of_coverage_are_seeded_and_take_every_row_once():
+    table = _tables()[0]
+    parts, same, other = (three_parts(table, seed, 20) for seed in (0, 0, 1))
+    assert [y.size for _, y in parts] == [60, 30, 30]
+    assert np.array_equal(np.sort(np.concatenate([y for _, y in parts])), np.sort(table.y))
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(parts, same, strict=True))
+    assert not np.array_equal(parts[0][1], other[0][1])
+
+
+def test_coverage_has_a_line_for_each_table(tmp_path, capsys):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(400, 2)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=400).astype(np.float32)
+    name = next(n for n in map(str, range(9)) if QualityTable(n, 0, X, y, ()).choosing)
+    write(tmp_path / "t.npz", [QualityTable(name, 0, X, y, ()), _tables()[1]])
+    command = ["coverage", "--data", str(tmp_path / "t.npz"), "--splits", "4", "--least", "100"]
+    command += ["--device", TEST_DEVICE, "--settings", '{"n_estimators": 5}']
+    assert main(command) == 0
+    head, line = capsys.readouterr().out.splitlines()
+    assert "pair of quantiles" in head
+    found = line.split()
+    assert found[:2] == [name, "400"]
+    assert all(0.8 < float(mean) < 1 for mean in found[2::2])
+    with pytest.raises(SystemExit, match="none: expected some of"):
+        main([*command, "--tables", "none"])
