@@ -1,11 +1,11 @@
-"""``python -m bench quality``: real tables; scores of five libraries, coverage of intervals."""
+"""``python -m bench quality``: real tables; scores of five libraries, intervals, calibration."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from bench import quality_coverage, quality_run, quality_show
+from bench import quality_calibration, quality_coverage, quality_run, quality_show
 from bench.quality_tables import build
 
 
@@ -17,11 +17,15 @@ def main(arguments: list[str]) -> int:
     quality_run.options(commands.add_parser("run", help="fit libraries, and keep their scores"))
     quality_show.options(commands.add_parser("show", help="compare the scores that were kept"))
     quality_coverage.options(commands.add_parser("coverage", help="measure prediction intervals"))
+    quality_calibration.options(
+        commands.add_parser("calibration", help="measure calibrated probabilities")
+    )
     chosen = parser.parse_args(arguments)
     if chosen.command == "build":
         build(chosen.file)
         return 0
     run = {
-        "run": quality_run.run, "show": quality_show.show, "coverage": quality_coverage.coverage
+        "run": quality_run.run, "show": quality_show.show,
+        "coverage": quality_coverage.coverage, "calibration": quality_calibration.calibration,
     }[chosen.command]  # fmt: skip
     return run(chosen)

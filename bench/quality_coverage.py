@@ -43,7 +43,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def coverage(chosen: argparse.Namespace) -> int:
     """Print a line of coverages and of one coverage's deviation for each table."""
-    tables = _tables(chosen)
+    tables = chosen_tables(chosen)
     head = " ".join(f"{name:>18}" for name in WAYS)
     print(f"{'table':20} {'rows':>6} {head}   (mean of splits, deviation of one)")
     for table in tables:
@@ -110,10 +110,10 @@ WAYS: dict[str, Callable[[Callable[..., Any], tuple[Part, Part, Part], float], A
 }
 
 
-def _tables(chosen: argparse.Namespace) -> list[QualityTable]:
-    """Return the tables of numbers that have enough rows, the smallest first."""
+def chosen_tables(chosen: argparse.Namespace, *, classes: bool = False) -> list[QualityTable]:
+    """Return the tables of numbers, or of classes, with enough rows, the smallest first."""
     every = read(chosen.data).values()
-    tables = [table for table in every if table.choosing and not table.n_classes]
+    tables = [table for table in every if table.choosing and (table.n_classes > 0) == classes]
     tables = [table for table in tables if table.y.size >= 4 * chosen.least]
     tables.sort(key=lambda table: (table.y.size, table.name))
     names = [table.name for table in tables]

@@ -301,21 +301,16 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
             )
         return model
 
-    def _predict(self, X: Any, *, probability: bool = False, **options: Any) -> npt.NDArray[Any]:
+    def _predict(self, X: Any, **options: Any) -> npt.NDArray[Any]:
         model = self._model_for(X)
         options |= {"missing": self.missing, "device": main_device(self.device)}
-        if not probability:
-            return model.predict(X, **options)
-        return _probabilities(model, model.predict(X, output_margin=True, **options))
+        return model.predict(X, **options)
 
-    def _staged(self, X: Any, *, probability: bool = False, **options: Any) -> Iterator[F32]:
+    def _staged(self, X: Any, **options: Any) -> Iterator[F32]:
         """Return what ``_predict`` does, after each round."""
         model = self._model_for(X)
         options |= {"missing": self.missing, "device": main_device(self.device)}
-        if not probability:
-            return model.staged_predict(X, **options)
-        stages = model.staged_predict(X, output_margin=True, **options)
-        return (_probabilities(model, margins) for margins in stages)
+        return model.staged_predict(X, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -378,7 +373,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         ensemble = model.ensemble
         check_kind(ensemble, self._kind, type(self).__name__, self._named_objective, source)
         read_classes(ensemble, source)
-        self._take_attributes(ensemble.attributes, source)
+        self._take_attributes(ensemble, source)
         ensemble.attributes.pop(SAVED_BY, None)
         self._take(model, ensemble.feature_names)
         self._refitted = False
@@ -386,7 +381,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         return self
 
 
-def _probabilities(model: Model, margins: npt.NDArray[Any]) -> F32:
-    """Convert margins, shape (n_rows,) or (n_rows, n_outputs)."""
+def probabilities_of(model: Model, margins: npt.NDArray[Any]) -> F32:
+    """Convert margins, shape (n_rows,) or (n_rows, n_outputs), to what metrics take."""
     found = model.objective.to_probability(np.ascontiguousarray(margins.T))
     return np.ascontiguousarray(found.T)

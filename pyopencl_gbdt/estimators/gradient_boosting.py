@@ -22,6 +22,7 @@ from pyopencl_gbdt.data import (
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base, NotFittedEstimatorError
+from pyopencl_gbdt.estimators.calibration import Calibration
 from pyopencl_gbdt.estimators.files import read_classes
 from pyopencl_gbdt.estimators.intervals import Intervals
 from pyopencl_gbdt.estimators.parameters import Parametrised
@@ -116,7 +117,7 @@ def _of_targets(found: npt.NDArray[Any]) -> npt.NDArray[np.floating[Any]]:
     return found if found.ndim == 1 else found.astype(np.float64)
 
 
-class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
+class GBDTClassifier(ClassifierMixin, Calibration, Base):  # type: ignore[misc]
     """Gradient-boosted trees for classes with any labels; ``classes_`` lists them.
 
     With more than two classes the loss is ``multi:softprob``, with a tree per class and round. If
@@ -198,7 +199,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         super()._take(model, names)
         if "_new_classes" not in self.__dict__:  # the model was read from a file
             return
-        self.classes_ = self._new_classes
+        self.classes_, self._curves = self._new_classes, None
         if self.classes_.dtype.kind in "iufbU" and not self._new_multilabel:
             model.ensemble.attributes[_CLASSES] = json.dumps(self.classes_.tolist())
 
@@ -231,11 +232,11 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         """Return probabilities, float32, shape (n_rows, n_classes), columns as in ``classes_``.
 
         If there is only one class, its probability is 1. For multilabel models the shape is
-        (n_rows, n_labels); each column is the probability of one label. The probabilities of
-        ``binary:hinge`` are 0 or 1. The arguments are those of ``GBDTRegressor.predict``.
+        (n_rows, n_labels), with a probability for each label. Those of ``binary:hinge`` are 0 or 1
+        unless they are calibrated. The arguments are those of ``GBDTRegressor.predict``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
-        return self._columns(self._predict(X, probability=True, **options))
+        return self._chances(self._predict(X, output_margin=True, **options))
 
     @explains_arguments
     def staged_predict_proba(
@@ -250,7 +251,7 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
         Every row walks every tree once. The arguments are those of ``predict_proba``.
         """
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
-        return map(self._columns, self._staged(X, probability=True, **options))
+        return map(self._chances, self._staged(X, output_margin=True, **options))
 
     def _columns(self, found: F32) -> F32:
         """Return probabilities with a column for each class."""
@@ -268,9 +269,8 @@ class GBDTClassifier(ClassifierMixin, Base):  # type: ignore[misc]
     ) -> npt.NDArray[np.float64]:
         """Return NumPy's logarithms of ``predict_proba``: float64, which keeps their order."""
         options = {"base_margin": base_margin, "iteration_range": iteration_range}
-        found = self.predict_proba(X, **options)
         with np.errstate(divide="ignore"):
-            return np.log(found, dtype=np.float64)
+            return np.log(self.predict_proba(X, **options), dtype=np.float64)
 
     @explains_arguments
     def decision_function(

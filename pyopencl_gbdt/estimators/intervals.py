@@ -23,6 +23,7 @@ from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.objectives.regression import QuantileError
 from pyopencl_gbdt.prediction.model import Model
 
@@ -121,8 +122,8 @@ class Intervals:
         scores = self._scores_of_rows
         return {} if scores is None else {SCORES: json.dumps(scores.tolist())}
 
-    def _take_attributes(self, attributes: dict[str, str], source: str) -> None:
-        text = attributes.pop(SCORES, None)
+    def _take_attributes(self, ensemble: Ensemble, source: str) -> None:
+        text = ensemble.attributes.pop(SCORES, None)
         self._scores_of_rows = None if text is None else _read(text, source)
 
 

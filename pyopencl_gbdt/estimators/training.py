@@ -89,8 +89,8 @@ class Trained:
         """Return what a file of the estimator has beside the model."""
         return {}
 
-    def _take_attributes(self, attributes: dict[str, str], source: str) -> None:
-        """Take what ``_own_attributes`` wrote out of a file's attributes."""
+    def _take_attributes(self, ensemble: Ensemble, source: str) -> None:
+        """Take what ``_own_attributes`` wrote out of the attributes of a model that was read."""
 
     def _stopping(self) -> StoppingParameters:
         """Return the checked parameters of early stopping."""

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from bench.quality import main
+from bench.quality_calibration import calibration_error, log_loss
 from bench.quality_coverage import three_parts
 from bench.quality_list import CLASSES, NUMBERS, rows_of
 from bench.quality_run import read_records, values_for
@@ -152,3 +153,26 @@ def test_coverage_has_a_line_for_each_table(tmp_path, capsys):
     assert all(0.8 < float(mean) < 1 for mean in found[2::2])
     with pytest.raises(SystemExit, match="none: expected some of"):
         main([*command, "--tables", "none"])
+
+
+def test_calibration_has_a_line_for_each_table(tmp_path, capsys):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(400, 2)).astype(np.float32)
+    y = (X[:, 0] > rng.normal(size=400)).astype(np.float32)
+    name = next(n for n in map(str, range(9)) if QualityTable(n, 2, X, y, ()).choosing)
+    write(tmp_path / "t.npz", [QualityTable(name, 2, X, y, ()), _tables()[0]])
+    command = ["calibration", "--data", str(tmp_path / "t.npz"), "--splits", "1", "--least", "100"]
+    settings = json.dumps({"n_estimators": 40, "preset": "xgboost"})
+    assert main([*command, "--device", TEST_DEVICE, "--settings", settings]) == 0
+    _, line = capsys.readouterr().out.splitlines()
+    plain, sigmoid, isotonic, *errors = map(float, line.split()[3:])
+    assert sigmoid < plain
+    assert isotonic < plain
+    assert errors[1] < errors[0]
+
+
+def test_calibration_errors_are_distances_of_means():
+    p = np.array([[0.9, 0.1], [0.9, 0.1], [0.3, 0.7], [0.35, 0.65]])
+    labels = np.array([0, 1, 1, 1])
+    assert calibration_error(p, labels) == pytest.approx((2 * 0.4 + 0.3 + 0.35) / 4)
+    assert log_loss(p, labels) == pytest.approx(-np.log([0.9, 0.1, 0.7, 0.65]).mean())

@@ -14,6 +14,10 @@ from pyopencl_gbdt.model.leaf_kinds import NUMBERS, LeafKind
 HEAD_SIZE = 4096
 #: The attribute of a model that holds the names of its classes, as JSON.
 CLASSES = "pyopencl_gbdt.classes"
+#: The attribute that holds a classifier's calibration: other libraries would predict without it.
+CALIBRATION = "pyopencl_gbdt.calibration"
+#: What other formats lack to hold it.
+CALIBRATED = "calibrated probabilities"
 _FIRST_KEY = re.compile(rb'(?:\xef\xbb\xbf)?[ \t\r\n]*\{[ \t\r\n]*"([^"\\]{0,200})"')
 
 
@@ -88,6 +92,8 @@ class OneOutputTrees(ABC):
 
     def lacks(self, model: Ensemble) -> str:
         """Return what ``Format.lacks`` does."""
+        if CALIBRATION in model.attributes:
+            return CALIBRATED
         try:
             own = self._held(model)
         except ModelFormatError:

@@ -15,6 +15,7 @@ import numpy as np
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
+from pyopencl_gbdt.model.formats.base import CALIBRATED, CALIBRATION
 from pyopencl_gbdt.model.formats.xgboost_categories import write_categories
 from pyopencl_gbdt.model.formats.xgboost_links import (
     LINKS,
@@ -130,6 +131,8 @@ def lacks(ensemble: Ensemble) -> str:
     """Return what XGBoost's files lack to hold a model; '' if nothing."""
     if ensemble.leaves is LINEAR:
         return f"leaves that are {LINEAR.name}"
+    if CALIBRATION in ensemble.attributes:
+        return CALIBRATED
     return "" if ensemble.statistics is None else "statistics of categories"
 
 
@@ -140,7 +143,7 @@ def _check(ensemble: Ensemble) -> None:
             f"the leaves of the model are {LINEAR.name}, which XGBoost does not have: expected "
             "numbers; write the model by save_model, in this library's format or as LightGBM's text"
         )
-    if lacks(ensemble):
+    if ensemble.statistics is not None:
         raise ModelFormatError(
             "the model has statistics of categories, which XGBoost cannot evaluate: expected trees "
             "on columns alone; write it by save_model, in this library's format, or train with "
