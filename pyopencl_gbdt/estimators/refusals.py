@@ -55,6 +55,8 @@ class EstimatorFacts:
         Whether ``validation_fraction`` is given.
     booster, cat_method : str
         As the user gave them; those of a bag of folds if not given.
+    has_categories : bool
+        Whether a column is categorical.
     """
 
     estimator: str
@@ -84,6 +86,7 @@ class EstimatorFacts:
     own_share: bool = False
     booster: str = "gbtree"
     cat_method: str = "sets"
+    has_categories: bool = False
     own_metric: str = ""
 
     @property
@@ -220,8 +223,8 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         "leave out booster, or give preset='balanced'",
     ),
     Refusal(
-        "A bag of folds with `cat_method` other than sets",
-        lambda f: f.bag != "" and f.cat_method != "sets",
+        "A bag of folds of categorical columns with `cat_method` other than sets",
+        lambda f: f.bag != "" and f.has_categories and f.cat_method != "sets",
         "cat_method={cat_method!r}: expected 'sets' with preset={bag}, as statistics of categories "
         "belong to the rows of a fold",
         "leave out cat_method, or give preset='balanced'",

@@ -1,4 +1,4 @@
-"""Train the model of an estimator: its parameters completed by the preset, then ``train``."""
+"""Train the model of an estimator: which way of ``estimators/trainings.py`` it takes."""
 
 from __future__ import annotations
 
@@ -10,43 +10,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.callbacks import CallbackList, EarlyStopping, TrainingCheckPoint
+from pyopencl_gbdt.callbacks import CallbackList, TrainingCheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.estimators.bags import folds_of, train_bag
-from pyopencl_gbdt.estimators.fitted import joined_history, missing_rounds
-from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, group_codes
-from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset, complete
+from pyopencl_gbdt.estimators.bags import folds_of
+from pyopencl_gbdt.estimators.fitted import missing_rounds
+from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, RowIds, group_codes
+from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset
 from pyopencl_gbdt.estimators.rates import is_auto
 from pyopencl_gbdt.estimators.scoring import LOSS, Scorer
 from pyopencl_gbdt.estimators.stopping import (
     AUTO,
     AUTO_ROWS,
-    HELD_OUT,
     USUAL,
     Evals,
     StoppingParameters,
     WatchedRows,
-    has_no_score,
     own_metric_last,
     watch,
-    watched_metrics,
+)
+from pyopencl_gbdt.estimators.trainings import (
+    AllRows,
+    BagOfFolds,
+    Continued,
+    Stopped,
+    TrainingRequest,
+    Way,
 )
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
-from pyopencl_gbdt.objectives.custom import scikit_learn_metrics
 from pyopencl_gbdt.parameters.names import ROWS
-from pyopencl_gbdt.training.train import Model, train
+from pyopencl_gbdt.training.train import Model
 
 #: Parameters of trees of which a bag of folds takes one value.
 _OF_TREES = ("booster", "cat_method")
-
-
-def _best_rounds(model: Model, before: Ensemble | None) -> int:
-    """Return the rounds up to the best one that were added; 0 if none was trained."""
-    done = 0 if before is None else before.n_rounds
-    return model.best_iteration + 1 - done if model.num_boosted_rounds() > done else 0
 
 
 class Trained:
@@ -137,125 +135,65 @@ class Trained:
         seed = params["random_state"]
         if former is not None:
             params["n_estimators"] = missing_rounds(self.n_estimators, former.ensemble)
-        preset = self._preset_of(before, callbacks)
-        stopping = self._how_to_stop(preset, data)
-        if PRESETS[preset].n_folds and self._kind != "ranker":
-            made = self._bagged(
-                preset, params, data, stopping, groups, bool(evals), verbose, profile
-            )
-            if made is not None:
-                return self._with_facts(made, seed)
-            stopping = stopping and stopping.beside(USUAL)
-        seen, metrics = WatchedRows(data, evals), scikit_learn_metrics(self.eval_metric)
-        how: dict[str, Any] = {"model": before, "profile": profile, "eval_metric": metrics}
-        if stopping is not None:
-            seen = self._watch(data, evals, stopping, groups, seed)
-        own = any(isinstance(one, EarlyStopping) for one in callbacks)
-        stops = bool(seen.watched) or self.early_stopping_rounds is not None or own
-        task, given = self._task(params["objective"]), params
-        params = complete(preset, given, task, seen.data.n_rows, stops=stops)
-        scorer, refit = None, False
-        if stopping is not None and seen.watched:
-            refit = stopping.refit and (self.refit is not None or seen.held_out is not None)
-            if self._stopping().is_asked is not True:
-                kept = bool(evals) and not refit
-                metrics = watched_metrics(self.eval_metric, params, keeps_own=kept)
-                how["eval_metric"] = how["eval_metric"] if evals else metrics
-            scorer = Scorer(self.scoring, self._codes) if self._has_scorer else None
-            callbacks.append(seen.stopper(stopping, scored=scorer is not None))
-        model = first = train(
+        codes, scoring = self._codes, self.scoring
+        request = TrainingRequest(
+            self._preset_of(before, callbacks),
+            self._task(params["objective"]),
             params,
-            seen.data,
-            evals=seen.evals,
-            custom_metric=scorer,
-            early_stopping_rounds=None if seen.watched else self.early_stopping_rounds,
+            data,
+            evals,
+            eval_metric=self.eval_metric,
             callbacks=callbacks,
-            verbose=False if refit else verbose,
-            **{**how, "eval_metric": metrics},
+            early_stopping_rounds=self.early_stopping_rounds,
+            scorer=(lambda: Scorer(scoring, codes)) if self._has_scorer else None,
+            before=before,
+            verbose=verbose,
+            profile=profile,
         )
-        if seen.watched and has_no_score(model):
-            seen, scorer, refit = WatchedRows(data, evals), None, False
-            params = complete(preset, given, task, data.n_rows)
-            own_calls = callbacks[:-1]
-            model = first = train(
-                params, data, evals=evals, callbacks=own_calls, verbose=verbose, **how
-            )
-        unseen = [rows for rows, _ in seen.evals if rows is not seen.data][-1:]
-        if refit:
-            more = {"n_estimators": _best_rounds(model, before)}
-            model = train({**params, **more}, data, evals=evals, verbose=verbose, **how)
-            seen = WatchedRows(data, evals)
+        way = self._way(request, groups)
         if former is not None:
-            rounds = former.num_boosted_rounds()
-            model.history = joined_history(former.history, rounds, model.history)
-            model = model if params["n_estimators"] else former
-        self._learn_intervals([(first, rows) for rows in unseen])  # changes the estimator
-        score = "" if scorer is None else scorer.__name__
-        own_sets = tuple(name for rows, name in seen.evals if rows is seen.data)
-        return self._with_facts(model, seed, score, own_sets, refitted=refit)
+            way = Continued(way, former, params["n_estimators"])
+        found = way.run()
+        self._learn_intervals(found.unseen)  # changes the estimator
+        self._seed_of_fit, self._scorer, self._refitted = seed, found.scorer, found.refitted
+        self._training_sets = found.training_sets
+        return found.model
 
-    def _with_facts(
-        self,
-        model: Model,
-        seed: Any,
-        scorer: str = "",
-        training_sets: tuple[str, ...] = (),
-        *,
-        refitted: bool = False,
-    ) -> Model:
-        """Return the model, and keep what it does not tell of its training."""
-        self._seed_of_fit, self._scorer, self._refitted = seed, scorer, refitted
-        self._training_sets = training_sets
-        return model
+    def _way(self, request: TrainingRequest, groups: Any) -> Way:
+        """Return the way to train; what it cannot do is refused."""
+        stopping = self._how_to_stop(request.preset, request.data)
+        if PRESETS[request.preset].n_folds and self._kind != "ranker":
+            folds = self._folds(request, groups)
+            if folds:
+                return BagOfFolds(request, folds, stopping)
+            stopping = stopping and stopping.beside(USUAL)
+        if stopping is None:
+            return AllRows(request)
+        seen = self._watch(request, stopping, groups)
+        if not seen.watched:
+            return AllRows(request)
+        asked = self._stopping().is_asked is True
+        refit = stopping.refit and (self.refit is not None or seen.held_out is not None)
+        return Stopped(request, seen, stopping, own_metric=asked, refit=bool(refit))
 
-    def _bagged(
-        self,
-        preset: str,
-        given: dict[str, Any],
-        data: Dataset,
-        stopping: StoppingParameters | None,
-        groups: Any,
-        has_evals: bool,
-        verbose: bool | int | None,
-        profile: bool,
-    ) -> Model | None:
-        """Return the joined model of a bag of folds; None if rows cannot be divided."""
+    def _folds(self, request: TrainingRequest, groups: Any) -> list[tuple[RowIds, RowIds]]:
+        """Return the folds of a bag; none if rows cannot be divided."""
+        given = request.given
         self._refuse(
-            bag=show(self.preset), has_evals=has_evals, profile=profile,
+            bag=show(self.preset), has_evals=bool(request.evals), profile=request.profile,
             own_share=self._stopping().validation_fraction != AUTO,
+            has_categories=bool(request.data.categories),
             **{name: ROWS[name].convert(given[name]) for name in _OF_TREES if name in given},
         )  # fmt: skip
         division = HoldOut(
             1, self._codes is not None, False, groups, self._row_seed(given["random_state"])
         )
         try:
-            folds = folds_of(data, division, PRESETS[preset].n_folds)
+            return folds_of(request.data, division, PRESETS[request.preset].n_folds)
         except NothingHeldOutError as why:
             if self.verbosity != 0:
                 tell(f"preset={self.preset!r}: {why}: one model is trained")
-            return None
-        task = self._task(given["objective"])
-        params = complete(preset, given, task, data.n_rows, stops=stopping is not None)
-        unstopped = complete(preset, given, task, data.n_rows)
-        whole = {name: unstopped[name] for name in ("learning_rate", "n_estimators")}
-        how: dict[str, Any] = {"verbose": verbose}
-        how["eval_metric"] = watched_metrics(self.eval_metric, params)
-        start = train({**params, "n_estimators": 0}, data, **how).ensemble.base_score
-        params["base_score"] = [*start] if isinstance(start, tuple) else start
-
-        def member(rest: Dataset, held: Dataset) -> Model:
-            if stopping is None:
-                return train(params, rest, **how)
-            scorer = Scorer(self.scoring, self._codes) if self._has_scorer else None
-            seen = WatchedRows(rest, [(held, HELD_OUT)], HELD_OUT)
-            calls = [seen.stopper(stopping, scored=scorer is not None)]
-            more: dict[str, Any] = {"custom_metric": scorer, "callbacks": calls}
-            model = train(params, rest, evals=seen.evals, **more, **how)
-            return train({**params, **whole}, rest, **how) if has_no_score(model) else model
-
-        model, members = train_bag(data, folds, member)
-        self._learn_intervals(members)
-        return model
+            return []
 
     @property
     def _in_time(self) -> bool:
@@ -304,9 +242,10 @@ class Trained:
         return given.beside(usual) if usual and free and named and rows else None
 
     def _watch(
-        self, data: Dataset, evals: Evals, stopping: StoppingParameters, groups: Any, seed: Any
+        self, request: TrainingRequest, stopping: StoppingParameters, groups: Any
     ) -> WatchedRows:
         """Return the rows to train on, and the set whose metric ends the training."""
+        data, evals = request.data, request.evals
         asked = self._stopping().is_asked is True
         if asked and evals:
             return WatchedRows(data, evals, evals[-1][1])
@@ -316,7 +255,7 @@ class Trained:
             classes=self._codes is not None,
             in_time=self._in_time,
             groups=groups,
-            seed=self._row_seed(seed),
+            seed=self._row_seed(request.given["random_state"]),
         )  # fmt: skip
         return watch(data, evals, division, asked=asked, quiet=self.verbosity == 0)
 

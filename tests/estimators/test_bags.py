@@ -151,6 +151,15 @@ def test_what_cannot_be_joined():
             joined([one, one])
 
 
+def test_statistics_are_refused_only_where_columns_are_categorical():
+    for method in ("auto", "statistics"):
+        asked = GBDTRegressor(**BEST, n_estimators=1, cat_method=method)
+        assert asked.fit(X, Y).n_iter_ == 5
+        asked.set_params(categorical_features=[0])
+        with pytest.raises(ParameterError, match=f"cat_method='{method}': expected 'sets' with"):
+            asked.fit(np.column_stack([CODES, X]), Y)
+
+
 def test_verbose_prints_the_rounds_of_each_member(capsys):
     GBDTRegressor(**BEST, n_iter_no_change=2).fit(X, Y, verbose=True)
     assert capsys.readouterr().out.count("[0]") == 5
