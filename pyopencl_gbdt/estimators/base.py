@@ -13,16 +13,15 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_path, check_switches
 from pyopencl_gbdt.data import check_target
-from pyopencl_gbdt.data.arrays.matrix import column_names, has_text_names
+from pyopencl_gbdt.data.arrays.matrix import has_text_names
 from pyopencl_gbdt.data.batches.sources import has_batches, names_files
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import check_features
-from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets, rows_in_batches
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
-from pyopencl_gbdt.estimators.fitted import FittedModel, XGBoostMethods
+from pyopencl_gbdt.estimators.fitted import FittedModel, XGBoostMethods, check_rows_of
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.presets import check_preset
 from pyopencl_gbdt.estimators.rates import is_auto
@@ -286,19 +285,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
     def _model_for(self, X: Any) -> Model:
         """Return the model, if X has the columns of training."""
         model = self._fitted()
-        names, expected = column_names(X), model.feature_names
-        try:
-            check_columns(names, expected)
-        except DataError as error:
-            assert names is not None
-            raise DataError(f"{error}\n{scikit_learn_words(names, expected)}") from None
-        shape: tuple[int, ...] = getattr(X, "shape", ())
-        columns = shape[1] if len(shape) == 2 else self.n_features_in_
-        if columns != self.n_features_in_:
-            raise DataError(
-                f"X has {columns} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input; give the columns of training"
-            )
+        check_rows_of(model, X, type(self).__name__)
         return model
 
     def _predict(self, X: Any, **options: Any) -> npt.NDArray[Any]:

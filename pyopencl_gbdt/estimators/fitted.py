@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.data.arrays.matrix import column_names
+from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
+from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
 from pyopencl_gbdt.estimators.rates import is_auto
 from pyopencl_gbdt.estimators.spellings import explains_arguments
@@ -194,6 +196,23 @@ class XGBoostMethods:
         raise AttributeError(
             f"{type(self).__name__} has no coef_: its model is of trees, which have no "
             "coefficients; read feature_importances_"
+        )
+
+
+def check_rows_of(model: Model, X: Any, estimator: str) -> None:
+    """Raise ``DataError`` unless X has the columns of training; scikit-learn's words are in it."""
+    names, expected = column_names(X), model.feature_names
+    try:
+        check_columns(names, expected)
+    except DataError as error:
+        assert names is not None
+        raise DataError(f"{error}\n{scikit_learn_words(names, expected)}") from None
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    n_features = model.ensemble.n_features
+    if len(shape) == 2 and shape[1] != n_features:
+        raise DataError(
+            f"X has {shape[1]} features, but {estimator} is expecting {n_features} features as "
+            "input; give the columns of training"
         )
 
 
