@@ -5,7 +5,7 @@
 ##   borders             |    |    |    |    behind the last entry of each bin
 ##   behind                   ^         ^    the running sum at the segment's end
 
-<%def name="functions(wg_size, items, missing, bins, interleaved)">
+<%def name="functions(wg_size, items, missing, bins, interleaved, masked)">
 <%
     ends_argument = {"values": "", "tree": ", GLOBAL const u32* ends", "node": ", GLOBAL const u8* ends"}[bins]
     bin_at = "ends[places[{}]]" if bins == "tree" else "places[{}]"
@@ -41,13 +41,13 @@ typedef struct {
 % else:
     u8 starts[${items}], border[${items}];
 % endif
-    u32 wide;
 % if interleaved:
     ${staged} rows;
     u32 reaches; /* whether the piece's last entry is of the stretch's last feature */
 % else:
     GLOBAL const u32* rows;
 % endif
+    u32 wide;
     GLOBAL const i32x2* high;
 % if missing:
     i64 behind_g[${items}], behind_h[${items}]; /* behind the segment of each entry */
@@ -65,7 +65,7 @@ FN i64x2 sums_of(const item_t* item, const u32 k) {
 }
 
 FN void read_item(item_t* item, const ${piece_type} piece, GLOBAL const u32* features,
-                  GLOBAL const i32x2* high, const u32 wide${ends_argument}) {
+                  GLOBAL const i32x2* high, const u32 wide${ends_argument}${', GLOBAL const u32* mask' if masked else ''}) {
     const u32 each = ${f"(piece.size + {wg_size - 1}) / {wg_size}" if interleaved else items};
     const u32 at = LOCAL_ID * each;
     item->at = at;
@@ -104,17 +104,9 @@ FN void read_item(item_t* item, const ${piece_type} piece, GLOBAL const u32* fea
         item->starts[k] = item->border[k] = 0;
 % endif
         if (own != feature) SET(item, starts, k);
-        if (${"ends[at + k]" if bins == "node" else "next != place"}) SET(item, border, k);
+        if (${"ends[at + k]" if bins == "node" else "next != place"}${" && (mask[own / 32] >> own % 32) & 1" if masked else ""}) SET(item, border, k);
         feature = own;
         place = next;
-    }
-}
-
-/* Leave out features that are not in the node's mask. */
-FN void allow(item_t* item, GLOBAL const u32* features, GLOBAL const u32* mask) {
-    EACH_ENTRY(item, k) {
-        const u32 feature = features[item->place[k]];
-        if (!((mask[feature / 32] >> feature % 32) & 1)) UNSET(item, border, k);
     }
 }
 

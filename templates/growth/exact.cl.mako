@@ -51,7 +51,7 @@ ${pieces.piece_of(search_chunk)}
 % endif
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
-${entry_items.functions(wg_size, items, missing, bins, interleaved)}
+${entry_items.functions(wg_size, items, missing, bins, interleaved, masked)}
 ${borders.functions(items, missing, monotone)}
 
 ## The pieces of a level's nodes, `index` of the node and its `task`; interleaved, GROUP_ID_Y is the tree, and pieces
@@ -82,11 +82,14 @@ ${borders.functions(items, missing, monotone)}
 % if interleaved:
     piece.next = next_place(piece, number, n_stretches, first_places + (u64)index * n_stretches, all_places${ends}); \
 % endif
+    item_t item; \
+    read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide${ends}${', allowed + (u64)index * ((n_features + 31) / 32)' if masked else ''});
+
+/* What the borders' scores need of their node. */
+#define READ_PARENT \
     parent_t parent; \
     read_tree(&parent, scale + node->tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight); \
-    read_node(&parent, node_sums[id]${", node_bounds[id]" if monotone else ""}); \
-    item_t item; \
-    read_item(&item, piece, features, high + (u64)node->tree * n_rows, scale[node->tree].wide${ends});
+    read_node(&parent, node_sums[id]${", node_bounds[id]" if monotone else ""});
 
 % if interleaved:
 /* Whether a piece of a stretch has a rough score near its node's best. */
@@ -184,10 +187,8 @@ KERNEL(${wg_size}) score_roughly(
         f32 most = -1.0f;
         if (piece.size > 0) { /* only where they are interleaved, a piece may have no entries */
             READ_ITEM
-% if masked:
-            allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
-% endif
             place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
+            READ_PARENT
             most = group_max(best_rough(&item, &parent), scores);
         }
         if (LOCAL_ID == 0) {
@@ -220,10 +221,8 @@ ${candidates.best_arrays(wg_size)}\
         if (exact_only || rough[task] >= least_score) {
             READ_PIECE
             READ_ITEM
-% if masked:
-            allow(&item, features, allowed + (u64)index * ((n_features + 31) / 32));
-% endif
             place_item(&item, carries + 4 * (u64)task, shared, starts, marks);
+            READ_PARENT
             best_t best = best_exact(&item, &parent, features, constraints, exact_only, least_score);
             const u32 mine = best.at;
 % if wg_size > 1:
