@@ -1,0 +1,160 @@
+"""Files and configurations of a ``Booster``."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import warnings
+from dataclasses import replace
+from typing import Any
+
+from pyopencl_gbdt.compat.xgboost.configuration import as_configuration, parameters_of
+from pyopencl_gbdt.compat.xgboost.settings import Settings
+from pyopencl_gbdt.data.files.whole_file import write_whole
+from pyopencl_gbdt.errors import DataTypeError, ModelFormatError, ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model import Ensemble, read_model
+from pyopencl_gbdt.model.formats.registry import FORMATS
+from pyopencl_gbdt.model.formats.ubjson import parse_ubjson, render_ubjson
+from pyopencl_gbdt.model.formats.xgboost_writer import xgboost_document
+from pyopencl_gbdt.prediction.model import Model
+
+Path = str | os.PathLike[str]
+
+
+class BoosterFiles:
+    """The part of ``Booster`` that reads and writes."""
+
+    _settings: Settings
+    _attributes: dict[str, str]
+    _model: Model | None
+    _rounds: Any
+    _names: list[str] | None
+    _types: list[str] | None
+    _n_features: int
+
+    def _ensemble(self) -> Ensemble:
+        raise NotImplementedError
+
+    def _settled(self) -> Model | None:
+        raise NotImplementedError
+
+    def _kept(self) -> Ensemble:
+        """Return the model as files keep it: with the attributes and names of the booster."""
+        own = self._ensemble()
+        return replace(
+            own, attributes={**own.attributes, **self._attributes}, feature_names=self._names
+        )
+
+    def save_raw(self, raw_format: str = "ubj") -> bytearray:
+        """Return the model as the content of a file: ``"ubj"`` or ``"json"``.
+
+        Raises
+        ------
+        ParameterError
+            For another format.
+        ModelFormatError
+            If XGBoost's files cannot hold the model.
+        """
+        if raw_format not in ("ubj", "json"):
+            raise ParameterError(
+                f"raw_format={show(raw_format)}: expected 'ubj' or 'json'; give one of them"
+            )
+        document = xgboost_document(self._kept())
+        if self._types is not None:
+            document["learner"]["feature_types"] = list(self._types)
+        if raw_format == "ubj":
+            return bytearray(render_ubjson(document))
+        text = json.dumps(document, separators=(",", ":"), default=_plain, ensure_ascii=False)
+        return bytearray(text.encode("utf-8"))
+
+    def save_model(self, fname: Path) -> None:
+        """Write the model: ``.json`` and ``.ubj`` are XGBoost's formats.
+
+        A name with the ending of another format of this library gets that format. Any other name
+        gets UBJSON, with a warning.
+        """
+        if not isinstance(fname, (str, os.PathLike)):
+            raise DataTypeError(
+                f"fname must be a string or os PathLike, not {type(fname).__name__}; give a path"
+            )
+        path = str(pathlib.Path(fname).expanduser())
+        ending = pathlib.Path(path).suffix.lower()
+        others = [one for one in FORMATS if ending in one.suffixes and one.writes]
+        if ending in (".json", ".ubj"):
+            write_whole(path, bytes(self.save_raw(ending[1:])))
+        elif others and ending != ".model":
+            Model(self._kept()).save_model(path)
+        else:
+            warnings.warn(
+                f"Unknown file format: `{ending[1:] or path}`. Using UBJ (`ubj`) as a guess.",
+                UserWarning,
+                stacklevel=2,
+            )
+            write_whole(path, bytes(self.save_raw()))
+
+    def load_model(self, fname: Path | bytearray | bytes) -> None:
+        """Take the model of a file, or of its content, in any format that this library reads.
+
+        Raises
+        ------
+        ModelFormatError
+            If it is not a model; the booster is unchanged.
+        """
+        if not isinstance(fname, (str, os.PathLike, bytes, bytearray)):
+            raise DataTypeError(f"Unknown file type: {show(fname)}; give a path or bytes")
+        source: Any = fname
+        if isinstance(fname, (str, os.PathLike)):
+            source = str(pathlib.Path(fname).expanduser())
+        ensemble = read_model(source)
+        self._settled()
+        self._rounds = None
+        self._attributes = dict(ensemble.attributes)
+        self._model = Model(replace(ensemble, attributes={}))
+        self._names = ensemble.feature_names
+        self._types = _types_of(source)
+        self._n_features = ensemble.n_features
+        self._settings.take_model(ensemble)
+
+    def save_config(self) -> str:
+        """Return the parameters as XGBoost's JSON."""
+        return json.dumps(as_configuration(self._settings, self._ensemble()))
+
+    def load_config(self, config: str) -> None:
+        """Take the parameters of ``save_config``, of XGBoost too.
+
+        Raises
+        ------
+        ModelFormatError
+            If it is no such text.
+        """
+        try:
+            found = parameters_of(json.loads(config))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ModelFormatError(
+                f"config: not a configuration of a booster ({error}): give what save_config "
+                "returned"
+            ) from None
+        self._settled()
+        self._settings.update(found)
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays and NumPy's numbers as JSON has them."""
+    return value.tolist() if hasattr(value, "tolist") else value.item()
+
+
+def _types_of(source: Any) -> list[str] | None:
+    """Return the types of columns that a file of XGBoost has."""
+    data = bytes(source) if isinstance(source, (bytes, bytearray)) else pathlib.Path(
+        source).read_bytes()  # fmt: skip
+    try:
+        document: Any = (
+            json.loads(data) if data[:2].strip()[:1] == b"{" and data[1:2] in b'"\n \r\t'
+            else parse_ubjson(data, "model")
+        )  # fmt: skip
+        types = document["learner"]["feature_types"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return [str(one) for one in types] or None

@@ -1,0 +1,98 @@
+"""What a ``Booster`` tells of its trees: numbers, dumps, tables, scores of columns."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pyopencl_gbdt.compat.xgboost.level_tables import Categories
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.prediction.model import Model
+
+Path = str | os.PathLike[str]
+_KINDS = ("weight", "gain", "cover", "total_gain", "total_cover")
+
+
+class BoosterTrees:
+    """The part of ``Booster`` that shows its trees."""
+
+    _n_features: int
+
+    def _ensemble(self) -> Ensemble:
+        raise NotImplementedError
+
+    def _shown(self) -> Model:
+        return Model(self._ensemble())
+
+    def num_boosted_rounds(self) -> int:
+        """Return the number of rounds."""
+        return self._ensemble().n_rounds
+
+    def num_features(self) -> int:
+        """Return the number of columns."""
+        return self._ensemble().n_features
+
+    def get_categories(self, export_to_arrow: bool = False) -> Categories:
+        """Return the levels of the columns; see ``DMatrix.get_categories``."""
+        own = self._ensemble()
+        return Categories(
+            own.categories, own.feature_names, own.n_features, in_arrow=export_to_arrow
+        )
+
+    def get_dump(
+        self, fmap: Path = "", with_stats: bool = False, dump_format: str = "text"
+    ) -> list[str]:
+        """Return each tree as text; ``dump_format`` is ``"text"``, ``"json"`` or ``"dot"``."""
+        return self._shown().get_dump(fmap, with_stats, dump_format)
+
+    def dump_model(
+        self,
+        fout: Path,
+        fmap: Path = "",
+        with_stats: bool = False,
+        dump_format: str = "text",
+    ) -> None:
+        """Write what ``get_dump`` returns to a file."""
+        self._shown().dump_model(fout, fmap, with_stats, dump_format)
+
+    def trees_to_dataframe(self, fmap: Path = "") -> Any:
+        """Return a pandas table of all nodes."""
+        return self._shown().trees_to_dataframe(fmap)
+
+    def get_score(
+        self, fmap: Path = "", importance_type: str = "weight"
+    ) -> dict[str, float | list[float]]:
+        """Return the importance of every column that has a split, by its name.
+
+        ``importance_type`` is ``"weight"``, ``"gain"``, ``"cover"``, ``"total_gain"`` or
+        ``"total_cover"``.
+        """
+        if importance_type not in _KINDS:
+            raise ParameterError(
+                f"Unknown feature importance type, expected one of: {_KINDS}, got: "
+                f"{show(importance_type)}; give one of them"
+            )
+        return dict(self._shown().get_score(fmap, importance_type))
+
+    def get_fscore(self, fmap: Path = "") -> dict[str, float | list[float]]:
+        """Return the number of splits on every column that has one, by its name."""
+        return self.get_score(fmap)
+
+    def get_split_value_histogram(
+        self,
+        feature: str,
+        fmap: Path = "",
+        bins: int | None = None,
+        as_pandas: bool = True,
+    ) -> Any:
+        """Return how often thresholds of a column occur."""
+        shown = self._shown()
+        if shown.feature_names is None and isinstance(feature, str) and feature[:1] == "f":
+            number = feature[1:]
+            known = number.isdigit() and int(number) < shown.num_features()
+            return shown.get_split_value_histogram(
+                int(number) if known else feature, fmap, bins, as_pandas
+            )
+        return shown.get_split_value_histogram(feature, fmap, bins, as_pandas)

@@ -1,0 +1,40 @@
+"""The names that programs take from ``xgboost.core``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyopencl_gbdt._version import __version__
+from pyopencl_gbdt.compat.xgboost.booster import Booster
+from pyopencl_gbdt.compat.xgboost.errors import XGBoostError
+from pyopencl_gbdt.compat.xgboost.level_tables import Categories
+from pyopencl_gbdt.compat.xgboost.matrices import DataSplitMode, DMatrix
+from pyopencl_gbdt.compat.xgboost.metrics import Metric
+from pyopencl_gbdt.compat.xgboost.objective import Objective, TreeObjective
+from pyopencl_gbdt.compat.xgboost.quantile_matrices import (
+    DataIter,
+    ExtMemQuantileDMatrix,
+    QuantileDMatrix,
+)
+from pyopencl_gbdt.compat.xgboost.training import PlainObj
+
+
+def build_info() -> dict[str, Any]:
+    """Return what the library was built with: GPUs are used through OpenCL and CUDA at run time."""
+    return {
+        "DEBUG": False,
+        "USE_CUDA": False,
+        "USE_FEDERATED": False,
+        "USE_NCCL": False,
+        "USE_OPENMP": False,
+        "USE_RMM": False,
+        "libxgboost": "",
+        "pyopencl_gbdt": __version__,
+    }
+
+
+__all__ = [
+    "Booster", "Categories", "DMatrix", "DataIter", "DataSplitMode", "ExtMemQuantileDMatrix",
+    "Metric", "Objective", "PlainObj", "QuantileDMatrix", "TreeObjective", "XGBoostError",
+    "build_info",
+]  # fmt: skip

@@ -1,0 +1,195 @@
+"""Tables, arrays and lists as a user of XGBoost gives them, as checked columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.arrays.containers import is_frame, is_on_device, is_sparse
+from pyopencl_gbdt.data.arrays.tables import ColumnTable, is_table
+from pyopencl_gbdt.data.categories.columns import Column
+from pyopencl_gbdt.data.features import Features, check_features, raw_columns
+from pyopencl_gbdt.errors import DataError, DataTypeError
+from pyopencl_gbdt.messages import show
+
+F32 = npt.NDArray[np.float32]
+#: The words of a feature's type: numbers, whole numbers, an indicator, a quantity, categories.
+TYPES = ("int", "float", "i", "q", "c")
+_UNSAFE = ("[", "]", "<")
+_NEEDS_SWITCH = (
+    "DataFrame.dtypes for data must be int, float, bool or category. When categorical type is "
+    "supplied, the DMatrix parameter `enable_categorical` must be set to `True`; convert columns "
+    "of text to categories. Invalid columns: "
+)
+
+
+def check_names(names: Any, n_features: int) -> list[str] | None:
+    """Return names of columns, or raise an error with XGBoost's words.
+
+    Raises
+    ------
+    DataError
+        If their number differs from that of the columns, two are equal, or one has a character
+        that dumps use.
+    """
+    if names is None:
+        return None
+    found = [names] if isinstance(names, str) and n_features == 1 else list(names)
+    if not found and n_features:
+        return None
+    _check_number("names", found, n_features)
+    if not all(isinstance(n, str) and not any(c in n for c in _UNSAFE) for n in found):
+        raise DataError(
+            f"feature_names must be string, and may not contain [, ] or <: {show(found)}; rename "
+            "the columns"
+        )
+    twice = sorted({name for name in found if found.count(name) > 1}) if _repeats(found) else []
+    if twice:
+        raise DataError(f"feature_names must be unique. Duplicates found: {twice}; rename one")
+    return [str(name) for name in found]
+
+
+def _repeats(names: Sequence[str]) -> bool:
+    return len({*names}) < len(names)
+
+
+def _check_number(what: str, found: Sequence[Any], n_features: int) -> None:
+    if len(found) != n_features:
+        raise DataError(
+            f"feature {what} must have the same length as the number of data columns, expected "
+            f"{n_features}, got {len(found)}; give one for each column"
+        )
+
+
+def check_types(types: Any, n_features: int) -> list[str] | None:
+    """Return types of columns, or raise an error with XGBoost's words.
+
+    Raises
+    ------
+    DataError
+        If their number differs from that of the columns, or one is unknown.
+    """
+    if types is None:
+        return None
+    found = [types] * n_features if isinstance(types, str) else list(types)
+    if not found and n_features:
+        return None
+    _check_number("types", found, n_features)
+    wrong = [one for one in found if one not in TYPES]
+    if wrong:
+        raise DataError(
+            f"All feature_types must be one of {{int, float, i, q, c}}, not {show(wrong[0])}; "
+            "correct it"
+        )
+    return found
+
+
+def _type_of(dtype: str) -> str:
+    """Return the type of a column by the name of its dtype."""
+    name = dtype.lower()
+    if name.startswith("bool"):
+        return "i"
+    if re.match(r"u?int\d*", name):
+        return "int"
+    return "float"
+
+
+def read_columns(
+    data: Any,
+    missing: float | None,
+    *,
+    types: Sequence[str] | None,
+    enable_categorical: bool,
+) -> tuple[Features, list[str] | None]:
+    """Check rows as XGBoost takes them.
+
+    Parameters
+    ----------
+    data : array-like, DataFrame, Arrow or polars table, or sparse matrix
+    missing : float or None
+        A number that means "missing", besides NaN.
+    types : sequence of str or None
+        The user's types of columns; ``"c"`` marks categories.
+    enable_categorical : bool
+        Whether a table's columns may be categories.
+
+    Returns
+    -------
+    features : Features
+    types : list of str, or None
+        The types of a table's columns.
+
+    Raises
+    ------
+    DataError
+        With XGBoost's words for what has other dimensions, infinity or columns of text.
+    """
+    if isinstance(data, np.ma.MaskedArray):
+        raise DataError("Masked array is not supported: expected an array; fill it with NaN")
+    known = is_frame(data) or is_table(data) or is_sparse(data) or is_on_device(data)
+    if not known and not isinstance(data, np.ndarray):
+        if isinstance(data, (str, bytes, dict, int, float, type(None))) or not hasattr(
+            data, "__len__"
+        ):
+            raise DataTypeError(
+                f"Not supported type for data: {type(data).__name__}; give an array or a table"
+            )
+        data = np.asarray(data)
+    if len(getattr(data, "shape", (0, 0))) != 2:
+        raise DataError("Please reshape the input data into 2-dimensional matrix.")
+    of_table = _table_types(data, enable_categorical=enable_categorical)
+    chosen = of_table if types is None else list(types)
+    categorical = [number for number, one in enumerate(chosen or ()) if one == "c"]
+    if is_frame(data):
+        data = _named_by_text(data)
+    if data.shape[0] == 0:
+        names = raw_columns(data, "X").names if is_frame(data) or is_table(data) else None
+        return Features(np.empty((0, data.shape[1]), np.float32), names), of_table
+    try:
+        return check_features(data, missing=missing, categorical=categorical or None), of_table
+    except DataError as error:
+        if "inf" in str(error):
+            raise DataError(
+                f"{error}\nInput data contains `inf` or a value too large, while `missing` is not "
+                "set to `inf`"
+            ) from None
+        raise
+
+
+def _named_by_text(frame: Any) -> Any:
+    """Return a DataFrame whose columns have names of text: levels of names are joined."""
+    columns = frame.columns
+    if all(isinstance(name, str) for name in columns):
+        return frame
+    named = frame.copy(deep=False)
+    named.columns = [
+        " ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in columns
+    ]
+    return named
+
+
+def _table_types(data: Any, *, enable_categorical: bool) -> list[str] | None:
+    """Return the types of a table's columns; None for what is no table."""
+    if not (is_frame(data) or is_table(data)):
+        return None
+    raw = raw_columns(data, "X")
+    by_level = {*raw.by_dtype()}
+    if is_frame(data):
+        dtypes = [str(getattr(dtype, "name", dtype)) for dtype in data.dtypes]
+        text = [number for number in by_level if "category" not in dtypes[number]
+                and "dictionary" not in dtypes[number]]  # fmt: skip
+        refused = sorted(by_level) if not enable_categorical else sorted(text)
+        if refused:
+            listed = ", ".join(f"{data.columns[n]}: {dtypes[n]}" for n in refused)
+            raise DataError(_NEEDS_SWITCH + listed)
+    else:
+        assert isinstance(raw.X, ColumnTable)
+        if by_level and not enable_categorical:
+            names = raw.names or []
+            raise DataError(_NEEDS_SWITCH + ", ".join(names[n] for n in sorted(by_level)))
+        dtypes = ["float" if isinstance(one, Column) else str(one.dtype) for one in raw.X.columns]
+    return ["c" if n in by_level else _type_of(dtype) for n, dtype in enumerate(dtypes)]

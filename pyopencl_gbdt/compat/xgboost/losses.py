@@ -1,0 +1,120 @@
+"""Losses whose gradients a user gives for every round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.compat.xgboost.objective import Objective as RoundObjective
+from pyopencl_gbdt.compat.xgboost.objective import TreeObjective
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.objectives.custom import FunctionObjective
+
+F32 = npt.NDArray[np.float32]
+#: A function of margins, (n_rows,) or (n_rows, n_outputs), that returns gradients and Hessians.
+Gradients = Callable[[F32], Any]
+
+
+class Slot:
+    """Where a round finds the function that gives its gradients."""
+
+    def __init__(self) -> None:
+        self.function: Gradients | None = None
+
+
+def _unset(margins: F32, data: Dataset) -> Any:
+    raise ParameterError("the gradients of a round are missing; call boost")
+
+
+@dataclass(frozen=True)
+class GivenGradients(FunctionObjective):
+    """A loss of one or several outputs, whose function may be another one in every round.
+
+    Predictions are margins; the model then gets the loss that the parameters name.
+
+    Attributes
+    ----------
+    outputs : int
+    slot : Slot
+    start : float or tuple of float
+        The margin before the first tree.
+    """
+
+    function: Callable[..., Any] = field(default=_unset, kw_only=True)
+    outputs: int = field(default=1, kw_only=True)
+    slot: Slot = field(default_factory=Slot, kw_only=True, compare=False)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.outputs
+
+    def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, F32]:
+        """Return gradients and Hessians, float32 (n_outputs * n_rows,), output by output.
+
+        Raises
+        ------
+        DataError, ParameterError
+            If the function returns another shape, or numbers that are not finite.
+        """
+        n_outputs = margin.size // max(1, data.n_rows)
+        margins = margin if n_outputs == 1 else margin.reshape(n_outputs, -1).T
+        function = self.slot.function
+        found = _unset(margin, data) if function is None else function(margins)
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise ParameterError(
+                f"round {number}: the objective returned {type(found).__name__}: expected "
+                "gradients and Hessians; return (grad, hess)"
+            )
+        g, h = (_by_output(one, data.n_rows, n_outputs) for one in found)
+        return g, h
+
+
+def _by_output(values: Any, n_rows: int, n_outputs: int) -> F32:
+    """Return numbers of rows, output by output."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values)
+    shapes = [(n_rows, n_outputs), *([(n_rows,)] if n_outputs == 1 else [])]
+    if array.shape not in shapes or array.dtype.kind not in "fiub":
+        raise DataError(
+            "Since 2.1.0, the shape of the gradient and hessian is required to be (n_samples, "
+            f"n_targets) or (n_samples, n_classes): expected numbers of {shapes[0]}, not "
+            f"{array.dtype} of {array.shape}; reshape them"
+        )
+    with np.errstate(over="ignore"):
+        numbers = np.ascontiguousarray(array.reshape(n_rows, -1).T, np.float32).reshape(-1)
+    if not np.isfinite(numbers).all():
+        raise ParameterError(
+            f"a gradient or Hessian is {show(numbers[~np.isfinite(numbers)][0])}: expected finite "
+            "numbers; keep logarithms, exponentials and quotients in range"
+        )
+    return numbers
+
+
+def called_by(fobj: Any, iteration: int, matrix: Any) -> Gradients:
+    """Return the function of margins that a user's objective is in a round.
+
+    Raises
+    ------
+    ParameterError
+        If a ``TreeObjective`` splits by other gradients than those of its leaves.
+    """
+
+    def gradients(margins: F32) -> Any:
+        if not isinstance(fobj, RoundObjective):
+            return fobj(margins, matrix)
+        found = fobj(iteration, margins, matrix)
+        if isinstance(fobj, TreeObjective) and fobj.split_grad(iteration, *found) is not None:
+            raise ParameterError(
+                f"{type(fobj).__name__}.split_grad returned gradients: expected None, as trees "
+                "split by the gradients of their leaves here; return None"
+            )
+        return found
+
+    return gradients

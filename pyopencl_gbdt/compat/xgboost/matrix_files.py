@@ -1,0 +1,130 @@
+"""Files of a ``DMatrix``: what ``save_binary`` writes, and text that XGBoost reads by a path."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from pyopencl_gbdt.compat.xgboost.row_facts import FLOATS, RowFacts
+from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.data.categories.levels import Levels
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.features import Features, check_features
+from pyopencl_gbdt.data.files.whole_file import write_whole
+from pyopencl_gbdt.errors import DataError, MissingFileError
+
+_ZIP = b"PK\x03\x04"
+Read = tuple[Features, RowFacts, list[str] | None, list[str] | None]
+
+
+def write_matrix(
+    path: str,
+    features: Features,
+    facts: RowFacts,
+    names: Sequence[str] | None,
+    types: Sequence[str] | None,
+) -> None:
+    """Write a matrix as arrays of NumPy's ``.npz``, whole or not at all."""
+    values = features.values
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    if isinstance(values, SparseMatrix):
+        arrays["sparse_values"], arrays["sparse_columns"] = values.values, values.columns
+        arrays["sparse_starts"], arrays["shape"] = values.row_starts, np.array(values.shape)
+    else:
+        arrays["values"] = Dataset(features).values if values.shape[0] else np.asarray(values)
+    for number, levels in features.categories.items():
+        kept = levels.values.astype(str) if levels.are_strings else levels.values
+        arrays[f"levels_{number}"] = kept
+    arrays |= {f"float_{field}": own for field, own in facts.floats.items()}
+    if facts.offsets is not None:
+        arrays["offsets"] = facts.offsets
+    for name, texts in (("names", names), ("types", types)):
+        if texts is not None:
+            arrays[name] = np.array(texts, str)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    write_whole(path, buffer.getvalue())
+
+
+def read_matrix(path: str | os.PathLike[str]) -> Read:
+    """Read a file of ``write_matrix``, or text: ``rows.csv?format=csv&label_column=0``.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it holds something else.
+    """
+    name, _, options = os.fspath(path).partition("?")
+    try:
+        name = str(Path(name).expanduser())
+        with Path(name).open("rb") as file:
+            head = file.read(len(_ZIP))
+    except OSError as error:
+        raise MissingFileError(
+            f"Opening {name} failed: {error.strerror}: expected a file of rows; give its path"
+        ) from None
+    return _read_arrays(name) if head == _ZIP else _read_text(name, options)
+
+
+def _read_arrays(name: str) -> Read:
+    try:
+        with np.load(name, allow_pickle=False) as kept:
+            arrays = {key: kept[key] for key in kept.files}
+        if "values" in arrays:
+            values: Any = np.ascontiguousarray(arrays["values"], np.float32)
+        else:
+            entries = arrays["sparse_values"], arrays["sparse_columns"], arrays["sparse_starts"]
+            matrix = scipy.sparse.csr_matrix(entries, shape=tuple(arrays["shape"].tolist()))
+            values = check_features(matrix).values
+        facts = RowFacts(int(values.shape[0]))
+        for field in FLOATS:
+            if f"float_{field}" in arrays:
+                facts.set_float(field, arrays[f"float_{field}"])
+        if "offsets" in arrays:
+            facts.set_count("group", np.diff(arrays["offsets"]))
+        categories = {
+            number: _levels(arrays[f"levels_{number}"])
+            for number in range(int(values.shape[1]))
+            if f"levels_{number}" in arrays
+        }
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"{name}: not a file of DMatrix.save_binary ({error}): write it again"
+        ) from error
+    texts = [arrays[key].tolist() if key in arrays else None for key in ("names", "types")]
+    return Features(values, texts[0], categories), facts, texts[0], texts[1]
+
+
+def _levels(values: npt.NDArray[Any]) -> Levels:
+    return Levels(values.astype(object) if values.dtype.kind == "U" else values.astype(np.int64))
+
+
+def _read_text(name: str, options: str) -> Read:
+    asked = parse_qs(options)
+    column = asked.get("label_column", [None])[0]
+    how: dict[str, Any] = {} if column is None else {"label_column": int(column)}
+    rows = Dataset.from_batches(name, **how)
+    assert rows.batches is not None
+    parts = [part.values for _, part in rows.batches.parts()]
+    if any(isinstance(part, SparseMatrix) for part in parts):
+        matrix = scipy.sparse.vstack([part.scipy() for part in parts], format="csr")
+        matrix.resize((matrix.shape[0], rows.n_features))
+        values = check_features(matrix)
+    else:
+        values = Features(np.concatenate(parts), rows.feature_names)
+    facts = RowFacts(rows.n_rows)
+    if rows.has_label:
+        facts.set_float("label", rows.label)
+    if rows.weight is not None:
+        facts.set_float("weight", rows.weight)
+    facts.offsets = rows.group_offsets
+    return values, facts, rows.feature_names, None

@@ -1,0 +1,238 @@
+"""How a ``Booster`` predicts: options, shapes and errors as XGBoost's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
+from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.prediction.model import Model
+
+F32 = npt.NDArray[np.float32]
+
+
+class Predicting:
+    """The part of ``Booster`` that predicts; the other parts have the trees."""
+
+    _settings: Any
+    _names: list[str] | None
+
+    def _ensemble(self) -> Ensemble:
+        raise NotImplementedError
+
+    def predict(
+        self,
+        data: DMatrix,
+        *,
+        output_margin: bool = False,
+        pred_leaf: bool = False,
+        pred_contribs: bool = False,
+        approx_contribs: bool = False,
+        pred_interactions: bool = False,
+        validate_features: bool = True,
+        training: bool = False,
+        iteration_range: tuple[int, int] = (0, 0),
+        strict_shape: bool = False,
+    ) -> npt.NDArray[Any]:
+        """Return predictions of all rounds, unless ``iteration_range`` names some.
+
+        Parameters
+        ----------
+        data : DMatrix
+        output_margin : bool
+            Return sums of leaf values.
+        pred_leaf : bool
+            Return the leaf of each row in each tree.
+        pred_contribs, pred_interactions : bool
+            Return what each column, or each pair of columns, adds to the margin.
+        approx_contribs : bool
+            Contributions by the changes of the mean along a row's path.
+        validate_features : bool
+            Whether the columns must have the names of training.
+        training : bool
+            Has no effect: trees are dropped inside a fit alone.
+        iteration_range : (int, int)
+            The rounds ``begin .. end - 1``; ``(0, 0)`` is all, also after early stopping.
+        strict_shape : bool
+            Return as many dimensions for one output as for several.
+
+        Returns
+        -------
+        float32 array
+            Of shape (n_rows,) or (n_rows, n_outputs); leaves (n_rows, n_trees); contributions
+            (n_rows, n_outputs, n_features + 1), without ``n_outputs`` if that is 1.
+
+        Raises
+        ------
+        DataTypeError
+            If ``data`` is no ``DMatrix``.
+        DataError, ParameterError
+            If columns or rounds are not those of the model.
+        """
+        if not isinstance(data, DMatrix):
+            raise DataTypeError(f"Expecting data to be a DMatrix object, got: {type(data)}")
+        if validate_features:
+            self.validate_columns(data.feature_names)
+        if sum(map(bool, (output_margin, pred_contribs, pred_interactions, pred_leaf))) > 1:
+            raise ParameterError("One type of prediction at a time.; call predict again")
+        ensemble = self._ensemble()
+        rounds = _rounds_of(iteration_range, ensemble.n_rounds)
+        if data.num_row() == 0:
+            return np.zeros(0, np.float32)
+        rows = self._rows(data, ensemble)
+        model = Model(replace(ensemble, attributes={}))
+        used = None if rounds[1] == 0 else rounds
+        how: dict[str, Any] = {"device": self._settings.trained()["device"]}
+        if isinstance(how["device"], (list, dict)) or "," in str(how["device"]):
+            how["device"] = "auto"
+        if pred_leaf and used is None:
+            return np.zeros((data.num_row(), 0), np.float32)
+        found = model.predict(
+            rows, output_margin=output_margin, pred_leaf=pred_leaf, pred_contribs=pred_contribs,
+            pred_interactions=pred_interactions,
+            approx_contribs=bool(approx_contribs and pred_contribs),
+            iteration_range=used, **how,
+        ).astype(np.float32, copy=False)  # fmt: skip
+        if pred_leaf:
+            return _leaf_shape(found, ensemble, strict=strict_shape)
+        several = ensemble.n_outputs > 1 and (
+            output_margin or pred_contribs or pred_interactions
+            or ensemble.objective != "multi:softmax"
+        )  # fmt: skip
+        if strict_shape and not several:
+            found = found[:, None]
+        return found
+
+    def _rows(self, data: DMatrix, ensemble: Ensemble) -> Dataset:
+        """Return the rows to predict, with the names of the model's columns.
+
+        Missing columns at the end are missing values, as in XGBoost.
+        """
+        self._check_width(data.num_col())
+        rows = data.dataset()
+        missing = ensemble.n_features - data.num_col()
+        names = None if missing else ensemble.feature_names
+        if not missing and rows.feature_names == names:
+            return rows
+        checked = rows.checked
+        if missing:
+            whole = data.get_data()
+            whole.resize((data.num_row(), ensemble.n_features))
+            found = Dataset(whole, base_margin=rows.base_margin)
+            return found
+        return Dataset(replace(checked, names=names), None, None, names, rows.base_margin)
+
+    def inplace_predict(
+        self,
+        data: Any,
+        *,
+        iteration_range: tuple[int, int] = (0, 0),
+        predict_type: str = "value",
+        missing: float = np.nan,
+        validate_features: bool = True,
+        base_margin: Any = None,
+        strict_shape: bool = False,
+    ) -> npt.NDArray[Any]:
+        """Return predictions of an array or a table, without a ``DMatrix``.
+
+        Parameters
+        ----------
+        data : array-like, table or sparse matrix
+        predict_type : {"value", "margin"}
+        missing, base_margin
+            As for ``DMatrix``.
+        iteration_range, validate_features, strict_shape
+            As for ``predict``.
+
+        Raises
+        ------
+        DataError, ParameterError
+            If columns, rounds or ``predict_type`` are not allowed.
+        """
+        if predict_type not in ("value", "margin"):
+            raise ParameterError(
+                f"predict_type={show(predict_type)}: expected 'value' or 'margin'; give one"
+            )
+        types = getattr(self, "_types", None)
+        is_array = isinstance(data, np.ndarray)
+        rows = DMatrix(
+            data, missing=missing, base_margin=base_margin, enable_categorical=True,
+            feature_types=types if is_array and types and "c" in types else None,
+        )  # fmt: skip
+        if validate_features:
+            if rows.num_col() != self._ensemble().n_features:
+                raise DataError(
+                    f"Feature shape mismatch, expected: {self._ensemble().n_features}, got "
+                    f"{rows.num_col()}; give the columns of training"
+                )
+            if rows.feature_names is not None:
+                self.validate_columns(rows.feature_names)
+        return self.predict(
+            rows, output_margin=predict_type == "margin", validate_features=False,
+            iteration_range=iteration_range, strict_shape=strict_shape,
+        )  # fmt: skip
+
+    def validate_columns(self, names: Sequence[str] | None) -> None:
+        """Raise unless names are those of the model, with XGBoost's words.
+
+        Raises
+        ------
+        DataError
+        """
+        known = self._names
+        if known is None or names == known:
+            return
+        if names is None:
+            raise DataError(
+                "data did not contain feature names, but the following fields are expected: "
+                + ", ".join(known)
+            )
+        lacking, unknown = sorted({*known} - {*names}), sorted({*names} - {*known})
+        text = f"feature_names mismatch: {known} {list(names)}"
+        if lacking:
+            text += "\nexpected " + ", ".join(lacking) + " in input data"
+        if unknown:
+            text += "\ntraining data did not have the following fields: " + ", ".join(unknown)
+        raise DataError(text)
+
+    def _check_width(self, n_features: int) -> None:
+        """Raise if there are more columns than the model has."""
+        known = getattr(self, "_n_features", 0)
+        if known and n_features > known:
+            raise DataError(
+                f"Number of columns does not match number of features in booster: expected "
+                f"{known}, not {n_features}; give the columns of training"
+            )
+
+
+def _rounds_of(asked: Any, n_rounds: int) -> tuple[int, int]:
+    """Return the first round to use, and the one behind the last; raise for others."""
+    try:
+        begin, end = (int(one) for one in asked)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"iteration_range={show(asked)}: expected two numbers of rounds; give (begin, end)"
+        ) from None
+    end = end or n_rounds
+    if end > n_rounds or begin > end or begin < 0:
+        raise ParameterError(
+            f"iteration_range={show(asked)}: Out of range for tree layers: expected 0 <= begin <= "
+            f"end <= {n_rounds}, the rounds of this model; leave it out for all"
+        )
+    return begin, end
+
+
+def _leaf_shape(leaves: npt.NDArray[Any], ensemble: Ensemble, *, strict: bool) -> npt.NDArray[Any]:
+    n_rows, n_trees = leaves.shape
+    if strict:
+        groups = ensemble.round_trees // ensemble.n_parallel
+        return leaves.reshape(n_rows, -1, groups, ensemble.n_parallel)
+    return leaves[:, 0] if n_trees == 1 else leaves

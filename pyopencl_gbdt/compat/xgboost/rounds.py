@@ -1,0 +1,161 @@
+"""Rounds of a booster that run one at a time: a fit that stays open between them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyopencl_gbdt.compat.xgboost.losses import GivenGradients, Gradients, Slot
+from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
+from pyopencl_gbdt.compat.xgboost.metrics import Collector, Evals
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.custom import CUSTOM
+from pyopencl_gbdt.parameters.names import given_instead
+from pyopencl_gbdt.prediction.model import Model
+from pyopencl_gbdt.training.open_fit import OpenFit, open_fit
+
+#: Rounds that a fit is opened for where nobody says how many come. DART keeps an array for each.
+_MANY, _SOME = 2**20, 1024
+#: The name of the loss whose gradients are given, while a fit runs.
+_GIVEN = "gradients of the user's"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit is opened with.
+
+    Attributes
+    ----------
+    params : dict of str to object
+        As ``Settings.trained`` returns them.
+    objective : Objective
+        The loss that the parameters name.
+    score : float, tuple of float, or None
+        The base score that is asked for; 0.5 where gradients are given.
+    metrics : tuple of str
+    evals : sequence of (DMatrix, str)
+        Sets that the fit evaluates after every round.
+    collects : bool
+        Whether predictions of these sets are kept for a user's functions.
+    """
+
+    params: dict[str, Any]
+    objective: Objective
+    score: Score | None
+    metrics: tuple[str, ...] = ()
+    evals: Evals = ()
+    collects: bool = False
+    n_rounds: int | None = None
+
+
+class Rounds:
+    """An open fit on a matrix.
+
+    Parameters
+    ----------
+    plan : Plan
+    matrix : DMatrix
+    before : Ensemble or None
+        The model to continue.
+    given : bool
+        Whether every round is given its gradients.
+    """
+
+    def __init__(self, plan: Plan, matrix: DMatrix, before: Ensemble | None, given: bool) -> None:
+        self.plan, self.matrix, self.given = plan, matrix, given
+        self.rows = matrix.dataset()
+        self.n_done = 0
+        self._slot, self.collector = Slot(), Collector()
+        n_rounds = plan.n_rounds or (_SOME if plan.params.get("booster") == "dart" else _MANY)
+        params = given_instead(plan.params, n_estimators=n_rounds)
+        if given:
+            params = self._with_given(params)
+        start = None if before is None else self._before(before)
+        metrics: list[Any] = [] if given else list(plan.metrics)
+        if plan.collects or (given and plan.evals):
+            metrics.append(self.collector)
+        evals = [(own.dataset(), name) for own, name in plan.evals] if metrics else []
+        self._stack = contextlib.ExitStack()
+        opening = open_fit(params, self.rows, evals=evals, eval_metric=metrics or None, model=start)
+        self._fit: OpenFit = self._stack.enter_context(opening)
+        matrix.marked_as_trained(int(params.get("max_bin", 256)))
+
+    def _with_given(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters with a loss whose gradients are given."""
+        base = self.plan.objective
+        score = 0.5 if self.plan.score is None else self.plan.score
+        loss = GivenGradients(custom_name=_GIVEN, outputs=base.n_outputs, slot=self._slot)
+        dropped = ("num_class", "scale_pos_weight", *base.parameters)
+        kept = {name: value for name, value in params.items() if name not in dropped}
+        return {**kept, "objective": loss, "base_score": base.to_margin(score)}
+
+    def _before(self, ensemble: Ensemble) -> Ensemble:
+        """Return the model to continue, with the loss of this fit."""
+        if not self.given:
+            return ensemble
+        return replace(
+            ensemble, objective=CUSTOM, objective_parameters={"custom_name": _GIVEN},
+            base_score=ensemble.base_margin,
+        )  # fmt: skip
+
+    def suits(self, matrix: DMatrix, given: bool) -> bool:
+        """Tell whether the next round on this matrix can be one of this fit."""
+        most = self.plan.n_rounds or _SOME
+        room = self.n_done < most or self.plan.params.get("booster") != "dart"
+        return (
+            matrix is self.matrix and matrix.dataset() is self.rows and given == self.given and room
+        )
+
+    def step(self, gradients: Gradients | None = None) -> None:
+        """Train a round; ``gradients`` are its own where they are given."""
+        self._slot.function = gradients
+        self._fit.update()
+        self.n_done += 1
+
+    @property
+    def learning_rate(self) -> float:
+        return self._fit.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self._fit.learning_rate = value
+
+    def last_scores(self, name: str) -> list[tuple[str, float]]:
+        """Return the last value of each named metric of an evaluation set."""
+        own = self._fit.history.get(name, {})
+        return [(metric, own[metric][-1]) for metric in self.plan.metrics if own.get(metric)]
+
+    def model(self, names: Sequence[str] | None) -> Model:
+        """Return the model of all rounds so far; waits for the device."""
+        found = self._fit.model()
+        ensemble = replace(found.ensemble, feature_names=None if names is None else list(names))
+        if self.given:
+            base = self.plan.objective
+            score = 0.5 if self.plan.score is None else self.plan.score
+            margin = ensemble.base_margin
+            if not isinstance(margin, tuple):
+                known = base.to_margin(score)
+                score = score if known == margin else _score_of(base, margin)
+            elif not isinstance(score, tuple):
+                score = (score,) * len(margin)
+            ensemble = replace(
+                ensemble, objective=base.name, objective_parameters=base.parameters,
+                base_score=score,
+            )  # fmt: skip
+        found.ensemble = ensemble
+        return found
+
+    def close(self) -> None:
+        """Free the device's memory; the fit cannot go on."""
+        self._stack.close()
+
+
+def _score_of(objective: Objective, margin: float) -> float:
+    """Return the base score of a margin."""
+    import numpy as np
+
+    return float(objective.to_prediction(np.array([margin], np.float32))[0])

@@ -1,0 +1,150 @@
+"""What comes with the rows of a ``DMatrix``: labels, weights, queries, margins, bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.data.arrays.containers import as_array, as_numeric, is_frame, is_series
+from pyopencl_gbdt.data.groups import group_offsets
+from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import Source, show
+
+Array = npt.NDArray[Any]
+
+#: Fields of float32, and whether they may have a column for each output.
+FLOATS: Mapping[str, bool] = {
+    "label": True,
+    "weight": False,
+    "base_margin": True,
+    "label_lower_bound": False,
+    "label_upper_bound": False,
+    "feature_weights": False,
+}
+#: Fields of whole numbers that can be set.
+COUNTS = ("group", "qid")
+
+
+class RowFacts:
+    """The fields of a ``DMatrix`` that are no columns.
+
+    Parameters
+    ----------
+    n_rows : int
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.floats: dict[str, npt.NDArray[np.float32]] = {}
+        self.offsets: npt.NDArray[np.int64] | None = None
+
+    def set_float(self, field: str, data: Any) -> None:
+        """Set a field of numbers; one without values is taken away.
+
+        Raises
+        ------
+        DataError
+            With XGBoost's words for a wrong size or value, and for an unknown field.
+        """
+        if field not in FLOATS:
+            raise DataError(f"Unknown key: {field}; expected one of {sorted(FLOATS)}")
+        values = _numbers(data, field, several=FLOATS[field])
+        if values.size == 0:
+            self.floats.pop(field, None)
+            return
+        self._check_size(field, values)
+        self._check_values(field, values)
+        self.floats[field] = values
+
+    def _check_size(self, field: str, values: Array) -> None:
+        """Raise unless there is a value for each row; weights may be one for each query."""
+        if field in ("label", "base_margin"):
+            if self.n_rows and values.size % self.n_rows:
+                raise DataError(
+                    f"Invalid size for `{field}`: {values.shape}, n_samples: {self.n_rows}; give "
+                    "one for each row"
+                )
+        elif field in ("label_lower_bound", "label_upper_bound") and len(values) != self.n_rows:
+            raise DataError(
+                f"Invalid size for `{field}`: {values.shape}, n_samples: {self.n_rows}; give one "
+                "for each row"
+            )
+
+    @staticmethod
+    def _check_values(field: str, values: Array) -> None:
+        if field == "label" and not np.isfinite(values).all():
+            raise DataError(
+                "Label contains NaN, infinity or a value too large.; leave these rows out"
+            )
+        if field == "weight" and not ((values >= 0) & np.isfinite(values)).all():
+            raise DataError("Weights must be positive values.; give numbers >= 0")
+        if field == "feature_weights" and not ((values >= 0) & np.isfinite(values)).all():
+            raise DataError("Feature weight must be greater than or equal to 0.; correct it")
+
+    def set_count(self, field: str, data: Any) -> None:
+        """Set the queries by their sizes (``group``), or by the query of each row (``qid``).
+
+        Raises
+        ------
+        DataError
+            If there is no such field, or the queries are not those of the rows.
+        """
+        if field not in COUNTS:
+            raise DataError(f"Unknown key: {field}; expected one of {list(COUNTS)}")
+        given = as_array(data, Source(field))
+        if given.size == 0:
+            self.offsets = None
+            return
+        if given.dtype.kind == "f" and (given == np.floor(given)).all():
+            given = given.astype(np.int64)
+        self.offsets = group_offsets(**{"qid": None, "group": None, field: given.reshape(-1)},
+                                     n_rows=self.n_rows)  # fmt: skip
+
+    def get(self, field: str) -> Array:
+        """Return a field's values; an empty array if it has none.
+
+        Raises
+        ------
+        DataError
+            If there is no such field.
+        """
+        if field == "group_ptr":
+            found = () if self.offsets is None else self.offsets
+            return np.asarray(found, np.uint32)
+        if field not in FLOATS:
+            raise DataError(f"Unknown key:{field}; expected one of {[*FLOATS, 'group_ptr']}")
+        return self.floats.get(field, np.empty(0, np.float32))
+
+    def taken(self, rows: npt.NDArray[np.int64]) -> RowFacts:
+        """Return the facts of some rows; queries are left out, and so are weights of queries."""
+        found = RowFacts(len(rows))
+        for field, values in self.floats.items():
+            if field == "feature_weights":
+                found.floats[field] = values
+            elif len(values) == self.n_rows:
+                found.floats[field] = values[rows]
+        return found
+
+
+def _numbers(data: Any, field: str, *, several: bool) -> npt.NDArray[np.float32]:
+    """Convert to float32 of one dimension, or of two where there may be several columns."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise DataError(f"{field}: Masked array is not supported: expected an array; fill it")
+    if is_frame(data) or is_series(data):
+        data = data.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = as_numeric(as_array(data, Source(field)), Source(field))
+    if values.ndim > 2 or values.ndim == 0 or (values.ndim == 2 and not several):
+        wide = values.ndim == 2 and values.shape[1] > 1
+        if wide or values.ndim != 2:
+            raise DataError(
+                f"Invalid shape: {values.shape} for {field}: expected one number for each row; "
+                f"give a column, not {show(values.shape)}"
+            )
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.reshape(-1)
+    with np.errstate(over="ignore"):
+        found: npt.NDArray[np.float32] = np.ascontiguousarray(values, np.float32)
+    return found

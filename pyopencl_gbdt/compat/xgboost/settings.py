@@ -1,0 +1,193 @@
+"""The parameters of a booster, as XGBoost takes them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.compat.xgboost.config import get_config
+from pyopencl_gbdt.device import find
+from pyopencl_gbdt.errors import NoDeviceError, ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
+from pyopencl_gbdt.parameters.names import check_n_jobs
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.table import DROPPING, TABLE
+
+#: XGBoost's spellings and this library's own names, to the name in the table.
+_NAMES = {
+    spelling: row.name
+    for row in TABLE
+    if row.name != "n_estimators"
+    for spelling in (row.name, *row.aliases)
+}
+#: XGBoost's parameters that decide nothing here: threads, checks, caches, names of updaters.
+_WITHOUT_EFFECT = frozenset(
+    (
+        "nthread", "n_jobs", "validate_parameters", "updater", "predictor", "gpu_id",
+        "max_cached_hist_node", "extmem_single_page", "sparse_threshold", "num_target",
+        "enable_categorical", "debug_synchronize", "fail_on_invalid_gpu_id", "top_k",
+        "num_feature", "use_rmm", "single_precision_histogram", "feature_selector",
+        "disable_default_eval_metric", "seed_per_iteration", "process_type", "refresh_leaf",
+    )
+)  # fmt: skip
+_TREE_METHODS = {"gpu_hist": "hist"}
+_OBJECTIVES = {"reg:linear": "reg:squarederror"}
+Given = Mapping[str, Any] | Iterable[tuple[str, Any]] | None
+
+
+class Settings:
+    """Parameters by this library's names, metrics in the order in which they were asked for.
+
+    Attributes
+    ----------
+    values : dict of str to object
+        By the names of the table of parameters.
+    metrics : list of str
+    others : dict of str to object
+        XGBoost's parameters that decide nothing in a training here.
+    unused : dict of str to object
+        What is no parameter; training warns of these.
+    """
+
+    def __init__(self, given: Given = None) -> None:
+        self.values: dict[str, Any] = {}
+        self.metrics: list[str] = []
+        self.others: dict[str, Any] = {}
+        self.unused: dict[str, Any] = {}
+        self.update(given)
+
+    def update(self, given: Given) -> None:
+        """Set parameters; None leaves one as it is, and metrics are added.
+
+        Raises
+        ------
+        ParameterError
+            If ``given`` is neither a mapping nor pairs.
+        """
+        if given is None:
+            return
+        for name, value in given.items() if isinstance(given, Mapping) else _pairs(given):
+            if value is not None:
+                self._set(name, value)
+
+    def _set(self, name: str, value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if name == "eval_metric":
+            asked = [value] if isinstance(value, str) else list(value)
+            self.metrics += [one for one in map(str, asked) if one not in self.metrics]
+        elif name in _NAMES:
+            self.values[_NAMES[name]] = _meant(_NAMES[name], value)
+        elif name in _WITHOUT_EFFECT:
+            if name in ("nthread", "n_jobs"):
+                check_n_jobs(value, name)
+            self.others[name] = value
+        else:
+            self.unused[name] = value
+
+    def switch(self, name: str) -> bool:
+        """Tell whether one of ``others`` is switched on."""
+        return str(self.others.get(name, "0")).lower() in ("1", "true")
+
+    def take_model(self, ensemble: Ensemble) -> None:
+        """Set what a model decides: its loss, outputs, trees in a round and booster."""
+        self.values["objective"] = ensemble.objective
+        for name, value in ensemble.objective_parameters.items():
+            if name in _NAMES:
+                self.values[name] = value
+        if ensemble.objective in MULTICLASS:
+            self.values["num_class"] = ensemble.n_outputs
+        if ensemble.n_parallel > 1:
+            self.values["num_parallel_tree"] = ensemble.n_parallel
+        if ensemble.tree_weights is not None:
+            self.values["booster"] = "dart"
+
+    @property
+    def objective(self) -> str:
+        return str(self.values.get("objective", "reg:squarederror"))
+
+    def trained(self) -> dict[str, Any]:
+        """Return the parameters that ``train`` of this library takes; warn of those not used."""
+        found = {"cat_method": "sets", "verbosity": get_config()["verbosity"], **self.values}
+        if found.get("booster", "gbtree") != "dart":
+            for name in DROPPING:
+                found.pop(name, None)
+        found["device"] = _device(found.get("device", "auto"))
+        if self.objective not in MULTICLASS:
+            found.pop("num_class", None)
+        return found
+
+    def checked(self) -> Parameters:
+        """Return all parameters with their defaults.
+
+        Raises
+        ------
+        ParameterError
+            If one is not allowed.
+        """
+        return Parameters.from_dict(self.trained())
+
+    def warn_of_unused(self) -> None:
+        """Warn of what is no parameter, once."""
+        if self.unused and get_config()["verbosity"] and self.values.get("verbosity", 1):
+            listed = ", ".join(f'"{name}"' for name in sorted(self.unused))
+            warnings.warn(
+                f"\nParameters: {{ {listed} }} are not used.\n", UserWarning, stacklevel=3
+            )
+            self.unused = {}
+
+    def copy(self) -> Settings:
+        """Return settings of their own."""
+        found = Settings()
+        found.values, found.metrics = dict(self.values), list(self.metrics)
+        found.others, found.unused = dict(self.others), dict(self.unused)
+        return found
+
+
+def _pairs(given: Any) -> list[tuple[str, Any]]:
+    try:
+        pairs = [(name, value) for name, value in given]
+    except (TypeError, ValueError):
+        pairs = [(None, None)]
+    if not all(isinstance(name, str) for name, _ in pairs):
+        raise ParameterError(
+            f"params={show(given)}: expected a dict of names to values, or pairs; give one"
+        )
+    return pairs
+
+
+def _meant(name: str, value: Any) -> Any:
+    """Return a value by this library's name for it."""
+    if name == "tree_method":
+        return _TREE_METHODS.get(value, value)
+    if name == "objective" and isinstance(value, str):
+        return _OBJECTIVES.get(value, value)
+    if name == "base_score" and isinstance(value, str) and value.startswith("["):
+        value = json.loads(value)
+    if name == "base_score" and isinstance(value, (list, tuple)) and len(value) == 1:
+        return value[0]
+    return value
+
+
+def _device(asked: Any) -> Any:
+    """Return a device that this machine has; as XGBoost, warn where it lacks the GPU asked for."""
+    name = str(asked).partition(":")[0]
+    if name not in ("cuda", "gpu", "sycl"):
+        return asked
+    ordinal = str(asked).removeprefix("sycl:")
+    for device in (ordinal, "gpu"):
+        try:
+            find(device)
+        except NoDeviceError:
+            continue
+        return device
+    warnings.warn(
+        f"No visible GPU is found, device={show(asked)} becomes 'auto'.", UserWarning, stacklevel=2
+    )
+    return "auto"
