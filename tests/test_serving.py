@@ -1,5 +1,6 @@
 """Models behind a web service, in threads and after a fork, as docs/deploy.md says."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -9,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from pyopencl_gbdt import Dataset, GBDTClassifier, Model, train
+from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, Model, train
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 
@@ -149,22 +151,35 @@ def test_mlflow_records_parameters_and_the_model(tmp_path, monkeypatch):
 
 @pytest.mark.thorough
 def test_mlflow_records_an_estimator_alone(tmp_path, monkeypatch):
-    """As ``docs/deploy.md`` shows: parameters, the metric of every round, and the model."""
+    """As ``docs/deploy.md`` shows: parameters, scores and the model, then every round's metric."""
     mlflow = pytest.importorskip("mlflow", reason="needs mlflow or mlflow-skinny")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     rows = table(200)
     X, y = rows[["area"]], (rents(rows) > 900).astype(int)
-    with mlflow.start_run() as run:
-        model = GBDTClassifier(n_estimators=3, **SMALL).fit(X, y, eval_set=[(X[:50], y[:50])])
-        mlflow.log_params(model.get_params())
+    importlib.import_module("pyopencl_gbdt.estimators.mlflow")
+    mlflow.sklearn.autolog(log_datasets=False, silent=True, serialization_format="cloudpickle")
+    try:
+        with mlflow.start_run() as run:
+            model = GBDTClassifier(n_estimators=3, **SMALL).fit(X, y, eval_set=[(X[:50], y[:50])])
+        with mlflow.start_run() as other:
+            numbers = GBDTRegressor(n_estimators=2, **SMALL).fit(X, rents(rows))
+        assert isinstance(clone(model), GBDTClassifier)
+    finally:
+        mlflow.sklearn.autolog(disable=True)
+    with mlflow.start_run(run_id=run.info.run_id):
         for data, metrics in model.evals_result().items():
             for metric, values in metrics.items():
                 for step, value in enumerate(values):
                     mlflow.log_metric(f"{data}-{metric}", value, step=step)
-        mlflow.sklearn.log_model(model, name="model", serialization_format="cloudpickle")
-    assert mlflow.get_run(run.info.run_id).data.params["n_estimators"] == "3"
+    recorded = mlflow.get_run(run.info.run_id).data
+    assert recorded.params["n_estimators"] == "3"
+    assert recorded.params["max_depth"] == "4"
+    assert recorded.metrics["training_score"] == pytest.approx(model.score(X, y))
+    recorded = mlflow.get_run(other.info.run_id).data
+    assert recorded.params["n_estimators"] == "2"
+    assert recorded.metrics["training_r2_score"] == pytest.approx(numbers.score(X, rents(rows)))
     ((data, metrics),) = model.evals_result().items()
     ((metric, values),) = metrics.items()
     history = mlflow.MlflowClient().get_metric_history(run.info.run_id, f"{data}-{metric}")
@@ -172,3 +187,18 @@ def test_mlflow_records_an_estimator_alone(tmp_path, monkeypatch):
     assert len(values) == 3
     again = mlflow.sklearn.load_model(f"runs:/{run.info.run_id}/model")
     assert_same_bits(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.thorough
+def test_an_mlflow_that_lists_no_classes_is_named(monkeypatch):
+    flavor = pytest.importorskip("mlflow.sklearn", reason="needs mlflow or mlflow-skinny")
+    importlib.import_module("pyopencl_gbdt.estimators.mlflow")
+    classes = flavor._gen_estimators_to_patch()
+    assert classes.count(GBDTClassifier) == classes.count(GBDTRegressor) == 1
+    monkeypatch.delattr(flavor, "_gen_estimators_to_patch")
+    monkeypatch.delitem(sys.modules, "pyopencl_gbdt.estimators.mlflow")
+    with pytest.raises(ImportError, match="no _gen_estimators_to_patch: expected mlflow 2 or 3"):
+        importlib.import_module("pyopencl_gbdt.estimators.mlflow")
+    monkeypatch.setitem(sys.modules, "mlflow.sklearn", None)
+    with pytest.raises(ImportError, match="needs mlflow and scikit-learn: expected both"):
+        importlib.import_module("pyopencl_gbdt.estimators.mlflow")

@@ -15,9 +15,10 @@ import xgboost
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
 from pyopencl_gbdt.model.formats.registry import FORMATS
-from pyopencl_gbdt.model.leaf_kinds import LeafKind
+from pyopencl_gbdt.model.leaf_kinds import LeafKind, with_vectors
 from pyopencl_gbdt.model.tree_layout import lay_out
 from tests.conftest import TEST_DEVICE
 from tests.model.samples import make_ensemble, make_rows, saved
@@ -163,8 +164,29 @@ def test_other_formats_take_a_tree_for_each_output():
         lack = one.lacks(ensemble)
         assert lack == one.lacks(ensemble.with_numbers())
         keeps = "XGBoost" in one.name or "this library" in one.name
+        keeps |= one.suffixes[0] == ".txt"  # gains are shared, see below
         if not lack and not keeps and "onnx" not in one.suffixes[0]:
             assert one.write(ensemble) == one.write(ensemble.with_numbers())
+
+
+@pytest.mark.parametrize("kind", ["targets", "classes"])
+def test_lightgbm_gets_gains_and_hessians_once(kind):
+    """The trees of the outputs share those of a tree of vectors."""
+    ensemble = model(kind).ensemble
+    again = LightGBMText().read(LightGBMText().write(ensemble), "m.txt")
+    assert again.leaves.name == "numbers"
+    joined = with_vectors(again.trees, ensemble.n_outputs, 1)
+    for own, wanted in zip(joined, ensemble.trees, strict=True):
+        inner = ~own.is_leaf
+        np.testing.assert_allclose(np.sort(own.gain[inner]), np.sort(wanted.gain[~wanted.is_leaf]),
+                                   rtol=1e-6)  # fmt: skip
+        np.testing.assert_allclose(np.sort(own.sum_hessian), np.sort(wanted.sum_hessian), rtol=1e-6)
+    scores = [Model(one).get_score(importance_type="total_gain") for one in (ensemble, again)]
+    for name, gain in scores[0].items():
+        assert scores[1][name] == pytest.approx(gain, rel=1e-5)
+    margins = [Model(one).predict(X, output_margin=True, device=TEST_DEVICE)
+               for one in (ensemble, again)]  # fmt: skip
+    np.testing.assert_allclose(*margins, rtol=0, atol=1e-6)
 
 
 def test_leaves_that_are_no_numbers_are_named(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from pyopencl_gbdt.model.formats.used_rounds import (
     of_used_rounds,
     too_many_columns,
 )
-from pyopencl_gbdt.model.leaf_kinds import LINEAR, NUMBERS
+from pyopencl_gbdt.model.leaf_kinds import LINEAR, NUMBERS, VECTORS
 from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.sets import packed
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
@@ -53,6 +54,18 @@ class LightGBMText(OneOutputTrees):
 
     def sniff(self, head: bytes) -> bool:
         return head.startswith((b"tree\n", b"tree\r\n"))
+
+    def _held(self, model: Ensemble) -> Ensemble:
+        """Return trees of numbers; those of a tree of vectors share its gains and Hessians."""
+        held = super()._held(model)
+        if model.leaves is not VECTORS:
+            return held
+        share = np.float32(1 / model.n_outputs)
+        trees = [
+            replace(tree, gain=tree.gain * share, sum_hessian=tree.sum_hessian * share)
+            for tree in held.trees
+        ]
+        return replace(held, trees=trees)
 
     def _lacks(self, model: Ensemble) -> str:
         if model.statistics is not None:
