@@ -90,6 +90,10 @@ SETTINGS = {
     "kept sample": {"subsample": 0.6, "bagging_freq": 3},
     "columns": {"colsample_bytree": 0.7, "colsample_bylevel": 0.6, "colsample_bynode": 0.5},
     "weighted columns": {"colsample_bytree": 0.6, "colsample_bynode": 0.5},
+    "drawn borders": {"extra_trees": True, "min_child_weight": 5.0},
+    "drawn borders, symmetric": {
+        "extra_trees": True, "grow_policy": "symmetric", "num_parallel_tree": 2, "subsample": 0.8,
+    },
     "monotone": {"monotone_constraints": SIGNS},
     "interactions": {"interaction_constraints": GROUPS},
     "lossguide": {"grow_policy": "lossguide", "max_leaves": 21, "max_depth": 0},
@@ -143,6 +147,8 @@ GROWN = {
     "quantiles": "d836d9bd3c4d3ebff3711b2ac8783804a4cbfebf8123a4a3779f93a27b28ec35",
     "vectors": "1e5a9e6d1607e080aeac0c551cef8c2780c8a86700384d29ae1872d5ce33cfe1",
     "symmetric vectors": "7226c3fd96e02206d46e83ba601280f00bc8abc2b871e071a6bfe80cccc6b9c7",
+    "drawn borders": "57c8f2d8f60601a1e310e350c6ab32a7f68a399de1f9c883d597fc3b1494cad1",
+    "drawn borders, symmetric": "1342d33327e2274324abbb6b08c85d0b81d810ebd4c326df3ea22325f0ab4aa3",
     "together": "95fd8d4bc04de9f1b6faf0198c3b41225edbff3c3083f519b5c65e7ee0c701cd",
 }
 

@@ -51,6 +51,7 @@ class Constructed(AliasedParameters):
     colsample_bynode: float | None
     feature_weights: Any
     categorical_features: Any
+    extra_trees: bool
     cat_method: str | None
     max_set_levels: int | None
     permutation_count: int | None
@@ -144,6 +145,7 @@ class Constructed(AliasedParameters):
         colsample_bynode: float | None = ...,
         feature_weights: Any = ...,
         categorical_features: Any = ...,
+        extra_trees: bool = ...,
         cat_method: str | None = ...,
         max_set_levels: int | None = ...,
         permutation_count: int | None = ...,

@@ -90,6 +90,8 @@ class Parametrised(Constructed):
         ``"goss"``: share of rows with the largest gradients, and share sampled from the others.
     colsample_bytree, colsample_bylevel, colsample_bynode : float, default 1
         Share of the features sampled for a tree, of these for a level, of these for a node.
+    extra_trees : bool, default False
+        Draw one border of every feature at random for each node; only these may split.
     feature_weights : (n_features,) array-like or None
         Sampling weight of each column; above 0.
     categorical_features : sequence of int or str, bool array, str or None, default "from_dtype"

@@ -1,10 +1,10 @@
-"""Which features every node of a level may split on."""
+"""What a node may split on: some features, and of each one border that is drawn at random."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
@@ -15,6 +15,8 @@ from pyopencl_gbdt.fit.ways import Ways
 _STAGES = ("tree", "level", "node")
 #: Work-groups that take the nodes of a level in turn, each with keys for all features.
 _GROUPS = 256
+#: The same, where a group only draws bits.
+_DRAWING_GROUPS = 4096
 
 
 class FeatureMask:
@@ -73,3 +75,36 @@ def mask_of(parts: FitParts) -> FeatureMask | None:
     """Return what marks the features of nodes; None if nodes may split on all of them."""
     arena, _, nodes, features, ways = parts
     return FeatureMask(arena, nodes, features, ways) if features.masks_columns else None
+
+
+class BorderDraws:
+    """Fills ``draws``, 32 bits for each feature and node, or feature and level of a tree."""
+
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, _, self.nodes, self.features, ways = parts
+        self.shared = self.nodes.policy.fills_levels
+        places = self.nodes.n_trees if self.shared else self.nodes.search_capacity
+        self.arena.array("draws", (places, self.features.layout.n_features), np.uint32)
+        self.program = ways.build_kernel("plan", template="border_draws")
+
+    def level(self, step: int, batch: Batch) -> Launch:
+        """Return the launch for the new nodes of a step."""
+        arena, nodes = self.arena, self.nodes
+        width = 1 << step if self.shared else 1
+        places = max(1, nodes.level_capacity(step) // width)
+        return self.program.bind(
+            "draw_borders", min(_DRAWING_GROUPS, places), depth=step,
+            width=width, n_features=self.features.layout.n_features,
+            seed=nodes.params.random_state, n_batches=len(nodes.batches), first_tree=batch.first,
+            header=arena["leaf_header"], **arena.arguments("levels", "nodes", "draws"),
+        )  # fmt: skip
+
+
+def draws_of(parts: FitParts) -> BorderDraws | None:
+    """Return what draws a border of every feature; None if all borders may be splits."""
+    return BorderDraws(parts) if parts.nodes.params.extra_trees else None
+
+
+def draw_argument(arena: Arena, nodes: Nodes) -> dict[str, DeviceArray]:
+    """Return the argument that only searches of drawn borders have."""
+    return arena.arguments("draws") if nodes.params.extra_trees else {}

@@ -17,7 +17,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
-from pyopencl_gbdt.growth.feature_mask import mask_of
+from pyopencl_gbdt.growth.feature_mask import draw_argument, draws_of, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
@@ -89,6 +89,7 @@ class Split:
         options = {
             "monotone": features.limits.monotone is not None, "masked": features.masks_columns,
             "categories": features.has_categories, "counted": nodes.params.limits_rows,
+            "drawn": nodes.params.extra_trees,
         }  # fmt: skip
         self.sparse = searches_few_bins(self.features, variant)
         self.sequential = variant.name == "sequential"
@@ -161,7 +162,7 @@ class Split:
             **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
                               "feature_offset", "feature_bins", "fullest", "pool",
                               "candidates"),
-            **self._closed(),
+            **self._closed(), **draw_argument(arena, self.nodes),
         )  # fmt: skip
 
 
@@ -193,11 +194,12 @@ class HistogramSearch:
     def __init__(self, parts: FitParts) -> None:
         arena, _, nodes, features, ways = self.parts = parts
         self.columns = mask_of(parts)
+        self.draws = draws_of(parts)
         self.histogram, self.split = Histogram(parts), Split(arena, nodes, features, ways)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""
-        masks = [] if self.columns is None else [self.columns.level(step, batch)]
+        masks = [step_of.level(step, batch) for step_of in (self.columns, self.draws) if step_of]
         sums = level_sums(self.parts, step)
         found = self.split.level(step, sums.features, self.candidates(step))
         return [*self.histogram.level(step, sums), *masks, *found, *sums.best_splits()]

@@ -22,7 +22,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.growth.feature_mask import mask_of
+from pyopencl_gbdt.growth.feature_mask import draw_argument, draws_of, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
@@ -42,7 +42,7 @@ class SymmetricSearch:
     def __init__(self, parts: FitParts) -> None:
         arena, _, nodes, features, ways = parts
         own = self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
-        self.columns = mask_of(parts)
+        self.columns, self.draws = mask_of(parts), draws_of(parts)
         self.histogram = Histogram(parts)
         self.sets = LevelBorders(*own) if features.has_categories else None
         self.program = ways.build("symmetric", self._build)
@@ -72,6 +72,7 @@ class SymmetricSearch:
             clipped=not (shrunk or monotone) and self.nodes.params.max_delta_step > 0,
             categories=self.features.has_categories,
             counted=self.nodes.params.limits_rows,
+            drawn=self.nodes.params.extra_trees,
         )
 
     def candidates(self, step: int) -> Candidates:
@@ -80,7 +81,7 @@ class SymmetricSearch:
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a level."""
-        masks = [] if self.columns is None else [self.columns.level(step, batch)]
+        masks = [step_of.level(step, batch) for step_of in (self.columns, self.draws) if step_of]
         sets = [] if self.sets is None else self.sets.level(step, batch)
         return [*self.histogram.level(step), *masks, *sets, *self._find(step, batch)]
 
@@ -101,8 +102,9 @@ class SymmetricSearch:
         groups_of = _groups(self.nodes, self.features, self.ways)
         borders = {
             **rule, "allowed": arena["allowed"], "constraints": arena["monotone"],
-            **arena.arguments("rough_sums", "rough_best"), "n_parts": groups_of,
+            "n_parts": groups_of, **draw_argument(arena, self.nodes),
         }  # fmt: skip
+        rough = {} if p.extra_trees else arena.arguments("rough_sums", "rough_best")
         candidates = {"candidates": arena["candidates"]}
         groups = min(-(-capacity // self.program.wg_size), 16 * arena.device.caps.compute_units)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
@@ -117,11 +119,10 @@ class SymmetricSearch:
                 fullest=arena["fullest"],
                 **kinds,
             ),
-            bind(
-                "find_roughly",
-                (n_features * _groups(self.nodes, self.features, self.ways), batch.size),
-                **borders,
+            *(
+                bind("find_roughly", (n_features * groups_of, batch.size), **borders, **rough)
+                for _ in range(bool(rough))
             ),
-            bind("find", trees, **borders, **candidates),
+            bind("find", trees, **borders, **rough, **candidates),
             bind("share", groups, **rule, **candidates, gamma=p.gamma, chosen=arena["chosen"]),
         ]

@@ -74,6 +74,7 @@ class LevelBorders:
                 monotone=False,
                 masked=False,
                 counted=False,
+                drawn=False,
                 n_facts=FACTS,
             ),
         )

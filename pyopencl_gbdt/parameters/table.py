@@ -109,6 +109,8 @@ TABLE: tuple[ParameterRow, ...] = (
                  "level.", low=0, low_open=True, high=1),
     ParameterRow("colsample_bynode", float, 1.0, "Share of the level's features sampled for each "
                  "node.", low=0, low_open=True, high=1),
+    ParameterRow("extra_trees", bool, False, "Draw one border of every feature at random for each "
+                 "node, or for each level of symmetric trees; only these may split."),
     ParameterRow("monotone_constraints", str, "", "Columns that predictions rise with (1) or fall "
                  "with (-1): a number for each column, or a dict.", structured=True),
     ParameterRow("interaction_constraints", str, "", "Groups of columns that may split along one "

@@ -54,6 +54,7 @@ class ParameterValues:
     colsample_bytree: float
     colsample_bylevel: float
     colsample_bynode: float
+    extra_trees: bool
     monotone_constraints: str
     interaction_constraints: str
     cat_method: str

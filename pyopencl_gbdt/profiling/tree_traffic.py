@@ -181,6 +181,15 @@ def _choose_columns(fit: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes[:-1].sum()) * (NODE.itemsize + -(-n // 32) * 4 + weights)
 
 
+@of_tree("plan.draw_borders")
+def _draw_borders(fit: FitParts, tree: TreeCounts) -> int:
+    # a node is read, or the first one of a tree's level, and the bits of its features are written
+    steps = tree.nodes.size - 1
+    shared = int(tree.nodes[0]) * steps if fit.nodes.policy.fills_levels else 0
+    places = shared or int(tree.nodes[:-1].sum())
+    return places * (NODE.itemsize + fit.features.layout.n_features * 4)
+
+
 @of_tree("plan.pick")
 def _pick(fit: FitParts, tree: TreeCounts) -> int:
     few, new = _few(fit, tree), tree.nodes[:-1]

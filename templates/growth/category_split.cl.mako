@@ -2,6 +2,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if drawn: draws
 ## uses: category_order
 ##
 ##   order_levels   one work-group a (categorical feature, node), behind `find`, which subtracts siblings
@@ -17,9 +18,9 @@
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
 ##
-## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted as in `split`;
+## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted, drawn as in `split`;
 ##         n_facts, what is known of a node's feature, see `order_levels`
-<%page args="wg_size, digit, monotone, masked, n_facts, counted"/>
+<%page args="wg_size, digit, monotone, masked, n_facts, counted, drawn"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="cells" file="category_cells.cl.mako"/>
 <%namespace name="sort" file="level_sort.cl.mako"/>
@@ -29,7 +30,7 @@ ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone)}
 ${sort.functions(wg_size, digit)}
-${borders.functions(wg_size, monotone)}
+${borders.functions(wg_size, monotone, drawn)}
 /* Facts of a node's feature: levels in order, their sums, the fullest code's sums, entries kept. */
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
@@ -99,7 +100,7 @@ KERNEL(${wg_size}) find_sets(
         GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT fullest,
         GLOBAL const i64* RESTRICT pool, GLOBAL const u64* RESTRICT order,
-        GLOBAL const i64* RESTRICT facts, GLOBAL candidate_t* RESTRICT candidates) {
+        GLOBAL const i64* RESTRICT facts,${" GLOBAL const u32* RESTRICT draws," if drawn else ""} GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
@@ -135,6 +136,9 @@ KERNEL(${wg_size}) find_sets(
         choice.most = most;
         choice.one_hot = own.z;
         const run_t run = run_of(choice, sums, entries, shared);
+% if drawn:
+        choice.only = drawn_place(draws[(u64)index * n_features + feature], run.n_visited);
+% endif
 % if monotone:
         best_t best = best_exact(choice, run, sums, entries, &parent, 1, -1.0f);
 % else:

@@ -2,7 +2,7 @@
 ##
 ##   The cells of a node are those of `border_sums`. The importing template has `rough_scores`.
 
-<%def name="borders(monotone, masked, categories)">
+<%def name="borders(monotone, masked, categories, drawn)">
 <%
     more = """
         const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* borders, GLOBAL const u32* border_flags,
@@ -22,6 +22,9 @@ typedef struct {
     u32 n_searched;             /* n_bins, or 0 if the tree may not split on the feature */
     u32 directions;             /* 2 if values are missing */
     u32 constraint;
+% if drawn:
+    u32 only;                   /* the border that may be a split */
+% endif
     least_t least;
     rule_t rule;
 % if categories:
@@ -32,6 +35,9 @@ typedef struct {
 } level_borders_t;
 
 FN level_borders_t borders_of(${more}
+% if drawn:
+        GLOBAL const u32* draws,
+% endif
         const u32 depth, const u32 tree, const u32 feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* constraints, GLOBAL const u32* allowed,
@@ -64,6 +70,11 @@ FN level_borders_t borders_of(${more}
         level.directions = 2;
         if (level.by_set == 1) level.sides = make_rule(own_scale, set_lambda, reg_alpha, max_delta_step);
     }
+% endif
+% if drawn:
+    const u32 n_borders = level.n_bins + level.directions - 2; /* behind the last bin are missing values alone */
+    level.only = drawn_place(draws[(u64)tree * n_features + feature], ${
+        "level.by_set ? level.n_searched : n_borders" if categories else "n_borders"});
 % endif
 % if monotone:
     level.constraint = constraints[feature];

@@ -6,7 +6,7 @@
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 
-<%def name="functions(wg_size, monotone)">
+<%def name="functions(wg_size, monotone, drawn)">
 ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
 % if not monotone:
 ${group.largest("group_max", "f32", wg_size)}
@@ -18,6 +18,9 @@ typedef struct {
     i64 ordered_g, ordered_h;
     u32 n, most, one_hot;    /* levels in order, those of the smaller side, whether one goes right alone */
     u32 n_entries;           /* those that are kept: the first and the last in order */
+% if drawn:
+    u32 only;                /* of the visited borders the one that may be a split */
+% endif
 } choice_t;
 
 /* A work-item's run of the borders that are scored, and the sums of the levels before. */
@@ -68,6 +71,9 @@ FN int are_light(const u64 one, const u64 other) {
         sum_g += own.x + (j == run.n_low ? run.middle_g : 0);
         sum_h += own.y + (j == run.n_low ? run.middle_h : 0);
         const u32 usual = choice.one_hot || 2 * (u64)(place + 1) <= choice.n;
+% if drawn:
+        if (j != choice.only) continue;
+% endif
         if (!choice.one_hot && at + 1 < choice.n_entries && are_light(entries[at], entries[at + 1])) continue;
         for (u32 direction = 0; direction < 2; direction++) {
             if (choice.rest_h == 0 && direction != usual) continue;

@@ -2,6 +2,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if drawn: draws
 ##
 ##   find   one work-group a (feature, node): each work-item takes a run of neighbouring bins, the
 ##          group scans over the runs, then every bin border is scored with the missing rows on
@@ -21,12 +22,14 @@
 ## params: wg_size (at least 2; `split_cpu` is for one); monotone, features have constraints;
 ##         masked, nodes have features of their own; categories, some features are left to `category_split`;
 ##         many, so many features that a node's record tells the best rough score;
-##         counted, children have to have a number of rows
-<%page args="wg_size, monotone, masked, categories, many, counted"/>
+##         counted, children have to have a number of rows; drawn, one border of a feature, drawn at random,
+##         may be a split
+<%page args="wg_size, monotone, masked, categories, many, counted, drawn"/>
 <%
     searched = " && ".join(
         ["!feature_kinds[feature]"] * categories
         + ["is_allowed(allowed, index, feature, n_features)"] * masked)
+    only = ", drawn_place(draws[(u64)index * n_features + feature], n_bins - 1 + has_missing)" * drawn
     end = f"{searched} ? run.end : run.begin" if searched else "run.end"
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -44,7 +47,7 @@ ${run_sums.functions(wg_size)}
         const i64 bin_h = bin == run.full ? run.full_h : sum_h;
         left_g += bin == run.full ? run.full_g : sum_g;
         left_h += bin_h;
-        if (bin_h == 0) continue; /* the same rows as behind the bin before */
+        ${"if (bin != only) continue;" if drawn else "if (bin_h == 0) continue; /* the same rows as behind the bin before */"}
         for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
@@ -54,7 +57,7 @@ ${run_sums.functions(wg_size)}
         }
     }
 </%def>
-${candidates.walk_borders(each_border, "GLOBAL const i64* cells, const run_t run, const parent_t* node, const u32 end",
+${candidates.walk_borders(each_border, "GLOBAL const i64* cells, const run_t run, const parent_t* node, const u32 end" + ", const u32 only" * drawn,
                           "2 * bin + direction",
                           *["const u32 constraint, ", "constraint"] * monotone)}
 /* The least rough score that the node's best split may have${"; the node gets to know the group's best" if many else ""}. */
@@ -71,9 +74,9 @@ FN f32 least_rough(const f32 own, const f32 known, GLOBAL node_t* node) {
 FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent, const u32 end,
                ${"const u32 constraint, " if monotone else ""}const f32 known,
                GLOBAL node_t* node, const u32 feature, GLOBAL candidate_t* out,
-               LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key) {
+               LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key${", const u32 only" if drawn else ""}) {
     const int exact_only = ${"1" if monotone else "is_exact_only(parent)"};
-    const f32 most = best_rough(cells, run, parent, exact_only ? run.begin : end);
+    const f32 most = best_rough(cells, run, parent, exact_only ? run.begin : end${', only' if drawn else ''});
     const f32 own = group_max(most, best_hi);
     const f32 least_score = exact_only ? -1.0f : least_rough(own, known, node); /* below it none is the best */
 % if many:
@@ -83,7 +86,7 @@ FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent,
     }
 % endif
     best_t best = best_exact(
-        cells, run, parent, most < least_score ? run.begin : end${", constraint" if monotone else ""}, exact_only, least_score);
+        cells, run, parent, most < least_score ? run.begin : end${', only' if drawn else ''}${", constraint" if monotone else ""}, exact_only, least_score);
     const u32 mine = best.at;
     group_best(&best.score, &best.at, best_hi, best_lo, best_key);
     if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) write_candidate(out, feature, best);
@@ -105,7 +108,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,${" GLOBAL const u32* RESTRICT feature_kinds," if categories else ""}
-        GLOBAL candidate_t* RESTRICT candidates) {
+        ${"GLOBAL const u32* RESTRICT draws, " if drawn else ""}GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, missing, 2);
     ${"LOCAL_ARRAY(f32, known, 1);" if many else ""}
@@ -151,6 +154,6 @@ KERNEL(${wg_size}) find(
         sum_fullest(&run, &parent, n_bins, missing);
 
         const u32 end = ${end};
-        search(cells, run, &parent, end, ${"constraints[feature], " if monotone else ""}${"known[0]" if many else "0.0f"}, node, feature, out, best_hi, best_lo, best_key);
+        search(cells, run, &parent, end, ${"constraints[feature], " if monotone else ""}${"known[0]" if many else "0.0f"}, node, feature, out, best_hi, best_lo, best_key${only});
     }
 }

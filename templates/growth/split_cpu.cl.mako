@@ -2,6 +2,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if drawn: draws
 ## uses if doubles: double_scores
 ##
 ##   bins     |0 .. 255|256 .. 511|..   runs of borders are scored at a time, see `runs_of_borders`
@@ -9,12 +10,13 @@
 ## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked, categories as in `split`;
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha; sparse, most bins have
 ##         no rows of a node: scores are of those that have, and closed features are left out;
-##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted as in `split`
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted"/>
+##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn as in `split`
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn"/>
 <%
     careful = monotone or shrunk
     searched = " && ".join(["!feature_kinds[id]"] * categories + ["searched"] * masked)
     n_searched = f"{searched} ? n_bins : 0" if searched else "n_bins"
+    only = ", drawn_place(draws[(u64)index * n_features + id], n_own - 1)" if drawn else ""
     constraint = (", constraints[id]" if monotone else ", 0") if careful else ""
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -24,7 +26,9 @@ ${candidates.consider(monotone)}
 % if sparse:
 ${closed_features.functions()}
 % endif
+% if not drawn:
 ${runs.functions(run, monotone, careful, clipped, sparse, doubles)}
+% endif
 
 /* A feature of a node: sums of its fullest code, which may be missing from the histogram, and of missing values. */
 typedef struct { i64 full_g, full_h, missing_g, missing_h; } feature_t;
@@ -52,7 +56,23 @@ FN feature_t sum_apart(GLOBAL const i64* cells, const u32 n_codes, const u32 n_b
 
 /* Find the best split of a node's feature. */
 FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 full, const feature_t* feature,
-                         const parent_t* node${", const u32 constraint" if careful else ""}) {
+                         const parent_t* node${", const u32 constraint" if careful else ""}${", const u32 only" if drawn else ""}) {
+% if drawn:
+    best_t best = no_split();
+    i64 g = 0, h = 0;
+    for (u32 bin = 0; bin <= only && only < n_bins; bin++) {
+        g += bin == full ? feature->full_g : cells[2 * bin];
+        h += bin == full ? feature->full_h : cells[2 * bin + 1];
+    }
+    for (u32 direction = 0; direction < (feature->missing_h > 0 ? 2u : 1u); direction++) {
+        g += direction ? feature->missing_g : 0;
+        h += direction ? feature->missing_h : 0;
+        if (only < n_bins && may_split(g, h, node->g - g, node->h - h, node->least))
+            consider(&best, g, h, 2 * only + direction, node${", constraint" if monotone else ""});
+    }
+    ${"(void)constraint;" if careful and not monotone else ""}
+    return best;
+% else:
     sums_t sums;
     search_t search = begin_search(${"node->rule, constraint" if careful else ""});
     i64 left_g = 0, left_h = 0;
@@ -75,6 +95,7 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
         search_run(&sums, n, feature->missing_g, feature->missing_h, 2 * start, node, &search);
     }
     return end_search(&search, node);
+% endif
 }
 
 KERNEL(${wg_size}) find(
@@ -90,7 +111,7 @@ KERNEL(${wg_size}) find(
 % if categories:
         GLOBAL const u32* RESTRICT feature_kinds,
 % endif
-        GLOBAL candidate_t* RESTRICT candidates) {
+        ${"GLOBAL const u32* RESTRICT draws, " if drawn else ""}GLOBAL candidate_t* RESTRICT candidates) {
 % if not monotone:
     (void)constraints; (void)node_bounds;
 % endif
@@ -133,7 +154,7 @@ KERNEL(${wg_size}) find(
         const u32 n_words = (n_features + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
 % endif
-        const best_t best = search_borders(cells, ${n_searched}, full, &feature, &parent${constraint});
+        const best_t best = search_borders(cells, ${n_searched}, full, &feature, &parent${constraint}${only});
         write_candidate(out, id, best);
     }
 }

@@ -3,6 +3,7 @@
 ## uses if not counted: children
 ## uses if counted: counted_children
 ## uses: growth tables
+## uses if drawn: draws
 ##
 ##   histogram   |a b c d|missing|   of a node and feature      add_up    |a|a+b|a+b+c|all|missing|
 ##
@@ -19,9 +20,9 @@
 ##   Order of splits: score, then lowest feature, then lowest bin, then missing to the right. Trees of a
 ##   batch that still grow have 2^depth nodes each, one after the other.
 ##
-## params: wg_size; run, borders of a work-item at a time; monotone, masked, clipped, shrunk, counted as in
-##         `split_cpu`; categories, some features are split by sets of levels, see `symmetric_sets`
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, categories, counted"/>
+## params: wg_size; run, borders of a work-item at a time; monotone, masked, clipped, shrunk, counted,
+##         drawn as in `split_cpu`; then `find_roughly` is left out; categories, some features are split by sets of levels, see `symmetric_sets`
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, categories, counted, drawn"/>
 <%
     careful = monotone or shrunk
     order = " && keeps_level_order(&level, bin, direction)" if monotone else ""
@@ -30,6 +31,8 @@
     more = """
         const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* RESTRICT borders,
         GLOBAL const u32* RESTRICT border_flags, GLOBAL const i64* RESTRICT border_sums,""" if categories else ""
+    extra = ", GLOBAL const u32* RESTRICT draws" if drawn else ""
+    drawn_too = "draws, " if drawn else ""
     given = "n_cells, set_lambda, borders, border_flags, border_sums, " if categories else ""
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -42,8 +45,10 @@ ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
 ${rough_scores.rough(careful, clipped)}
 ${border_sums.functions(wg_size)}
-${level_borders.borders(monotone, masked, categories)}
+${level_borders.borders(monotone, masked, categories, drawn)}
+% if not drawn:
 ${level_borders.rough_sums(careful, categories)}
+% endif
 #define NO_KEY 0xFFFFFFFFu
 #define RUN ${run}
 
@@ -55,15 +60,16 @@ ${level_borders.rough_sums(careful, categories)}
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool${extra}
 </%def>
 <%def name="read_level()">
         const level_borders_t level = borders_of(
-            ${given}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
+            ${given}${drawn_too}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
             min_child_weight, constraints, allowed, levels, nodes, node_sums, node_bounds, scale,
             feature_offset, feature_bins, pool);
 </%def>
 ${border_sums.add_up(wg_size, categories)}
+% if not drawn:
 KERNEL(${wg_size}) find_roughly(${more}
         ${level_parameters()},
         GLOBAL f32* RESTRICT rough_sums, GLOBAL f32* RESTRICT rough_best) {
@@ -95,10 +101,13 @@ ${read_level()}\
         if (LOCAL_ID == 0) rough_best[(u64)tree * N_GROUPS + GROUP_ID] = best;
     }
 }
+% endif
 
 KERNEL(${wg_size}) find(${more}
         ${level_parameters()},
+% if not drawn:
         GLOBAL const f32* RESTRICT rough_sums, GLOBAL const f32* RESTRICT rough_best,
+% endif
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
 % if wg_size > 1:
@@ -108,6 +117,7 @@ KERNEL(${wg_size}) find(${more}
     const u32 feature = GROUP_ID;
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
 ${read_level()}\
+% if not drawn:
         GLOBAL const f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
         f32 least = NO_SCORE;
         for (u32 i = LOCAL_ID; i < n_features * n_parts; i += ${wg_size}) {
@@ -115,11 +125,12 @@ ${read_level()}\
             least = other > least ? other : least;
         }
         least = group_max(least, best_hi);
+% endif
         df top = df_make(NO_SCORE, 0.0f);
         u32 key = NO_KEY;
         for (u32 at = LOCAL_ID; at < level.n_searched * level.directions; at += ${wg_size}) {
             const u32 direction = at >= level.n_searched, bin = at - direction * level.n_searched;
-            if (most[direction * level.n_bins + bin] >= least${order}) {
+            if (${"bin == level.only" if drawn else "most[direction * level.n_bins + bin] >= least"}${order}) {
                 const df sum = exact_gain(&level, bin, direction);
                 if (ahead(sum, 2 * bin + direction, top, key)) {
                     top = sum;

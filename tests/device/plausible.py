@@ -181,6 +181,7 @@ VALUES: dict[str, list[Any]] = {
             "pair",
             "ballots",
             "counted",
+            "drawn",
         )
     },
 }
@@ -232,6 +233,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     search, so few sets of parameters do.
     """
     if params.get("counted") and params.get("masked"):
+        return False
+    if params.get("drawn") and (params.get("counted") or params.get("clipped")):
         return False
     if template.startswith("split"):
         inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")

@@ -89,8 +89,9 @@ def test_values_are_of_one_kind():
 def test_an_alias_means_the_parameter(other):
     own = OWN_NAMES[other]
     value = {"num_class": 3, "objective": "fair", "boosting_type": "ordered", "subsample": 0.5,
-             "sampling_method": "goss", "monotone_constraints": [1], "interaction_constraints":
-             [[0]], "max_bin": 7}.get(own, 2 if ROWS[own].kind is int else 0.25)  # fmt: skip
+             "sampling_method": "goss", "extra_trees": True, "monotone_constraints": [1],
+             "interaction_constraints": [[0]], "max_bin": 7,
+             }.get(own, 2 if ROWS[own].kind is int else 0.25)  # fmt: skip
     more = {"objective": "multi:softprob"} if own == "num_class" else {}
     assert Parameters.from_dict({other: value, **more}) == Parameters.from_dict(
         {own: value, **more}

@@ -55,6 +55,8 @@ OTHERS: dict[str, dict[str, Any]] = {
         **_SIGNS,
     },
     "absolute error": {"objective": "reg:absoluteerror"},
+    "drawn borders": {"objective": "binary:logistic", "extra_trees": True, "subsample": 0.7},
+    "drawn borders, symmetric": {"grow_policy": "symmetric", "extra_trees": True},
     "counted rows": {"objective": "binary:logistic", "min_samples_leaf": 5},
     "exact": {"tree_method": "exact", "reg_lambda": 0.3},
     "exact, leaf by leaf": {

@@ -186,7 +186,9 @@ ATOMICS = {
     "plan.decide": (10 + 6) * RECORD + 6 * CANDIDATE.itemsize,
     # A, b, C, D, e: a word of bits each
     "plan.choose_columns": 5 * (NODE.itemsize + 4),
-    # the same in and out; both candidates of A and the best ones of the others; what is kept of
+    # the same, and bits for two features
+    "plan.draw_borders": 5 * (NODE.itemsize + 2 * 4),
+    # nodes in and out; both candidates of A and the best ones of the others; what is kept of
     # each; gains of 1, 2 and 3 leaves
     "plan.pick": 10 * RECORD + (2 + 4 + 5) * CANDIDATE.itemsize + 6 * 4,
     # A, C and D in and out, their children; a candidate each

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.reference.border_draws import drawn_place
 from tests.reference.gain import Rule, in_units, least_hessian, make_rule
 from tests.reference.gradients import Scale
 from tests.reference.split import Candidate, best_of
@@ -107,9 +108,15 @@ class CategoryRule:
             ends = np.append((weight[:-1] != 0) | (weight[1:] != 0), True)[: codes.size]
         return LevelOrder(codes, cells[codes], one_hot, ends)
 
+    def visited(self, order: LevelOrder) -> I64:
+        """Return the places of levels whose borders leave few enough levels on a side."""
+        k = np.arange(1, order.codes.size + 1)
+        smaller = np.minimum(k, order.codes.size - k)
+        return np.flatnonzero(order.one_hot | (smaller <= self.params.max_cat_threshold))
+
     def best(
         self, cells: I64, sum_g: int, sum_h: int, feature: int, rule: Rule, least: int,
-        monotone: npt.NDArray[np.uint32] | None,
+        monotone: npt.NDArray[np.uint32] | None, draws: npt.NDArray[np.uint32] | None = None,
     ) -> Candidate | None:  # fmt: skip
         """Return a feature's best split; its ``bin`` is the last level, in order, that goes right.
 
@@ -117,7 +124,7 @@ class CategoryRule:
         ----------
         cells : int64 array, shape (n_levels, 2)
             Sums of the node's rows at each level.
-        sum_g, sum_h, rule, least, monotone
+        sum_g, sum_h, rule, least, monotone, draws
             As for ``best_split``.
         feature : int
         """
@@ -128,9 +135,12 @@ class CategoryRule:
         rest = np.array([sum_g, sum_h]) - order.sums.sum(axis=0)
         k = np.arange(1, n + 1)
         right = order.sums if order.one_hot else order.sums.cumsum(axis=0)
-        kept = np.ones(n, np.bool_)
+        places = self.visited(order)
+        if draws is not None:
+            places = places[[drawn_place(draws[feature], places.size)]]
+        kept = np.isin(k - 1, places)
         if not order.one_hot:
-            kept = (np.minimum(k, n - k) <= p.max_cat_threshold) & order.borders
+            kept &= order.borders
             extra = make_rule(self.scale, p.reg_lambda + p.cat_l2, p.reg_alpha, p.max_delta_step)
             rule = replace(rule, reg_lambda=extra.reg_lambda)
             if p.min_data_per_group > 1:
@@ -170,7 +180,7 @@ def better(one: Candidate | None, other: Candidate | None) -> Candidate | None:
 def best_category_split(
     hist: I64, sum_g: int, sum_h: int, layout: Layout, rule: Rule, least: int,
     categories: CategoryRule, *, monotone: npt.NDArray[np.uint32] | None = None,
-    allowed: npt.NDArray[np.bool_] | None = None,
+    allowed: npt.NDArray[np.bool_] | None = None, draws: npt.NDArray[np.uint32] | None = None,
 ) -> Candidate | None:  # fmt: skip
     """Return the best split of a node's categorical features, or None; see ``best_split``."""
     found = None
@@ -178,7 +188,7 @@ def best_category_split(
     features = layout.categorical if allowed is None else layout.categorical & allowed
     for feature in np.flatnonzero(features):
         cells = level_cells(hist, layout, int(feature))
-        own = categories.best(cells, sum_g, sum_h, int(feature), rule, least, monotone)
+        own = categories.best(cells, sum_g, sum_h, int(feature), rule, least, monotone, draws)
         found = better(found, own)
     return found
 

@@ -26,6 +26,7 @@ from pyopencl_gbdt.parameters.constraints import RISING, Constraints
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 from tests.reference.approx import merge_bins
+from tests.reference.border_draws import border_draws
 from tests.reference.category_split import (
     CategoryRule,
     best_category_split,
@@ -181,6 +182,13 @@ class Grower:
         drawn = chosen(self.params, n, limits.feature_weights, self.tree, node.depth, node.path)
         return drawn & may_follow(n, limits.interactions, node.above)
 
+    def _draws(self, node: Node) -> npt.NDArray[np.uint32] | None:
+        """Return random bits for every feature, where a border of each is drawn."""
+        if not self.params.extra_trees:
+            return None
+        n_features = self.layout.n_features
+        return border_draws(self.params.random_state, self.tree, node.path, n_features)
+
     def _children(self, node: Node, number: int, best: Candidate, rows: Any) -> list[Node]:
         """Return a node's children, with the bounds of their weights."""
         left = np.stack([best.left_g, best.left_h], axis=-1).reshape(-1, 2)
@@ -269,11 +277,11 @@ class Grower:
         """Return the best split by a number or by a set of levels."""
         layout, allowed = self.layout, self._allowed(node)
         args = (hist, *node.pair, layout, self._rule_of(node), least)
-        monotone = self.limits.monotone
+        own: dict[str, Any] = {"monotone": self.limits.monotone, "draws": self._draws(node)}
         if layout.categorical is None:
-            return best_split(*args, monotone=monotone, allowed=allowed)
-        numeric = best_split(*args, monotone=monotone, allowed=allowed & ~layout.categorical)
-        of_sets = best_category_split(*args, self._categories, monotone=monotone, allowed=allowed)
+            return best_split(*args, allowed=allowed, **own)
+        numeric = best_split(*args, allowed=allowed & ~layout.categorical, **own)
+        of_sets = best_category_split(*args, self._categories, allowed=allowed, **own)
         return better(numeric, of_sets)
 
     def _right_set(self, node: Node, best: Candidate) -> npt.NDArray[np.bool_]:

@@ -9,9 +9,11 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import DF, df_add
 from pyopencl_gbdt.pages.page import Layout
+from tests.reference.border_draws import drawn_place
 from tests.reference.gain import Rule, breaks_order, may_split, score, weight_in_units
 
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,19 @@ class Candidate:
     direction: int
 
 
-def _borders(hist: I64, layout: Layout, feature: int) -> I64:
+def _borders(hist: I64, layout: Layout, feature: int, draws: U32 | None = None) -> I64:
     """Return (left_g, left_h, feature, bin, direction) of all cuts that differ.
 
-    A cut after an empty bin separates the same rows as the cut before it.
+    A cut after an empty bin separates the same rows as the cut before it. With ``draws``, there is
+    one cut.
     """
     n_bins = int(layout.feature_bins[feature])
     begin, end = (int(offset) for offset in layout.feature_offset[feature : feature + 2])
     cells = hist[begin : begin + n_bins]
     missing = hist[begin + n_bins : end].sum(axis=0)  # of one code, or of none
     bins = np.flatnonzero(cells[:, 1])
+    if draws is not None:
+        bins = np.array([drawn_place(draws[feature], end - begin - 1)])
     left = cells.cumsum(axis=0)[bins]
     parts = []
     for direction in (0, 1) if missing[1] > 0 else (0,):
@@ -59,6 +64,7 @@ def _borders(hist: I64, layout: Layout, feature: int) -> I64:
 def best_split(
     hist: I64, sum_g: int, sum_h: int, layout: Layout, rule: Rule, least: int,
     *, monotone: npt.NDArray[np.uint32] | None = None, allowed: npt.NDArray[np.bool_] | None = None,
+    draws: U32 | None = None,
 ) -> Candidate | None:  # fmt: skip
     """Return the best split of a node, or None if there is none.
 
@@ -76,6 +82,8 @@ def best_split(
         Constraints: 1 increasing, 2 decreasing, 0 none.
     allowed : bool array, shape (n_features,), or None
         The features to search.
+    draws : uint32 array, shape (n_features,), or None
+        Bits that draw the one border of a feature that may be a split; None: all may.
 
     Notes
     -----
@@ -85,7 +93,7 @@ def best_split(
     features = features if allowed is None else features[allowed]
     if not features.size:
         return None
-    borders = np.concatenate([_borders(hist, layout, int(feature)) for feature in features])
+    borders = np.concatenate([_borders(hist, layout, int(f), draws) for f in features])
     return best_of(borders, sum_g, sum_h, rule, least, monotone)
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.numerics.portable_math import DF, df_add, df_neg, scale_by
 from pyopencl_gbdt.parameters.constraints import RISING
+from tests.reference.border_draws import drawn_place
 from tests.reference.category_split import level_cells
 from tests.reference.gain import (
     Rule,
@@ -174,11 +175,23 @@ class SymmetricGrower(Grower):
         )
         return broken
 
+    def _drawn(self, node: Node, borders: Borders) -> Mask:
+        """Return a mask of the borders that may be splits of a node's level."""
+        bits = self._draws(node)
+        if bits is None:
+            return np.ones(borders.feature.size, np.bool_)
+        only = drawn_place(bits, np.diff(self.layout.feature_offset.astype(np.int64)) - 1)
+        for number, own in self._sets.items():
+            place = drawn_place(bits[number], own.visited.size)
+            only[number] = own.visited[place] if own.visited.size else 0
+        drawn: Mask = borders.bins == only[borders.feature]
+        return drawn
+
     def _best_of_level(self, level: list[Node]) -> list[Candidate] | None:
         """Return the split of every node of a level; None if they gain too little together."""
         borders = self._borders()
         feature, bins, direction = borders.feature, borders.bins, borders.direction
-        refused = ~self._allowed(level[0])[feature]
+        refused = ~self._allowed(level[0])[feature] | ~self._drawn(level[0], borders)
         total = np.zeros(feature.size, np.float32), np.zeros(feature.size, np.float32)
         lefts = [self._lefts(node, borders) for node in level]
         for node, (g, h) in zip(level, lefts, strict=True):

@@ -10,7 +10,7 @@ rows of the levels behind it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -35,12 +35,15 @@ class SetBorders:
         1 if the rest goes left.
     smoothed : bool
         Whether scores take ``cat_l2``.
+    visited : int64 array
+        Places in order whose borders leave few enough levels on a side.
     """
 
     order: LevelOrder
     place: I64
     direction: I64
     smoothed: bool
+    visited: I64
 
     def lefts(self, cells: I64, sum_g: int, sum_h: int) -> I64:
         """Return the left side's sums at every border, int64, shape (n_borders, 2).
@@ -81,9 +84,10 @@ def set_borders(categories: CategoryRule, cells: I64, root_h: int) -> SetBorders
     p, order = categories.params, categories.order(cells)
     n = order.codes.size
     k = np.arange(1, n + 1)
-    kept, usual = np.ones(n, np.bool_), np.ones(n, np.int64)
+    visited = categories.visited(order)
+    kept, usual = np.isin(k - 1, visited), np.ones(n, np.int64)
     if not order.one_hot:
-        kept = (np.minimum(k, n - k) <= p.max_cat_threshold) & order.borders
+        kept &= order.borders
         usual = (k <= n - k).astype(np.int64)
     rest_h = root_h - int(order.sums[:, 1].sum())
     places, directions = [], []
@@ -91,11 +95,10 @@ def set_borders(categories: CategoryRule, cells: I64, root_h: int) -> SetBorders
         some = np.flatnonzero(kept if rest_h > 0 else kept & (usual == direction))
         places.append(some)
         directions.append(np.full(some.size, direction))
-    found = SetBorders(
-        order, np.concatenate(places), np.concatenate(directions), smoothed=not order.one_hot
-    )
+    sides = np.concatenate(places), np.concatenate(directions)
+    found = SetBorders(order, *sides, smoothed=not order.one_hot, visited=visited)
     if order.one_hot or p.min_data_per_group <= 1:
         return found
     left = found.lefts(cells, 0, root_h)[:, 1]
     enough = are_heavy(left, root_h - left, categories.least_group)
-    return SetBorders(order, found.place[enough], found.direction[enough], smoothed=True)
+    return replace(found, place=found.place[enough], direction=found.direction[enough])

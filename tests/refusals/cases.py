@@ -209,6 +209,15 @@ CASES: dict[str, Case] = {
     '`page="sorted"` of dense data with `tree_method="hist"`': Case(
         "page='sorted': expected a sparse matrix, or tree_method='exact'", "sorted"
     ),
+    '`extra_trees` without `tree_method="hist"`': Case(
+        "tree_method='exact': expected 'hist' or 'auto' for extra_trees", "drawn borders, exact"
+    ),
+    '`extra_trees` of sparse data without `page="tiled"`': Case(
+        "page='sorted' of a sparse matrix: expected 'auto' or", "drawn borders, sparse, sorted"
+    ),
+    '`extra_trees` with `multi_strategy="multi_output_tree"`': Case(
+        "multi_strategy='multi_output_tree': expected 'one_", "drawn borders, vectors"
+    ),
     '`multi_strategy="multi_output_tree"` with `max_leaves`': Case(
         "max_leaves=5: expected 0 for multi_strategy='multi_output_tree'", "vectors, few leaves"
     ),

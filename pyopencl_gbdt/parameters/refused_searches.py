@@ -1,4 +1,4 @@
-"""What is refused of trees whose leaves are vectors; see ``refusals``."""
+"""What is refused of vector leaves, and of splits that are drawn at random; see ``refusals``."""
 
 from __future__ import annotations
 
@@ -97,5 +97,34 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "model: the one to continue has a tree for each output: expected trees whose leaves are "
         f"vectors {_VECTORS}",
         "train a new model",
+    ),
+)
+
+_OR_DRAWS = ", or leave out extra_trees"
+
+
+def _draws(facts: FitFacts) -> bool:
+    return facts.parameters.extra_trees
+
+
+OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
+    Refusal(
+        '`extra_trees` without `tree_method="hist"`',
+        lambda f: _draws(f) and f.parameters.search != "hist",
+        "tree_method={tree_method!r}: expected 'hist' or 'auto' for extra_trees=True",
+        "leave out tree_method" + _OR_DRAWS,
+    ),
+    Refusal(
+        '`extra_trees` of sparse data without `page="tiled"`',
+        lambda f: _draws(f) and f.sparse and f.parameters.page != "tiled",
+        "page={page!r} of a sparse matrix: expected 'auto' or 'tiled' for extra_trees=True, as "
+        "borders of bins are drawn",
+        "leave out page" + _OR_DRAWS,
+    ),
+    Refusal(
+        '`extra_trees` with `multi_strategy="multi_output_tree"`',
+        lambda f: _draws(f) and f.has_vectors,
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for extra_trees=True",
+        "leave out multi_strategy" + _OR_DRAWS,
     ),
 )
