@@ -86,6 +86,11 @@ def presets() -> str:
         if preset.stopping is not None:
             own = {f.name: getattr(preset.stopping, f.name) for f in fields(preset.stopping)}
             found = {task: {**of, **own} for task, of in found.items()}
+        if preset.search is not None:
+            own = {
+                f"search: {f.name}": getattr(preset.search, f.name) for f in fields(preset.search)
+            }
+            found = {task: {**of, **own} for task, of in found.items()}
         for name in {name: None for of in found.values() for name in of}:
             texts = {task: f"`{of[name]}`" for task, of in found.items() if name in of}
             same = len(set(texts.values())) == 1 and len(texts) == len(tasks)

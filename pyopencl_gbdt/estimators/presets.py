@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.rates import AUTO, ByRows, is_auto, resolve_auto
+from pyopencl_gbdt.estimators.rates import (
+    AUTO,
+    STOPPED_LENGTH,
+    ByRows,
+    is_auto,
+    resolve_auto,
+)
 from pyopencl_gbdt.estimators.stopping import StoppingParameters
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.names import unknown
@@ -21,6 +27,37 @@ from pyopencl_gbdt.parameters.table import OBJECTIVES
 USUAL = "balanced"
 #: The preset of forests, of continued and resumed trainings, and of ``train``.
 PLAIN = "xgboost"
+
+
+@dataclass(frozen=True)
+class RoundsSearch:
+    """How a preset finds the rounds of a refit: at a larger learning rate, so in fewer rounds.
+
+    A training gets about as far with half the rate and twice the rounds.
+
+    Attributes
+    ----------
+    rate : float
+        The learning rate of the training that is stopped.
+    n_iter_no_change : int
+        Its patience, if none is given.
+    refit_rate : float
+        The learning rate of the refit.
+    """
+
+    rate: float
+    n_iter_no_change: int
+    refit_rate: float
+
+    def first(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the training that is stopped."""
+        most = round(STOPPED_LENGTH / self.rate)
+        return {**params, "learning_rate": self.rate, "n_estimators": most}
+
+    def again(self, params: Mapping[str, Any], rounds: int) -> dict[str, Any]:
+        """Return the parameters of the refit; ``rounds`` was the best number at ``rate``."""
+        found = round(rounds * self.rate / self.refit_rate)
+        return {**params, "learning_rate": self.refit_rate, "n_estimators": found}
 
 
 @dataclass(frozen=True)
@@ -41,6 +78,9 @@ class Preset:
     stopping : StoppingParameters or None
         How the preset stops a training of which neither the rounds nor a way to stop are given;
         None trains all rounds.
+    search : RoundsSearch or None
+        How the rounds of a refit are found, where neither they nor the learning rate are given;
+        None: at the rate of the refit.
     n_folds : int
         Members of a bag of folds, see ``estimators/bags.py``; 0 is no bag.
     """
@@ -50,6 +90,7 @@ class Preset:
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     none: tuple[str, ...] = ("ranking",)
     stopping: StoppingParameters | None = None
+    search: RoundsSearch | None = None
     n_folds: int = 0
 
     def values(self, task: str) -> dict[str, Any]:
@@ -74,16 +115,25 @@ _CATEGORIES: dict[str, dict[str, Any]] = {
     "binary": _CLASSES,
     "multiclass": _CLASSES,
 }
+#: A fifth of the rows is held out to stop by.
+_STOPPING = StoppingParameters(
+    early_stopping=True, validation_fraction=0.2, n_iter_no_change=30, tol=0, refit=True
+)
 #: By versioned name. A version never changes; a better one gets the next number.
 PRESETS: dict[str, Preset] = {
     PLAIN: Preset("XGBoost's defaults, as of `train` and `cv`."),
     "balanced-1": Preset(
+        "As balanced, with rounds that are found at the rate of the refit.",
+        {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO},
+        _CATEGORIES,
+        stopping=_STOPPING,
+    ),
+    "balanced-2": Preset(
         "Good models without tuning; what estimators use when nothing is said.",
         {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO},
         _CATEGORIES,
-        stopping=StoppingParameters(
-            early_stopping=True, validation_fraction=0.2, n_iter_no_change=30, tol=0, refit=True
-        ),
+        stopping=_STOPPING,
+        search=RoundsSearch(rate=0.2, n_iter_no_change=16, refit_rate=0.08),
     ),
     "best-1": Preset(
         "A bag of five folds, each stopped by the rows that it has not seen.",
@@ -98,7 +148,7 @@ PRESETS: dict[str, Preset] = {
     ),
 }
 #: The newest version of each name.
-NEWEST = {PLAIN: PLAIN, "balanced": "balanced-1", "fast": "fast-1", "best": "best-1"}
+NEWEST = {PLAIN: PLAIN, "balanced": "balanced-2", "fast": "fast-1", "best": "best-1"}
 #: The parameters that presets may set; None means "not given" for them.
 SET_BY_PRESETS = frozenset((
     "n_estimators", "learning_rate", "max_depth", "max_leaves", "grow_policy", "boosting_type",

@@ -47,6 +47,12 @@ from pyopencl_gbdt.training.train import Model
 _OF_TREES = ("booster", "cat_method")
 
 
+def _length_is_free(request: TrainingRequest) -> bool:
+    """Return whether neither the learning rate nor the number of rounds is given."""
+    given = (request.given.get(name) for name in ("learning_rate", "n_estimators"))
+    return all(value is None or is_auto(value) for value in given)
+
+
 class Trained:
     """The part of an estimator that trains; the other parts have parameters and data."""
 
@@ -172,9 +178,14 @@ class Trained:
         seen = self._watch(request, stopping, groups)
         if not seen.watched:
             return AllRows(request)
-        asked = self._stopping().is_asked is True
+        own = self._stopping()
         refit = stopping.refit and (self.refit is not None or seen.held_out is not None)
-        return Stopped(request, seen, stopping, own_metric=asked, refit=bool(refit))
+        search = PRESETS[request.preset].search if refit and _length_is_free(request) else None
+        has_patience = (own.n_iter_no_change, self.early_stopping_rounds) != (None, None)
+        if search is not None and not has_patience:
+            stopping = replace(stopping, n_iter_no_change=search.n_iter_no_change)
+        asked = own.is_asked is True
+        return Stopped(request, seen, stopping, own_metric=asked, refit=bool(refit), search=search)
 
     def _folds(self, request: TrainingRequest, groups: Any) -> list[tuple[RowIds, RowIds]]:
         """Return the folds of a bag; none if rows cannot be divided."""

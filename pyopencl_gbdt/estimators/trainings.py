@@ -15,7 +15,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.estimators.bags import train_bag
 from pyopencl_gbdt.estimators.fitted import joined_history
 from pyopencl_gbdt.estimators.held_out import RowIds
-from pyopencl_gbdt.estimators.presets import complete
+from pyopencl_gbdt.estimators.presets import RoundsSearch, complete
 from pyopencl_gbdt.estimators.scoring import Scorer
 from pyopencl_gbdt.estimators.stopping import (
     HELD_OUT,
@@ -166,6 +166,8 @@ class Stopped:
     own_metric : bool
         Whether the last metric may be a function of the user's.
     refit : bool
+    search : RoundsSearch or None
+        How the rounds of the refit are found; None: by its own parameters.
     """
 
     request: TrainingRequest
@@ -173,6 +175,7 @@ class Stopped:
     rule: StoppingParameters
     own_metric: bool
     refit: bool
+    search: RoundsSearch | None = None
 
     def run(self) -> Outcome:
         """Train."""
@@ -186,7 +189,8 @@ class Stopped:
         callbacks = [*asked.callbacks, seen.stopper(self.rule, scored=scorer is not None)]
         how = {"custom_metric": scorer, "callbacks": callbacks, "eval_metric": metrics}
         how |= {"verbose": False} if self.refit else {}
-        first = asked.train(params, seen.data, seen.evals, **how)
+        begun = params if self.search is None else self.search.first(params)
+        first = asked.train(begun, seen.data, seen.evals, **how)
         again = AllRows(asked, None if asked.evals else metrics)
         if has_no_score(first):
             free = asked.parameters(asked.data.n_rows, stops=False)
@@ -195,7 +199,9 @@ class Stopped:
         found = _outcome(first, seen.data, seen.evals, scorer=score)
         if not self.refit:
             return found
-        more = again.trained({**params, "n_estimators": _best_rounds(first, asked.before)})
+        rounds = _best_rounds(first, asked.before)
+        final = {**params, "n_estimators": rounds}
+        more = again.trained(final if self.search is None else self.search.again(params, rounds))
         return replace(
             found, model=more.model, training_sets=more.training_sets, refitted=True
         )  # fmt: skip

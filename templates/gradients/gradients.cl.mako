@@ -42,6 +42,76 @@ FN i64x2 counted_quanta(const i64 g, const i64 h, const u32 bits, const u32 id) 
 }
 
 % endif
+## Gradients of the rows at .. at + n - 1, at most 64: a loop of its own, which compilers vectorise.
+<%def name="batch(sampled)">\
+        WIDE for (u32 i = 0; i < n; i++) {
+            f32 g, h;
+            gradient(margins[at + i], labels[at + i], output, &g, &h);
+            gs[i] = ${"finite(g * factors[at + i])" if sampled else "g"};
+            hs[i] = ${"finite(h * factors[at + i])" if sampled else "h"};
+        }
+</%def>
+## A row's gradients, which one work-item a group has of a batch.
+<%def name="of_row(wg_size, sampled)">\
+% if wg_size == 1:
+        const f32 gradient_g = gs[row - at], gradient_h = hs[row - at];
+% else:
+        f32 gradient_g, gradient_h;
+        gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
+% if sampled:
+        gradient_g = finite(gradient_g * factors[row]);
+        gradient_h = finite(gradient_h * factors[row]);
+% endif
+% endif
+</%def>
+## Quanta of the rows first .. last - 1.
+<%def name="quanta(first, last, wg_size, weighted, sampled, counted)">\
+<% counts = " && as_u32(factors[row]) != 0" if sampled else "" %>\
+% if not weighted and not counted:
+    /* all quanta fit in 31 bits: the product with a power of two is exact, so rounding it is right */
+    const u32 narrow_end = wide ? ${first} : ${last};
+    WIDE for (u32 row = ${first} + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
+${of_row(wg_size, sampled)}\
+        const f32 exact_g = gradient_g * unit_g, exact_h = gradient_h * unit_h;
+        const i32 own_g = round_to_i32(exact_g);
+        i32 own_h = round_to_i32(exact_h);
+        if (own_h < 1${counts}) own_h = 1;
+        quanta[2 * (u64)row] = own_g;
+        quanta[2 * (u64)row + 1] = own_h;
+        sum_g += own_g, sum_h += own_h;
+    }
+    const u32 wide_begin = wide ? ${first} : ${last};
+% else:
+    const u32 wide_begin = ${first};
+% endif
+    for (u32 row = wide_begin + LOCAL_ID; row < ${last}; row += ${wg_size}) {
+${of_row(wg_size, sampled)}\
+        i64 g = to_quanta(gradient_g, scale_g);
+        i64 h = to_quanta(gradient_h, scale_h);
+        /* the Hessian of a row that counts is at least 1 quantum */
+        if (h < 1${counts}) h = 1;
+% if weighted:
+        const f32 w = weights[row];
+        g = weigh(g, w);
+        h = weigh(h, w);
+        if (h < 1 && as_u32(w) != 0${counts}) h = 1;
+% endif
+% if counted:
+        if (h > 0) { /* the row counts */
+            const i64x2 q = counted_quanta(g, h, count_bits, first_id + row);
+            g = q.x;
+            h = q.y;
+        }
+% endif
+        const i32 low_g = (i32)g, low_h = (i32)h;
+        quanta[2 * (u64)row] = low_g, quanta[2 * (u64)row + 1] = low_h;
+        if (wide) {
+            high[2 * (u64)row] = (i32)((g - low_g) >> 32);
+            high[2 * (u64)row + 1] = (i32)((h - low_h) >> 32);
+        }
+        sum_g += g, sum_h += h;
+    }
+</%def>
 /* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) gradients(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
@@ -71,12 +141,7 @@ KERNEL(${wg_size}) gradients(
     f32 gs[64], hs[64]; /* a batch: the gradients' loop is vectorised, the counts' loop is not */
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
-        WIDE for (u32 i = 0; i < n; i++) {
-            f32 g, h;
-            gradient(margins[at + i], labels[at + i], output, &g, &h);
-            gs[i] = ${"finite(g * factors[at + i])" if sampled else "g"};
-            hs[i] = ${"finite(h * factors[at + i])" if sampled else "h"};
-        }
+${batch(sampled)}\
         for (u32 i = 0; i < n; i++) {
 % if weighted:
             if (as_u32(weights[at + i]) == 0) continue;
@@ -163,63 +228,18 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     i64 sum_g = 0, sum_h = 0;
 % if not weighted and not counted:
-    /* all quanta fit in 31 bits: the product with a power of two is exact, so rounding it is right */
     const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
-    const u32 narrow_end = wide ? begin : end;
-    WIDE for (u32 row = begin + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
-        f32 gradient_g, gradient_h;
-        gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
-% if sampled:
-        gradient_g = finite(gradient_g * factors[row]);
-        gradient_h = finite(gradient_h * factors[row]);
 % endif
-        const f32 exact_g = gradient_g * unit_g, exact_h = gradient_h * unit_h;
-        const i32 g = round_to_i32(exact_g);
-        i32 h = round_to_i32(exact_h);
-        if (h < 1${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
-        quanta[2 * (u64)row] = g;
-        quanta[2 * (u64)row + 1] = h;
-        sum_g += g;
-        sum_h += h;
+% if wg_size == 1:
+    f32 gs[64], hs[64];
+    for (u32 at = begin; at < end; at += 64) {
+        const u32 n = end - at < 64 ? end - at : 64;
+${batch(sampled)}\
+${quanta("at", "at + n", wg_size, weighted, sampled, counted)}\
     }
-    const u32 wide_begin = wide ? begin : end;
 % else:
-    const u32 wide_begin = begin;
+${quanta("begin", "end", wg_size, weighted, sampled, counted)}\
 % endif
-    for (u32 row = wide_begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        f32 gradient_g, gradient_h;
-        gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
-% if sampled:
-        gradient_g = finite(gradient_g * factors[row]);
-        gradient_h = finite(gradient_h * factors[row]);
-% endif
-        i64 g = to_quanta(gradient_g, scale_g);
-        i64 h = to_quanta(gradient_h, scale_h);
-        /* the Hessian of a row that counts is at least 1 quantum */
-        if (h < 1${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
-% if weighted:
-        const f32 w = weights[row];
-        g = weigh(g, w);
-        h = weigh(h, w);
-        if (h < 1 && as_u32(w) != 0${" && as_u32(factors[row]) != 0" if sampled else ""}) h = 1;
-% endif
-% if counted:
-        if (h > 0) { /* the row counts */
-            const i64x2 q = counted_quanta(g, h, count_bits, first_id + row);
-            g = q.x;
-            h = q.y;
-        }
-% endif
-        const i32 low_g = (i32)g, low_h = (i32)h;
-        quanta[2 * (u64)row] = low_g;
-        quanta[2 * (u64)row + 1] = low_h;
-        if (wide) {
-            high[2 * (u64)row] = (i32)((g - low_g) >> 32);
-            high[2 * (u64)row + 1] = (i32)((h - low_h) >> 32);
-        }
-        sum_g += g;
-        sum_h += h;
-    }
     sum_g = group_sum(sum_g, shared);
     sum_h = group_sum(sum_h, shared);
     if (LOCAL_ID == 0) {

@@ -142,7 +142,7 @@ def test_a_refit_that_is_interrupted_leaves_the_intervals(monkeypatch):
             raise KeyboardInterrupt
         return train(*args, **given)
 
-    monkeypatch.setattr("pyopencl_gbdt.estimators.training.train", second_fails)
+    monkeypatch.setattr("pyopencl_gbdt.estimators.trainings.train", second_fails)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:300], 100 * Y[:300])
     assert len(calls) == 2

@@ -7,7 +7,7 @@ from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from pyopencl_gbdt import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.callbacks import EvaluationMonitor
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.presets import NEWEST, PRESETS, Preset
+from pyopencl_gbdt.estimators.presets import NEWEST, PRESETS, Preset, RoundsSearch
 from pyopencl_gbdt.estimators.stopping import StoppingParameters
 from tests.conftest import TEST_DEVICE
 
@@ -18,6 +18,7 @@ C = Y > 0
 RULE = StoppingParameters(
     early_stopping=True, validation_fraction=0.2, n_iter_no_change=8, tol=0, refit=True
 )
+SEARCH = RoundsSearch(rate=0.4, n_iter_no_change=5, refit_rate=0.1)
 QUICK = {"max_depth": 3, "learning_rate": 0.3, "n_estimators": "auto"}
 
 
@@ -27,6 +28,10 @@ def quick(monkeypatch):
     bag = Preset("Few rounds, a bag.", QUICK, stopping=RULE, n_folds=3)
     monkeypatch.setitem(PRESETS, "bag-1", bag)
     monkeypatch.setitem(NEWEST, "quick", "quick-1")
+    free = {**QUICK, "learning_rate": "auto"}
+    monkeypatch.setitem(
+        PRESETS, "search-1", Preset("A search.", free, stopping=RULE, search=SEARCH)
+    )
 
 
 def made(kind=GBDTRegressor, labels=Y, preset="quick", fit=None, **given):
@@ -128,3 +133,36 @@ def test_a_scorer_that_is_not_there_is_refused_without_early_stopping():
 def test_no_patience_is_refused():
     with pytest.raises(ParameterError, match="early_stopping_rounds=0: expected an integer >= 1"):
         made(early_stopping=True, early_stopping_rounds=0)
+
+
+def test_rounds_of_a_refit_are_found_at_a_larger_rate():
+    found = made(preset="search-1").model_
+    given = {"learning_rate": 0.4, "n_estimators": 150, "n_iter_no_change": 5}
+    stopped = made(**given, early_stopping=True, refit=False)
+    rounds = 4 * (stopped.best_iteration + 1)
+    assert found.parameters["learning_rate"] == 0.1
+    assert found.num_boosted_rounds() == found.parameters["n_estimators"] == rounds
+    exact = made(learning_rate=0.1, n_estimators=rounds).model_
+    assert found.ensemble == exact.ensemble
+    asked = made(preset="search-1", learning_rate="auto", n_estimators="auto").model_
+    assert asked.ensemble == found.ensemble
+
+
+def test_an_own_patience_is_that_of_the_search():
+    found = made(preset="search-1", n_iter_no_change=9)
+    given = {"learning_rate": 0.4, "n_estimators": 150, "n_iter_no_change": 9}
+    stopped = made(**given, early_stopping=True, refit=False)
+    assert found.n_iter_ == 4 * (stopped.best_iteration + 1)
+    again = made(preset="search-1", early_stopping=True, early_stopping_rounds=9)
+    assert again.n_iter_ == found.n_iter_
+
+
+@pytest.mark.parametrize(
+    "given", [{"learning_rate": 0.3}, {"refit": False}, {"early_stopping": True, "n_estimators": 7}]
+)
+def test_who_needs_no_search(given):
+    found = made(preset="search-1", **given).model_
+    without = Preset("No search.", PRESETS["search-1"].shared, stopping=RULE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "search-1", without)
+        assert made(preset="search-1", **given).model_.ensemble == found.ensemble
