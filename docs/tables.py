@@ -176,7 +176,7 @@ def refusals() -> str:
     from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
     from pyopencl_gbdt.parameters import refusals as table_of
     from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
-    from pyopencl_gbdt.parameters.refused_searches import OF_DRAWS
+    from pyopencl_gbdt.parameters.refused_searches import OF_DRAWS, OF_VECTORS
 
     def plain(text: str) -> str:
         """Return a message with `...` where it shows what was given."""
@@ -186,6 +186,7 @@ def refusals() -> str:
         "Parameters": OF_PARAMETERS,
         "Data and losses": table_of.OF_DATA,
         "Splits drawn at random": OF_DRAWS,
+        "Trees with vector leaves": OF_VECTORS,
         "Pages that take turns": table_of.OF_PAGES,
         "Models that are continued": table_of.OF_MODELS,
         "Several devices and processes": table_of.OF_TEAMS,

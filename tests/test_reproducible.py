@@ -119,6 +119,14 @@ SETTINGS = {
         "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
         "grow_policy": "symmetric", "min_child_weight": 20.0,
     },
+    "sketches": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "sketch": 2, "num_parallel_tree": 2, "subsample": 0.8, "gamma": 0.1,
+    },
+    "symmetric sketches": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "sketch": 3, "grow_policy": "symmetric", "min_child_weight": 20.0,
+    },
     "together": {
         "objective": "multi:softprob", "num_class": 4, "num_parallel_tree": 2, "subsample": 0.8,
         "grow_policy": "lossguide", "max_leaves": 12, "monotone_constraints": SIGNS,
@@ -149,6 +157,8 @@ GROWN = {
     "symmetric vectors": "7226c3fd96e02206d46e83ba601280f00bc8abc2b871e071a6bfe80cccc6b9c7",
     "drawn borders": "57c8f2d8f60601a1e310e350c6ab32a7f68a399de1f9c883d597fc3b1494cad1",
     "drawn borders, symmetric": "1342d33327e2274324abbb6b08c85d0b81d810ebd4c326df3ea22325f0ab4aa3",
+    "sketches": "def8770f9c4a715c450e813ee696b2fb5d6726fd637ba40cda139c2c6e0b11e1",
+    "symmetric sketches": "d706f8d2c4d4ce325dd5d6acb9784928381a23730ae27a2b52e3dcc68170f7e7",
     "together": "95fd8d4bc04de9f1b6faf0198c3b41225edbff3c3083f519b5c65e7ee0c701cd",
 }
 

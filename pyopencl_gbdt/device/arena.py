@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -230,6 +230,69 @@ class Arena:
         contents, self._contents = self._contents, {}
         for name in sorted(contents, key=lambda name: callable(contents[name])):
             _fill(self.arrays[name], contents[name])
+
+
+class _Renamed(Mapping[str, DeviceArray]):
+    """The arrays of an arena, some of them by other names."""
+
+    def __init__(self, arena: RenamedArena) -> None:
+        self._arena = arena
+
+    def __getitem__(self, name: str) -> DeviceArray:
+        return self._arena[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arena.every.arrays)
+
+    def __len__(self) -> int:
+        return len(self._arena.every.arrays)
+
+
+class RenamedArena(Arena):
+    """An arena that keeps some names for itself; other names stand for the arrays of ``every``.
+
+    Parameters
+    ----------
+    every : Arena
+    own : collection of str
+        Names that stand for arrays of their own; also with what pages add to a name.
+    suffix : str
+        What these arrays' names in ``every`` end with.
+    """
+
+    def __init__(self, every: Arena, own: Collection[str], suffix: str) -> None:
+        self.every, self.device, self.beside = every, every.device, every.beside
+        self._own, self._suffix = frozenset(own), suffix
+
+    def _named(self, name: str) -> str:
+        return name + self._suffix if name.partition(" ")[0] in self._own else name
+
+    @property
+    def arrays(self) -> Mapping[str, DeviceArray]:  # type: ignore[override]
+        """The arrays by the names that are asked for here."""
+        return _Renamed(self)
+
+    def __getitem__(self, name: str) -> DeviceArray:
+        return self.every[self._named(name)]
+
+    def arguments(self, *names: str) -> dict[str, DeviceArray]:
+        """Return arrays that a kernel calls by the same names."""
+        return {name: self[name] for name in names}
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether ``every`` has."""
+        return self.every.has_memory
+
+    def array(
+        self,
+        name: str,
+        shape: int | Sequence[int],
+        dtype: npt.DTypeLike,
+        contents: Contents = None,
+    ) -> DeviceArray:
+        """Return an array of ``every``, by its name there."""
+        return self.every.array(self._named(name), shape, dtype, contents)
 
 
 def _fill(array: DeviceArray, contents: Contents) -> None:

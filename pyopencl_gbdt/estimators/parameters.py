@@ -45,6 +45,9 @@ class Parametrised(Constructed):
     multi_strategy : str, default "one_output_per_tree"
         Several outputs: a tree for each, or (``"multi_output_tree"``) trees whose leaves are
         vectors.
+    sketch : int, default 0
+        ``"multi_output_tree"``: random sums of the outputs' gradients by which splits are searched,
+        0..1024; 0: splits are searched by all outputs.
     boosting_type : str, default "plain"
         Or "ordered": splits are found by gradients of models that have not learnt from the row.
     booster : str, default "gbtree"

@@ -138,6 +138,8 @@ class Nodes:
         Words of the set of codes of a split, see ``Features.set_words``.
     has_vectors : bool
         Whether leaves are vectors: the trees of all outputs grow together and split alike.
+    n_sketches : int
+        Sums of the outputs' gradients by which splits are searched; 0: by all outputs.
     renews : bool
         Whether leaf values are quantiles of residuals.
     enqueues_sums : bool
@@ -157,6 +159,7 @@ class Nodes:
     first_round: int = 0
     set_words: int = 0
     has_vectors: bool = False
+    n_sketches: int = 0
     renews: bool = False
     enqueues_sums: bool = False
     forest_bytes: int = FOREST_BYTES

@@ -284,7 +284,8 @@ class FitRows(RowLists):
         The steps have to be built anew, so let go of the former ones before.
         """
         self.has_high = True
-        self.arena.forget("high")
+        for name in [name for name in self.arena.arrays if name.partition(" of ")[0] == "high"]:
+            self.arena.forget(name)
         self.arena.array("high", (self.nodes.n_trees * self.n_rows, 2), QUANTA)
 
     def on_paper(self, arena: Arena, ways: Ways, share: Share) -> FitRows:

@@ -181,7 +181,7 @@ class RowLists:
     @property
     def cells_to_clear(self) -> int:
         """Sums to clear in a node's histogram before it is built; 0 if the kernel clears them."""
-        if self.features.columns is not None:
+        if self.features.columns is not None or self.nodes.n_sketches:
             return 0
         cleared = self.adds_histograms or self.ways.variant("histogram").int64_atomics
         return 2 * self.features.layout.n_codes if cleared else 0

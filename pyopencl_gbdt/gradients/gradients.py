@@ -12,22 +12,26 @@ from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import PerRow, RowPart
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
-from pyopencl_gbdt.objectives import Objective
 
 #: Exponents of a tree's gradients, and of its Hessians, that are counted: all of float32.
 EXPONENTS = 2 * 256
 
 
 class Gradients:
-    """Computes gradients and Hessians for the trees of a batch."""
+    """Computes gradients and Hessians for the trees of a batch.
 
-    def __init__(
-        self, arena: Arena, rows: FitRows, nodes: Nodes, ways: Ways, objective: Objective
-    ) -> None:
+    Parameters
+    ----------
+    arena, rows, nodes, ways
+    loss : str
+        As ``Objective.kernel``.
+    """
+
+    def __init__(self, arena: Arena, rows: FitRows, nodes: Nodes, ways: Ways, loss: str) -> None:
         self.arena, self.rows, self.nodes = arena, rows, nodes
         self.program = ways.build_kernel(
             "gradients",
-            loss=objective.kernel,
+            loss=loss,
             weighted=rows.weighted,
             sampled=nodes.params.samples_rows,
             n_exponents=EXPONENTS,

@@ -108,6 +108,7 @@ class Finalize:
             block = page.codes.block_features, page.codes.block_codes
         return self.program.bind(
             "finish_tree", 1, level=nodes.n_levels, depth=depth, n_trees=batch.size,
+            n_lists=nodes.n_lists,
             features_per_block=block[0], block=block[1], most_kept=nodes.forest_block,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight,

@@ -15,6 +15,16 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 
 
+def node_arrays(arena: Arena, rows: FitRows, nodes: Nodes) -> None:
+    """Ask for the nodes and levels of trees, and for what nodes carry."""
+    rows.array_of_pages("levels", nodes.n_levels + 1, LEVEL)
+    rows.array_of_pages("nodes", nodes.max_nodes, NODE)
+    arena.array("node_sums", (nodes.max_nodes, 2), SUM)
+    arena.array("node_weights", nodes.max_nodes, VALUE)
+    arena.array("node_values", nodes.max_nodes, VALUE)
+    arena.array("node_bounds", nodes.max_nodes, BOUNDS)
+
+
 def tree_arrays(arena: Arena, rows: FitRows, nodes: Nodes) -> None:
     """Ask for the nodes and levels of the trees that grow, tasks, and counts of children."""
     most_picked = nodes.n_trees * nodes.policy.picks  # a level of small trees has fewer nodes
@@ -22,13 +32,8 @@ def tree_arrays(arena: Arena, rows: FitRows, nodes: Nodes) -> None:
     rows.array_of_pages("hist_task_begin", nodes.most_level_nodes + 2, np.uint32)
     rows.array_of_pages("row_task_begin", row_tasks, np.uint32)
     arena.array("child_rows", 2 * nodes.search_capacity, np.uint32)
-    rows.array_of_pages("drawn", nodes.n_trees, np.uint32, zeros)  # every tree leaves them so
-    rows.array_of_pages("levels", nodes.n_levels + 1, LEVEL)
-    rows.array_of_pages("nodes", nodes.max_nodes, NODE)
-    arena.array("node_sums", (nodes.max_nodes, 2), SUM)
-    arena.array("node_weights", nodes.max_nodes, VALUE)
-    arena.array("node_values", nodes.max_nodes, VALUE)
-    arena.array("node_bounds", nodes.max_nodes, BOUNDS)
+    rows.array_of_pages("drawn", nodes.n_lists, np.uint32, zeros)  # every tree leaves them so
+    node_arrays(arena, rows, nodes)
     rows.array_of_pages("splits_left", nodes.n_trees, np.uint32)
     if nodes.policy.picks_leaves:
         return

@@ -31,6 +31,7 @@ from pyopencl_gbdt.growth.policy import (
     tree_sizes,
 )
 from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
+from pyopencl_gbdt.growth.sketched_leaves import SketchedLeaves
 from pyopencl_gbdt.growth.split import HistogramSearch, SplitSearch
 from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
@@ -77,7 +78,7 @@ EVERY: tuple[type[RecipePart], ...] = (
     WholeTrees, HistogramSearch, SymmetricSearch, VectorSearch, ExactSearch, ApproximateSearch,
     ColumnSearch, PartitionByCodes, PartitionByColumns, PartitionOfRows, UpdateMargins,
     UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders, OrderedLeaves,
-    LeavesByNextOrder, DropoutBoosting,
+    LeavesByNextOrder, SketchedLeaves, DropoutBoosting,
 )  # fmt: skip
 
 
@@ -153,6 +154,8 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     update: type[MarginUpdate] = UpdateMargins
     if facts.pages.n_orders > 1 and walks_leaves(facts, tree_sizes(policy, params, facts.n_rows)):
         update = LeavesByNextOrder
+    if facts.n_sketches:
+        update = SketchedLeaves
     leaves: type[LeafValues] = RenewLeaves if facts.loss.renews else LeafValues
     leaves = OrderedLeaves if params.is_ordered else leaves
     boosting = DropoutBoosting if params.booster == "dart" else PlainBoosting

@@ -15,6 +15,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
+from pyopencl_gbdt.gradients.sketch import Sketch, searched_parts
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.boosting import FollowingRows
 from pyopencl_gbdt.growth.finalize import Finalize, LeafValues
@@ -22,6 +23,7 @@ from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.recipe import choose_recipe
+from pyopencl_gbdt.growth.sketched_leaves import SketchedLeaves
 from pyopencl_gbdt.growth.split import SplitSearch
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.objectives import Objective
@@ -170,18 +172,20 @@ class RoundKernels:
         self.source = source_of(objective, parts, data) if objective.given else None
         own = arena, rows, nodes, ways
         self.sample = Sample(*own, objective) if nodes.params.samples_rows else None
-        self.gradients = Gradients(*own, objective)
+        self.gradients = Gradients(*own, objective.kernel)
         self.gather = None if drawn is None else GatherDrawn(arena, rows, ways, drawn)
         recipe = self.recipe = choose_recipe(ways.facts, policy)
         partition: Partition | None = None
         grown = parts._replace(rows=rows.grown)
+        searched = searched_parts(grown) if nodes.n_sketches else grown
+        self.sketch = None if searched is grown else Sketch(grown, searched, objective)
         self.grower: TreeGrower
         if recipe.search is None or recipe.partition is None:
             self.grower = WholeTrees(parts)
         else:
-            search = recipe.search(grown)
-            partition = recipe.partition(grown, search)
-            self.grower = Grower(grown, search, policy, partition)
+            search = recipe.search(searched)
+            partition = recipe.partition(searched, search)
+            self.grower = Grower(searched, search, policy, partition)
         update = recipe.update(parts, partition)
         self.boosting = recipe.boosting(parts, update)
         self.finish = Finalize(*grown)
@@ -234,6 +238,17 @@ class RoundKernels:
             self._joined = [self.rows.joined(actions) for actions in self._batches]
         return self._joined if joined else self._batches
 
+    def _grown(self, batch: Batch) -> list[Action]:
+        """Return what grows trees: those of the outputs, or of sketches and then of all outputs."""
+        if self.sketch is None:
+            return self.grower.tree(batch)
+        searched, leaves = self.sketch.searched, self.leaves
+        assert isinstance(leaves, SketchedLeaves)
+        few = Batch(batch.first, searched.nodes.n_trees)
+        return [
+            *self.sketch.launches(batch), *self.grower.tree(few), *leaves.expand(searched),
+        ]  # fmt: skip
+
     def trees(self, batch: Batch, turn: Sequence[Action]) -> list[Action]:
         """Return what trees that are grown at a time take, bound to the fit's arrays.
 
@@ -244,7 +259,7 @@ class RoundKernels:
             *(none if self.sample is None else self.sample.launches(batch)),
             *self.gradients.launches(batch),
             *(none if self.gather is None else self.gather.launches()),
-            *self.grower.tree(batch),
+            *self._grown(batch),
             *self.finish.tree(batch),
             *self.grower.finish_sets(),
             *(turn if self.leaves.takes_next_order else none),

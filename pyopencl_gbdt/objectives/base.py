@@ -39,6 +39,9 @@ _EDGE = 1e-6
 #: Base scores with a logarithmic link are at least this, since the logarithm of 0 is infinite.
 _LEAST_MEAN = 1e-30
 
+#: Kernel statements of gradients that are given: they stand in place of margin and label.
+GIVEN_GRADIENTS = "g = margin; h = label;"
+
 
 @dataclass(frozen=True)
 class Objective(ABC):
@@ -93,7 +96,7 @@ class Objective(ABC):
         Those of ``given`` gradients are the margin and the label.
         """
         if self.given:
-            return "g = margin; h = label;"
+            return GIVEN_GRADIENTS
         trace = Trace()
         found = self.derivatives(*trace.inputs("margin", "label"))
         return trace.statements(found, ("g", "h"))

@@ -238,6 +238,12 @@ class FitFacts:
         return self.parameters.multi_strategy == "multi_output_tree" and self.n_outputs > 1
 
     @property
+    def n_sketches(self) -> int:
+        """Sketches by which splits are searched; 0: by all outputs."""
+        asked = self.parameters.sketch
+        return asked if self.has_vectors and asked < self.n_outputs else 0
+
+    @property
     def statistics(self) -> tuple[CategoryFacts, ...]:
         """Columns that statistics replace."""
         return tuple(one for one in self.categories if one.as_statistics)

@@ -98,6 +98,21 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         f"vectors {_VECTORS}",
         "train a new model",
     ),
+    _row(
+        "with `sketch` and quantiles as leaves",
+        lambda f: f.n_sketches > 0 and f.loss.renews,
+        "sketch={sketch}: expected 0 for objective={objective!r}, whose leaves are quantiles of "
+        f"residuals, {_VECTORS}",
+        "leave out sketch",
+    ),
+    Refusal(
+        '`sketch` without several outputs and `multi_strategy="multi_output_tree"`',
+        lambda f: f.parameters.sketch > 0 and not f.has_vectors,
+        "sketch={sketch}: expected 0 without several outputs and "
+        "multi_strategy='multi_output_tree'",
+        "leave out sketch, or give multi_strategy='multi_output_tree' with several targets or "
+        "classes",
+    ),
 )
 
 _OR_DRAWS = ", or leave out extra_trees"

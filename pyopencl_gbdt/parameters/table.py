@@ -49,6 +49,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("multi_strategy", str, "one_output_per_tree", "Several outputs: a tree for each "
                  "(one_output_per_tree), or trees whose leaves are vectors (multi_output_tree).",
                  allowed=("one_output_per_tree", "multi_output_tree")),
+    ParameterRow("sketch", int, 0, "multi_output_tree: random sums of the outputs' gradients by "
+                 "which splits are searched, in place of all outputs; 0 is none.",
+                 low=0, high=2**10),
     ParameterRow("boosting_type", str, "plain", "What splits are found by: gradients of the "
                  "model (plain), or (ordered) of models that have not learnt from the row, for "
                  "small data.", allowed=("plain", "ordered")),

@@ -28,6 +28,7 @@ class ParameterValues:
     max_leaves: int
     grow_policy: str
     multi_strategy: str
+    sketch: int
     boosting_type: str
     booster: str
     rate_drop: float

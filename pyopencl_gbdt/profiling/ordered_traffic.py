@@ -1,4 +1,4 @@
-"""The least bytes of the kernels of symmetric trees and of ordered boosting; see `traffic`.
+"""The least bytes of symmetric trees, vector leaves and ordered boosting; see `traffic`.
 
 Row ids of entries are counted where a row's leaf is needed; where weights or factors are, they are
 counted once for each entry that a model learns from.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyopencl_gbdt.dtypes import CANDIDATE, NODE, SUM, SUMS_BYTES
+from pyopencl_gbdt.dtypes import BOUNDS, CANDIDATE, NODE, QUANTA, SUM, SUMS_BYTES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.numerics.random_numbers import n_entries, n_models, prefix_sizes
 from pyopencl_gbdt.profiling.least_bytes import TreeCounts, of_tree
-from pyopencl_gbdt.profiling.tree_traffic import outputs_of, to_leaves
+from pyopencl_gbdt.profiling.tree_traffic import mean_steps, outputs_of, to_leaves
 
 _ROW_ID = _FLOAT = 4
 #: Sums of gradients and Hessians up to a border.
@@ -66,6 +66,47 @@ def _share_of_outputs(fit: FitParts, tree: TreeCounts) -> int:
     places = _searched(tree) // fit.nodes.n_outputs
     candidates = places * fit.features.layout.n_features + _searched(tree)
     return candidates * CANDIDATE.itemsize + _searched(tree) * (NODE.itemsize + SUMS_BYTES + _CELL)
+
+
+@of_tree("gradients.sketch")
+def _sketch(fit: FitParts, tree: TreeCounts) -> int:
+    numbers = 2 * fit.nodes.n_outputs + fit.nodes.n_sketches + 1  # ..., and a Hessian
+    return fit.rows.n_rows * numbers * _FLOAT
+
+
+@of_tree("sketched_leaves.expand")
+def _expand(fit: FitParts, tree: TreeCounts) -> int:
+    n_nodes = int(tree.nodes.sum())
+    written = n_nodes * (NODE.itemsize + SUMS_BYTES + BOUNDS.itemsize)
+    return written + n_nodes // fit.nodes.n_outputs * fit.nodes.n_sketches * NODE.itemsize
+
+
+def _places(fit: FitParts) -> int:
+    """Return the bytes of the places of all rows, in trees of one output."""
+    return fit.nodes.n_parallel * fit.rows.n_rows * _ROW_ID
+
+
+@of_tree("sketched_leaves.find_places")
+def _find_places(fit: FitParts, tree: TreeCounts) -> int:
+    steps = fit.nodes.n_parallel * fit.rows.n_rows * mean_steps(tree)
+    return _places(fit) + round(steps) * fit.rows.codes.code_bytes
+
+
+@of_tree("sketched_leaves.sum_places")
+def _sum_places(fit: FitParts, tree: TreeCounts) -> int:
+    return _places(fit) + int(tree.nodes[0]) * fit.rows.n_rows * 2 * QUANTA.itemsize
+
+
+@of_tree("sketched_leaves.value_places")
+def _value_places(fit: FitParts, tree: TreeCounts) -> int:
+    n_nodes, n_splits = int(tree.nodes.sum()), int(tree.splits.sum())
+    leaves = (n_nodes - n_splits) * (2 * SUMS_BYTES + 4 * _FLOAT)  # sums are cleared, too
+    return leaves + n_nodes * (SUMS_BYTES + _FLOAT) + n_splits * _FLOAT
+
+
+@of_tree("sketched_leaves.add_leaves")
+def _add_places(fit: FitParts, tree: TreeCounts) -> int:
+    return _places(fit) + outputs_of(fit, tree) * fit.rows.n_rows * 2 * _FLOAT
 
 
 @of_tree("symmetric_sets.open_borders")

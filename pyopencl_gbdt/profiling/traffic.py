@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyopencl_gbdt.profiling.ordered_traffic  # noqa: F401 (registers its rules)
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.gradients.sketch import searched_parts
 from pyopencl_gbdt.growth.category_split import FACTS
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import (
@@ -237,6 +238,13 @@ for _program, _functions in _WHOLE.items():
     whole_arrays(_program, _functions.split())
 
 
+#: Kernels that search splits, and move rows.
+_OF_SEARCH = (
+    "histogram", "tiled_histogram", "vector_split", "partition", "plan.begin_tree", "plan.decide",
+    "plan.place", "plan.choose_columns",
+)  # fmt: skip
+
+
 class Tally:
     """Sum the bytes of a fit, tree by tree.
 
@@ -265,8 +273,15 @@ class Tally:
         if columns is not None:
             nodes = with_entries_of_roots(nodes, int(levels["count"][0]), columns.n_entries)
         tree = count_tree(nodes, levels)
+        searched, few = self.fit, tree
+        if self.fit.nodes.n_sketches:
+            searched, few = searched_parts(self.fit), count_tree(nodes, self._of_sketches(levels))
         for kernel, rule in RULES.items():
-            if rule.of_tree is not None and kernel.split(".")[0] not in self._left_out:
+            if rule.of_tree is None or kernel.split(".")[0] in self._left_out:
+                continue
+            if kernel.startswith(_OF_SEARCH):
+                self._trees[kernel] += rule.of_tree(searched, few)
+            else:
                 self._trees[kernel] += rule.of_tree(self.fit, tree)
         # margins read and written, and a value at each step; paths are as long as in training
         both = 2 * outputs_of(self.fit, tree)
@@ -274,6 +289,12 @@ class Tally:
         self._trees["predict"] += round(self.evaluation_rows * (both + steps) * _FLOAT)
         # an entry's column too; columns that a search passes on its way are not counted
         self._trees["predict_sparse"] += round(self.sparse_rows * (both + 2 * steps) * _FLOAT)
+
+    def _of_sketches(self, levels: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+        """Return levels with as many nodes as the trees of the sketches have."""
+        nodes, few = self.fit.nodes, np.array(levels)
+        few["count"] = levels["count"] // nodes.n_outputs * nodes.n_sketches
+        return few
 
     def watch(self, n_rows: int, *, sparse: bool) -> None:
         """Count the rows of one more evaluation set."""

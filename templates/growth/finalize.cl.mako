@@ -34,7 +34,7 @@ KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate)
    policy moves the rows of the last step, too, `depth` is beyond all levels. */
 BRIEF
 KERNEL(${wg_size}) finish_tree(
-        const u32 level, const u32 depth, const u32 n_trees, const u32 features_per_block, const u32 block,
+        const u32 level, const u32 depth, const u32 n_trees, const u32 n_lists, const u32 features_per_block, const u32 block,
         const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight,
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
@@ -48,7 +48,7 @@ ${payload.read()}\
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 n_nodes = levels[level].first + levels[level].count;
     for (u32 i = LOCAL_ID; i < ${n_exponents} * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next batch */
-    for (u32 i = LOCAL_ID; i < n_trees; i += ${wg_size}) drawn[i] = 0;
+    for (u32 i = LOCAL_ID; i < n_lists; i += ${wg_size}) drawn[i] = 0;
     for (u32 id = levels[level].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);

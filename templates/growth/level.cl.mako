@@ -26,6 +26,7 @@
 ##         tables, nodes of a level share a split, and `chosen` has only those that gain enough;
 ##         counted as in `split`
 <%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables, counted"/>
+<%namespace name="limits" file="limited_splits.cl.mako"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 ${group.exclusive_scan("group_scan", "u32", wg_size)}
@@ -95,35 +96,7 @@ FN void finish(GLOBAL node_t* nodes, const payload_t payload, const u32 id, cons
 % endif
 }
 
-% if limited:
-/* Finish a level's nodes; wanted[index] = what a node's split gains, or -1 if it does not split. */
-FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma, const f32 reg_lambda,
-                   const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight, const f32 rate,
-                   GLOBAL node_t* nodes, const payload_t payload, GLOBAL const scale_t* scale,
-                   GLOBAL const candidate_t* chosen, GLOBAL f32* wanted) {
-    for (u32 index = LOCAL_ID; index < count; index += ${wg_size}) {
-        const u32 id = first + index;
-        GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
-        const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, payload.bounds[id]);
-        const i64x2 sums = payload.sums[id];
-        finish(nodes, payload, id, sums, own_scale, rule, rate, min_child_weight);
-        GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
-        f32 gain;
-        wanted[index] = splits(c + best_of(c, n_each), sums, rule, gamma, &gain) ? gain : -1.0f;
-    }
-}
-
-/* Nodes split in order, until their tree has all its leaves. */
-FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* nodes,
-                     GLOBAL u32* splits_left, GLOBAL f32* wanted) {
-    for (u32 index = 0; index < count; index++) {
-        const u32 tree = nodes[first + index].tree;
-        if (wanted[index] >= 0.0f && !splits_left[tree]) wanted[index] = -1.0f;
-        if (wanted[index] >= 0.0f) splits_left[tree]--;
-    }
-}
-
-% endif
+${limits.functions(wg_size) if limited else ""}
 /* `chosen` has `n_each` candidates for every node. */
 BRIEF
 KERNEL(${wg_size}) decide(

@@ -12,6 +12,7 @@ from typing import Any
 from pyopencl_gbdt.device.render import declared, template_files
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.numerics.expressions import statements
+from pyopencl_gbdt.numerics.random_numbers import SKETCHES
 from pyopencl_gbdt.objectives import OBJECTIVES
 from pyopencl_gbdt.objectives.classification import of_share
 from pyopencl_gbdt.objectives.survival import Aft
@@ -40,6 +41,7 @@ LIBRARIES = frozenset(
         "pairs_of_nodes",
         *(
             "payload",
+            "limited_splits",
             "picked_nodes",
             "exponents",
             "outputs",
@@ -109,6 +111,8 @@ VALUES: dict[str, list[Any]] = {
     "numbers": [1, 2],
     "bucket": ["u8", "u32"],
     "large_tiles": [4],
+    "n_sketches": [1, 5],
+    "first_stream": [SKETCHES],
     "descending": [False, True],
     "value": ["", "u32", "u64"],
     "loss": [

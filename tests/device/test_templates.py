@@ -130,13 +130,16 @@ def test_histograms_share_the_frame_of_their_tasks():
 
 
 def test_rows_walk_a_tree_by_codes_in_one_place():
-    """``row_codes`` has the walk of training rows; five templates use it."""
+    """``row_codes`` has the walk of training rows; six templates use it."""
     walks = {
         file.name.partition(".")[0]: text.count("codes.walk(")
         for file in template_files().values()
         if "codes.walk(" in (text := file.read_text(encoding="utf-8"))
     }
-    of_trees = {"leaf_of_rows", "renew_leaves", "update_margins", "leaves_by_next_order", "dropout"}
+    of_trees = {
+        "leaf_of_rows", "renew_leaves", "update_margins", "leaves_by_next_order", "dropout",
+        "sketched_leaves",
+    }  # fmt: skip
     assert walks.keys() == of_trees
     for file in template_files().values():
         walk = re.search(r"while \(step\.x\)", file.read_text(encoding="utf-8"))

@@ -39,6 +39,7 @@ OTHERS: dict[str, dict[str, Any]] = {
         **_CLASSES, "subsample": 0.7, "colsample_bylevel": 0.7, **_SIGNS, **_GROUPS,
     },
     "classes": {"objective": "multi:softmax", "num_class": 3},
+    "sketches": {**_CLASSES, "multi_strategy": "multi_output_tree", "sketch": 2, "subsample": 0.7},
     "vectors": {**_CLASSES, "multi_strategy": "multi_output_tree", "subsample": 0.7},
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": 0.3, **_LEAF_WISE},
     "symmetric": {"grow_policy": "symmetric", "objective": "binary:logistic"},

@@ -65,7 +65,7 @@ FLAGS = (
 LEFT_OUT = (
     "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
     "vector_split", "column_search", "category_split", "category_sets", "symmetric_sets",
-    "ordered_leaves", "leaves_by_next_order", "dropout",
+    "ordered_leaves", "leaves_by_next_order", "sketched_leaves", "dropout",
 )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     facts = FitFacts(params, n_rows=ROWS, pages=PageFacts(n_orders=2))
     nodes = SimpleNamespace(
         params=params, policy=sizes, n_levels=DEPTH, n_trees=1,
-        n_outputs=1, n_parallel=1, n_alike=1, batches=(0,), renews=False,
+        n_outputs=1, n_parallel=1, n_alike=1, n_sketches=0, batches=(0,), renews=False,
     )  # fmt: skip
     rows = SimpleNamespace(
         n_rows=ROWS, weighted=weighted, lists_drawn=False, n_orders=2, pages=(),

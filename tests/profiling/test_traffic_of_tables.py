@@ -33,6 +33,16 @@ VECTORS = {
     "vector_split.share": 3 * ((FEATURES + 1) * CANDIDATE.itemsize + NODE.itemsize + 16 + 16),
 }
 
+#: Two outputs of 10 rows each, of one sketch: 7 nodes, 3 of which split.
+SKETCHED = {
+    "gradients.sketch": 10 * (2 * 2 + 1 + 1) * 4,  # margins and labels; a sketch and its Hessian
+    "sketched_leaves.expand": 7 * (NODE.itemsize + 16 + 8) + 7 // 2 * NODE.itemsize,
+    "sketched_leaves.find_places": 10 * 4 + 20,  # a place, and two codes on a row's path
+    "sketched_leaves.sum_places": 10 * 4 + 10 * 8,
+    "sketched_leaves.value_places": 4 * (32 + 16) + 7 * (16 + 4) + 3 * 4,
+    "sketched_leaves.add_leaves": 10 * 4 + 10 * 8,
+}
+
 #: With a categorical feature of 3 levels beside one of 4 codes: 3 borders, and the rest.
 LEVEL_SETS = {
     # once a tree
@@ -65,6 +75,13 @@ def test_hand_count_of_a_table(kernel):
 def test_hand_count_of_vectors(kernel):
     counts = count_tree(*table())
     assert RULES[kernel].of_tree(fit(policy=Together(2)), counts) == VECTORS[kernel]
+
+
+@pytest.mark.parametrize("kernel", SKETCHED)
+def test_hand_count_of_sketches(kernel):
+    parts = fit(policy=Together(2))
+    parts.nodes.n_outputs, parts.nodes.n_sketches, parts.rows.n_rows = 2, 1, 10
+    assert RULES[kernel].of_tree(parts, count_tree(*table())) == SKETCHED[kernel]
 
 
 @pytest.mark.parametrize("kernel", LEVEL_SETS)

@@ -27,6 +27,7 @@ from tests.reference.ordered_leaves import OrderedLeaves
 from tests.reference.renew_leaves import renew_leaves, residuals
 from tests.reference.row_counts import count_bits
 from tests.reference.sample import factors
+from tests.reference.sketch import sketches, with_structure
 from tests.reference.symmetric import SymmetricGrower
 from tests.reference.update_margins import add_leaves
 from tests.reference.vectors import VectorGrower, of_outputs
@@ -108,7 +109,11 @@ def train_reference(
                 make(codes, quanta, scale, layout, params, (number, tree), limits, rank)
                 for tree, (_, scale, _, quanta) in enumerate(sampled)
             ]
-            grown = _grown(made, n_outputs if alike else 1)
+            grown = (
+                _grown_as_sketches(made, params, number, gradients[0], (scaled, *powers), counting)
+                if alike and 0 < params.sketch < n_outputs
+                else _grown(made, n_outputs if alike else 1)
+            )
             for (output, scale, drawn, _), nodes in zip(sampled, grown, strict=True):
                 leaves = [node for node in nodes if node.left == NO_NODE]
                 if objective.renews:
@@ -169,6 +174,24 @@ def _grown(growers: list[Grower], n_alike: int) -> list[list[Node]]:
     n_parallel = len(growers) // n_alike
     together = [VectorGrower(growers[first::n_parallel]).grow() for first in range(n_parallel)]
     return [nodes for of_trees in zip(*together, strict=True) for nodes in of_trees]
+
+
+def _grown_as_sketches(
+    growers: list[Grower], params: Parameters, number: int, g: F32, weights: Any, counting: Any
+) -> list[list[Node]]:
+    """Return the nodes of all outputs' trees, which split as those of the sketches.
+
+    A sketch gains as much as all outputs, so the least gain is that of so many.
+    """
+    n_parallel, both = params.num_parallel_tree, sketches(params, number, g)
+    sampled = _sampled(params, number, both, weights, counting, alike=True)
+    less = replace(params, gamma=params.gamma * params.sketch)
+    searched = [
+        replace(growers[tree], quanta=quanta, scale=scale, params=less)
+        for tree, (_, scale, _, quanta) in enumerate(sampled)
+    ]
+    shapes = [VectorGrower(searched[p::n_parallel]).grow()[0] for p in range(n_parallel)]
+    return [with_structure(own, shapes[tree % n_parallel]) for tree, own in enumerate(growers)]
 
 
 def _renew(

@@ -258,6 +258,14 @@ CASES: dict[str, Case] = {
         "model: the one to continue has a tree for each output: expected",
         "vectors, continued", before=_of_other_splits,
     ),
+    '`multi_strategy="multi_output_tree"` with `sketch` and quantiles as leaves': Case(
+        "sketch=1: expected 0 for objective='reg:quantileerror', whose leaves are quantiles",
+        "quantiles", params={"multi_strategy": "multi_output_tree", "sketch": 1},
+    ),
+    '`sketch` without several outputs and `multi_strategy="multi_output_tree"`': Case(
+        "sketch=1: expected 0 without several outputs and multi_strategy='multi_output_tree'",
+        params={"sketch": 1},
+    ),
     '`page="streamed"` of a sparse matrix': Case(
         "page='streamed': expected a fit whose pages can take turns on the device, but X is",
         "streamed, sparse",

@@ -117,6 +117,7 @@ OPTIONS: dict[str, Option] = {
     "dropped": Option({"booster": "dart", "rate_drop": 0.5, "one_drop": True}),
     "vectors": Option({"multi_strategy": "multi_output_tree"}, ("two targets",)),
     "drawn borders": Option({"extra_trees": True}),
+    "sketches": Option({"multi_strategy": "multi_output_tree", "sketch": 1}, ("two targets",)),
 }
 
 

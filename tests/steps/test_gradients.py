@@ -42,9 +42,9 @@ def check(device, rng, wg, loss, margin, label, weight, params=None, *, parallel
     before = {name: spoil(parts.arena[name], rng) for name in ("quanta", "sums", "pool", "high")}
     parts.arena["margins"].set(margin)
     parts.arena["labels"].set(label)
-    launches = Gradients(parts.arena, parts.rows, parts.nodes, parts.ways, objective).launches(
-        batch
-    )
+    launches = Gradients(
+        parts.arena, parts.rows, parts.nodes, parts.ways, objective.kernel
+    ).launches(batch)
     launches[0]()
     exponents = parts.arena["exponents"].get().astype(np.int64)
     for launch in launches[1:]:

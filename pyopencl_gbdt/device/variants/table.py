@@ -345,6 +345,7 @@ _ENTRIES = (
     _kernel("dropout", *_both()),
     _kernel("ordered_leaves", *_both(cells=(512, 512))),
     _kernel("leaves_by_next_order", *_both(cells=(512, 512))),
+    _kernel("sketched_leaves", *_both(cells=(512, 512))),
     _kernel("renew_leaves", *_both()),
     _kernel(
         "predict",

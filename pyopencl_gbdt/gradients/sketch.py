@@ -1,0 +1,110 @@
+"""Sketches: random sums of all outputs' gradients, by which splits of vector leaves are searched.
+
+A tree of 100 outputs then costs about as much as trees of a few. Leaf values come from the
+gradients of all outputs, see ``growth.sketched_leaves``.
+
+    gradients of all outputs  -+-> sums with random signs -> quanta -> histograms, splits, rows
+                               +-> quanta  ------------------------------------------> leaf values
+
+Iosipoi & Vakhrushev 2022, "SketchBoost: fast gradient boosted decision tree for multioutput
+problems", of which this is the random projection; the signs are those of Achlioptas 2003.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.arena import Arena, RenamedArena
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.fit.nodes import Batch, Nodes
+from pyopencl_gbdt.fit.page import PerRow, RowPart
+from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.gradients.gradients import Gradients
+from pyopencl_gbdt.numerics.random_numbers import SKETCHES
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.base import GIVEN_GRADIENTS
+
+#: Arrays that the search has for its sketches, beside those that the fit has for all outputs.
+_OWN = (
+    "nodes", "levels", "node_sums", "node_weights", "node_values", "node_bounds", "exponents",
+    "scale", "quanta", "high", "sums",
+)  # fmt: skip
+
+
+class SketchedRows(FitRows):
+    """The rows of a fit, with sketches in place of the outputs' gradients."""
+
+    @classmethod
+    def like(cls, rows: FitRows, arena: Arena, nodes: Nodes) -> SketchedRows:
+        """Return the same rows, with these arrays and the trees of the sketches."""
+        same = {field.name: getattr(rows, field.name) for field in fields(FitRows)}
+        own = {"arena": arena, "nodes": nodes, "row_arrays": {}, "first_values": {}}
+        return cls(**{**same, **own})
+
+    @property
+    def gradients_of(self) -> tuple[str, str]:
+        """The sketches and their Hessians."""
+        return "sketches", "sketch_hessians"
+
+    def gradient_arguments(self, batch: Batch, part: RowPart) -> dict[str, Any]:
+        """Return the arguments of all sketches, which share their Hessians."""
+        return super().gradient_arguments(batch, part) | {"label_stride": 0}
+
+
+def searched_parts(parts: FitParts) -> FitParts:
+    """Return the parts of the search by sketches, of a fit that has some."""
+    arena, rows, nodes, features, ways = parts
+    n_sketches = nodes.n_sketches
+    own = RenamedArena(arena, _OWN, " of sketches")
+    params = replace(nodes.params, gamma=nodes.params.gamma * n_sketches)
+    few = replace(
+        nodes, params=params, n_outputs=n_sketches, n_trees=n_sketches * nodes.n_parallel,
+        n_sketches=0,
+    )  # fmt: skip
+    return FitParts(own, SketchedRows.like(rows, own, few), few, features, ways)
+
+
+class Sketch:
+    """Computes the sketches of a round and their quanta.
+
+    Parameters
+    ----------
+    parts : FitParts
+        With all outputs.
+    searched : FitParts
+        As ``searched_parts`` returns them.
+    objective : Objective
+    """
+
+    def __init__(self, parts: FitParts, searched: FitParts, objective: Objective) -> None:
+        self.arena, self.rows, self.nodes, _, ways = parts
+        self.searched = searched
+        n_sketches = self.nodes.n_sketches
+        self.program = ways.build_kernel(
+            "gradients", template="sketch", loss=objective.kernel, n_sketches=n_sketches,
+            first_stream=SKETCHES,
+        )  # fmt: skip
+        self.rows.array_of_rows("sketches", PerRow((n_sketches,)), VALUE)
+        self.rows.array_of_rows("sketch_hessians", PerRow(), VALUE)
+        own, rows, nodes, *_ = searched
+        self.gradients = Gradients(own, rows, nodes, ways, GIVEN_GRADIENTS)
+
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return the actions that compute a round's sketches, and the quanta of these."""
+        parts = [[self._of(batch, part)] for part in self.rows.parts]
+        own = Batch(batch.first, self.searched.nodes.n_trees)
+        return [*self.rows.pagewise(parts), *self.gradients.launches(own)]
+
+    def _of(self, batch: Batch, part: RowPart) -> Launch:
+        given = self.rows.gradient_arguments(batch, part)
+        names = ("margins", "labels", "n_rows", "label_stride")
+        header: DeviceArray = self.arena["leaf_header"]
+        return self.program.bind(
+            "sketch", part.groups, n_outputs=self.nodes.n_outputs, header=header,
+            seed=self.nodes.params.random_state, **{name: given[name] for name in names},
+            sketches=part["sketches"], hessians=part["sketch_hessians"],
+        )  # fmt: skip

@@ -1,0 +1,162 @@
+## sketched_leaves: trees of all outputs that split as the trees of sketches did, with leaf values of their own
+## uses: portable_math structs gain decision blocks
+##
+##   nodes of 2 sketches    |s0: 0|s1: 1|s0: 2 3|s1: 4 5|        levels have the nodes of one tree, then the next
+##   nodes of 3 outputs     |o0: 0|o1: 1|o2: 2|o0: 3 4|o1: 5 6|o2: 7 8|
+##   places                 |0|1 2|                              numbers of nodes in one output's tree
+##
+##   expand        nodes and levels of all outputs' trees
+##   find_places   every row walks the first output's trees: leaf_places[tree, row] = place
+##   sum_places    place_sums[output, place] += (g, h) in quanta, of leaves
+##   value_places  sums of inner nodes from their children; then weights, values and gains of all nodes. A node
+##                 without rows that count keeps its parent's weight
+##   add_leaves    margin[row] += value of the row's place
+##
+##   `n_alike` outputs have trees that split alike. Twin: tests/reference/sketch.py.
+##
+## params: wg_size; cells, places whose sums lie in local memory; code as in `renew_leaves`; n_exponents as in
+##         `gradients`
+<%page args="wg_size, cells, code, n_exponents"/>
+<%namespace name="codes" file="row_codes.cl.mako"/>
+<%namespace name="sums" file="ordered_sums.cl.mako"/>
+<%namespace name="outputs" file="outputs.cl.mako"/>
+${sums.words_of_sums(wg_size)}
+${codes.in_rows(code)}
+/* Also clears the sketches' `exponents` for the next trees. */
+KERNEL(${wg_size}) expand(
+        const u32 n_levels, const u32 n_rows, const u32 n_sketches, const u32 n_alike, const u32 n_parallel,
+        GLOBAL const level_t* RESTRICT searched_levels, GLOBAL const node_t* RESTRICT searched_nodes,
+        GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes, GLOBAL i64x2* RESTRICT node_sums,
+        GLOBAL bounds_t* RESTRICT node_bounds, GLOBAL u32* RESTRICT exponents) {
+    const u32 me = GROUP_ID * ${wg_size} + LOCAL_ID, step = N_GROUPS * ${wg_size};
+    for (u32 i = me; i < ${n_exponents} * n_sketches * n_parallel; i += step) exponents[i] = 0;
+    for (u32 depth = 0; depth <= n_levels; depth++) {
+        const u32 searched = searched_levels[depth].first, n_own = searched_levels[depth].count / n_sketches;
+        const u32 first = searched / n_sketches * n_alike, above = depth ? searched_levels[depth - 1].first : 0;
+        const u32 n_above = depth ? searched_levels[depth - 1].count / n_sketches : 0;
+        const u32 next = searched + n_own * n_sketches; /* the next level begins there */
+        const u32 n_next = depth < n_levels ? searched_levels[depth + 1].count / n_sketches : 0;
+        for (u32 i = me; i < n_own * n_alike; i += step) {
+            const u32 output = i / n_own, id = first + i;
+            node_t node = searched_nodes[searched + i % n_own];
+            if (node.in_order) node.begin += output * n_parallel * n_rows;
+            node.tree += output * n_parallel;
+            if (depth) node.parent = above / n_sketches * n_alike + output * n_above + (node.parent - above);
+            if (depth == n_levels) node.left = NO_NODE;
+            if (node.left != NO_NODE)
+                node.left = next / n_sketches * n_alike + output * n_next + (node.left - next);
+            node.gain = 0.0f;
+            nodes[id] = node;
+            node_sums[id] = MAKE_I64X2(0, 0);
+            node_bounds[id] = no_bounds();
+        }
+        if (me == 0) {
+            levels[depth].first = first;
+            levels[depth].count = n_own * n_alike;
+            levels[depth].row_tasks = levels[depth].hist_tasks = 0;
+        }
+    }
+}
+
+KERNEL(${wg_size}) find_places(
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 n_alike, ${codes.row_parameters(code)},
+        GLOBAL const u32x4* RESTRICT steps, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const node_t* RESTRICT nodes, GLOBAL u32* RESTRICT leaf_places) {
+    const u32 tree = GROUP_ID_Y;
+    leaf_places += (u64)tree * n_rows + first_row;
+    for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
+        const row_t mine = row_of(${codes.row(code)}, at);
+${codes.walk(False)}\
+        const u32 first = levels[nodes[leaf].depth].first;
+        leaf_places[at] = leaf - first + first / n_alike;
+    }
+}
+
+/* `place_sums` is 0 when a tree begins; a sum has two words, the low one first. */
+KERNEL(${wg_size}) sum_places(
+        const u32 n_rows, const u32 n_levels, const u32 n_alike, const u32 n_parallel, const u32 most_places,
+        GLOBAL const level_t* RESTRICT levels, GLOBAL const scale_t* RESTRICT scale,
+        GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high,
+        GLOBAL const u32* RESTRICT leaf_places, GLOBAL u32* place_sums) {
+    LOCAL_ARRAY(u32, own, ${4 * cells});
+    const u32 tree = GROUP_ID_Y, wide = scale[tree].wide;
+    const u32 n_places = (levels[n_levels].first + levels[n_levels].count) / n_alike;
+    const int fits = n_places <= ${cells};
+    place_sums += 4 * (u64)(tree / n_parallel) * most_places;
+    leaf_places += (u64)(tree % n_parallel) * n_rows;
+    quanta += (u64)tree * n_rows;
+    high += wide ? (u64)tree * n_rows : 0;
+    for (u32 i = LOCAL_ID; i < (fits ? 4 * n_places : 0); i += ${wg_size}) own[i] = 0;
+    BARRIER();
+    const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+        const i32x2 low = quanta[row];
+        i64 g = low.x, h = low.y;
+        if (wide) {
+            const i32x2 more = high[row];
+            g += (i64)more.x * 4294967296;
+            h += (i64)more.y * 4294967296;
+        }
+        if (h != 0) add_to_leaf(own, place_sums, fits, leaf_places[row], g, h); /* others do not count */
+    }
+    BARRIER();
+    add_own(own, place_sums, fits ? n_places : 0);
+}
+
+/* What a split gains in real units; 0 where a side has no rows that count. */
+FN f32 real_gain(const i64x2 node, const i64x2 left, const i64x2 right, const rule_t rule) {
+    if (left.y == 0 || right.y == 0) return 0.0f;
+    const df both = df_add(score(left.x, left.y, rule), score(right.x, right.y, rule));
+    return finite(scale_by(df_add(both, df_neg(score(node.x, node.y, rule))).hi, rule.gain_power));
+}
+
+/* Work-group k makes the nodes of output k. */
+KERNEL(${wg_size}) value_places(
+        const u32 n_levels, const u32 n_alike, const u32 most_places, const f32 reg_lambda, const f32 reg_alpha,
+        const f32 max_delta_step, GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL u32* RESTRICT place_sums, GLOBAL f32* RESTRICT place_values,
+        GLOBAL node_t* nodes, GLOBAL i64x2* node_sums, GLOBAL f32* node_weights,
+        GLOBAL f32* RESTRICT node_values, GLOBAL walk_t* RESTRICT walk, GLOBAL step_t* RESTRICT steps) {
+    const u32 output = GROUP_ID;
+    place_sums += 4 * (u64)output * most_places;
+    place_values += (u64)output * most_places;
+    for (u32 depth = n_levels + 1; depth-- > 0;) {
+        const u32 n_own = levels[depth].count / n_alike, first = levels[depth].first + output * n_own;
+        for (u32 i = LOCAL_ID; i < n_own; i += ${wg_size}) {
+            const u32 left = nodes[first + i].left;
+            i64x2 sum;
+            if (left != NO_NODE) {
+                const i64x2 one = node_sums[left], other = node_sums[left + 1];
+                sum = MAKE_I64X2(one.x + other.x, one.y + other.y);
+            } else {
+                GLOBAL u32* words = place_sums + 4 * (u64)(levels[depth].first / n_alike + i);
+                sum = MAKE_I64X2((i64)((u64)words[1] << 32 | words[0]), (i64)((u64)words[3] << 32 | words[2]));
+                for (u32 word = 0; word < 4; word++) words[word] = 0;
+            }
+            node_sums[first + i] = sum;
+        }
+        BARRIER();
+    }
+    for (u32 depth = 0; depth <= n_levels; depth++) {
+        const u32 n_own = levels[depth].count / n_alike, first = levels[depth].first + output * n_own;
+        for (u32 i = LOCAL_ID; i < n_own; i += ${wg_size}) {
+            const u32 id = first + i, left = nodes[id].left;
+            const i64x2 sum = node_sums[id];
+            const rule_t rule = make_rule(scale + nodes[id].tree, reg_lambda, reg_alpha, max_delta_step);
+            f32 weight = real_weight(weight_in_units(sum.x, sum.y, rule), rule);
+            if (depth && sum.y == 0) weight = node_weights[nodes[id].parent];
+            const f32 value = left == NO_NODE ? as_margin(weight * leaf_rate[0]) : 0.0f;
+            if (left != NO_NODE) nodes[id].gain = real_gain(sum, node_sums[left], node_sums[left + 1], rule);
+            node_weights[id] = weight;
+            node_values[id] = steps[id].value = value;
+            if (left == NO_NODE) walk[id].number = value;
+            place_values[levels[depth].first / n_alike + i] = value;
+        }
+        BARRIER();
+    }
+}
+
+${outputs.add_leaves(
+    wg_size, "const u32 most_places, GLOBAL const u32* RESTRICT leaf_places, GLOBAL const f32* RESTRICT place_values",
+    "place_values[(u64)(tree / n_parallel) * most_places + leaf_places[(u64)(tree % n_parallel) * n_rows + row]]")}

@@ -1,0 +1,85 @@
+"""Splits of vector leaves by sketched gradients: the bits of the twin, and what sketches are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyopencl_gbdt as gbdt
+from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.reference.sketch import signs, sketched
+from tests.reference.train import train_reference
+from tests.training.test_vector_leaves import CLASSES, KINDS, PARAMS, SOFTPROB, TARGETS, X
+
+#: More outputs than sketches, of every kind of fit.
+SKETCHED = (
+    "targets", "weights", "classes", "light sides", "regularised", "clipped", "sampled columns",
+    "sampled rows", "least rows", "forests", "tiled", "symmetric", "symmetric targets",
+    "symmetric forests", "no column at all", "one output is 0",
+)  # fmt: skip
+
+
+def twin(params, y, weight=None):
+    return train_reference(Parameters.from_dict(params), X, y, weight)
+
+
+@pytest.mark.parametrize("kind", SKETCHED)
+def test_bits_are_those_of_the_twin(kind):
+    given, y, weight = KINDS[kind]
+    params = {**PARAMS, **given, "sketch": 2}
+    found = gbdt.train(params, gbdt.Dataset(X, y, weight)).ensemble
+    assert found.leaves.name == "vectors"
+    assert found == twin(params, y, weight)
+
+
+@pytest.mark.parametrize("n_sketches", [1, 3, 5])
+def test_any_number_of_sketches(n_sketches):
+    y = np.concatenate([TARGETS, TARGETS[:, ::-1] ** 2], axis=1)
+    params = {**PARAMS, "sketch": n_sketches}
+    assert gbdt.train(params, gbdt.Dataset(X, y)).ensemble == twin(params, y)
+
+
+def test_as_many_sketches_as_outputs_are_none():
+    data, params = gbdt.Dataset(X, CLASSES), {**PARAMS, **SOFTPROB}
+    plain = gbdt.train(params, data)
+    assert gbdt.train({**params, "sketch": 4}, data).ensemble == plain.ensemble
+    assert gbdt.train({**params, "sketch": 3}, data).ensemble != plain.ensemble
+
+
+def test_large_gradients_have_high_words():
+    """A few rows are so large that quanta need more than 32 bits; the fit starts anew then."""
+    y = TARGETS.copy()
+    y[:2] = 1e9
+    params = {**PARAMS, "sketch": 2}
+    assert gbdt.train(params, gbdt.Dataset(X, y)).ensemble == twin(params, y)
+
+
+def test_a_model_is_continued_and_watched():
+    params = {**PARAMS, **SOFTPROB, "sketch": 1, "subsample": 0.7}
+    data = gbdt.Dataset(X, CLASSES)
+    whole = gbdt.train({**params, "n_estimators": 4}, data, evals=[(data, "rows")])
+    first = gbdt.train({**params, "n_estimators": 2}, data)
+    both = gbdt.train({**params, "n_estimators": 2}, data, model=first, evals=[(data, "rows")])
+    assert both.ensemble == whole.ensemble
+    assert both.history["rows"]["mlogloss"] == whole.history["rows"]["mlogloss"][2:]
+
+
+def test_a_profile_counts_the_kernels_of_sketches():
+    params = {**PARAMS, "sketch": 1}
+    profile = gbdt.train(params, gbdt.Dataset(X, TARGETS), profile=True).profile
+    found = {time.kernel: time.bytes for time in profile}
+    rows = 3 * X.shape[0]  # of three rounds
+    assert found["gradients.sketch"] == rows * (2 * 3 + 1 + 1) * 4
+    assert found["sketched_leaves.sum_places"] == rows * (4 + 3 * 8)
+    assert found["histogram"] > 0
+
+
+def test_signs_are_drawn_anew_and_sums_are_of_all_outputs():
+    found = signs(7, 3, 4, 1000)
+    assert (np.abs(found.mean(axis=1) - 0.5) < 0.06).all()
+    assert (found != signs(7, 4, 4, 1000)).any(axis=1).all()
+    g = np.float32([[1.5], [2.0], [-4.0]])
+    assert sketched(g, np.array([[False, True, False], [True, True, True]])).tolist() == [
+        [-4.5],
+        [0.5],
+    ]
