@@ -187,6 +187,7 @@ def refusals() -> str:
         "Data and losses": table_of.OF_DATA,
         "Splits drawn at random": OF_DRAWS,
         "Trees with vector leaves": OF_VECTORS,
+        "Several Newton steps of leaves": table_of.OF_STEPS,
         "Pages that take turns": table_of.OF_PAGES,
         "Models that are continued": table_of.OF_MODELS,
         "Several devices and processes": table_of.OF_TEAMS,

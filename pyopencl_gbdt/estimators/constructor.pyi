@@ -23,6 +23,7 @@ class Constructed(AliasedParameters):
     max_leaves: int | None
     grow_policy: str | None
     multi_strategy: str
+    sketch: int
     boosting_type: str | None
     booster: str
     rate_drop: float
@@ -40,6 +41,7 @@ class Constructed(AliasedParameters):
     min_child_weight: float | None
     min_samples_leaf: int | None
     max_delta_step: float | None
+    leaf_estimation_iterations: int
     subsample: float | None
     sampling_method: str | None
     bagging_temperature: float
@@ -117,6 +119,7 @@ class Constructed(AliasedParameters):
         max_leaves: int | None = ...,
         grow_policy: str | None = ...,
         multi_strategy: str = ...,
+        sketch: int = ...,
         boosting_type: str | None = ...,
         booster: str = ...,
         rate_drop: float = ...,
@@ -134,6 +137,7 @@ class Constructed(AliasedParameters):
         min_child_weight: float | None = ...,
         min_samples_leaf: int | None = ...,
         max_delta_step: float | None = ...,
+        leaf_estimation_iterations: int = ...,
         subsample: float | None = ...,
         sampling_method: str | None = ...,
         bagging_temperature: float = ...,

@@ -80,6 +80,8 @@ class Parametrised(Constructed):
         Least rows in a child; 0 and 1 are no limit. LightGBM's ``min_child_samples``.
     max_delta_step : float or None
         Largest absolute leaf value; 0 is no limit; None is 0.7 for ``count:poisson``, else 0.
+    leaf_estimation_iterations : int, default 1
+        Newton steps of a leaf's value; several ones take the gradients of all rows. CatBoost's.
     subsample : float, default 1
         Share of the rows sampled for each tree.
     sampling_method : str, default "uniform"

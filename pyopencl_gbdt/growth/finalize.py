@@ -31,7 +31,7 @@ class LeafValues:
     """
 
     kernels: ClassVar[tuple[str, ...]] = ()
-    takes_next_order: ClassVar[bool] = False
+    takes_next_order: bool = False
     """Whether rows have the codes of the next order of the rows, where orders take turns."""
 
     def __init__(self, parts: FitParts, objective: Objective, data: Dataset) -> None:

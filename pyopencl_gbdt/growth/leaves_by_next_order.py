@@ -52,7 +52,7 @@ class LeavesByNextOrder(LeafValues):
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("leaves_by_next_order",)
-    takes_next_order: ClassVar[bool] = True
+    takes_next_order = True
 
     def __init__(self, parts: FitParts, partition: Partition | None = None) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts

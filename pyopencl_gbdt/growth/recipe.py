@@ -20,6 +20,7 @@ from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
+from pyopencl_gbdt.growth.newton_leaves import NewtonLeaves
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import (
@@ -78,7 +79,7 @@ EVERY: tuple[type[RecipePart], ...] = (
     WholeTrees, HistogramSearch, SymmetricSearch, VectorSearch, ExactSearch, ApproximateSearch,
     ColumnSearch, PartitionByCodes, PartitionByColumns, PartitionOfRows, UpdateMargins,
     UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders, OrderedLeaves,
-    LeavesByNextOrder, SketchedLeaves, DropoutBoosting,
+    LeavesByNextOrder, SketchedLeaves, NewtonLeaves, DropoutBoosting,
 )  # fmt: skip
 
 
@@ -100,6 +101,8 @@ class Recipe:
         What splits by sets of levels, if features are categorical.
     leaves : type
         What replaces leaf values; ``LeafValues`` where they follow from the sums of splits.
+    steps : type, or None
+        What moves the weights of leaves further, if they take several steps.
     boosting : type
         What gradients are taken of, and what becomes of the trees.
     """
@@ -111,6 +114,7 @@ class Recipe:
     update: type[MarginUpdate]
     sets: tuple[type[RecipePart], ...] = ()
     leaves: type[LeafValues] = LeafValues
+    steps: type[NewtonLeaves] | None = None
     boosting: type[Boosting] = PlainBoosting
 
     @property
@@ -118,7 +122,7 @@ class Recipe:
         """The kernels of these classes that not every fit has."""
         parts: list[type[RecipePart] | None] = [
             self.search or WholeTrees, self.partition, self.update, *self.sets, self.leaves,
-            self.boosting,
+            self.steps, self.boosting,
         ]  # fmt: skip
         every = [name for part in parts if part is not None for name in part.kernels]
         return tuple(dict.fromkeys(every))
@@ -158,6 +162,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
         update = SketchedLeaves
     leaves: type[LeafValues] = RenewLeaves if facts.loss.renews else LeafValues
     leaves = OrderedLeaves if params.is_ordered else leaves
+    steps = NewtonLeaves if params.leaf_estimation_iterations > 1 else None
     boosting = DropoutBoosting if params.booster == "dart" else PlainBoosting
     search: type[SplitSearch] | None
     partition: type[Partition] | None
@@ -175,7 +180,8 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     else:
         search = ApproximateSearch if params.search == "approx" else ExactSearch
         partition, update = PartitionByColumns, UpdateMarginsByNode
-    return Recipe(choose_rows(facts), policy, search, partition, update, sets, leaves, boosting)
+    rows = choose_rows(facts)
+    return Recipe(rows, policy, search, partition, update, sets, leaves, steps, boosting)
 
 
 def choose_rows(facts: FitFacts) -> tuple[type[FitRows], ...]:

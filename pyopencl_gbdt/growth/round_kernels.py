@@ -194,6 +194,8 @@ class RoundKernels:
             self.leaves = update
         else:
             self.leaves = recipe.leaves(parts, objective, data)
+        if recipe.steps is not None:
+            self.leaves = recipe.steps(parts, objective, self.leaves)
 
     def classes(self) -> dict[str, str]:
         """Return the classes of this fit, by what they do."""
@@ -206,7 +208,7 @@ class RoundKernels:
         found: dict[str, type] = {p: type(one) for p, one in made.items() if one is not None}
         chosen = {
             "search": recipe.search, "partition": recipe.partition, "update": recipe.update,
-            "leaves": None if recipe.leaves is LeafValues else recipe.leaves,
+            "leaves": None if recipe.leaves is LeafValues else recipe.leaves, "steps": recipe.steps,
             "boosting": recipe.boosting,
         }  # fmt: skip
         found |= {part: one for part, one in chosen.items() if one is not None}

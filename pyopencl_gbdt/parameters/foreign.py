@@ -189,9 +189,8 @@ ANSWERS: dict[str, Answer] = {
                              "iteration_range= to predict for others", (True,)),
     "first_metric_only": Answer("the last metric is watched; give callbacks=[EarlyStopping(rounds, "
                                 "metric_name=...)]", (False,)),
-    "leaf_estimation_method": Answer("leaves take one Newton step, or the quantile of the loss; "
+    "leaf_estimation_method": Answer("leaves take Newton steps, or the quantile of the loss; "
                                      "leave it out", ("Newton",)),
-    "leaf_estimation_iterations": Answer("leaves take one Newton step; leave it out", (1,)),
     "nan_mode": Answer("missing values go where the loss becomes smaller; leave it out"),
     "boost_from_average": Answer("give base_score=0.5, say, for another start", (True,)),
     "eval_at": Answer("write the rank into the metric, such as eval_metric='ndcg@5'"),

@@ -1,4 +1,4 @@
-"""What is refused of vector leaves, and of splits that are drawn at random; see ``refusals``."""
+"""What is refused of vector leaves, Newton steps, and splits drawn at random; see ``refusals``."""
 
 from __future__ import annotations
 
@@ -141,5 +141,51 @@ OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
         lambda f: _draws(f) and f.has_vectors,
         "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for extra_trees=True",
         "leave out multi_strategy" + _OR_DRAWS,
+    ),
+)
+
+
+_STEPS = "for several Newton steps of leaves"
+_OR_ONE = ", or leave out leaf_estimation_iterations"
+
+
+def _step_row(
+    name: str, when: Callable[[FitFacts], bool], said: str, way_out: str
+) -> Refusal[FitFacts]:
+    """Return a row about a fit whose leaves take several Newton steps."""
+    return Refusal(
+        f"`leaf_estimation_iterations` above 1 {name}",
+        lambda facts: facts.parameters.leaf_estimation_iterations > 1 and when(facts),
+        said,
+        way_out + _OR_ONE,
+    )
+
+
+OF_STEPS: tuple[Refusal[FitFacts], ...] = (
+    _step_row(
+        "for a loss whose leaves take quantiles",
+        lambda f: f.loss.renews,
+        f"objective={{objective!r}}, whose leaves take quantiles: expected another loss {_STEPS}",
+        "change objective",
+    ),
+    _step_row(
+        "for a loss with kernels of its own",
+        lambda f: f.loss.given,
+        "objective={objective!r}, with kernels of its own: expected a loss whose gradients depend "
+        "on each row's own label and margin, such as 'reg:squarederror' or 'binary:logistic', "
+        f"{_STEPS}",
+        "change objective",
+    ),
+    _step_row(
+        "with ordered boosting",
+        lambda f: f.parameters.is_ordered,
+        f"boosting_type='ordered': expected 'plain' {_STEPS}",
+        "leave out boosting_type",
+    ),
+    _step_row(
+        "with `sketch`",
+        lambda f: f.parameters.sketch > 0,
+        f"sketch={{sketch}}: expected 0 {_STEPS}",
+        "leave out sketch",
     ),
 )

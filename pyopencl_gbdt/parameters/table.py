@@ -89,6 +89,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("max_delta_step", float, 0.0,
                  "Largest absolute leaf value before learning_rate; 0 is no limit. The default of "
                  f"count:poisson is {POISSON_DELTA_STEP}.", low=0),
+    ParameterRow("leaf_estimation_iterations", int, 1, "Newton steps of a leaf's value; with "
+                 "several, each takes the gradients of all rows where the steps so far lead.",
+                 low=1, high=1000),
     ParameterRow("subsample", float, 1.0, "Share of the rows sampled for each tree.",
                  low=0, low_open=True, high=1),
     ParameterRow("sampling_method", str, "uniform", "Sampling of rows: uniform; gradient_based: "

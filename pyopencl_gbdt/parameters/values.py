@@ -46,6 +46,7 @@ class ParameterValues:
     min_child_weight: float
     min_samples_leaf: int
     max_delta_step: float
+    leaf_estimation_iterations: int
     subsample: float
     sampling_method: str
     bagging_temperature: float

@@ -172,7 +172,7 @@ def _take_margins(fit: FitParts, tree: TreeCounts) -> int:
     return outputs_of(fit, tree) * fit.rows.n_rows * (_ROW_ID + 2 * _FLOAT)
 
 
-@of_tree("ordered_leaves.find_leaves")
+@of_tree("ordered_leaves.find_leaves", "newton_leaves.find_leaves")
 def _find_leaves(fit: FitParts, tree: TreeCounts) -> int:
     written = int(tree.nodes[0]) * fit.rows.n_rows * _ROW_ID
     if fit.features.columns is not None:

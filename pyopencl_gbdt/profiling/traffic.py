@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 import pyopencl_gbdt.profiling.ordered_traffic  # noqa: F401 (registers its rules)
-from pyopencl_gbdt.dtypes import CANDIDATE, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
+from pyopencl_gbdt.dtypes import BOUNDS, CANDIDATE, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.sketch import searched_parts
 from pyopencl_gbdt.growth.category_split import FACTS
+from pyopencl_gbdt.growth.newton_leaves import further_steps
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import (
     RULES,
@@ -62,6 +63,26 @@ def _value_leaves(fit: FitParts, tree: TreeCounts) -> int:
 @of_tree("leaves_by_next_order.add_leaves")
 def _add_leaves(fit: FitParts, tree: TreeCounts) -> int:
     return outputs_of(fit, tree) * fit.rows.n_rows * 2 * _FLOAT + _rows(fit, tree) * _LEAF
+
+
+@of_tree("newton_leaves.begin_steps")
+def _begin_steps(fit: FitParts, tree: TreeCounts) -> int:
+    leaves = int(tree.nodes.sum() - tree.splits.sum())
+    return leaves * (2 * _FLOAT + BOUNDS.itemsize)
+
+
+@of_tree("newton_leaves.count_rows", "newton_leaves.sum_rows")
+def _sum_rows(fit: FitParts, tree: TreeCounts) -> int:
+    steps = further_steps(fit.nodes.params)
+    return steps * _rows(fit, tree) * ((2 + fit.rows.weighted) * _FLOAT + _LEAF)
+
+
+@of_tree("newton_leaves.step_leaves")
+def _step_leaves(fit: FitParts, tree: TreeCounts) -> int:
+    # sums are cleared, too; a weight and its bounds in and out; a weight and three values
+    each = 2 * _SUMS + 2 * (_FLOAT + BOUNDS.itemsize) + 4 * _FLOAT
+    leaves = int(tree.nodes.sum() - tree.splits.sum())
+    return further_steps(fit.nodes.params) * leaves * each
 
 
 @of_tree("dropout.keep_trees")

@@ -162,7 +162,7 @@ VALUES: dict[str, list[Any]] = {
     "fine": [8],
     "coarse": [4],
     "most_open": [512],
-    "method": ["goss", "gradient_based", "uniform"],
+    "method": ["goss", "gradient_based", "uniform", "bayesian"],
     **{
         name: [False, True]
         for name in (
@@ -176,6 +176,7 @@ VALUES: dict[str, list[Any]] = {
             "doubles",
             "shrunk",
             "listed",
+            "finds",
             "few",
             "by_node",
             "sparse",

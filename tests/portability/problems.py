@@ -59,6 +59,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "drawn borders": {"objective": "binary:logistic", "extra_trees": True, "subsample": 0.7},
     "drawn borders, symmetric": {"grow_policy": "symmetric", "extra_trees": True},
     "counted rows": {"objective": "binary:logistic", "min_samples_leaf": 5},
+    "steps": {"objective": "binary:logistic", "leaf_estimation_iterations": 3, **_SIGNS},
     "exact": {"tree_method": "exact", "reg_lambda": 0.3},
     "exact, leaf by leaf": {
         "tree_method": "exact", "objective": "reg:absoluteerror", "subsample": 0.7,

@@ -83,6 +83,7 @@ WAYS = {
         "approx.mark_ends",
     ),
     "ordered": ({"boosting_type": "ordered"}, {}, "ordered_leaves.sum_entries"),
+    "steps": ({"leaf_estimation_iterations": 3}, {}, "newton_leaves.sum_rows"),
     "dropped": ({"booster": "dart", "rate_drop": 0.5}, {}, "dropout.change"),
     "max_leaves": ({"max_leaves": 7}, {}, "plan.decide"),
     "top": ({"objective": "rank:ndcg"}, {"label": GRADES, "group": QUERIES}, "gradients.lambdas"),

@@ -29,6 +29,15 @@ WALKED = {
     "value_leaves": 4 * (16 + 16 + 4 * 4),  # sums in and cleared; weight, and value in three places
     "add_leaves": 10 * (4 + 8),  # the leaf; margin in and out
 }
+#: Of two further steps for 4 leaves and 10 rows.
+STEPS = {
+    "begin_steps": 4 * (4 + 4 + 8),  # the weight in and out, its bounds
+    "find_leaves": 10 * 4 + 21,  # the leaf out; codes as above
+    "count_rows": 2 * 10 * (8 + 4),  # margin, label and leaf
+    "sum_rows": 2 * 10 * (8 + 4),
+    # sums in and cleared, bounds and weight in and out; weight, and value in three places
+    "step_leaves": 4 * 2 * (16 + 16 + 2 * (8 + 4) + 4 * 4),
+}
 #: Of 7 nodes and 10 rows.
 DROPPED = {
     "keep_trees": 7 * 2 * (16 + 16),  # both forms that rows walk, in and out
@@ -52,6 +61,12 @@ def test_hand_count_of_ordered_boosting(function):
 def test_hand_count_of_leaves_by_next_order(function):
     rule = RULES[f"leaves_by_next_order.{function}"].of_tree
     assert rule(fit(), count_tree(*tree())) == WALKED[function]
+
+
+@pytest.mark.parametrize("function", STEPS)
+def test_hand_count_of_newton_steps(function):
+    rule = RULES[f"newton_leaves.{function}"].of_tree
+    assert rule(fit(), count_tree(*tree())) == STEPS[function]
 
 
 @pytest.mark.parametrize("function", DROPPED)

@@ -40,6 +40,19 @@ def leaf_weight(g: int, h: int, rule: Rule) -> np.float32:
     return weight
 
 
+def moved_bounds(leaf: Any, scale: Scale, rule: Rule) -> tuple[np.float32, np.float32]:
+    """Return the bounds of a leaf's weight in the units of a rule.
+
+    ``scale`` is that of the tree's structure, in whose units the leaf has them.
+    """
+    power = (scale.sum_h - scale.sum_g) - rule.weight_power
+    lower, upper = (
+        bound if abs(bound) >= _LARGEST else finite(scale_by(np.array([bound]), power))[0]
+        for bound in (leaf.lower, leaf.upper)
+    )
+    return lower, upper
+
+
 @dataclass
 class OrderedLeaves:
     """The models of prefixes, as trees are added to them.
@@ -118,11 +131,7 @@ class OrderedLeaves:
     def _value(self, leaf: Any, sums: list[int], scale: Scale, there: Scale) -> np.float32:
         p = self.params
         rule = make_rule(there, p.reg_lambda, p.reg_alpha, p.max_delta_step)
-        power = (scale.sum_h - scale.sum_g) - rule.weight_power
-        lower, upper = (
-            bound if abs(bound) >= _LARGEST else finite(scale_by(np.array([bound]), power))[0]
-            for bound in (leaf.lower, leaf.upper)
-        )
+        lower, upper = moved_bounds(leaf, scale, rule)
         weight = leaf_weight(sums[0], sums[1], replace(rule, lower=lower, upper=upper))
         value: np.float32 = leaf_values(np.array([weight]), np.float32(p.learning_rate))[0]
         return value

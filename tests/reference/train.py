@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.reference.gradients import choose_scale
 from tests.reference.gradients import quantize as quantize_gradients
 from tests.reference.grow import Grower, Node, Rank, to_tree
 from tests.reference.host_gradients import host_gradients
+from tests.reference.newton_leaves import newton_steps
 from tests.reference.ordered_leaves import OrderedLeaves
 from tests.reference.renew_leaves import renew_leaves, residuals
 from tests.reference.row_counts import count_bits
@@ -118,12 +120,17 @@ def train_reference(
                 leaves = [node for node in nodes if node.left == NO_NODE]
                 if objective.renews:
                     _renew(leaves, before[output], output, objective, data, params)
+                newton_steps(
+                    params, leaves, _gradients_at(objective, data, before, output), scaled, powers,
+                    scale,
+                )  # fmt: skip
                 if ordered is not None:
                     ordered.finish(output, leaves, scale, drawn)
-                added = ((leaf.rows, leaf.value) for leaf in leaves)
                 if dropout is not None:
                     dropout.finish(output, leaves)
-                margins[output] = add_leaves(margins[output], added)
+                margins[output] = add_leaves(
+                    margins[output], ((leaf.rows, leaf.value) for leaf in leaves)
+                )
             of_round = [to_tree(nodes, layout) for nodes in grown]
             trees += of_outputs(of_round, params.num_parallel_tree) if alike else of_round
     return Ensemble(
@@ -192,6 +199,20 @@ def _grown_as_sketches(
     ]
     shapes = [VectorGrower(searched[p::n_parallel]).grow()[0] for p in range(n_parallel)]
     return [with_structure(own, shapes[tree % n_parallel]) for tree, own in enumerate(growers)]
+
+
+def _gradients_at(
+    objective: Objective, data: Dataset, margins: F32, output: int
+) -> Callable[[F32], tuple[F32, F32]]:
+    """Return a function of what is added to an output's margins, which returns its gradients."""
+
+    def gradients(added: F32) -> tuple[F32, F32]:
+        moved = margins.copy()
+        moved[output] = margins[output] + added
+        g, h = objective.gradients(moved, data)
+        return finite(g[output]), finite(h[output])
+
+    return gradients
 
 
 def _renew(

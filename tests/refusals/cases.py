@@ -266,6 +266,20 @@ CASES: dict[str, Case] = {
         "sketch=1: expected 0 without several outputs and multi_strategy='multi_output_tree'",
         params={"sketch": 1},
     ),
+    "`leaf_estimation_iterations` above 1 for a loss whose leaves take quantiles": Case(
+        "objective='reg:absoluteerror', whose leaves take quantiles: expected another loss for s",
+        "steps, absolute",
+    ),
+    "`leaf_estimation_iterations` above 1 for a loss with kernels of its own": Case(
+        "objective='multi:softprob', with kernels of its own: expected a loss whose gradients",
+        "steps, softprob",
+    ),
+    "`leaf_estimation_iterations` above 1 with ordered boosting": Case(
+        "boosting_type='ordered': expected 'plain' for several Newton", "steps, ordered"
+    ),
+    "`leaf_estimation_iterations` above 1 with `sketch`": Case(
+        "sketch=1: expected 0 for several Newton steps", "steps, sketches"
+    ),
     '`page="streamed"` of a sparse matrix': Case(
         "page='streamed': expected a fit whose pages can take turns on the device, but X is",
         "streamed, sparse",

@@ -118,6 +118,9 @@ OPTIONS: dict[str, Option] = {
     "vectors": Option({"multi_strategy": "multi_output_tree"}, ("two targets",)),
     "drawn borders": Option({"extra_trees": True}),
     "sketches": Option({"multi_strategy": "multi_output_tree", "sketch": 1}, ("two targets",)),
+    "random weights": Option({"sampling_method": "bayesian"}),
+    "kept sample": Option({"subsample": 0.5, "bagging_freq": 2}),
+    "steps": Option({"leaf_estimation_iterations": 3}),
 }
 
 

@@ -347,6 +347,7 @@ _ENTRIES = (
     _kernel("leaves_by_next_order", *_both(cells=(512, 512))),
     _kernel("sketched_leaves", *_both(cells=(512, 512))),
     _kernel("renew_leaves", *_both()),
+    _kernel("newton_leaves", *_both(cells=(512, 512))),
     _kernel(
         "predict",
         _on_cpu(
