@@ -129,6 +129,11 @@ class Objective(ABC):
         """Number of margins per row."""
         return 1
 
+    @property
+    def one_target(self) -> bool:
+        """Whether a row can have only one label."""
+        return self.given or self.n_outputs > 1
+
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
         """Return the gradients of a round; for ``given`` ones, the host twin of their kernels.
 

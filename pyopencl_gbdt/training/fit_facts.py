@@ -66,7 +66,7 @@ def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
     return LossFacts(
         name=getattr(objective, "custom_name", ""),
         n_outputs=objective.n_outputs,
-        one_target=objective.given or objective.n_outputs > 1,
+        one_target=objective.one_target,
         given=objective.given,
         own_kernels=objective.given and not isinstance(objective, SoftProb),
         renews=objective.renews,

@@ -306,11 +306,13 @@ def test_files_go_both_ways(theirs, tmp_path, matrix, booster):
         assert np.array_equal(back.predict(matrix), booster.predict(matrix))
         assert back.attributes() == {"mark": "3"}
     booster.set_attr(mark=None)
-    with pytest.warns(UserWarning, match="Unknown file format: `bin`"):
+    with pytest.warns(UserWarning, match="Saving model in the UBJSON format as default"):
         booster.save_model(tmp_path / "a.bin")
+    with pytest.warns(UserWarning, match="Unknown file format: `bin`. Using UBJSON"):
+        xgb.Booster(model_file=tmp_path / "a.bin")
     with pytest.raises(TypeError, match="fname must be a string"):
         booster.save_model(3)
-    with pytest.raises(ValueError, match="expected 'ubj' or 'json'"):
+    with pytest.raises(ValueError, match="Unknown model format"):
         booster.save_raw("deprecated")
 
 

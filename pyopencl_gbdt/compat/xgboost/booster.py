@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -204,8 +205,10 @@ class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
     def _ensemble(self) -> Ensemble:
         """Return the trees; before a training, none and the base score."""
         found = self._current()
-        if found is not None:
+        if found is not None and found.feature_names == self._names:
             return found.ensemble
+        if found is not None:
+            return replace(found.ensemble, feature_names=self._names)
         if not self._n_features:
             raise ParameterError(
                 "0 feature is supplied. Are you using raw Booster interface?: expected a model or "
@@ -281,6 +284,7 @@ class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
     ) -> list[Score]:
         """Return the metrics of sets: the set's name, the metric's, and the value."""
         found: list[Score] = []
+        self._settings.metrics = self._metrics  # a metric that is asked for later is a further one
         for matrix, name in evals:
             if not isinstance(matrix, DMatrix):
                 raise DataTypeError(f"expected DMatrix, got {type(matrix).__name__}")
@@ -364,7 +368,8 @@ class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
         start, stop = ends[0] or 0, ends[1] or 0
         step = 1 if val.step is None else val.step
         n_rounds = self.num_boosted_rounds()
-        stop = stop or n_rounds if ends[1] is None or stop == 0 else stop
+        if stop == 0 and (start <= 0 or ends[1] is None):
+            stop = n_rounds
         if start < 0 or step < 1:
             raise ParameterError(f"Invalid slice {val}: expected begin >= 0 and step >= 1")
         if stop < start:

@@ -19,9 +19,6 @@ class BoosterFacts:
     _rounds: Any
     _attributes: dict[str, str]
 
-    def _current(self) -> Model | None:
-        raise NotImplementedError
-
     def validate_columns(self, names: Any) -> None:
         """Raise unless names are those of the model; ``Predicting`` has it."""
         raise NotImplementedError
@@ -49,8 +46,6 @@ class BoosterFacts:
     @feature_names.setter
     def feature_names(self, names: Any) -> None:
         self._names = None if names is None else list(names)
-        if self._current() is not None and self._model is not None:
-            self._model.feature_names = self._names
 
     @property
     def feature_types(self) -> list[str] | None:

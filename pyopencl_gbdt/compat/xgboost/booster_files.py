@@ -21,6 +21,8 @@ from pyopencl_gbdt.model.formats.xgboost_writer import xgboost_document
 from pyopencl_gbdt.prediction.model import Model
 
 Path = str | os.PathLike[str]
+#: What follows the first brace of a file of JSON.
+_JSON = b'"\n \r\t'
 
 
 class BoosterFiles:
@@ -59,7 +61,8 @@ class BoosterFiles:
         """
         if raw_format not in ("ubj", "json"):
             raise ParameterError(
-                f"raw_format={show(raw_format)}: expected 'ubj' or 'json'; give one of them"
+                f"Unknown model format: raw_format={show(raw_format)}: expected 'ubj' or 'json'; "
+                "give one of them"
             )
         document = xgboost_document(self._kept())
         if self._types is not None:
@@ -88,7 +91,8 @@ class BoosterFiles:
             Model(self._kept()).save_model(path)
         else:
             warnings.warn(
-                f"Unknown file format: `{ending[1:] or path}`. Using UBJ (`ubj`) as a guess.",
+                f"Saving model in the UBJSON format as default, in {path}. You can use a file "
+                "extension: `json` or `ubj` to choose between formats.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -107,6 +111,7 @@ class BoosterFiles:
         source: Any = fname
         if isinstance(fname, (str, os.PathLike)):
             source = str(pathlib.Path(fname).expanduser())
+            _warn_of_ending(source)
         ensemble = read_model(source)
         self._settled()
         self._rounds = None
@@ -140,6 +145,19 @@ class BoosterFiles:
         self._settings.update(found)
 
 
+def _warn_of_ending(path: str) -> None:
+    """Warn of a name without an ending of model files, whose content tells the format."""
+    ending = pathlib.Path(path).suffix.lower()
+    if any(ending in one.suffixes for one in FORMATS) or not pathlib.Path(path).is_file():
+        return
+    with pathlib.Path(path).open("rb") as file:
+        head = file.read(2)
+    guess = "JSON (`json`)" if head[:1] == b"{" and head[1:] in _JSON else "UBJSON (`ubj`)"
+    warnings.warn(
+        f"Unknown file format: `{ending[1:]}`. Using {guess} as a guess.", UserWarning, stacklevel=3
+    )
+
+
 def _plain(value: Any) -> Any:
     """Return arrays and NumPy's numbers as JSON has them."""
     return value.tolist() if hasattr(value, "tolist") else value.item()
@@ -151,7 +169,7 @@ def _types_of(source: Any) -> list[str] | None:
         source).read_bytes()  # fmt: skip
     try:
         document: Any = (
-            json.loads(data) if data[:2].strip()[:1] == b"{" and data[1:2] in b'"\n \r\t'
+            json.loads(data) if data[:1] == b"{" and data[1:2] in _JSON
             else parse_ubjson(data, "model")
         )  # fmt: skip
         types = document["learner"]["feature_types"]

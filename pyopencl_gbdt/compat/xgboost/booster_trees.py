@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from pyopencl_gbdt.compat.xgboost.level_tables import Categories
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import MissingFileError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.feature_map import FeatureMap
 from pyopencl_gbdt.prediction.model import Model
 
 Path = str | os.PathLike[str]
@@ -25,6 +26,22 @@ class BoosterTrees:
 
     def _shown(self) -> Model:
         return Model(self._ensemble())
+
+    @staticmethod
+    def _map_of(fmap: Path) -> Any:
+        """Return a feature map, or nothing where no file is named.
+
+        Raises
+        ------
+        MissingFileError
+            If there is no such file.
+        """
+        try:
+            return FeatureMap.read(fmap) if fmap else ""
+        except OSError as error:
+            raise MissingFileError(
+                f"Opening {fmap} failed: {error.strerror}: expected a feature map; give its path"
+            ) from None
 
     def num_boosted_rounds(self) -> int:
         """Return the number of rounds."""
@@ -45,7 +62,7 @@ class BoosterTrees:
         self, fmap: Path = "", with_stats: bool = False, dump_format: str = "text"
     ) -> list[str]:
         """Return each tree as text; ``dump_format`` is ``"text"``, ``"json"`` or ``"dot"``."""
-        return self._shown().get_dump(fmap, with_stats, dump_format)
+        return self._shown().get_dump(self._map_of(fmap), with_stats, dump_format)
 
     def dump_model(
         self,
@@ -55,11 +72,11 @@ class BoosterTrees:
         dump_format: str = "text",
     ) -> None:
         """Write what ``get_dump`` returns to a file."""
-        self._shown().dump_model(fout, fmap, with_stats, dump_format)
+        self._shown().dump_model(fout, self._map_of(fmap), with_stats, dump_format)
 
     def trees_to_dataframe(self, fmap: Path = "") -> Any:
         """Return a pandas table of all nodes."""
-        return self._shown().trees_to_dataframe(fmap)
+        return self._shown().trees_to_dataframe(self._map_of(fmap))
 
     def get_score(
         self, fmap: Path = "", importance_type: str = "weight"
@@ -74,7 +91,7 @@ class BoosterTrees:
                 f"Unknown feature importance type, expected one of: {_KINDS}, got: "
                 f"{show(importance_type)}; give one of them"
             )
-        return dict(self._shown().get_score(fmap, importance_type))
+        return dict(self._shown().get_score(self._map_of(fmap), importance_type))
 
     def get_fscore(self, fmap: Path = "") -> dict[str, float | list[float]]:
         """Return the number of splits on every column that has one, by its name."""
@@ -93,6 +110,6 @@ class BoosterTrees:
             number = feature[1:]
             known = number.isdigit() and int(number) < shown.num_features()
             return shown.get_split_value_histogram(
-                int(number) if known else feature, fmap, bins, as_pandas
+                int(number) if known else feature, self._map_of(fmap), bins, as_pandas
             )
-        return shown.get_split_value_histogram(feature, fmap, bins, as_pandas)
+        return shown.get_split_value_histogram(feature, self._map_of(fmap), bins, as_pandas)

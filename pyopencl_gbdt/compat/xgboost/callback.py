@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.collective import communicator_print, get_rank
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.errors import DataTypeError, ParameterError, RoundIndexError
 from pyopencl_gbdt.messages import show
 
@@ -167,6 +168,7 @@ class EarlyStopping(TrainingCallback):
         If ``min_delta`` is below 0; in a training, if there is no such set or metric.
     """
 
+    @named_arguments
     def __init__(
         self,
         *,

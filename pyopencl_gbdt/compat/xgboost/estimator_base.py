@@ -20,6 +20,7 @@ from pyopencl_gbdt.compat.xgboost.estimator_inputs import (
     split_metrics,
 )
 from pyopencl_gbdt.compat.xgboost.fitted_booster import FittedBooster
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.quantile_matrices import QuantileDMatrix
 from pyopencl_gbdt.compat.xgboost.training import train
@@ -162,6 +163,7 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
         return _ROUNDS if rounds is None else rounds
 
     # -- training -------------------------------------------------------------------------------
+    @named_arguments
     def fit(
         self: _Own,
         X: Any,
@@ -287,6 +289,7 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
         return DMatrix(**how, **given)
 
     # -- prediction -----------------------------------------------------------------------------
+    @named_arguments
     def predict(
         self,
         X: Any,

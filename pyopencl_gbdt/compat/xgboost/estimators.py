@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost.estimator_base import XGBModel
 from pyopencl_gbdt.compat.xgboost.estimator_inputs import as_objective
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 
@@ -34,6 +35,7 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
         tags.classifier_tags.multi_label = True
         return tags
 
+    @named_arguments
     def fit(
         self: _Own,
         X: Any,
@@ -84,6 +86,7 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
         """The labels: 0 .. n_classes - 1."""
         return np.arange(self.n_classes_)
 
+    @named_arguments
     def predict(
         self,
         X: Any,
@@ -200,6 +203,7 @@ class Forest:
         """Return 1."""
         return 1
 
+    @named_arguments
     def fit(
         self: _OwnForest,
         X: Any,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
-from pyopencl_gbdt.estimators.sklearn_names import SklearnNotFittedError
+from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, SklearnNotFittedError
 
 #: The attribute that names the kind of estimator in a file.
 _KIND = "scikit_learn"
@@ -151,5 +151,5 @@ class FittedBooster:
         self.base_score = json.loads(learner["learner_model_param"]["base_score"])
         self.feature_types = booster.feature_types
         self.enable_categorical = "c" in (booster.feature_types or ())
-        if self._kind() == "classifier":
+        if isinstance(self, ClassifierMixin):
             self.n_classes_ = max(2, int(learner["learner_model_param"]["num_class"]))

@@ -146,9 +146,11 @@ def read_columns(
     categorical = [number for number, one in enumerate(chosen or ()) if one == "c"]
     if is_frame(data):
         data = _named_by_text(data)
-    if data.shape[0] == 0:
+    if categorical and is_sparse(data):
+        data = _dense(data)
+    if 0 in data.shape:
         names = raw_columns(data, "X").names if is_frame(data) or is_table(data) else None
-        return Features(np.empty((0, data.shape[1]), np.float32), names), of_table
+        return Features(np.empty(data.shape, np.float32), names), of_table
     try:
         return check_features(data, missing=missing, categorical=categorical or None), of_table
     except DataError as error:
@@ -158,6 +160,14 @@ def read_columns(
                 "set to `inf`"
             ) from None
         raise
+
+
+def _dense(matrix: Any) -> F32:
+    """Return a sparse matrix as an array, with NaN for what it has no entry for."""
+    entries = matrix.tocoo()
+    found = np.full(matrix.shape, np.nan, np.float32)
+    found[entries.row, entries.col] = entries.data
+    return found
 
 
 def _named_by_text(frame: Any) -> Any:

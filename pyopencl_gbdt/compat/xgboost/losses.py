@@ -54,6 +54,10 @@ class GivenGradients(FunctionObjective):
     def n_outputs(self) -> int:
         return self.outputs
 
+    @property
+    def one_target(self) -> bool:
+        return False  # the user's function reads the labels
+
     def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, F32]:
         """Return gradients and Hessians, float32 (n_outputs * n_rows,), output by output.
 

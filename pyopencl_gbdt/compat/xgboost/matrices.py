@@ -13,17 +13,20 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from pyopencl_gbdt.compat.xgboost.data_iter import is_iterator, read_all
 from pyopencl_gbdt.compat.xgboost.inputs import check_names, check_types, read_columns
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.level_tables import Categories
-from pyopencl_gbdt.compat.xgboost.matrix_files import read_matrix, write_matrix
+from pyopencl_gbdt.compat.xgboost.matrix_files import read_matrix, sparse_values, write_matrix
 from pyopencl_gbdt.compat.xgboost.row_facts import RowFacts
-from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
 
 F32 = npt.NDArray[np.float32]
+#: Columns of weight 0 are sampled by this weight, as in XGBoost: where no other column is left.
+_LEAST_SHARE = np.float32(1e-6)
 
 
 class DataSplitMode(IntEnum):
@@ -75,6 +78,7 @@ class DMatrix:
         If something cannot be used, with XGBoost's words; it is a ``ValueError``.
     """
 
+    @named_arguments
     def __init__(
         self,
         data: Any,
@@ -106,6 +110,11 @@ class DMatrix:
         self.nthread = -1 if nthread is None else nthread
         reference = feature_types if isinstance(feature_types, Categories) else None
         types = None if reference is not None else feature_types
+        of_batches: dict[str, Any] = {}
+        if is_iterator(data):
+            data, of_batches = read_all(data, missing, enable_categorical=enable_categorical)
+            types = of_batches.pop("feature_types", types)
+            feature_names = of_batches.pop("feature_names", feature_names)
         if isinstance(data, (str, os.PathLike)):
             features, facts, own_names, own_types = read_matrix(data)
         else:
@@ -125,6 +134,7 @@ class DMatrix:
             label_lower_bound=label_lower_bound, label_upper_bound=label_upper_bound,
             feature_weights=feature_weights,
         )  # fmt: skip
+        self.set_info(**of_batches)
         if self.num_row() == 0:
             warnings.warn("Empty dataset at worker: 0", UserWarning, stacklevel=2)
 
@@ -283,14 +293,7 @@ class DMatrix:
 
     def get_data(self) -> scipy.sparse.csr_matrix:
         """Return the values that are not missing, float32; of categories the codes."""
-        values = self._features.values
-        if isinstance(values, SparseMatrix):
-            return scipy.sparse.csr_matrix(values.scipy())
-        dense = Dataset(self._features).values if self.num_row() else np.asarray(values)
-        present = ~np.isnan(dense)
-        starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
-        columns = np.nonzero(present)[1].astype(np.int32)
-        return scipy.sparse.csr_matrix((dense[present], columns, starts), shape=dense.shape)
+        return scipy.sparse.csr_matrix(sparse_values(self._features).scipy())
 
     def slice(self, rindex: Any, allow_groups: bool = False) -> DMatrix:
         """Return some of the rows.
@@ -360,6 +363,7 @@ class DMatrix:
         """
         if self._rows is None:
             field = self._facts.floats.get
+            shares = field("feature_weights")
             offsets = self._facts.offsets
             rows = MatrixRows(
                 self._features,
@@ -367,7 +371,7 @@ class DMatrix:
                 field("weight"),
                 self._names,
                 field("base_margin"),
-                field("feature_weights"),
+                None if shares is None else np.maximum(shares, _LEAST_SHARE),
                 group=None if offsets is None else np.diff(offsets),
                 label_lower_bound=field("label_lower_bound"),
                 label_upper_bound=field("label_upper_bound"),

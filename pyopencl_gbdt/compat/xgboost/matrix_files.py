@@ -23,6 +23,8 @@ from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import DataError, MissingFileError
 
 _ZIP = b"PK\x03\x04"
+#: A matrix of fewer than one present value in so many stays sparse.
+_DENSE = 4
 Read = tuple[Features, RowFacts, list[str] | None, list[str] | None]
 
 
@@ -36,11 +38,13 @@ def write_matrix(
     """Write a matrix as arrays of NumPy's ``.npz``, whole or not at all."""
     values = features.values
     arrays: dict[str, npt.NDArray[Any]] = {}
+    if not features.categories:
+        values = sparse_values(features)
     if isinstance(values, SparseMatrix):
         arrays["sparse_values"], arrays["sparse_columns"] = values.values, values.columns
         arrays["sparse_starts"], arrays["shape"] = values.row_starts, np.array(values.shape)
     else:
-        arrays["values"] = Dataset(features).values if values.shape[0] else np.asarray(values)
+        arrays["values"] = Dataset(features).values
     for number, levels in features.categories.items():
         kept = levels.values.astype(str) if levels.are_strings else levels.values
         arrays[f"levels_{number}"] = kept
@@ -84,7 +88,7 @@ def _read_arrays(name: str) -> Read:
         else:
             entries = arrays["sparse_values"], arrays["sparse_columns"], arrays["sparse_starts"]
             matrix = scipy.sparse.csr_matrix(entries, shape=tuple(arrays["shape"].tolist()))
-            values = check_features(matrix).values
+            values = _values(matrix)
         facts = RowFacts(int(values.shape[0]))
         for field in FLOATS:
             if f"float_{field}" in arrays:
@@ -102,6 +106,28 @@ def _read_arrays(name: str) -> Read:
         ) from error
     texts = [arrays[key].tolist() if key in arrays else None for key in ("names", "types")]
     return Features(values, texts[0], categories), facts, texts[0], texts[1]
+
+
+def sparse_values(features: Features) -> SparseMatrix:
+    """Return the values as a sparse matrix, so that equal rows give equal files."""
+    values = features.values
+    if isinstance(values, SparseMatrix):
+        return values
+    dense = Dataset(features).values if 0 not in values.shape else np.asarray(values)
+    present = ~np.isnan(dense)
+    starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
+    columns = np.nonzero(present)[1].astype(np.int32)
+    return SparseMatrix(dense.shape, starts, columns, dense[present])
+
+
+def _values(matrix: Any) -> Any:
+    """Return a matrix as it is trained on: an array with NaN unless it is nearly empty."""
+    n_rows, n_features = matrix.shape
+    if matrix.nnz * _DENSE < n_rows * n_features:
+        return check_features(matrix).values
+    found = np.full(matrix.shape, np.nan, np.float32)
+    found[np.repeat(np.arange(n_rows), np.diff(matrix.indptr)), matrix.indices] = matrix.data
+    return found
 
 
 def _levels(values: npt.NDArray[Any]) -> Levels:

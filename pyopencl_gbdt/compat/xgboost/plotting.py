@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from pyopencl_gbdt.compat.xgboost.booster import Booster
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.feature_map import FeatureMap
@@ -25,6 +26,7 @@ def _booster_of(booster: Any) -> Booster:
     return found
 
 
+@named_arguments
 def plot_importance(
     booster: Any,
     *,
@@ -111,6 +113,7 @@ def plot_importance(
     return ax
 
 
+@named_arguments
 def to_graphviz(
     booster: Any,
     *,
@@ -159,6 +162,7 @@ def _dot(booster: Any, tree: int, **options: Any) -> Dot:
     return own.to_graphviz(tree, **given)
 
 
+@named_arguments
 def plot_tree(
     booster: Any,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
@@ -28,6 +29,7 @@ class Predicting:
     def _ensemble(self) -> Ensemble:
         raise NotImplementedError
 
+    @named_arguments
     def predict(
         self,
         data: DMatrix,
@@ -117,7 +119,7 @@ class Predicting:
         Missing columns at the end are missing values, as in XGBoost.
         """
         self._check_width(data.num_col())
-        rows = data.dataset()
+        rows = _coded(data.dataset(), ensemble)
         missing = ensemble.n_features - data.num_col()
         names = None if missing else ensemble.feature_names
         if not missing and rows.feature_names == names:
@@ -130,6 +132,7 @@ class Predicting:
             return found
         return Dataset(replace(checked, names=names), None, None, names, rows.base_margin)
 
+    @named_arguments
     def inplace_predict(
         self,
         data: Any,
@@ -211,6 +214,32 @@ class Predicting:
                 f"Number of columns does not match number of features in booster: expected "
                 f"{known}, not {n_features}; give the columns of training"
             )
+
+
+def _coded(rows: Dataset, ensemble: Ensemble) -> Dataset:
+    """Return rows whose numbers are taken for levels where the model has categories.
+
+    A number is a level, or the number of a level that is text, as in XGBoost.
+    """
+    own, known = rows.checked, ensemble.categories
+    plain = [column for column in known if column not in own.categories]
+    if not plain or rows.is_sparse or rows.n_features < ensemble.n_features:
+        return rows
+    values = rows.values.copy()
+    for column in plain:
+        levels, numbers = known[column], values[:, column]
+        if not levels.are_strings:
+            places = np.searchsorted(levels.values, np.nan_to_num(numbers))
+            places = np.minimum(places, levels.n_levels - 1)
+            found = levels.values[places] == numbers
+            numbers = np.where(found, places, np.nan)
+        inside = (numbers >= 0) & (numbers < levels.n_levels)
+        values[:, column] = np.where(inside, np.floor(numbers), np.nan)
+    coded = {**own.categories, **{column: known[column] for column in plain}}
+    found_rows = Dataset(replace(own, values=values, categories=coded), None, None, own.names,
+                         rows.base_margin)  # fmt: skip
+    found_rows.feature_names = rows.feature_names
+    return found_rows
 
 
 def _rounds_of(asked: Any, n_rounds: int) -> tuple[int, int]:

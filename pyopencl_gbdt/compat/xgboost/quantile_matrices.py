@@ -3,122 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import scipy.sparse
-
-from pyopencl_gbdt.compat.xgboost.inputs import read_columns
+from pyopencl_gbdt.compat.xgboost.data_iter import DataIter, is_iterator, read_all
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DataSplitMode, DMatrix
-from pyopencl_gbdt.data.arrays.containers import is_frame, is_sparse
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import show
-
-_FIELDS = ("label", "weight", "base_margin", "qid", "label_lower_bound", "label_upper_bound")
-
-
-class DataIter(ABC):
-    """Rows in batches; derive a class that has ``next`` and ``reset``.
-
-    Parameters
-    ----------
-    cache_prefix, release_data, on_host, min_cache_page_bytes
-        Have no effect; ``Dataset.from_batches`` reads batches without keeping all of them.
-    """
-
-    def __init__(
-        self,
-        cache_prefix: str | None = None,
-        release_data: bool = True,
-        *,
-        on_host: bool = True,
-        min_cache_page_bytes: int | None = None,
-    ) -> None:
-        self.cache_prefix, self.on_host = cache_prefix, on_host
-        self.min_cache_page_bytes = min_cache_page_bytes
-        self._release, self._error = release_data, None
-
-    def get_callbacks(
-        self, enable_categorical: bool
-    ) -> tuple[Callable[[], None], Callable[[Callable[..., Any]], bool]]:
-        """Return the functions that begin a pass, and that read a batch."""
-        return self.reset, lambda take: bool(self.next(take))
-
-    @property
-    def proxy(self) -> Any:
-        """None: batches are handed over as they are."""
-        return None
-
-    def reraise(self) -> None:
-        """Raise no error: those of ``next`` pass through."""
-        return
-
-    @abstractmethod
-    def reset(self) -> None:
-        """Begin again with the first batch."""
-
-    @abstractmethod
-    def next(self, input_data: Callable[..., Any]) -> bool:
-        """Call ``input_data(data=..., label=...)`` with the next batch; return False at the end."""
-
-
-def _is_iterator(data: Any) -> bool:
-    known = callable(getattr(data, "next", None)) and callable(getattr(data, "reset", None))
-    return isinstance(data, DataIter) or known
-
-
-def _read_all(
-    data: Any, missing: float | None, *, enable_categorical: bool
-) -> tuple[Any, dict[str, Any]]:
-    """Return the rows of all batches, and what comes with them."""
-    batches: list[dict[str, Any]] = []
-
-    def take(data: Any, *, label: Any = None, **others: Any) -> None:
-        batches.append({"data": data, "label": label, **others})
-
-    data.reset()
-    while data.next(take):
-        pass
-    if not batches:
-        raise DataError("the iterator has no batch: expected one or more; check next and reset")
-    rows = [one["data"] for one in batches]
-    found: dict[str, Any] = {}
-    for field in _FIELDS:
-        parts = [one.get(field) for one in batches]
-        if any(part is not None for part in parts):
-            found[field] = np.concatenate([np.asarray(part) for part in parts])
-    sizes = [one.get("group") for one in batches]
-    if any(one is not None for one in sizes):
-        found["group"] = np.concatenate([np.asarray(one) for one in sizes])
-    for field in ("feature_names", "feature_types", "feature_weights"):
-        own = [one.get(field) for one in batches if one.get(field) is not None]
-        if own:
-            found[field] = own[0]
-    return _joined(rows, missing, enable_categorical=enable_categorical), found
-
-
-def _joined(rows: Sequence[Any], missing: float | None, *, enable_categorical: bool) -> Any:
-    """Return the rows of several batches as one table, array or sparse matrix."""
-    if len(rows) == 1:
-        return rows[0]
-    if all(is_frame(one) for one in rows):
-        import pandas as pd
-
-        return pd.concat(rows, ignore_index=True)
-    if any(is_sparse(one) for one in rows):
-        return scipy.sparse.vstack([scipy.sparse.csr_matrix(one) for one in rows], format="csr")
-    if all(isinstance(one, np.ndarray) for one in rows):
-        return np.concatenate(rows)
-    parts = [read_columns(one, missing, types=None, enable_categorical=enable_categorical)[0]
-             for one in rows]  # fmt: skip
-    if any(part.categories for part in parts):
-        raise DataTypeError(
-            "batches of Arrow with categories: expected pandas tables, arrays or sparse matrices; "
-            "give Dataset.from_batches the batches"
-        )
-    return np.concatenate([np.asarray(part.values) for part in parts])
 
 
 class QuantileDMatrix(DMatrix):
@@ -142,6 +34,7 @@ class QuantileDMatrix(DMatrix):
         If ``ref`` has other columns, or an iterator comes with labels beside it.
     """
 
+    @named_arguments
     def __init__(
         self,
         data: Any,
@@ -176,13 +69,13 @@ class QuantileDMatrix(DMatrix):
             "qid": qid, "label_lower_bound": label_lower_bound,
             "label_upper_bound": label_upper_bound, "feature_weights": feature_weights,
         }  # fmt: skip
-        if _is_iterator(data):
+        if is_iterator(data):
             if any(value is not None for value in given.values()):
                 raise DataError(
                     "If data iterator is used as input, data like label should be specified as "
                     "batch argument.; hand them to input_data"
                 )
-            data, own = _read_all(data, missing, enable_categorical=enable_categorical)
+            data, own = read_all(data, missing, enable_categorical=enable_categorical)
             given |= own
         given["feature_types"] = _reference_types(given["feature_types"], ref)
         super().__init__(
@@ -233,6 +126,7 @@ class ExtMemQuantileDMatrix(DMatrix):
         ``pyopencl_gbdt.train`` take rows that do not fit.
     """
 
+    @named_arguments
     def __init__(
         self,
         data: DataIter,
@@ -245,11 +139,11 @@ class ExtMemQuantileDMatrix(DMatrix):
         max_quantile_batches: int | None = None,
         cache_host_ratio: float | None = None,
     ) -> None:
-        if not _is_iterator(data):
+        if not is_iterator(data):
             raise DataTypeError(
                 f"data is of type {type(data).__name__}: expected a DataIter; give one"
             )
-        rows, given = _read_all(data, missing, enable_categorical=enable_categorical)
+        rows, given = read_all(data, missing, enable_categorical=enable_categorical)
         given["feature_types"] = _reference_types(given.get("feature_types"), ref)
         super().__init__(
             rows, missing=missing, nthread=nthread, enable_categorical=enable_categorical, **given

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyopencl_gbdt.compat.xgboost.estimator_base import XGBModel
 from pyopencl_gbdt.compat.xgboost.estimator_inputs import as_ranking_metric, split_qid
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import show
@@ -44,6 +45,7 @@ class XGBRanker(XGBRankerMixIn, XGBModel):
                 "'rank:ndcg'"
             )
 
+    @named_arguments
     def fit(
         self,
         X: Any,
@@ -96,6 +98,7 @@ class XGBRanker(XGBRankerMixIn, XGBModel):
     def _wrap_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return as_ranking_metric(function)
 
+    @named_arguments
     def predict(
         self,
         X: Any,

@@ -68,6 +68,7 @@ class Rounds:
     def __init__(self, plan: Plan, matrix: DMatrix, before: Ensemble | None, given: bool) -> None:
         self.plan, self.matrix, self.given = plan, matrix, given
         self.rows = matrix.dataset()
+        self.n_targets = self.rows.n_targets if self.rows.has_label else 1
         self.n_done = 0
         self._slot, self.collector = Slot(), Collector()
         n_rounds = plan.n_rounds or (_SOME if plan.params.get("booster") == "dart" else _MANY)
@@ -88,7 +89,9 @@ class Rounds:
         """Return parameters with a loss whose gradients are given."""
         base = self.plan.objective
         score = 0.5 if self.plan.score is None else self.plan.score
-        loss = GivenGradients(custom_name=_GIVEN, outputs=base.n_outputs, slot=self._slot)
+        loss = GivenGradients(
+            custom_name=_GIVEN, outputs=max(base.n_outputs, self.n_targets), slot=self._slot
+        )
         dropped = ("num_class", "scale_pos_weight", *base.parameters)
         kept = {name: value for name, value in params.items() if name not in dropped}
         return {**kept, "objective": loss, "base_score": base.to_margin(score)}

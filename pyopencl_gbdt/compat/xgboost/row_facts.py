@@ -57,6 +57,8 @@ class RowFacts:
             return
         self._check_size(field, values)
         self._check_values(field, values)
+        if values.size > self.n_rows > 0 and field in ("label", "base_margin"):
+            values = values.reshape(self.n_rows, -1)
         self.floats[field] = values
 
     def _check_size(self, field: str, values: Array) -> None:
@@ -143,7 +145,7 @@ def _numbers(data: Any, field: str, *, several: bool) -> npt.NDArray[np.float32]
                 f"Invalid shape: {values.shape} for {field}: expected one number for each row; "
                 f"give a column, not {show(values.shape)}"
             )
-    if values.ndim == 2 and values.shape[1] == 1:
+    if values.ndim == 2 and 1 in values.shape:
         values = values.reshape(-1)
     with np.errstate(over="ignore"):
         found: npt.NDArray[np.float32] = np.ascontiguousarray(values, np.float32)

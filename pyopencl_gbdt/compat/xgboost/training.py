@@ -15,6 +15,7 @@ from pyopencl_gbdt.compat.xgboost.callback import (
     TrainingCallback,
 )
 from pyopencl_gbdt.compat.xgboost.folds import Fold, folds_of
+from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.settings import Settings
@@ -24,6 +25,7 @@ from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 PlainObj = Callable[[Any, DMatrix], Any]
 
 
+@named_arguments
 def train(
     params: Any,
     dtrain: DMatrix,
@@ -191,6 +193,7 @@ class PackedBooster:
         return self.cvfolds[0].bst.best_score
 
 
+@named_arguments
 def cv(
     params: Any,
     dtrain: DMatrix,
