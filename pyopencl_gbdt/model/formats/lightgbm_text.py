@@ -108,7 +108,7 @@ def to_lightgbm_text(ensemble: Ensemble) -> str:
     """
     model = of_used_rounds(ensemble)
     base, n_outputs = each(model.base_margin), model.n_outputs
-    coder = _Coder(model)
+    coder = LevelNumbers(model)
     trees = _iterations(model)
     blocks = [
         _tree(coder, tree, index, base[index] if index < n_outputs else 0.0)
@@ -168,7 +168,7 @@ def _names(model: Ensemble) -> list[str]:
     return names
 
 
-def _infos(model: Ensemble, coder: _Coder) -> list[str]:
+def _infos(model: Ensemble, coder: LevelNumbers) -> list[str]:
     """Return the range of the thresholds of each column, or its levels' numbers."""
     low = np.full(model.n_features, np.inf)
     high = -low
@@ -185,7 +185,7 @@ def _infos(model: Ensemble, coder: _Coder) -> list[str]:
     return found
 
 
-class _Coder:
+class LevelNumbers:
     """What LightGBM's numbers for levels are.
 
     They are the levels themselves, if all are small whole numbers; else they are codes, and the
@@ -235,7 +235,7 @@ class _Coder:
         return packed(bits)
 
 
-def _tree(coder: _Coder, tree: Tree, index: int, base: float) -> str:
+def _tree(coder: LevelNumbers, tree: Tree, index: int, base: float) -> str:
     """Return the block of a tree; ``base`` is added to its leaves."""
     leaf = tree.is_leaf
     value = tree.value[leaf, 0].astype(np.float64) + base
@@ -251,7 +251,7 @@ def _tree(coder: _Coder, tree: Tree, index: int, base: float) -> str:
     threshold = last_below(tree.threshold[inner])
     threshold[by_set] = np.arange(np.count_nonzero(by_set))
     sets = [coder.words(tree, int(node)) for node in inner[by_set]]
-    counts = _counts(tree)
+    counts = row_counts(tree)
     lines = {
         "num_leaves": value.size,
         "num_cat": len(sets),
@@ -288,7 +288,7 @@ def _linear(terms: LinearTerms, value: npt.NDArray[np.float64], base: float) -> 
     }
 
 
-def _counts(tree: Tree) -> npt.NDArray[np.int64]:
+def row_counts(tree: Tree) -> npt.NDArray[np.int64]:
     """Return numbers of rows to write: rounded sums of Hessians, at least 1 in a leaf."""
     counts = np.maximum(np.rint(np.minimum(tree.sum_hessian, 1e6)), 1).astype(np.int64)
     for node in range(tree.n_nodes - 1, -1, -1):  # children come before their parents

@@ -1,0 +1,31 @@
+"""LightGBM's names over this library: ``from pyopencl_gbdt.compat import lightgbm as lgb``."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.compat.lightgbm.booster import Booster
+from pyopencl_gbdt.compat.lightgbm.callback import (
+    EarlyStopException,
+    early_stopping,
+    log_evaluation,
+    record_evaluation,
+    reset_parameter,
+)
+from pyopencl_gbdt.compat.lightgbm.cross_validation import CVBooster, cv
+from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
+from pyopencl_gbdt.compat.lightgbm.engine import train
+from pyopencl_gbdt.compat.lightgbm.errors import (
+    LGBMDeprecationWarning,
+    LightGBMError,
+    register_logger,
+)
+from pyopencl_gbdt.compat.lightgbm.estimator_base import LGBMModel
+from pyopencl_gbdt.compat.lightgbm.estimators import LGBMClassifier, LGBMRanker, LGBMRegressor
+from pyopencl_gbdt.compat.lightgbm.results import EvalResult
+from pyopencl_gbdt.compat.lightgbm.tables import Sequence
+
+__all__ = [
+    "Booster", "CVBooster", "Dataset", "EarlyStopException", "EvalResult",
+    "LGBMClassifier", "LGBMDeprecationWarning", "LGBMModel", "LGBMRanker", "LGBMRegressor",
+    "LightGBMError", "Sequence", "cv", "early_stopping",
+    "log_evaluation", "record_evaluation", "register_logger", "reset_parameter", "train",
+]  # fmt: skip

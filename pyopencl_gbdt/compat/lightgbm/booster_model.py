@@ -1,0 +1,324 @@
+"""The part of a ``Booster`` that predicts, and shows and changes its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.compat.lightgbm import prediction as rows_to
+from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
+from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
+from pyopencl_gbdt.compat.lightgbm.names import by_main_names
+from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
+from pyopencl_gbdt.compat.lightgbm.refitting import refitted
+from pyopencl_gbdt.compat.lightgbm.task import Task
+from pyopencl_gbdt.compat.lightgbm.trees import (
+    base_of,
+    dumped,
+    importances,
+    leaf_places,
+    node_table,
+    split_values,
+)
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import each
+from pyopencl_gbdt.model.formats.lightgbm_text import to_lightgbm_text
+
+Array = npt.NDArray[Any]
+_Own = TypeVar("_Own", bound="BoosterModel")
+
+
+class BoosterModel:
+    """The part of a ``Booster`` that has its trees; the other part trains."""
+
+    params: dict[str, Any]
+    best_iteration: int
+    pandas_categorical: Any
+    _kept: Ensemble | None
+    _shown: tuple[int, Ensemble] | None
+    _link: str
+    _objective_text: str
+    _task: Task | None
+    _fobj: Callable[..., Any] | None
+
+    def _model(self) -> Ensemble:
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        raise NotImplementedError
+
+    def current_iteration(self) -> int:
+        """Return the number of rounds."""
+        raise NotImplementedError
+
+    def predict(
+        self,
+        data: Any,
+        start_iteration: int = 0,
+        num_iteration: int | None = None,
+        raw_score: bool = False,
+        pred_leaf: bool = False,
+        pred_contrib: bool = False,
+        data_has_header: bool = False,
+        validate_features: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Return predictions, margins, numbers of leaves or contributions of columns.
+
+        Parameters
+        ----------
+        data : array-like, DataFrame or sparse matrix
+        start_iteration : int
+            The first round to use.
+        num_iteration : int or None
+            Number of rounds. None: those up to the best one; 0 or less: all.
+        raw_score, pred_leaf, pred_contrib : bool
+            What to return.
+        data_has_header : bool
+            No effect: files are read by ``Dataset``.
+        validate_features : bool
+            Whether the names of a table have to be those of training.
+        **kwargs
+            Parameters of predictions. Those that stop early have no effect but on time.
+
+        Returns
+        -------
+        float64 array, (n_rows,) or (n_rows, n_classes); int32 (n_rows, n_trees) for leaves; float64
+        (n_rows, (n_features + 1) * n_classes) for contributions, a sparse matrix for sparse rows.
+        """
+        if isinstance(data, Dataset):
+            raise TypeError(
+                "Cannot use Dataset instance for prediction, please use raw data instead"
+            )
+        known = {**self.params, **kwargs}
+        settings = by_main_names({k: v for k, v in known.items() if k in _READING})
+        if num_iteration is None:
+            num_iteration = self.best_iteration if start_iteration <= 0 else -1
+        whole = self._model()
+        part = rows_to.rounds_of(whole, start_iteration, num_iteration)
+        rows = rows_to.checked_rows(whole, data, settings, validates=validate_features)
+        if pred_leaf:
+            return rows_to.leaves(part, rows)
+        if pred_contrib:
+            found = rows_to.contributions(part, rows)
+            return _as_sparse(found, data, whole.n_outputs)
+        margins = rows_to.margins(part, rows)
+        if raw_score or self._link == "identity":
+            return margins
+        return LINKS[self._link](margins)
+
+    def refit(
+        self: _Own,
+        data: Any,
+        label: Any,
+        decay_rate: float = 0.9,
+        reference: Dataset | None = None,
+        weight: Any = None,
+        group: Any = None,
+        init_score: Any = None,
+        feature_name: Any = "auto",
+        categorical_feature: Any = "auto",
+        dataset_params: dict[str, Any] | None = None,
+        free_raw_data: bool = True,
+        validate_features: bool = False,
+        **kwargs: Any,
+    ) -> _Own:
+        """Return a model of the same splits, whose leaves are mixed with those of other rows.
+
+        A leaf's value becomes ``decay_rate`` times the old one, and the rest from the new rows.
+        """
+        if self._fobj is not None or not self._objective_text:
+            raise LightGBMError("Cannot refit due to null objective function.")
+        whole = self._model()
+        settings = by_main_names({k: v for k, v in self.params.items() if not callable(v)})
+        rows = rows_to.checked_rows(whole, data, settings, validates=validate_features)
+        given = Dataset(
+            data, label=label, reference=reference, weight=weight, group=group,
+            init_score=init_score, feature_name=whole.feature_names or feature_name,
+            categorical_feature=list(whole.categories) or categorical_feature,
+            params=dataset_params, free_raw_data=free_raw_data,
+        )  # fmt: skip
+        name, _, _ = self._objective_text.partition(" ")
+        task = self._task or Task.of(
+            {"objective": name, **({"num_class": whole.n_outputs} if whole.n_outputs > 1 else {})}
+        )
+        given.construct()
+        leaves = rows_to.leaves(whole, rows)
+        found = deepcopy(self)
+        found._kept = refitted(whole, leaves, given, task, decay_rate)
+        found._shown, found.params = None, {**found.params, "refit_decay_rate": decay_rate}
+        if found._task is not None and found._task.boosting == "rf":
+            raise LightGBMError("refit: boosting='rf' is not refitted; train another forest")
+        return found
+
+    def num_model_per_iteration(self) -> int:
+        """Return the number of trees of a round."""
+        return self._task.n_outputs if self._task is not None else self._model().n_outputs
+
+    def num_trees(self) -> int:
+        """Return the number of trees."""
+        return self.current_iteration() * self.num_model_per_iteration()
+
+    def num_feature(self) -> int:
+        """Return the number of columns."""
+        return self._model().n_features
+
+    def feature_name(self) -> list[str]:
+        """Return the names of the columns; ``Column_0``, ... if they have none."""
+        model = self._model()
+        numbered = [f"Column_{i}" for i in range(model.n_features)]
+        return numbered if model.feature_names is None else list(model.feature_names)
+
+    def _used(self, num_iteration: int | None, start_iteration: int = 0) -> Ensemble:
+        count = self.best_iteration if num_iteration is None else num_iteration
+        return rows_to.rounds_of(self._model(), start_iteration, count)
+
+    def save_model(
+        self: _Own,
+        filename: str | Path,
+        num_iteration: int | None = None,
+        start_iteration: int = 0,
+        importance_type: str = "split",
+    ) -> _Own:
+        """Write the model as LightGBM's text."""
+        text = self.model_to_string(num_iteration, start_iteration, importance_type)
+        Path(filename).write_text(text, encoding="utf-8")
+        return self
+
+    def model_to_string(
+        self,
+        num_iteration: int | None = None,
+        start_iteration: int = 0,
+        importance_type: str = "split",
+    ) -> str:
+        """Return the model as LightGBM's text."""
+        importances(self._model(), importance_type)  # raises for an unknown kind
+        return to_lightgbm_text(self._used(num_iteration, start_iteration))
+
+    def dump_model(
+        self,
+        num_iteration: int | None = None,
+        start_iteration: int = 0,
+        importance_type: str = "split",
+        object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Return the model as a dictionary of plain values, as LightGBM's JSON."""
+        model = self._used(num_iteration, start_iteration)
+        found = dumped(model, self._objective_text, importance_type, self.feature_name())
+        if object_hook is not None:
+            found = _hooked(found, object_hook)
+        found["pandas_categorical"] = self.pandas_categorical
+        return found
+
+    def trees_to_dataframe(self) -> Any:
+        """Return all nodes as a pandas table."""
+        return node_table(self.dump_model())
+
+    def feature_importance(
+        self, importance_type: str = "split", iteration: int | None = None
+    ) -> Array:
+        """Return the number of splits of each column, or the sum of their gains (``"gain"``)."""
+        found = importances(self._used(iteration), importance_type)
+        return found.astype(np.int32) if importance_type == "split" else found
+
+    def get_split_value_histogram(
+        self, feature: int | str, bins: int | str | None = None, xgboost_style: bool = False
+    ) -> Any:
+        """Return how often thresholds of a column occur: counts and edges, or a table of both."""
+        values = split_values(self.dump_model(), feature)
+        if bins is None or (isinstance(bins, int) and xgboost_style):
+            distinct = len(np.unique(values))
+            bins = max(min(distinct, bins) if isinstance(bins, int) else distinct, 1)
+        counts, edges = np.histogram(values, bins=bins)
+        if not xgboost_style:
+            return counts, edges
+        import pandas as pd
+
+        table = np.column_stack((edges[1:], counts))
+        return pd.DataFrame(table[table[:, 1] > 0], columns=["SplitValue", "Count"])
+
+    def get_leaf_output(self, tree_id: int, leaf_id: int) -> float:
+        """Return the value of a leaf; the first trees' leaves have the starting margin in them."""
+        model = self._model()
+        tree = model.trees[tree_id]
+        return float(tree.value[leaf_places(tree)[leaf_id], 0]) + base_of(model, tree_id)
+
+    def set_leaf_output(self: _Own, tree_id: int, leaf_id: int, value: float) -> _Own:
+        """Set the value of a leaf."""
+        self._close()
+        model = self._model()
+        trees = list(model.trees)
+        values = trees[tree_id].value.copy()
+        values[leaf_places(trees[tree_id])[leaf_id], 0] = value - base_of(model, tree_id)
+        trees[tree_id] = trees[tree_id].with_values(values)
+        self._kept, self._shown = replace(model, trees=trees), None
+        return self
+
+    def shuffle_models(self: _Own, start_iteration: int = 0, end_iteration: int = -1) -> _Own:
+        """Put rounds in a random order."""
+        self._close()
+        model = self._model()
+        end = model.n_rounds if end_iteration <= 0 else min(end_iteration, model.n_rounds)
+        order = np.arange(model.n_rounds)
+        order[start_iteration:end] = np.random.permutation(order[start_iteration:end])
+        self._kept, self._shown = model.of_rounds(order.tolist(), model.attributes), None
+        return self
+
+    def upper_bound(self) -> float:
+        """Return what no margin is above."""
+        return self._bound(np.max)
+
+    def lower_bound(self) -> float:
+        """Return what no margin is below."""
+        return self._bound(np.min)
+
+    def _bound(self, of: Callable[[Array], Any]) -> float:
+        model = self._model()
+        ends = [float(of(tree.value[tree.is_leaf, 0])) for tree in model.trees]
+        return float(sum(ends) + sum(each(model.base_margin)))
+
+    def set_network(
+        self: _Own,
+        machines: Any,
+        local_listen_port: int = 12400,
+        listen_time_out: int = 120,
+        num_machines: int = 1,
+    ) -> _Own:
+        """Refuse several machines."""
+        raise LightGBMError(
+            f"machines={machines!r}: several hosts train by pyopencl_gbdt.train(communicator=...); "
+            "see docs/large-data.md"
+        )
+
+    def free_network(self: _Own) -> _Own:
+        """Do nothing: there is no network."""
+        return self
+
+
+#: Parameters that say how rows are read.
+_READING = ("zero_as_missing", "use_missing", "predict_disable_shape_check")
+
+
+def _as_sparse(found: Array, data: Any, n_outputs: int) -> Any:
+    """Return contributions in the form of the rows: a sparse matrix, or a list with one a class."""
+    if not hasattr(data, "tocsr"):
+        return found
+    from scipy import sparse
+
+    kind = sparse.csc_matrix if data.format == "csc" else sparse.csr_matrix
+    parts = [kind(part) for part in np.split(found, n_outputs, axis=1)]
+    return parts[0] if n_outputs == 1 else parts
+
+
+def _hooked(value: Any, hook: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    if isinstance(value, list):
+        return [_hooked(one, hook) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return hook({key: _hooked(one, hook) for key, one in value.items()})

@@ -1,0 +1,212 @@
+"""The parts of a ``Dataset`` that have its fields and its columns."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError, log_warning
+from pyopencl_gbdt.compat.lightgbm.fields import as_field, group_sizes
+from pyopencl_gbdt.compat.lightgbm.names import by_main_names
+from pyopencl_gbdt.data import dataset as own
+
+Array = npt.NDArray[Any]
+FREED = "after freed raw data, set free_raw_data=False when construct Dataset to avoid this."
+FIELDS = ("label", "weight", "group", "init_score")
+_Own = TypeVar("_Own", bound="Fields")
+_Data = TypeVar("_Data", bound="Columns")
+
+
+class Fields:
+    """The part that has labels, weights, groups and starting margins."""
+
+    label: Any
+    weight: Any
+    group: Any
+    init_score: Any
+    data: Any
+    version: int
+    _rows: own.Dataset | None
+
+    def set_field(self: _Own, field_name: str, data: Any) -> _Own:
+        """Set ``label``, ``weight``, ``group`` or ``init_score``."""
+        if self._rows is None:
+            raise Exception(f"Cannot set {field_name} before construct dataset")
+        if field_name not in FIELDS:
+            raise LightGBMError(f"Unknown field {field_name}: expected one of {list(FIELDS)}")
+        n_rows = self._rows.n_rows
+        found = as_field(field_name, data)
+        if field_name == "group" and found is not None:
+            found = group_sizes(found, n_rows)
+        wrong = found is not None and field_name != "group" and (
+            found.size % n_rows if field_name == "init_score" else found.size != n_rows
+        )  # fmt: skip
+        if wrong:
+            assert found is not None
+            raise LightGBMError(
+                f"Length of {field_name} ({found.size}) differs from the length of #data ({n_rows})"
+            )
+        setattr(self, field_name, found)
+        self.version += 1
+        return self
+
+    def get_field(self, field_name: str) -> Array | None:
+        """Return a field as a NumPy array; for ``group`` the first row of each query, and the end.
+
+        None if there is none.
+        """
+        if self._rows is None:
+            raise Exception(f"Cannot get {field_name} before construct Dataset")
+        if field_name not in FIELDS:
+            raise LightGBMError(f"Unknown field {field_name}: expected one of {list(FIELDS)}")
+        found: Array | None = getattr(self, field_name)
+        if found is not None and field_name == "group":
+            return np.append(0, np.cumsum(found)).astype(np.int32)
+        if found is not None and field_name == "init_score" and found.size > self._rows.n_rows:
+            return np.ascontiguousarray(found.reshape(-1, self._rows.n_rows).T)
+        return found
+
+    def _set(self: _Own, name: str, values: Any) -> _Own:
+        if self._rows is None:
+            setattr(self, name, values)
+            return self
+        return self.set_field(name, values)
+
+    def set_label(self: _Own, label: Any) -> _Own:
+        """Set the labels."""
+        return self._set("label", label)
+
+    def set_weight(self: _Own, weight: Any) -> _Own:
+        """Set the weights; weights of 1 are none."""
+        return self._set("weight", weight)
+
+    def set_init_score(self: _Own, init_score: Any) -> _Own:
+        """Set the margins that rows start from."""
+        return self._set("init_score", init_score)
+
+    def set_group(self: _Own, group: Any) -> _Own:
+        """Set the number of rows of each query."""
+        return self._set("group", group)
+
+    def set_position(self: _Own, position: Any) -> _Own:
+        """Refuse positions of documents."""
+        if position is not None:
+            raise LightGBMError(
+                "position: expected None, as the bias of positions is not learnt; leave it out, or "
+                "give lambdarank_unbiased=True to pyopencl_gbdt.train"
+            )
+        return self
+
+    def get_label(self) -> Any:
+        """Return the labels, float32, or what was given if the data set is not built."""
+        return self.label
+
+    def get_weight(self) -> Any:
+        """Return the weights, float32, or None."""
+        return self.weight
+
+    def get_init_score(self) -> Any:
+        """Return the margins that rows start from, or None."""
+        return self.get_field("init_score") if self._rows is not None else self.init_score
+
+    def get_group(self) -> Any:
+        """Return the number of rows of each query, or None."""
+        return self.group
+
+    def get_position(self) -> None:
+        """Return None: there are no positions."""
+
+    def get_data(self) -> Any:
+        """Return the rows as they were given.
+
+        Raises
+        ------
+        LightGBMError
+            If they were dropped.
+        """
+        if self._rows is None:
+            raise Exception("Cannot get data before construct Dataset")
+        if self.data is None:
+            raise LightGBMError(f"Cannot call `get_data` {FREED}")
+        return self.data
+
+
+class Columns(Fields):
+    """The part that has names and kinds of columns."""
+
+    params: dict[str, Any] | None
+    feature_name: Any
+    categorical_feature: Any
+
+    def num_data(self) -> int:
+        """Return the number of rows."""
+        if self._rows is None:
+            raise LightGBMError("Cannot get num_data before construct dataset")
+        return int(self._rows.n_rows)
+
+    def num_feature(self) -> int:
+        """Return the number of columns."""
+        if self._rows is None:
+            raise LightGBMError("Cannot get num_feature before construct dataset")
+        return int(self._rows.n_features)
+
+    def feature_num_bin(self, feature: int | str) -> int:
+        """Return the number of bins that a column has at most: its distinct values."""
+        if self._rows is None:
+            raise LightGBMError("Cannot get feature_num_bin before construct dataset")
+        names = self.get_feature_name()
+        column = names.index(feature) if isinstance(feature, str) else int(feature)
+        if column in self._rows.categories:
+            return self._rows.categories[column].n_levels + 1
+        values = self._rows.values[:, column]
+        most = int(by_main_names(self.params or {}).get("max_bin", 255) or 255)
+        distinct = np.unique(values[~np.isnan(values)]).size
+        return min(distinct, most) + int(np.isnan(values).any())
+
+    def get_feature_name(self) -> list[str]:
+        """Return the names of the columns: ``Column_0``, ... if they have none."""
+        if self._rows is None:
+            raise LightGBMError("Cannot get feature_name before construct dataset")
+        names = self._rows.feature_names
+        numbered = [f"Column_{i}" for i in range(self._rows.n_features)]
+        return numbered if names is None else list(names)
+
+    def set_feature_name(self: _Data, feature_name: Any) -> _Data:
+        """Set the names of the columns."""
+        auto = isinstance(feature_name, str) and feature_name == "auto"
+        if not auto:
+            self.feature_name = feature_name
+        if self._rows is not None and feature_name is not None and not auto:
+            if len(feature_name) != self.num_feature():
+                raise ValueError(
+                    f"Length of feature_name({len(feature_name)}) and "
+                    f"num_feature({self.num_feature()}) don't match"
+                )
+            self._rows.feature_names = [str(one) for one in feature_name]
+            self.version += 1
+        return self
+
+    def set_categorical_feature(self: _Data, categorical_feature: Any) -> _Data:
+        """Set the categorical columns; the data set is built anew from the rows given."""
+        if _same(self.categorical_feature, categorical_feature):
+            return self
+        if self._rows is None:
+            self.categorical_feature = categorical_feature
+            return self
+        if isinstance(categorical_feature, str) and categorical_feature == "auto":
+            return self
+        if self.data is None:
+            raise LightGBMError(f"Cannot set categorical feature {FREED}")
+        log_warning(
+            "categorical_feature in Dataset is overridden.\n"
+            f"New categorical_feature is {list(categorical_feature)}"
+        )
+        self.categorical_feature, self._rows = categorical_feature, None
+        self.version += 1
+        return self
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and (one is other or list(one) == list(other))

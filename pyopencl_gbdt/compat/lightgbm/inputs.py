@@ -1,0 +1,58 @@
+"""Rows and labels of the estimators, checked as scikit-learn's tools expect."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+from sklearn.utils.validation import check_array, check_X_y
+
+#: scikit-learn before 1.6 has another name.
+_FINITE = next(
+    name
+    for name in ("ensure_all_finite", "force_all_finite")
+    if name in signature(check_array).parameters
+)
+
+
+def checked_input(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return rows and labels; tables stay as they are.
+
+    Parameters
+    ----------
+    estimator : LGBMModel
+    X : array-like, DataFrame or sparse matrix
+    y : array-like; None before a prediction
+    """
+    if hasattr(X, "columns") or hasattr(X, "schema"):
+        return X, estimator._known(y) if y is not None else y
+    how: dict[str, Any] = {"accept_sparse": True, _FINITE: False}
+    if y is None:
+        found = check_array(X, ensure_min_samples=1, **how)
+        n_features = estimator.n_features_in_
+        shape_check = estimator._others.get("predict_disable_shape_check", False)
+        if found.shape[1] != n_features and not shape_check:
+            raise ValueError(
+                f"X has {found.shape[1]} features, but {type(estimator).__name__} is expecting "
+                f"{n_features} features as input."
+            )
+        return found, None
+    rows, labels = check_X_y(X, y, ensure_min_samples=2, estimator=estimator, **how)
+    return rows, estimator._known(labels)
+
+
+def part_of(collection: Any, name: str, place: int) -> Any:
+    """Return what an evaluation set has in a list or dictionary of all sets.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    if collection is None:
+        return None
+    if isinstance(collection, list):
+        return collection[place] if len(collection) > place else None
+    if isinstance(collection, dict):
+        return collection.get(place)
+    raise TypeError(f"{name} should be dict or list")

@@ -1,0 +1,59 @@
+"""Leaves of a model, computed anew for other rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
+from pyopencl_gbdt.compat.lightgbm.task import Task
+from pyopencl_gbdt.compat.lightgbm.trees import base_of, leaf_places
+from pyopencl_gbdt.model import Ensemble
+
+
+def refitted(
+    model: Ensemble, leaves: npt.NDArray[np.int32], data: Dataset, task: Task, decay_rate: float
+) -> Ensemble:
+    """Return the model whose leaves are mixed with a Newton step for other rows.
+
+    LightGBM 4.7, ``GBDT::RefitTree``: gradients are those of the mixed trees before.
+
+    Parameters
+    ----------
+    model : Ensemble
+    leaves : int32 array, shape (n_rows, n_trees)
+        The number of each row's leaf in each tree.
+    data : Dataset
+        The other rows, with labels.
+    task : Task
+        The loss, the penalties and the learning rate.
+    decay_rate : float
+        The share of the old values.
+    """
+    n_rows, n = leaves.shape[0], model.n_outputs
+    start = data.get_field("init_score")
+    margins = np.zeros((n_rows, n)) if start is None else np.reshape(start, (n_rows, -1)) + 0.0
+    given = task.trained()
+    penalty, rate = float(given["reg_lambda"]), float(given["learning_rate"])
+    trees: list[Any] = []
+    gradients = (margins, margins)
+    for place, tree in enumerate(model.trees):
+        output = place % n
+        if output == 0:
+            gradients = task.gradients(margins, data, place // n)
+        own = leaves[:, place]
+        size = int(tree.is_leaf.sum())
+        g, h = (np.bincount(own, part[:, output], size) for part in gradients)
+        base = base_of(model, place)
+        old = tree.value[leaf_places(tree), 0].astype(np.float64) + base
+        step = np.where(h + penalty > 0, -g / np.maximum(h + penalty, 1e-300), 0.0)
+        new = step * (rate if base == 0 else 1.0)  # a tree with a bias is not shrunk
+        mixed = decay_rate * old + (1 - decay_rate) * new
+        margins[:, output] += mixed[own]
+        values = tree.value.copy()
+        values[leaf_places(tree), 0] = mixed - base
+        trees.append(tree.with_values(values.astype(np.float32)))
+    return replace(model, trees=trees)

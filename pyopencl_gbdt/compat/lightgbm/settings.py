@@ -1,0 +1,218 @@
+"""What LightGBM's parameters mean in a training of this library, and which are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pyopencl_gbdt.compat.lightgbm.objectives import RANKING, SEVERAL
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.names import ROWS
+
+_DEEPEST = 32
+_SAME: dict[str, tuple[str, Any]] = {
+    "learning_rate": ("learning_rate", 0.1),
+    "num_leaves": ("max_leaves", 31),
+    "lambda_l1": ("reg_alpha", 0.0),
+    "lambda_l2": ("reg_lambda", 0.0),
+    "min_gain_to_split": ("gamma", 0.0),
+    "min_sum_hessian_in_leaf": ("min_child_weight", 1e-3),
+    "min_data_in_leaf": ("min_samples_leaf", 20),
+    "feature_fraction": ("colsample_bytree", 1.0),
+    "feature_fraction_bynode": ("colsample_bynode", 1.0),
+    "max_bin": ("max_bin", 255),
+    "cat_smooth": ("cat_smooth", 10.0),
+    "cat_l2": ("cat_l2", 10.0),
+    "max_cat_threshold": ("max_cat_threshold", 32),
+    "min_data_per_group": ("min_data_per_group", 100),
+    "fair_c": ("fair_c", 1.0),
+    "tweedie_variance_power": ("tweedie_variance_power", 1.5),
+    "lambdarank_norm": ("lambdarank_normalization", True),
+    "lambdarank_truncation_level": ("lambdarank_num_pair_per_sample", 30),
+    "seed": ("random_state", 0),
+    "interaction_constraints": ("interaction_constraints", None),
+    "extra_trees": ("extra_trees", False),
+    "path_smooth": ("path_smooth", 0.0),
+    "linear_tree": ("linear_tree", False),
+    "linear_lambda": ("linear_lambda", 0.0),
+}
+"""The parameter here of the same meaning, and LightGBM's default."""
+_REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
+    "max_bin_by_feature": ((None, "", ()), "give max_bin, which holds for all columns"),
+    "forcedsplits_filename": ((None, ""), "splits cannot be forced; leave it out"),
+    "forcedbins_filename": ((None, ""), "bins cannot be forced; leave it out, or bin the columns"),
+    "feature_contri": ((None, "", ()), "gains of columns are not weighed; leave it out"),
+    "monotone_penalty": ((0,), "splits on monotone columns get no penalty; leave it out"),
+    "cegb_penalty_split": ((0,), "splits have no costs; raise min_gain_to_split"),
+    "cegb_penalty_feature_lazy": ((None, "", ()), "columns have no costs; leave it out"),
+    "cegb_penalty_feature_coupled": ((None, "", ()), "columns have no costs; leave it out"),
+    "pos_bagging_fraction": ((1,), "give bagging_fraction, for the rows of both classes"),
+    "neg_bagging_fraction": ((1,), "give bagging_fraction, for the rows of both classes"),
+    "bagging_by_query": ((False,), "rows are drawn, not queries; leave it out"),
+    "reg_sqrt": ((False,), "train on the square roots of the labels, and square what is predicted"),
+    "sigmoid": ((1,), "the sigmoid has no factor here; scale learning_rate instead"),
+    "max_drop": ((50, 0, -1), "a round may drop any number of trees; lower drop_rate"),
+    "lambdarank_position_bias_regularization": ((0,), "positions are not learnt; leave it out"),
+    "tree_learner": (("serial",), "give the rows of all machines to pyopencl_gbdt.train, see "
+                     "docs/large-data.md"),
+    "num_machines": ((1,), "see docs/large-data.md for several hosts"),
+    "machines": ((None, ""), "see docs/large-data.md for several hosts"),
+    "machine_list_filename": ((None, ""), "see docs/large-data.md for several hosts"),
+    "label_gain": ((None, "", ()), "gains of labels are 2^label - 1; give labels of other gains"),
+}  # fmt: skip
+"""Parameters without a counterpart: the values that have no effect, and what to do instead."""
+
+
+def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> dict[str, Any]:
+    """Return the parameters of a training, by this library's names.
+
+    Parameters
+    ----------
+    params : mapping
+        LightGBM's, by main names.
+    objective : str
+        LightGBM's main name.
+    loss : str or callable
+        The loss here.
+
+    Raises
+    ------
+    ParameterError
+        For a parameter, or a value, that has no counterpart here; says what to do.
+    """
+    _check(params)
+    found: dict[str, Any] = {"objective": loss, "cat_method": "sets", "grow_policy": "lossguide"}
+    for name, (own, default) in _SAME.items():
+        value = _given(params, name, default)
+        if own in ROWS:
+            found[own] = value
+        elif value not in (default, None):
+            raise ParameterError(f"{name}={show(value)}: it is not here yet; leave it out")
+    depth = int(_given(params, "max_depth", -1))
+    found["max_depth"] = depth if 0 < depth <= _DEEPEST else 0
+    found["max_cat_to_onehot"] = int(_given(params, "max_cat_to_onehot", 4)) + 1
+    found["max_delta_step"] = _given(params, "max_delta_step", 0.0)
+    if objective == "poisson":
+        found["max_delta_step"] = max(float(_given(params, "poisson_max_delta_step", 0.7)), 1e-6)
+    found["verbosity"] = min(max(int(_given(params, "verbosity", 1)), 0), 3)
+    monotone = _given(params, "monotone_constraints", None)
+    if isinstance(monotone, str):
+        monotone = [int(one) for one in monotone.split(",") if one.strip()]
+    found["monotone_constraints"] = None if monotone is None else list(monotone)
+    if found["min_samples_leaf"] is not None:
+        found["min_samples_leaf"] = max(int(found["min_samples_leaf"]), 0)
+    found |= _of_loss(params, objective)
+    found |= _sampling(params) | _boosting(params)
+    if objective not in RANKING:
+        found = {name: one for name, one in found.items() if not name.startswith("lambdarank_")}
+    if objective in SEVERAL and objective == "multiclass":
+        _rescale(found, int(params["num_class"]))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _given(params: Mapping[str, Any], name: str, default: Any) -> Any:
+    value = params.get(name)
+    return default if value is None else value
+
+
+def _check(params: Mapping[str, Any]) -> None:
+    for name, (harmless, move) in _REFUSED.items():
+        value = params.get(name)
+        if value is not None and np.size(value) and value not in harmless:
+            raise ParameterError(f"{name}={show(value)}: it has no counterpart here; {move}")
+
+
+def _of_loss(params: Mapping[str, Any], objective: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    alpha = _given(params, "alpha", 0.9)
+    if objective == "quantile":
+        found["quantile_alpha"] = alpha
+    if objective == "huber":
+        found["huber_alpha"] = alpha
+    if objective == "multiclass":
+        found["num_class"] = int(params["num_class"])
+    if objective in ("binary", "cross_entropy"):
+        found["scale_pos_weight"] = _given(params, "scale_pos_weight", 1.0)
+    return found
+
+
+def _sampling(params: Mapping[str, Any]) -> dict[str, Any]:
+    strategy = str(_given(params, "data_sample_strategy", "bagging"))
+    if strategy == "goss" or str(params.get("boosting", "")) == "goss":
+        rates = {name: _given(params, name, usual) for name, usual in _RATES.items()}
+        return {"sampling_method": "goss", **rates}
+    if strategy != "bagging":
+        raise ParameterError(
+            f"data_sample_strategy={show(strategy)}: expected 'bagging' or 'goss'; give one"
+        )
+    freq, share = int(_given(params, "bagging_freq", 0)), _given(params, "bagging_fraction", 1.0)
+    if freq <= 0 or float(share) == 1:
+        return {}
+    return {"subsample": share, "bagging_freq": freq}
+
+
+_RATES = {"top_rate": 0.2, "other_rate": 0.1}
+BOOSTING = {
+    "gbdt": "gbdt", "gbrt": "gbdt", "dart": "dart", "rf": "rf", "random_forest": "rf",
+    "goss": "gbdt",
+}  # fmt: skip
+"""The kind of boosting, by LightGBM's names."""
+
+
+def boosting_of(params: Mapping[str, Any]) -> str:
+    """Return ``"gbdt"``, ``"dart"`` or ``"rf"``.
+
+    Raises
+    ------
+    ParameterError
+        For any other name.
+    """
+    given = str(_given(params, "boosting", "gbdt"))
+    if given not in BOOSTING:
+        raise ParameterError(
+            f"Unknown boosting type {given}: expected one of {', '.join(BOOSTING)}; give one"
+        )
+    return BOOSTING[given]
+
+
+def _boosting(params: Mapping[str, Any]) -> dict[str, Any]:
+    kind = boosting_of(params)
+    if kind == "rf":
+        samples = int(_given(params, "bagging_freq", 0)) > 0 and (
+            0 < float(_given(params, "bagging_fraction", 1.0)) < 1
+        )
+        if not samples and float(_given(params, "feature_fraction", 1.0)) == 1:
+            raise ParameterError(
+                "boosting='rf': expected bagging_freq > 0 and 0 < bagging_fraction < 1, or "
+                "0 < feature_fraction < 1; give one of them"
+            )
+        return {"learning_rate": 1.0}
+    if kind == "gbdt":
+        return {}
+    return {
+        "booster": "dart",
+        "rate_drop": _given(params, "drop_rate", 0.1),
+        "skip_drop": _given(params, "skip_drop", 0.5),
+        "sample_type": "uniform" if _given(params, "uniform_drop", False) else "weighted",
+    }
+
+
+def _rescale(found: dict[str, Any], n_classes: int) -> None:
+    """Change what depends on the scale of Hessians, which are larger here.
+
+    A Hessian is 2 p (1 - p) here, and p (1 - p) n / (n - 1) in LightGBM. With a learning rate,
+    penalties and a least Hessian that are larger by the same factor, the trees are the same.
+    """
+    factor = 2 * (n_classes - 1) / n_classes
+    for name in ("learning_rate", "reg_lambda", "min_child_weight", "cat_l2"):
+        found[name] = found[name] * factor
+    for name in ("gamma", "max_delta_step"):
+        found[name] = found[name] / factor
+
+
+def rate_here(rate: float, objective: str, n_classes: int) -> float:
+    """Return the learning rate here that takes as large steps as one of LightGBM's."""
+    return rate * 2 * (n_classes - 1) / n_classes if objective == "multiclass" else rate

@@ -1,0 +1,211 @@
+"""What a training of LightGBM's parameters is here: the loss, its link, metrics and start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
+from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
+from pyopencl_gbdt.compat.lightgbm.metrics import Metric, chosen_metrics, metrics_of
+from pyopencl_gbdt.compat.lightgbm.objectives import KINDS, RANKING, SEVERAL, Kind, main_objective
+from pyopencl_gbdt.compat.lightgbm.own_losses import OWN_LOSSES, HostLoss, host_loss
+from pyopencl_gbdt.compat.lightgbm.settings import boosting_of, trained_parameters
+from pyopencl_gbdt.data import dataset as own
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+
+F64 = npt.NDArray[np.float64]
+#: Losses whose leaves are quantiles, which gradients alone do not tell.
+_OF_QUANTILES = ("regression_l1", "quantile", "mape")
+#: What ``base_score`` is for a margin of 0, by link.
+_ZERO = {"identity": 0.0, "exp": 1.0, "sigmoid": 0.5}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One training.
+
+    Attributes
+    ----------
+    params : dict
+        LightGBM's parameters, by main names.
+    objective : str
+        LightGBM's main name; ``"none"`` for a function of the user's.
+    n_outputs : int
+        Margins of a row.
+    boosting : str
+        ``"gbdt"``, ``"dart"`` or ``"rf"``.
+    metrics : list of Metric
+    """
+
+    params: dict[str, Any]
+    objective: str
+    n_outputs: int
+    boosting: str
+    metrics: list[Metric]
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> Task:
+        """Return the task of parameters by main names.
+
+        Raises
+        ------
+        ParameterError
+            For what is refused, in LightGBM's words where it refuses it, too.
+        """
+        given = dict(params)
+        objective = main_objective(given.get("objective", "regression") or "none")
+        n_classes = int(given.get("num_class", 1) or 1)
+        if objective in SEVERAL and n_classes < 2:
+            raise ParameterError(
+                "Number of classes should be specified and greater than 1 for multiclass training: "
+                f"num_class={n_classes}; give num_class"
+            )
+        if objective not in (*SEVERAL, "none") and n_classes > 1:
+            raise ParameterError(
+                "Number of classes must be 1 for non-multiclass training: "
+                f"num_class={n_classes}; leave it out, or give objective='multiclass'"
+            )
+        found = cls(given, objective, n_classes, boosting_of(given), [])
+        if found.boosting == "rf" and objective in _OF_QUANTILES:
+            raise ParameterError(
+                f"boosting='rf': objective={objective!r}: leaves of quantiles are not renewed in "
+                "forests; give boosting='gbdt'"
+            )
+        names = chosen_metrics(given, objective)
+        found = replace(found, metrics=metrics_of(names, given))
+        found.trained()  # refuses what has no counterpart
+        return found
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.objective]
+
+    @property
+    def is_by_host(self) -> bool:
+        """Whether the host computes gradients."""
+        return not self.kind.loss or self.boosting == "rf"
+
+    def trained(self, loss: Any = None) -> dict[str, Any]:
+        """Return the parameters of this library; ``loss`` in place of the objective's own."""
+        plain = self.kind.loss if loss is None else loss
+        found = trained_parameters(self.params, self.objective, plain or "reg:squarederror")
+        if loss is not None:
+            for name in ("num_class", "quantile_alpha", "huber_alpha", "scale_pos_weight"):
+                found.pop(name, None)
+        return found
+
+    def of_labels(self, data: Dataset) -> dict[str, Any]:
+        """Return what parameters depend on the labels: the weight of a class, and the start."""
+        found: dict[str, Any] = {}
+        labels = np.asarray(data.label)
+        if self.params.get("is_unbalance") and self.objective == "binary":
+            positive = float(np.count_nonzero(labels > 0))
+            found["scale_pos_weight"] = (len(labels) - positive) / max(positive, 1.0)
+        if self.objective == "binary" and not self.is_by_host:  # also where a class weighs more
+            mean = float(np.average(labels > 0, weights=data.weight))
+            found["base_score"] = min(max(mean, 1e-6), 1 - 1e-6)
+        averages = self.params.get("boost_from_average", True)
+        if self.objective in RANKING or data.init_score is not None or not averages:
+            found["base_score"] = self.zero_start()
+        elif self.is_by_host:
+            found["base_score"] = self._start_by_host(data)
+        return found
+
+    def zero_start(self) -> Any:
+        """Return the base score whose margin is 0."""
+        if self.n_outputs > 1 or self.is_by_host:
+            return [0.0] * self.n_outputs if self.n_outputs > 1 else 0.0
+        return _ZERO[self.kind.link]
+
+    def _start_by_host(self, data: Dataset) -> Any:
+        """Return the first margins of a loss whose gradients the host computes."""
+        labels = np.asarray(data.label, np.float64)
+        weight = data.weight
+        if self.objective == "multiclassova":
+            shares = [float(np.average(labels == k, weights=weight)) for k in range(self.n_outputs)]
+            shares = [min(max(one, 1e-15), 1 - 1e-15) for one in shares]
+            return [math.log(one / (1 - one)) for one in shares]
+        if self.objective == "cross_entropy_lambda":
+            mean = float(np.average(labels, weights=weight))
+            return math.log(math.expm1(max(mean, 1e-15)))
+        if self.kind.loss:  # a forest
+            p = Parameters.from_dict(self.trained())
+            objective = get_objective(p.objective, p)
+            rows = data.trained_rows(self.n_outputs)
+            score = objective.starting_scores(rows.label, rows.weight)
+            margin = objective.to_margin(score)
+            return list(margin) if isinstance(margin, tuple) else margin
+        return self.zero_start()
+
+    def by_host(
+        self, data: Dataset, fobj: Callable[..., Any] | None, start: Any, first: int
+    ) -> HostLoss:
+        """Return the loss whose gradients the host computes.
+
+        Parameters
+        ----------
+        data : Dataset
+            The training rows, for ``fobj``.
+        fobj : callable or None
+            The user's function of margins and rows.
+        start : float or list of float
+            The margins of a forest's gradients.
+        first : int
+            The number of the next round.
+        """
+        if fobj is not None:
+            return host_loss("function", lambda m, _: _called(fobj, m, data), self.n_outputs, first)
+        if self.objective == "none":
+            raise LightGBMError(
+                "objective='none': expected a function of gradients; give one as objective of "
+                "train, or as fobj of update"
+            )
+        if self.boosting != "rf":
+            return host_loss(
+                self.objective, lambda m, n: self.gradients(m, data, n), self.n_outputs, first
+            )
+        shape = data.num_data(), self.n_outputs
+        given = data.get_field("init_score")
+        margins = np.broadcast_to(np.asarray(start, np.float64), shape)
+        margins = margins if given is None else np.reshape(given, shape)
+        return host_loss(
+            self.objective, lambda _, n: self.gradients(margins, data, n), self.n_outputs, first
+        )
+
+    def gradients(self, margins: F64, data: Dataset, number: int) -> tuple[F64, F64]:
+        """Return weighted gradients and Hessians of margins, shape (n_rows, n_outputs)."""
+        rows = data.trained_rows(self.n_outputs)
+        if not self.kind.loss:
+            function = OWN_LOSSES[self.objective]
+            return function(margins, np.asarray(data.label, np.float64), rows, number)
+        p = Parameters.from_dict(self.trained())
+        objective = get_objective(p.objective, p)
+        plain = own.Dataset(rows.checked, data.label, rows.weight, group=data.group)
+        own_margins = np.ascontiguousarray(margins.T, np.float32)
+        g, h = objective.gradients(own_margins, plain)
+        weight = 1 if rows.weight is None else rows.weight
+        return (g * weight).T.astype(np.float64), (h * weight).T.astype(np.float64)
+
+
+def _called(fobj: Callable[..., Any], margins: F64, data: Dataset) -> tuple[Any, Any]:
+    """Return what the user's function returns for margins; one output is one-dimensional."""
+    plain = margins[:, 0] if margins.shape[1] == 1 else margins
+    found = fobj(plain, data)
+    g, h = found
+    sizes = [np.size(one) for one in (g, h)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"Lengths of gradient ({sizes[0]}) and Hessian ({sizes[1]}) don't match")
+    if sizes[0] != margins.size:
+        raise ValueError(
+            f"Lengths of gradient ({sizes[0]}) and Hessian ({sizes[1]}) don't match training data "
+            f"length ({len(margins)}) * number of models per one iteration ({margins.shape[1]})"
+        )
+    return g, h

@@ -1,0 +1,231 @@
+"""Trees as LightGBM numbers and shows them: leaves 0, 1, ..., a first score in the first trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
+from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import each
+from pyopencl_gbdt.model.formats.lightgbm_text import LevelNumbers, row_counts
+from pyopencl_gbdt.model.formats.thresholds import last_below
+from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
+
+F64 = npt.NDArray[np.float64]
+
+
+def base_of(ensemble: Ensemble, index: int) -> float:
+    """Return what LightGBM adds to the leaves of a tree: the starting margin, to the first ones."""
+    margins = each(ensemble.base_margin)
+    return float(margins[index]) if index < len(margins) else 0.0
+
+
+def leaf_places(tree: Tree) -> npt.NDArray[np.intp]:
+    """Return the nodes that are leaves, in LightGBM's order of their numbers."""
+    return np.flatnonzero(tree.is_leaf)
+
+
+def leaf_numbers(tree: Tree) -> npt.NDArray[np.int32]:
+    """Return the number of each leaf, by node; -1 in splits."""
+    return np.where(tree.is_leaf, np.cumsum(tree.is_leaf) - 1, -1).astype(np.int32)
+
+
+def importances(ensemble: Ensemble, kind: str) -> F64:
+    """Return the number of splits (``"split"``) or the sum of gains (``"gain"``) of columns.
+
+    Raises
+    ------
+    KeyError
+        For any other kind, as in LightGBM.
+    """
+    if kind not in ("split", "gain"):
+        raise KeyError(kind)
+    found = np.zeros(ensemble.n_features)
+    for tree in ensemble.trees:
+        inner = ~tree.is_leaf
+        worth = tree.gain[inner].astype(np.float64) if kind == "gain" else None
+        found += np.bincount(tree.feature[inner], worth, ensemble.n_features)[: found.size]
+    return found
+
+
+def dumped(ensemble: Ensemble, objective: str, kind: str, names: list[str]) -> dict[str, Any]:
+    """Return a model as the dictionary of LightGBM's ``dump_model``."""
+    numbers = LevelNumbers(ensemble)
+    worth = importances(ensemble, kind)
+    infos = _infos(ensemble, numbers, names)
+    return {
+        "name": "tree",
+        "version": "v4",
+        "num_class": ensemble.n_outputs,
+        "num_tree_per_iteration": ensemble.n_outputs,
+        "label_index": 0,
+        "max_feature_idx": ensemble.n_features - 1,
+        "objective": objective,
+        "average_output": False,
+        "feature_names": names,
+        "monotone_constraints": [],
+        "feature_infos": infos,
+        "tree_info": [
+            {
+                "tree_index": index,
+                "num_leaves": int(tree.is_leaf.sum()),
+                "num_cat": int(((tree.split_kind == CATEGORY_SPLIT) & ~tree.is_leaf).sum()),
+                "shrinkage": 1,
+                "tree_structure": _structure(tree, base_of(ensemble, index), numbers),
+            }
+            for index, tree in enumerate(ensemble.trees)
+        ],
+        "feature_importances": {
+            names[i]: float(worth[i]) if kind == "gain" else int(worth[i])
+            for i in np.argsort(-worth, kind="stable").tolist()
+            if worth[i] > 0
+        },
+    }
+
+
+def _infos(ensemble: Ensemble, numbers: LevelNumbers, names: list[str]) -> dict[str, Any]:
+    """Return the range of the thresholds of each column that is split, or its levels' numbers."""
+    found: dict[str, Any] = {}
+    for column, name in enumerate(names):
+        if column in numbers.columns:
+            listed = numbers.numbers(column).tolist()
+            found[name] = {"min_value": min(listed, default=0), "max_value": max(listed, default=0),
+                           "values": listed}  # fmt: skip
+            continue
+        own = [t.threshold[~t.is_leaf & (t.feature == column)] for t in ensemble.trees]
+        values = np.concatenate([np.zeros(0, np.float32), *own])
+        if values.size:
+            found[name] = {"min_value": float(values.min()), "max_value": float(values.max()),
+                           "values": []}  # fmt: skip
+    return found
+
+
+def _structure(tree: Tree, base: float, numbers: LevelNumbers) -> dict[str, Any]:
+    counts, leaves = row_counts(tree), leaf_numbers(tree)
+    splits = np.where(tree.is_leaf, -1, np.cumsum(~tree.is_leaf) - 1)
+    below = last_below(tree.threshold)
+    if tree.n_nodes == 1:
+        return {"leaf_value": float(tree.value[0, 0]) + base, "leaf_count": int(counts[0])}
+
+    def leaf(node: int) -> dict[str, Any]:
+        return {
+            "leaf_index": int(leaves[node]),
+            "leaf_value": float(tree.value[node, 0]) + base,
+            "leaf_weight": float(tree.sum_hessian[node]),
+            "leaf_count": int(counts[node]),
+        }
+
+    def split(node: int, children: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
+        by_set = tree.split_kind[node] == CATEGORY_SPLIT
+        default_left = bool(tree.default_left[node])
+        if by_set:
+            words = numbers.words(tree, node)
+            bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+            threshold: Any = "||".join(map(str, np.flatnonzero(bits).tolist()))
+            children = (children[1], children[0]) if default_left else children
+        else:
+            threshold = float(below[node])
+        return {
+            "split_index": int(splits[node]),
+            "split_feature": int(tree.feature[node]),
+            "split_gain": float(tree.gain[node]),
+            "threshold": threshold,
+            "decision_type": "==" if by_set else "<=",
+            "default_left": default_left and not by_set,
+            "missing_type": "NaN",
+            "internal_value": float(tree.weight[node, 0]) + base,
+            "internal_weight": float(tree.sum_hessian[node]),
+            "internal_count": int(counts[node]),
+            "left_child": children[0],
+            "right_child": children[1],
+        }
+
+    found: list[dict[str, Any]] = [{}] * tree.n_nodes
+    for node in range(tree.n_nodes - 1, -1, -1):  # children come behind their parents
+        if tree.is_leaf[node]:
+            found[node] = leaf(node)
+        else:
+            both = found[int(tree.left[node])], found[int(tree.right[node])]
+            found[node] = split(node, both)
+    return found[0]
+
+
+def node_table(model: dict[str, Any]) -> Any:
+    """Return all nodes of a dumped model as a pandas table, in LightGBM's columns.
+
+    Raises
+    ------
+    LightGBMError
+        If there are no trees.
+    """
+    import pandas as pd
+
+    if not model["tree_info"]:
+        raise LightGBMError("There are no trees in this Booster and thus nothing to parse")
+    names, found = model["feature_names"], []
+
+    def name_of(node: dict[str, Any], tree: int) -> str:
+        inner = "split_index" in node
+        number = node.get("split_index" if inner else "leaf_index", 0)
+        return f"{tree}-{'S' if inner else 'L'}{number}"
+
+    def add(node: dict[str, Any], tree: int, depth: int, parent: str | None) -> None:
+        inner, name = "split_index" in node, name_of(node, tree)
+        side = "left" if node.get("default_left") else "right"
+        kind = "internal" if inner else "leaf"
+        found.append({
+            "tree_index": tree,
+            "node_depth": depth,
+            "node_index": name,
+            "left_child": name_of(node["left_child"], tree) if inner else None,
+            "right_child": name_of(node["right_child"], tree) if inner else None,
+            "parent_index": parent,
+            "split_feature": names[node["split_feature"]] if inner else None,
+            "split_gain": node.get("split_gain"),
+            "threshold": node.get("threshold"),
+            "decision_type": node.get("decision_type"),
+            "missing_direction": side if inner else None,
+            "missing_type": node.get("missing_type"),
+            "value": node[f"{kind}_value"],
+            "weight": node.get(f"{kind}_weight"),
+            "count": node.get(f"{kind}_count") if inner or "leaf_index" in node else None,
+        })  # fmt: skip
+        for child in ("left_child", "right_child") if inner else ():
+            add(node[child], tree, depth + 1, name)
+
+    for tree in model["tree_info"]:
+        add(tree["tree_structure"], tree["tree_index"], 1, None)
+    return pd.DataFrame(found)
+
+
+def split_values(model: dict[str, Any], feature: int | str) -> list[float]:
+    """Return the thresholds of a column in a dumped model.
+
+    Raises
+    ------
+    LightGBMError
+        If the column is split by sets of levels.
+    """
+    names, found = model["feature_names"], []
+
+    def visit(tell: Callable[[dict[str, Any]], None], node: dict[str, Any]) -> None:
+        if "split_index" in node:
+            tell(node)
+            visit(tell, node["left_child"])
+            visit(tell, node["right_child"])
+
+    def take(node: dict[str, Any]) -> None:
+        column = node["split_feature"]
+        if feature not in (column, names[column]) or isinstance(feature, bool):
+            return
+        if isinstance(node["threshold"], str):
+            raise LightGBMError("Cannot compute split value histogram for the categorical feature")
+        found.append(node["threshold"])
+
+    for tree in model["tree_info"]:
+        visit(take, tree["tree_structure"])
+    return found
