@@ -61,6 +61,10 @@ LOSSES = {
     "reg:absoluteerror": "92e602fc94e2a9fc6cd9a3ebd89b0f15b8b007c540d3c42f563b7a44316eb3e6",
     "reg:quantileerror": "f035a7489e5b25861aecadec3b8aa68086e1c9f9353bd4417eb6a61eedc22b63",
     "cross_entropy": "373e9f91f8d6da94a68ee9fd7cc044b74e746af6848d10902553ed0dce8a8e98",
+    "dist:normal": "cb8b9bbad9f77b91ca1c562ca751fa4db774428b882f0fd788e6c00f5568a541",
+    "dist:lognormal": "9036394199f0d3e3ce822b369195c875c631b47878cc62200ae094464396d8f6",
+    "dist:gamma": "e772db7a64512d7d2b2ab36c6fbfcb9c8847005029849ff90e1b99fc2af4ccda",
+    "dist:negative_binomial": "1f496a20575f8417bad899f26d43eb88acf173bca92ddfe52fba57060a167029",
     "multi:softprob": "00447dbdf2630622cf206eeb625615c9c01e1d83e739fd7ba04e155f05384304",
     "multi:softmax": "6de4019051f433ba9ebc429ee6c57ef9bf41876b63951cc57ea357bc6dd43687",
 }
@@ -76,6 +80,7 @@ OWN = {
     "fair": {"fair_c": 1.5},
     "reg:quantileerror": {"quantile_alpha": 0.3},
 }
+POSITIVE = ("dist:gamma", "dist:lognormal")
 SIGNS = [1, -1, 0, 1] * 7
 GROUPS = [[0, 1, 2, 3], [3, 4, 5, 6, 7, 8], [7, *range(9, 28)]]
 #: Parameters of how rows and columns are drawn and trees grow; of several trees a round.
@@ -128,6 +133,7 @@ SETTINGS = {
         "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
         "sketch": 3, "grow_policy": "symmetric", "min_child_weight": 20.0,
     },
+    "distributions": {"objective": "dist:normal", "multi_strategy": "multi_output_tree"},
     "together": {
         "objective": "multi:softprob", "num_class": 4, "num_parallel_tree": 2, "subsample": 0.8,
         "grow_policy": "lossguide", "max_leaves": 12, "monotone_constraints": SIGNS,
@@ -161,6 +167,7 @@ GROWN = {
     "drawn borders, symmetric": "1342d33327e2274324abbb6b08c85d0b81d810ebd4c326df3ea22325f0ab4aa3",
     "sketches": "def8770f9c4a715c450e813ee696b2fb5d6726fd637ba40cda139c2c6e0b11e1",
     "symmetric sketches": "d706f8d2c4d4ce325dd5d6acb9784928381a23730ae27a2b52e3dcc68170f7e7",
+    "distributions": "79e8bb1a717f949966fe4cc8630ccbd91db6d01d22493a28cac10828f12c4d22",
     "together": "95fd8d4bc04de9f1b6faf0198c3b41225edbff3c3083f519b5c65e7ee0c701cd",
 }
 
@@ -178,13 +185,13 @@ def loss_labels(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.floor(np.minimum(np.abs(signal), 4))
     if name == "rank:map":
         return y
-    if name == "count:poisson":
+    if name in ("count:poisson", "dist:negative_binomial"):
         return np.floor(np.abs(signal) * 2)
     if name == "reg:tweedie":
         return np.maximum(signal, 0)
     if name == "survival:cox":
         return np.rint(signal * 8)
-    if name in ("survival:aft", "reg:gamma", "reg:squaredlogerror"):
+    if name in ("survival:aft", "reg:gamma", "reg:squaredlogerror", *POSITIVE):
         return np.abs(signal) + np.float32(0.25)
     return signal
 

@@ -65,6 +65,13 @@ LABELS: dict[str, LabelRule] = {
     "count:poisson": _COUNTS,
     "reg:tweedie": _COUNTS,
     "reg:gamma": LabelRule(lambda y: y <= 0, "label > 0", "leave 0 out, or use reg:tweedie"),
+    "dist:lognormal": LabelRule(lambda y: y <= 0, "label > 0", "leave 0 out, or use dist:normal"),
+    "dist:gamma": LabelRule(lambda y: y <= 0, "label > 0", "leave 0 out, or use dist:normal"),
+    "dist:negative_binomial": LabelRule(
+        lambda y: (y < 0) | (y != np.floor(y)),
+        "whole numbers >= 0",
+        "give counts, or use dist:normal",
+    ),
     "survival:aft": LabelRule(
         lambda y: y <= 0, "label > 0", "give label_lower_bound and label_upper_bound to Dataset"
     ),

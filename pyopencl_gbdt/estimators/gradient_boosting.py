@@ -23,6 +23,7 @@ from pyopencl_gbdt.data import (
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base, NotFittedEstimatorError
 from pyopencl_gbdt.estimators.calibration import Calibration
+from pyopencl_gbdt.estimators.distributions import Distributions
 from pyopencl_gbdt.estimators.files import read_classes
 from pyopencl_gbdt.estimators.intervals import Intervals
 from pyopencl_gbdt.estimators.parameters import Parametrised
@@ -38,7 +39,7 @@ from pyopencl_gbdt.training.train import Model
 F32 = npt.NDArray[np.float32]
 
 
-class GBDTRegressor(RegressorMixin, Intervals, Base):  # type: ignore[misc]
+class GBDTRegressor(RegressorMixin, Intervals, Distributions, Base):  # type: ignore[misc]
     """Gradient-boosted trees for regression; the default loss is squared error.
 
     For several targets, ``y`` of shape (n_rows, n_targets), each target has its trees.

@@ -26,6 +26,7 @@ from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS, EvaluatedRows
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
+from pyopencl_gbdt.objectives.distributions import Distribution
 
 #: All kinds of metrics that have kernels; a metric belongs to the first kind that takes it.
 KINDS: list[MetricKind] = [CurveKind(), RankingKind(), CoxKind(), MeanKind()]
@@ -46,7 +47,7 @@ def has_kernels(metric: Metric, objective: Objective, rows: Dataset) -> bool:
     kind = kind_of(metric)
     if kind is None or rows.label.size > _MOST_ROWS:
         return False
-    if objective.n_outputs > 1 and not isinstance(objective, SoftProb):
+    if objective.n_outputs > 1 and not isinstance(objective, SoftProb | Distribution):
         return False
     return kind.suits(metric, objective, rows)
 

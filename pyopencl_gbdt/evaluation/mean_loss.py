@@ -21,6 +21,7 @@ from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
 from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, UNDEFINED, exact_sum, sum_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
+from pyopencl_gbdt.objectives.distributions import Distribution
 
 #: Labels are squared without scaling if their largest exponent is at most this far from 0.
 _SQUARABLE, _FURTHEST = 30, 100
@@ -126,6 +127,8 @@ class MeanKind(MetricKind):
     def suits(self, metric: Metric, objective: Objective, rows: Dataset) -> bool:
         loss = _loss(metric)
         if loss.bounds and rows.n_targets > 1:
+            return False
+        if loss.distributed != isinstance(objective, Distribution):
             return False
         return loss.classes == isinstance(objective, SoftProb)
 

@@ -17,7 +17,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, softmax
+from pyopencl_gbdt.gradients import aft, cox, custom, distributions, lambda_gradients, softmax
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import (
@@ -26,6 +26,7 @@ from pyopencl_gbdt.objectives.custom import (
     FunctionObjective,
     KernelObjective,
 )
+from pyopencl_gbdt.objectives.distributions import Distribution
 from pyopencl_gbdt.objectives.ranking import LambdaRank
 from pyopencl_gbdt.objectives.survival import Aft, Cox, log_bounds
 
@@ -99,7 +100,7 @@ class CheckedSource(Protocol):
 
 def takes_pages(objective: Objective) -> bool:
     """Return whether gradients can be computed page by page, where pages take turns."""
-    alone = SoftProb | Aft | FunctionObjective | KernelObjective
+    alone = SoftProb | Aft | Distribution | FunctionObjective | KernelObjective
     return not objective.given or isinstance(objective, alone)
 
 
@@ -127,6 +128,11 @@ def _(objective: Cox, parts: FitParts, data: Dataset) -> GradientSource:
 @source_of.register
 def _(objective: Aft, parts: FitParts, data: Dataset) -> GradientSource:
     return aft.AftGradients(parts.rows, parts.ways, objective, *log_bounds(*data.bounds))
+
+
+@source_of.register
+def _(objective: Distribution, parts: FitParts, data: Dataset) -> GradientSource:
+    return distributions.DistributionGradients(parts.rows, parts.ways, objective)
 
 
 @source_of.register

@@ -19,6 +19,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.metrics.bounds_losses import ACCURACY, nloglik
 from pyopencl_gbdt.metrics.curves import auc, aucpr
 from pyopencl_gbdt.metrics.custom import DatasetMetric
+from pyopencl_gbdt.metrics.distributions import crps, nll, of_distribution, row_loss_by_name
 from pyopencl_gbdt.metrics.formulas import (
     aft_nloglik,
     cox_nloglik,
@@ -69,7 +70,8 @@ class Entry:
     function : callable
         A function of label, prediction, weight, and possibly a number.
     parameter : str
-        The attribute of ``Parameters`` that gives this number if the name has no ``@``.
+        The attribute of ``Parameters`` that gives this number if the name has no ``@``; for
+        ``objective``, the distribution.
     default : float or None
         The number if there is neither ``@`` nor ``Parameters``; None requires ``@``.
     after_at : tuple of float, or None
@@ -107,6 +109,8 @@ METRICS: dict[str, Entry] = {
     "cox-nloglik": Entry(cox_nloglik),
     "aft-nloglik": Entry(aft_nloglik, of_dataset=True),
     "interval-regression-accuracy": Entry(interval_regression_accuracy, of_dataset=True),
+    "nll": Entry(nll, "objective"),
+    "crps": Entry(crps, "objective"),
 }
 
 
@@ -179,7 +183,9 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
 
 
 def _by_parameter(entry: Entry, parameters: Parameters | None) -> Metric:
-    """Return a metric whose number or numbers come from a parameter."""
+    """Return a metric whose number, numbers or distribution come from a parameter."""
+    if entry.parameter == "objective":
+        return of_distribution(entry.function, parameters)
     number = entry.default if parameters is None else getattr(parameters, entry.parameter)
     if isinstance(number, tuple):
         return partial(quantiles, numbers=tuple(float(np.float32(one)) for one in number))
@@ -195,6 +201,8 @@ def row_loss_of(metric: Metric) -> RowLoss | None:
     """Return a metric's loss per row; None if the metric is not a mean over rows."""
     if isinstance(metric, DatasetMetric):
         return _of_bounds(metric)
+    if isinstance(metric, partial) and metric.keywords.keys() == {"distribution"}:
+        return row_loss_by_name(metric.func, **metric.keywords)
     function, number = _parts(metric)
     return row_loss(function, number)
 

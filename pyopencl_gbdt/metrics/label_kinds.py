@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SHARES, AMOUNTS, ABOVE, NUMBERS = "0 to 1", "0 or more", "above -1", "numbers"
 RELEVANT, GRADES = "relevance", "grades"
 CLASSES, QUANTILES, EVENTS, BOUNDS = "classes", "quantiles", "events", "bounds"
+DISTRIBUTED, NORMAL = "distributed", "normal"
 
 #: The kinds of label. Labels may be of several: a number of a kind is of the wider ones too.
 KINDS: dict[str, str] = {
@@ -27,6 +28,8 @@ KINDS: dict[str, str] = {
     QUANTILES: "numbers with an output for each of several quantile_alpha",
     EVENTS: "times of events, negative if censored",
     BOUNDS: "times of survival:aft or their bounds",
+    DISTRIBUTED: "numbers of a distribution, objective='dist:...'",
+    NORMAL: "numbers of dist:normal",
 }
 #: The kinds that each metric fits; of numbers the widest kind.
 FITS: dict[str, tuple[str, ...]] = {
@@ -52,6 +55,8 @@ FITS: dict[str, tuple[str, ...]] = {
     "cox-nloglik": (EVENTS,),
     "aft-nloglik": (BOUNDS,),
     "interval-regression-accuracy": (BOUNDS,),
+    "nll": (DISTRIBUTED,),
+    "crps": (NORMAL,),
 }
 #: The metric that says the same of the other kind of classes.
 COUNTERPARTS = {
@@ -71,6 +76,8 @@ def kinds_of(objective: Objective, sets: Sequence[Dataset]) -> tuple[str, ...]:
         The training data and the evaluation sets.
     """
     name = objective.name
+    if name.startswith("dist:"):
+        return (NORMAL, DISTRIBUTED) if name == "dist:normal" else (DISTRIBUTED,)
     if objective.n_outputs > 1:
         return (CLASSES,) if name.startswith("multi:") else (QUANTILES,)
     if name == "survival:cox":

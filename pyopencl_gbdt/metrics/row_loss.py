@@ -36,6 +36,8 @@ class RowLoss(ABC):
         Whether rows have one margin per class, and their class as label.
     bounds : bool
         Whether ``labels`` are bounds, see ``bounds_losses.log_pairs``.
+    distributed : bool
+        Whether rows have a margin for each parameter of a distribution.
     scaled : bool
         Whether an error of a ``root`` has the labels' unit: its square could be out of range.
     """
@@ -44,6 +46,7 @@ class RowLoss(ABC):
     factor: float = 1.0
     constant: Callable[[F32], npt.NDArray[np.float64]] | None = None
     classes: ClassVar[bool] = False
+    distributed: ClassVar[bool] = False
     bounds: bool = False
     scaled: bool = False
 
@@ -62,7 +65,8 @@ class RowLoss(ABC):
         Parameters
         ----------
         prediction : float32 array, shape (n_rows,)
-            With ``classes`` the probabilities, shape (n_classes, n_rows).
+            With ``classes`` the probabilities, shape (n_classes, n_rows); if ``distributed`` the
+            parameters, shape (2, n_rows).
         label : float32 array, shape (n_rows,)
             With ``bounds`` the result of ``log_pairs``, shape (4, n_rows).
         unit : float32

@@ -18,6 +18,7 @@ from pyopencl_gbdt.objectives.classification import (
     SoftProb,
 )
 from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
+from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS
 from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
 from pyopencl_gbdt.objectives.regression import (
     AbsoluteError,
@@ -44,7 +45,7 @@ OBJECTIVES: dict[str, Objective] = {
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
         Poisson(), Logistic(), LogitRaw(), Hinge(), AbsoluteError(), QuantileError(), SoftProb(),
         SoftMax(), RankNdcg(), RankMap(), RankPairwise(), Cox(), Aft(), Huber(), Fair(), Mape(),
-        CrossEntropy(),
+        CrossEntropy(), *DISTRIBUTIONS,
     )
 }  # fmt: skip
 

@@ -29,6 +29,7 @@ from pyopencl_gbdt.prediction.class_or_model import OfClassOrModel
 from pyopencl_gbdt.prediction.contributions.explain_rows import explain_rows
 from pyopencl_gbdt.prediction.contributions.kinds import kind_of
 from pyopencl_gbdt.prediction.description import card, describe
+from pyopencl_gbdt.prediction.distributed import Distributed
 from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
 from pyopencl_gbdt.prediction.in_batches import (
     check_background,
@@ -49,7 +50,7 @@ F32 = npt.NDArray[np.float32]
 History = dict[str, dict[str, list[float]]]
 
 
-class Model(Inspected):
+class Model(Inspected, Distributed):
     """A fitted model; it holds only NumPy arrays, so it pickles and predicts on any machine.
 
     Attributes

@@ -236,6 +236,7 @@ _WHOLE = {
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",
     "custom": "check_gradients custom_gradients",
+    "distribution": "distribution",
     "dropout": "add_values show",
     "gradients": (
         "draw_partners lambdas rank_documents scale_lambdas softmax sum_losses sum_precisions "

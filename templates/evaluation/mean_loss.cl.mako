@@ -1,5 +1,5 @@
 ## mean_loss: results[first ..] = sum over rows of loss(prediction, label) * weight, without rounding
-## uses: portable_math portable_log portable_loss portable_survival
+## uses: portable_math portable_log portable_loss portable_survival portable_gamma
 ##
 ##   loss   = m 2^(e - 150), weight = n 2^(f - 150): a product of 48 bits, m n, with the key e + f
 ##   largest_loss   the largest key k of each work-group

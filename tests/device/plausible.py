@@ -11,10 +11,12 @@ from typing import Any
 
 from pyopencl_gbdt.device.render import declared, template_files
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
+from pyopencl_gbdt.metrics.distributions import nll, row_loss_by_name
 from pyopencl_gbdt.numerics.expressions import statements
 from pyopencl_gbdt.numerics.random_numbers import SKETCHES
 from pyopencl_gbdt.objectives import OBJECTIVES
 from pyopencl_gbdt.objectives.classification import of_share
+from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS
 from pyopencl_gbdt.objectives.survival import Aft
 
 #: Templates that others import: they have no kernels of their own.
@@ -64,7 +66,11 @@ _ROW_LOSSES = {
     if name != "tweedie-nloglik"
 }
 #: Metrics that are means over rows with a margin and a label each; and with classes.
-MEANS = [name for name, loss in _ROW_LOSSES.items() if loss and not (loss.classes or loss.bounds)]
+MEANS = [
+    name
+    for name, loss in _ROW_LOSSES.items()
+    if loss and not (loss.classes or loss.bounds or loss.distributed)
+]
 MEANS_OF_CLASSES = [name for name, loss in _ROW_LOSSES.items() if loss and loss.classes]
 
 VALUES: dict[str, list[Any]] = {
@@ -120,7 +126,10 @@ VALUES: dict[str, list[Any]] = {
         "g = margin; h = label;",
     ],
     "link": sorted({objective.link for objective in OBJECTIVES.values()}),
-    "row_loss": sorted({loss.kernel for loss in _ROW_LOSSES.values() if loss}),
+    "row_loss": sorted(
+        {loss.kernel for loss in _ROW_LOSSES.values() if loss}
+        | {row_loss_by_name(nll, one.name).kernel for one in DISTRIBUTIONS}
+    ),
     "curve": ["auc", "aucpr"],
     "fields": ["", "walk_t:left,number"],
     "fact": [
@@ -136,6 +145,10 @@ VALUES: dict[str, list[Any]] = {
     "statements": ["", "g = margin - label; h = 1.0f;"],
     "gradient_between": [
         Aft(aft_loss_distribution=name).kernel_between for name in ("normal", "logistic", "extreme")
+    ],
+    "gradient_of_row": [
+        statements(one.of_row, ("first", "second", "label"), ("g", "h", "other_g", "other_h"))
+        for one in DISTRIBUTIONS
     ],
     "gradient_of_share": [statements(of_share, ("p", "label", "class_k"), ("g", "h"))],
     "weighted": [False, True],

@@ -26,8 +26,8 @@ WITH_PARAMETERS = [
 #: What XGBoost has no default for.
 ASKED_FOR = {"reg:quantileerror": {"quantile_alpha": 0.5}}
 DEFAULTS = {**NEEDED, **ASKED_FOR}
-#: Losses that look at more than a label and margins.
-OTHERS = ("rank:", "survival:")
+#: Losses that look at more than a label and margins, or have a test module of their own.
+OTHERS = ("rank:", "survival:", "dist:")
 #: (loss, its own parameters): every other loss at its defaults, then those above.
 LOSSES = [
     *((name, DEFAULTS.get(name, {})) for name in OBJECTIVES if not name.startswith(OTHERS)),

@@ -146,7 +146,10 @@ def test_the_sum_by_hand():
     assert sum_words(np.float32([1, np.nan]), np.float32([1, 0]))[4] == 254
 
 
-@pytest.mark.parametrize("name", [name for name in OBJECTIVES if not name.startswith("multi:")])
+ALONE = [name for name in OBJECTIVES if not name.startswith(("multi:", "dist:"))]
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_links_are_those_of_the_losses(device, rng, name):
     """The mean of predictions whose label is 0: mae."""
     objective = OBJECTIVES[name]

@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.model.leaf_kinds import NUMBERS, LeafKind
 
 #: Bytes of a file that ``Format.sniff`` is given.
@@ -16,9 +17,15 @@ HEAD_SIZE = 4096
 CLASSES = "pyopencl_gbdt.classes"
 #: The attribute that holds a classifier's calibration: other libraries would predict without it.
 CALIBRATION = "pyopencl_gbdt.calibration"
-#: What other formats lack to hold it.
-CALIBRATED = "calibrated probabilities"
 _FIRST_KEY = re.compile(rb'(?:\xef\xbb\xbf)?[ \t\r\n]*\{[ \t\r\n]*"([^"\\]{0,200})"')
+
+
+def more_than_trees(model: Ensemble) -> str:
+    """Return what predictions depend on that only this library's formats hold; '' if nothing."""
+    if CALIBRATION in model.attributes:
+        return "calibrated probabilities"
+    distribution = LINKS[model.objective].n_outputs if model.objective in LINKS else 0
+    return "outputs that are parameters of one distribution" if distribution else ""
 
 
 class Format(Protocol):
@@ -92,8 +99,8 @@ class OneOutputTrees(ABC):
 
     def lacks(self, model: Ensemble) -> str:
         """Return what ``Format.lacks`` does."""
-        if CALIBRATION in model.attributes:
-            return CALIBRATED
+        if more := more_than_trees(model):
+            return more
         try:
             own = self._held(model)
         except ModelFormatError:

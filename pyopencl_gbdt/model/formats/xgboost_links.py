@@ -51,6 +51,8 @@ class Link:
         Allowed values of string parameters; a parameter that is not listed may be any string.
     several : tuple of str
         Parameters that may hold several numbers, as a string such as ``[1E-1,5E-1]``.
+    n_outputs : int
+        How many outputs the objective has, which together predict one number; 0: any number.
     """
 
     xgboost_name: str
@@ -66,6 +68,7 @@ class Link:
     lists: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     several: tuple[str, ...] = ()
+    n_outputs: int = 0
 
 
 def _logit(score: np.float32) -> np.float32:
@@ -170,6 +173,10 @@ LINKS: dict[str, Link] = {
         ours={"custom_name": "", "custom_link": "identity"},
         choices={"custom_link": ("identity", "logit")},
     ),
+    **{
+        f"dist:{name}": _identity(_SQUARED, _LOSS, parameters=_POSITIVE, n_outputs=2)
+        for name in ("normal", "lognormal", "gamma", "negative_binomial")
+    },
     "cross_entropy": _probability("reg:logistic"),
     "multi:softprob": _identity("multi:softprob", _CLASSES, parameters={"num_class": 0.0}),
     "multi:softmax": _identity("multi:softmax", _CLASSES, parameters={"num_class": 0.0}),

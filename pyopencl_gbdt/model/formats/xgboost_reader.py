@@ -229,7 +229,11 @@ def _read_sizes(learner: Cursor, model: Cursor) -> tuple[int, int]:
 def _check_outputs(
     learner: Cursor, objective: str, parameters: dict[str, float | str], n_outputs: int
 ) -> None:
-    """Refuse loss parameters that belong to another number of outputs than the model's."""
+    """Refuse a loss, or parameters of it, that belong to another number of outputs."""
+    expected = LINKS[objective].n_outputs
+    if expected not in (0, n_outputs):
+        place = learner.member("learner_model_param").member("num_target")
+        place.fail(f"{expected} outputs for {objective}")
     if objective in MULTICLASS and parameters.get("num_class", 0) < 2:  # type: ignore[operator]
         place = learner.member("objective").member(LINKS[objective].group or "name")
         place.member("num_class").fail("2 classes or more")

@@ -15,7 +15,7 @@ import numpy as np
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import CALIBRATED, CALIBRATION
+from pyopencl_gbdt.model.formats.base import more_than_trees
 from pyopencl_gbdt.model.formats.xgboost_categories import write_categories
 from pyopencl_gbdt.model.formats.xgboost_links import (
     LINKS,
@@ -131,9 +131,9 @@ def lacks(ensemble: Ensemble) -> str:
     """Return what XGBoost's files lack to hold a model; '' if nothing."""
     if ensemble.leaves is LINEAR:
         return f"leaves that are {LINEAR.name}"
-    if CALIBRATION in ensemble.attributes:
-        return CALIBRATED
-    return "" if ensemble.statistics is None else "statistics of categories"
+    if ensemble.statistics is not None:
+        return "statistics of categories"
+    return more_than_trees(ensemble)
 
 
 def _check(ensemble: Ensemble) -> None:

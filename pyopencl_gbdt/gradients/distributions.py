@@ -1,0 +1,40 @@
+"""Gradients of the parameters of a distribution."""
+
+from __future__ import annotations
+
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.fit.page import RowPart
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.numerics.expressions import statements
+from pyopencl_gbdt.objectives.distributions import Distribution
+
+
+class DistributionGradients:
+    """Computes ``given_g`` and ``given_h``; each row on its own."""
+
+    def __init__(self, rows: FitRows, ways: Ways, objective: Distribution) -> None:
+        self.rows = rows
+        names = ("first", "second", "label"), ("g", "h", "other_g", "other_h")
+        self._program = ways.build_kernel(
+            "gradients", template="distribution",
+            gradient_of_row=statements(objective.of_row, *names),
+        )  # fmt: skip
+
+    def before_round(self, number: int) -> None:
+        """Do nothing: the host has no work in a round."""
+
+    def launches(self) -> list[Action]:
+        """Return the actions of a round."""
+        rows = self.rows
+        reads, writes = (rows.gradients_at, "labels"), ("given_g", "given_h")
+        parts = [[self._of(part)] for part in rows.parts]
+        return rows.pagewise(parts, reads, writes)
+
+    def _of(self, part: RowPart) -> Launch:
+        return self._program.bind(
+            "distribution", part.groups, n_rows=part.n_rows,
+            margins=part[self.rows.gradients_at], labels=part["labels"],
+            gradients=part["given_g"], hessians=part["given_h"],
+        )  # fmt: skip

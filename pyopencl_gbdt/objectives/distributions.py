@@ -1,0 +1,305 @@
+"""Losses whose outputs are the parameters of a distribution of the label.
+
+Each loss is the negative logarithm of the likelihood. Its gradients are natural ones: they are
+taken relative to Fisher's information, which stands in the place of the Hessian (Duan et al. 2020,
+"NGBoost: natural gradient boosting for probabilistic prediction"). The parameters of each
+distribution here are orthogonal: their information is a diagonal matrix, so each output has a
+gradient and a Hessian of its own. Where the step of one row alone could be large, the Hessian is
+the mean of the expected and the observed information, which bounds it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.numerics.exact_sums import exact_mean
+from pyopencl_gbdt.numerics.expressions import (
+    Number,
+    Term,
+    at_least,
+    at_most,
+    clamped,
+    digamma_rest,
+    evaluate,
+    exp,
+    gamma_rest,
+    log,
+    mills_right,
+    minus_log1p,
+    reciprocal,
+    size_of,
+    trigamma_rest,
+    where,
+)
+from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny, portable_log
+from pyopencl_gbdt.objectives.base import F32, Objective
+
+#: Squares and ratios stay below, so that their sums are finite.
+_MOST = 1e30
+_HALF_LOG_2_PI = 0.9189385332046727
+#: Start: the least variance of labels, and the least excess of a count's variance over its mean.
+_LEAST_VARIANCE, _LEAST_EXCESS = 1e-12, 1e-4
+
+
+@dataclass(frozen=True)
+class Distribution(Objective):
+    """A distribution of the label with two parameters; ``predict`` returns its mean.
+
+    Attributes
+    ----------
+    parameter_names : tuple of str
+        What ``to_probability`` returns, in this order.
+    """
+
+    given: ClassVar[bool] = True
+    metric = "nll"
+    parameter_names: ClassVar[tuple[str, str]]
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.parameter_names)
+
+    @abstractmethod
+    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+        """Return gradient and Hessian of the first margin, then those of the second."""
+
+    @abstractmethod
+    def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
+        """Return the parameters for two margins."""
+
+    @abstractmethod
+    def mean_of(self, first: Number, second: Number) -> Term:
+        """Return the mean for two parameters."""
+
+    @abstractmethod
+    def loss_of(self, first: Number, second: Number, label: Number) -> Term:
+        """Return minus the logarithm of the likelihood for two parameters."""
+
+    @abstractmethod
+    def start_of(self, mean: float, variance: float) -> tuple[float, float]:
+        """Return the margins of the distribution with a mean and a variance."""
+
+    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
+        """Return the gradients for margins of shape (2, n_rows)."""
+        g, h, other_g, other_h = evaluate(self.of_row, *margin, not_tiny(label, 2.0**-126))
+        return np.stack([g, other_g]), np.stack([h, other_h])
+
+    def to_probability(self, margin: F32) -> F32:
+        """Return the parameters, shape (2, n_rows), of margins of the same shape."""
+        return np.stack(evaluate(self.parameters_of, *margin))
+
+    def to_prediction(self, margin: F32) -> F32:
+        """Return the means, shape (n_rows,), of margins of shape (2, n_rows)."""
+        mean: F32 = evaluate(self.mean_of, *self.to_probability(margin))
+        return mean
+
+    def starting_scores(self, label: F32, weight: F32 | None) -> Score:
+        """Return the margins of the distribution that has the labels' mean and variance."""
+        values = self._scale(label)
+        mean = exact_mean(values, weight)
+        near = np.float32(float(mean))
+        away = np.abs(values - near).astype(np.float32)
+        power = np.float32(2.0 ** -int(np.frexp(max(float(away.max()), 1e-30))[1]))
+        square = (away * power) * (away * power)
+        variance = float(exact_mean(square, weight) / Fraction(float(power)) ** 2)
+        margins = self.start_of(float(mean), max(variance, _LEAST_VARIANCE))
+        return tuple(float(as_margin(np.array([one], np.float32))[0]) for one in margins)
+
+    def _scale(self, label: F32) -> F32:
+        """Return the labels, or what of them has the mean and variance of ``start_of``."""
+        return label
+
+
+def _ln(value: float) -> float:
+    return float(Decimal(value).ln())  # the logarithm of the platform's libm may differ
+
+
+def _deviation_gradients(centre: Number, log_scale: Number, label: Number) -> tuple[Term, ...]:
+    away = clamped(centre - label, -_MOST, _MOST)
+    z = clamped(away * exp(-clamped(log_scale, -40, 40)), -1e9, 1e9)
+    square = z * z
+    return away, 1, 0.5 - 0.5 * square, 0.5 + 0.5 * square
+
+
+def _deviation_loss(centre: Number, scale: Number, value: Number) -> Number:
+    z = clamped((centre - value) * reciprocal(scale), -1e9, 1e9)
+    return (0.5 * z) * z + log(scale) + _HALF_LOG_2_PI
+
+
+@dataclass(frozen=True)
+class NormalDistribution(Distribution):
+    """Margins: the mean, and the logarithm of the standard deviation.
+
+    Gradients ``mean - label`` and ``(1 - z^2) / 2``, Hessians 1 and ``(1 + z^2) / 2``; z is
+    ``(label - mean) / std``.
+    """
+
+    name = "dist:normal"
+    parameter_names = ("mean", "std")
+
+    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+        return _deviation_gradients(first, second, label)
+
+    def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
+        return first, exp(clamped(second, -40, 40))
+
+    def mean_of(self, first: Number, second: Number) -> Term:
+        return first
+
+    def loss_of(self, first: Number, second: Number, label: Number) -> Term:
+        return _deviation_loss(first, second, label)
+
+    def crps_of(self, first: Number, second: Number, label: Number) -> Term:
+        """Return the continuous ranked probability score: Gneiting and Raftery 2007, section 4.2.
+
+        ``std (z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi))``.
+        """
+        z = at_most(size_of((label - first) * reciprocal(second)), 1e9)
+        density = 0.3989422804014327 * exp((-0.5 * z) * z)
+        inside = 1 - (2 * density) * mills_right(z)
+        return second * ((z * inside + 2 * density) - 0.5641895835477563)
+
+    def start_of(self, mean: float, variance: float) -> tuple[float, float]:
+        return mean, _ln(variance) / 2
+
+
+@dataclass(frozen=True)
+class LogNormalDistribution(Distribution):
+    """The logarithm of the label has a normal distribution; gradients are those of its normal."""
+
+    name = "dist:lognormal"
+    parameter_names = ("mu", "sigma")
+
+    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+        return _deviation_gradients(first, second, log(label))
+
+    def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
+        return first, exp(clamped(second, -40, 40))
+
+    def mean_of(self, first: Number, second: Number) -> Term:
+        return exp(first + (0.5 * second) * second)
+
+    def loss_of(self, first: Number, second: Number, label: Number) -> Term:
+        value = log(label)
+        return _deviation_loss(first, second, value) + value
+
+    def start_of(self, mean: float, variance: float) -> tuple[float, float]:
+        return mean, _ln(variance) / 2
+
+    def _scale(self, label: F32) -> F32:
+        return portable_log(label)
+
+
+def _log_mean(margin: Number) -> Number:
+    return exp(clamped(margin, -60, 60))
+
+
+def _log_shape(margin: Number) -> Number:
+    return exp(clamped(margin, -10, 15))
+
+
+def _gamma_divergence(label: Number, mean: Number) -> tuple[Number, Number]:
+    """Return r = label / mean and ``r - 1 - ln r``."""
+    r = at_most(label * reciprocal(mean), _MOST)
+    return r, where(r < 0.5, (r - 1) - log(r), minus_log1p(r - 1))
+
+
+@dataclass(frozen=True)
+class GammaDistribution(Distribution):
+    """Margins: the logarithms of mean and shape a; the variance is ``mean^2 / a``.
+
+    With ``r = label / mean``, ``d = r - 1 - ln r``, ``A = a (ln a - digamma(a))`` and ``I = a (a
+    trigamma(a) - 1)``: gradients ``1 - r`` and ``a d - A``, Hessians ``(1 + r) / 2`` and ``(a d -
+    A) / 2 + I``.
+    """
+
+    name = "dist:gamma"
+    parameter_names = ("mean", "shape")
+
+    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+        mean, shape = self.parameters_of(first, second)
+        assert isinstance(mean, Number)
+        assert isinstance(shape, Number)
+        r, d = _gamma_divergence(label, mean)
+        g = at_most(shape * d, _MOST) - digamma_rest(shape)
+        return 1 - r, 0.5 + 0.5 * r, g, 0.5 * g + trigamma_rest(shape)
+
+    def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
+        return _log_mean(first), _log_shape(second)
+
+    def mean_of(self, first: Number, second: Number) -> Term:
+        return first
+
+    def loss_of(self, first: Number, second: Number, label: Number) -> Term:
+        _, d = _gamma_divergence(label, first)
+        return ((gamma_rest(second) - 0.5 * log(second)) + second * d) + log(label)
+
+    def start_of(self, mean: float, variance: float) -> tuple[float, float]:
+        return _ln(mean), 2 * _ln(mean) - _ln(variance)
+
+
+@dataclass(frozen=True)
+class NegativeBinomialDistribution(Distribution):
+    """Margins: the logarithms of mean m and size k; the variance is ``m + m^2 / k``.
+
+    With ``u = (label - m) / (k + m)``: gradients ``k (m - label) / (k + m)`` and ``k (u - ln(1 +
+    u)) + k (ln(k + label) - digamma(k + label)) - k (ln k - digamma(k))``. The Hessian of the first
+    is ``k (m + label) / (k + m) / 2``. That of the second is half of its square, whose expectation
+    is the information, and half of ``I (m / (k + m))^2`` with I of ``GammaDistribution``, which is
+    near the information: that has no closed form.
+    """
+
+    name = "dist:negative_binomial"
+    parameter_names = ("mean", "size")
+
+    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+        mean, size = self.parameters_of(first, second)
+        assert isinstance(mean, Number)
+        assert isinstance(size, Number)
+        count = at_most(label, _MOST)
+        part = reciprocal(size + mean)
+        share, both = size * part, size + count
+        u = (count - mean) * part
+        rest = where(u < -0.5, u - log(both * part), minus_log1p(u))
+        g = size * rest + (size * reciprocal(both)) * digamma_rest(both)
+        g = clamped(g - digamma_rest(size), -1e9, 1e9)
+        of_mean = mean * part
+        information = trigamma_rest(size) * (of_mean * of_mean)
+        h = at_least((0.5 * share) * (mean + count), 1e-16)
+        return share * (mean - count), h, g, at_least(0.5 * information + (0.5 * g) * g, 1e-16)
+
+    def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
+        return _log_mean(first), _log_shape(second)
+
+    def mean_of(self, first: Number, second: Number) -> Term:
+        return first
+
+    def loss_of(self, first: Number, second: Number, label: Number) -> Term:
+        count = at_most(label, _MOST)
+        both = second + count
+        away = first - count
+        rest = both * minus_log1p(away * reciprocal(both))
+        positive = at_least(count, 1e-30)
+        # ln of a factor that counts have and their densities have not, see gamma_rest
+        more = 0.5 * log(both * reciprocal(second)) + gamma_rest(second) - gamma_rest(both)
+        own = (0.5 * log(positive) + gamma_rest(positive)) + more
+        some = (positive * minus_log1p(away * reciprocal(positive)) - rest) + own
+        return where(count > 0, some, first - rest)
+
+    def start_of(self, mean: float, variance: float) -> tuple[float, float]:
+        mean = max(mean, 1e-6)
+        excess = max(variance - mean, _LEAST_EXCESS * mean)
+        return _ln(mean), 2 * _ln(mean) - _ln(excess)
+
+
+DISTRIBUTIONS: tuple[Distribution, ...] = (
+    NormalDistribution(), LogNormalDistribution(), GammaDistribution(),
+    NegativeBinomialDistribution(),
+)  # fmt: skip
