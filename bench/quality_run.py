@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality_tables import TRAIN_SHARE, QualityTable, read
+from pyopencl_gbdt.estimators.presets import NEWEST, PLAIN, PRESETS
 
 Job = dict[str, Any]
 KEY = ("table", "split", "kind", "system")
@@ -32,8 +33,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.jsonl",
                         help="results; fits that it has are left out")  # fmt: skip
     parser.add_argument("--systems", nargs="+", default=["ours"], metavar="NAME",
-                        help="xgboost, lightgbm, catboost, sklearn, ours, or "
-                        "a name of --settings")  # fmt: skip
+                        help="xgboost, lightgbm, catboost, sklearn, ours, "
+                        "a preset of ours, or a name of --settings")  # fmt: skip
     parser.add_argument("--settings", type=Path, metavar="FILE.json",
                         help="parameters of ours by name; see values_for")  # fmt: skip
     parser.add_argument("--kinds", nargs="+", default=["default", "early"])
@@ -49,7 +50,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Run the fits that the file of results lacks."""
     end = time.monotonic() + chosen.seconds
-    settings = json.loads(chosen.settings.read_text("utf-8")) if chosen.settings else {}
+    settings = {name: {"preset": name} for name in (*NEWEST, *PRESETS) if name != PLAIN}
+    settings |= json.loads(chosen.settings.read_text("utf-8")) if chosen.settings else {}
     done = {tuple(record[name] for name in KEY) for record in read_records(chosen.out)
             if "error" not in record}  # fmt: skip
     jobs: queue.Queue[Job] = queue.Queue()
@@ -125,7 +127,7 @@ def _jobs(chosen: argparse.Namespace, settings: dict[str, Any]) -> Iterator[Job]
         raise SystemExit(f"--tables {' '.join(unknown)}: expected some of {', '.join(names)}")
     unknown = [s for s in chosen.systems if s not in PEERS and s != "ours" and s not in settings]
     if unknown:
-        raise SystemExit(f"--systems {' '.join(unknown)}: --settings names {', '.join(settings)}")
+        raise SystemExit(f"--systems {' '.join(unknown)}: expected some of {', '.join(settings)}")
     names = chosen.tables or names
     names.sort(key=lambda name: -tables[name].X.size * max(1, tables[name].n_classes))
     for place in chosen.splits:

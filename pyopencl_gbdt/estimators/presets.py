@@ -33,7 +33,8 @@ PLAIN = "xgboost"
 class RoundsSearch:
     """How a preset finds the rounds of a refit: at a larger learning rate, so in fewer rounds.
 
-    A training gets about as far with half the rate and twice the rounds.
+    A training gets about as far with half the rate and twice the rounds, and one of all rows can
+    go further.
 
     Attributes
     ----------
@@ -43,11 +44,14 @@ class RoundsSearch:
         Its patience, if none is given.
     refit_rate : float
         The learning rate of the refit.
+    refit_rounds : float
+        Rounds of the refit, divided by the best number at ``rate``.
     """
 
     rate: float
     n_iter_no_change: int
     refit_rate: float
+    refit_rounds: float
 
     def first(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of the training that is stopped."""
@@ -56,7 +60,7 @@ class RoundsSearch:
 
     def again(self, params: Mapping[str, Any], rounds: int) -> dict[str, Any]:
         """Return the parameters of the refit; ``rounds`` was the best number at ``rate``."""
-        found = round(rounds * self.rate / self.refit_rate)
+        found = round(self.refit_rounds * rounds)
         return {**params, "learning_rate": self.refit_rate, "n_estimators": found}
 
 
@@ -133,7 +137,7 @@ PRESETS: dict[str, Preset] = {
         {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO},
         _CATEGORIES,
         stopping=_STOPPING,
-        search=RoundsSearch(rate=0.2, n_iter_no_change=16, refit_rate=0.08),
+        search=RoundsSearch(rate=0.2, n_iter_no_change=16, refit_rate=0.08, refit_rounds=3),
     ),
     "best-1": Preset(
         "A bag of five folds, each stopped by the rows that it has not seen.",

@@ -79,14 +79,14 @@ def test_a_run_fits_what_the_file_lacks(tmp_path, capfd):
     command += ["--half", "both", "--splits", "0", "--workers", "1", "--device", TEST_DEVICE]
     assert main([*command, "--systems", "sklearn", "--kinds", "default"]) == 0
     assert "2 fits, 0 are there" in capfd.readouterr().out
-    assert main([*command, "--systems", "sklearn", "small"]) == 0
-    assert "6 fits, 2 are there" in capfd.readouterr().out
+    assert main([*command, "--systems", "sklearn", "small", "fast"]) == 0
+    assert "10 fits, 2 are there" in capfd.readouterr().out
     records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert not [record for record in records if "error" in record]
     keys = {tuple(record[k] for k in ("table", "kind", "system")) for record in records}
-    assert len(keys) == len(records) == 8
+    assert len(keys) == len(records) == 12
     assert all(0 < record["score"] < 2 for record in records)
-    with pytest.raises(SystemExit, match="--settings names small"):
+    with pytest.raises(SystemExit, match=r"expected some of .*balanced-1, .*, small"):
         main([*command, "--systems", "large"])
 
 

@@ -18,7 +18,7 @@ C = Y > 0
 RULE = StoppingParameters(
     early_stopping=True, validation_fraction=0.2, n_iter_no_change=8, tol=0, refit=True
 )
-SEARCH = RoundsSearch(rate=0.4, n_iter_no_change=5, refit_rate=0.1)
+SEARCH = RoundsSearch(rate=0.4, n_iter_no_change=5, refit_rate=0.1, refit_rounds=4)
 QUICK = {"max_depth": 3, "learning_rate": 0.3, "n_estimators": "auto"}
 
 
