@@ -93,6 +93,10 @@ SETTINGS = {
         "num_parallel_tree": 2,
     },
     "kept sample": {"subsample": 0.6, "bagging_freq": 3},
+    "steps of classes": {
+        "leaf_estimation_iterations": 3, "objective": "multi:softprob", "num_class": 4,
+        "subsample": 0.8,
+    },
     "steps": {"leaf_estimation_iterations": 4, "reg_alpha": 0.2, "subsample": 0.8},
     "columns": {"colsample_bytree": 0.7, "colsample_bylevel": 0.6, "colsample_bynode": 0.5},
     "weighted columns": {"colsample_bytree": 0.6, "colsample_bynode": 0.5},
@@ -147,6 +151,7 @@ GROWN = {
     "goss": "14fe79046bda15d87ed9417e8b320ff7bd5f08275db44ff73273381c1700254d",
     "random weights": "d8742d4cc5d8325b86ab91a6757fe4b8a2518174d3690d5f71eb8d5e2840928f",
     "kept sample": "eb589512bdcadc3c18284842722655019d5c91a9e7b237c91da3bdd4fbec07fa",
+    "steps of classes": "90f9010168c42219c0bce5c2e57d6920daeee96c6a19f4ae426d795f3074a008",
     "steps": "a6de26fc2fc552d27e7cdebc4d2d1e3403c27355addd724b6d0cd34527e51d08",
     "columns": "28c68d23057fb0852922f162fb747596bfd3c9a50a330123409f0b3875e49740",
     "weighted columns": "9d5103e9f7431a95b122d0cf89be6e14320f8b97f27200dde6038fa406dcea2c",

@@ -46,7 +46,7 @@ class NewtonLeaves(LeafValues):
     ----------
     parts : FitParts
     objective : Objective
-        A loss whose gradients depend on each row's own label and margin.
+        A loss that can tell its gradients when a number is added to margins.
     first : LeafValues
         What gives leaves their weights otherwise.
     """
@@ -61,7 +61,7 @@ class NewtonLeaves(LeafValues):
         self.program = self.ways.build_kernel(
             "newton_leaves",
             of_variant=("cells",),
-            loss=objective.kernel,
+            loss=objective.moved_kernel,
             weighted=rows.weighted,
             code="" if self.features.columns is not None else rows.codes.code_type,
             categories=self.features.has_categories,

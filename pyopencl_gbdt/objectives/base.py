@@ -101,6 +101,18 @@ class Objective(ABC):
         found = self.derivatives(*trace.inputs("margin", "label"))
         return trace.statements(found, ("g", "h"))
 
+    def moved(self, margin: Number, label: Number, added: Number) -> tuple[Term, Term]:
+        """Return ``derivatives`` after a number is added to the margin of one output.
+
+        Those of ``given`` gradients get gradient and Hessian before in place of margin and label.
+        """
+        return self.derivatives(margin + added, label)
+
+    @property
+    def moved_kernel(self) -> str:
+        """Kernel statements that set ``g`` and ``h`` after ``added`` is added to the margin."""
+        return statements(self.moved, ("margin", "label", "added"), ("g", "h"))
+
     @property
     def has_unit_hessians(self) -> bool:
         """Whether the Hessian of every row is 1, without weights."""

@@ -14,7 +14,8 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
-from pyopencl_gbdt.numerics.expressions import Number, Term, at_least, evaluate, sigmoid, where
+from pyopencl_gbdt.numerics.expressions import Number, Term, at_least, evaluate, exp, sigmoid, where
+from pyopencl_gbdt.numerics.expressions import reciprocal as reciprocal_of
 from pyopencl_gbdt.numerics.portable_math import portable_exp, reciprocal
 from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective
 from pyopencl_gbdt.objectives.base import clamp_probability as clamp
@@ -168,6 +169,18 @@ class SoftProb(Objective):
         classes = np.arange(margin.shape[0], dtype=np.float32)[:, None]
         g, h = evaluate(of_share, softmax(margin), label, classes)
         return g, h
+
+    def moved(self, margin: Number, label: Number, added: Number) -> tuple[Term, Term]:
+        """Return the gradients of a class whose margin grows while those of the others stay.
+
+        Its share p before is the gradient, or for the rows of the class the gradient + 1.
+        """
+        own = margin < 0
+        p, rest = where(own, margin + 1, margin), where(own, -margin, 1 - margin)
+        power = p * exp(added)
+        total = reciprocal_of(power + rest)
+        share, others = power * total, rest * total
+        return where(own, -others, share), at_least((2 * share) * others, 1e-16)
 
     def check_data(self, data: Dataset) -> None:
         label = data.label

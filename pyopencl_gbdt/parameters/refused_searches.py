@@ -170,9 +170,9 @@ OF_STEPS: tuple[Refusal[FitFacts], ...] = (
     ),
     _step_row(
         "for a loss with kernels of its own",
-        lambda f: f.loss.given,
+        lambda f: f.loss.own_kernels,
         "objective={objective!r}, with kernels of its own: expected a loss whose gradients depend "
-        "on each row's own label and margin, such as 'reg:squarederror' or 'binary:logistic', "
+        "on each row's own label and margins, such as 'reg:squarederror' or 'multi:softprob', "
         f"{_STEPS}",
         "change objective",
     ),

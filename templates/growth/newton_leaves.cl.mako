@@ -17,14 +17,14 @@
 ##
 ##   The last three run once for every step. Twin: tests/reference/newton_leaves.py.
 ##
-## params: wg_size; loss, weighted as in `gradients`; cells, nodes whose sums lie in local memory; code, categories
+## params: wg_size; loss, as in `gradients`, of a margin to which a number is added; weighted as there; cells, nodes whose sums lie in local memory; code, categories
 ##         as in `renew_leaves`; n_exponents as in `gradients`; finds, whether `find_leaves` is needed
 <%page args="wg_size, loss, weighted, cells, code, categories, n_exponents, finds"/>
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="leaf_of_rows" file="leaf_of_rows.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 <%namespace name="sums" file="ordered_sums.cl.mako"/>
-${losses.gradient(loss)}
+${losses.gradient(loss, added=True)}
 ${sums.functions(wg_size)}
 % if finds and code:
 ${leaf_of_rows.walk(wg_size, code, categories)}
@@ -51,11 +51,11 @@ ${leaf_of_rows.by_node(wg_size)}
 ## The loop over the gradients g and h of a group's rows that count.
 <%def name="each_gradient()">
 % if wg_size == 1:
-    f32 moved[64], gs[64], hs[64]; /* a batch: the gradients' loop is vectorised, the other ones are not */
+    f32 added[64], gs[64], hs[64]; /* a batch: the gradients' loop is vectorised, the other ones are not */
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
-        for (u32 i = 0; i < n; i++) moved[i] = margins[at + i] + as_margin(leaf_weights[leaves[at + i]]);
-        WIDE for (u32 i = 0; i < n; i++) gradient(moved[i], labels[at + i], output, &gs[i], &hs[i]);
+        for (u32 i = 0; i < n; i++) added[i] = as_margin(leaf_weights[leaves[at + i]]);
+        WIDE for (u32 i = 0; i < n; i++) gradient(margins[at + i], labels[at + i], added[i], output, &gs[i], &hs[i]);
         for (u32 i = 0; i < n; i++) {
             const u32 row = at + i;
             const f32 g = gs[i], h = hs[i];
@@ -63,7 +63,7 @@ ${leaf_of_rows.by_node(wg_size)}
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
         {
             f32 g, h;
-            gradient(margins[row] + as_margin(leaf_weights[leaves[row]]), labels[row], output, &g, &h);
+            gradient(margins[row], labels[row], as_margin(leaf_weights[leaves[row]]), output, &g, &h);
 % endif
             (void)row;
 % if weighted:

@@ -5,7 +5,7 @@ import pytest
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import margin_from_base_score
-from pyopencl_gbdt.numerics.expressions import literal
+from pyopencl_gbdt.numerics.expressions import evaluate, literal
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import OBJECTIVES as NAMES
@@ -161,3 +161,28 @@ def test_numbers_in_kernels_are_exact():
     assert literal(1.0) == "as_f32(0x3F800000u)"
     assert literal(-0.1) == "as_f32(0xBDCCCCCDu)"
     assert "as_f32(0x40600000u)" in get_objective("huber", {"huber_alpha": 3.5}).kernel
+
+
+def test_gradients_of_a_class_whose_margin_grows():
+    """Those of softmax at the margins of all classes, from the share of the class alone."""
+    objective, rng = get_objective("multi:softprob", {"num_class": 4}), np.random.default_rng(2)
+    margins = rng.normal(0, 2, (4, 500)).astype(np.float32)
+    label = rng.integers(0, 4, 500).astype(np.float32)
+    added = rng.normal(0, 3, 500).astype(np.float32)
+    g, h = objective.gradient(margins, label)
+    for output in range(4):
+        grown = margins.copy()
+        grown[output] += added
+        wanted_g, wanted_h = objective.gradient(grown, label)
+        found_g, found_h = evaluate(objective.moved, g[output], h[output], added)
+        np.testing.assert_allclose(found_g, wanted_g[output], rtol=1e-4, atol=2e-6)
+        np.testing.assert_allclose(found_h, wanted_h[output], rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("added", [-3e38, -100, 0, 100, 3e38])
+def test_gradients_of_a_class_stay_finite(added):
+    objective = get_objective("multi:softprob", {"num_class": 2})
+    g = np.float32([-1, -1e-30, 0, 1e-30, 1])
+    moved = evaluate(objective.moved, g, np.full_like(g, 1e-16), np.full_like(g, added))
+    assert np.isfinite(moved).all()
+    assert (moved[1] > 0).all()

@@ -13,6 +13,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import NO_NODE
+from pyopencl_gbdt.numerics.expressions import evaluate
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import Objective, get_objective
@@ -205,8 +206,12 @@ def _gradients_at(
     objective: Objective, data: Dataset, margins: F32, output: int
 ) -> Callable[[F32], tuple[F32, F32]]:
     """Return a function of what is added to an output's margins, which returns its gradients."""
+    given = objective.gradients(margins, data) if objective.given else None
 
     def gradients(added: F32) -> tuple[F32, F32]:
+        if given is not None:
+            g, h = evaluate(objective.moved, given[0][output], given[1][output], added)
+            return finite(g), finite(h)
         moved = margins.copy()
         moved[output] = margins[output] + added
         g, h = objective.gradients(moved, data)

@@ -271,8 +271,8 @@ CASES: dict[str, Case] = {
         "steps, absolute",
     ),
     "`leaf_estimation_iterations` above 1 for a loss with kernels of its own": Case(
-        "objective='multi:softprob', with kernels of its own: expected a loss whose gradients",
-        "steps, softprob",
+        "objective='survival:cox', with kernels of its own: expected a loss whose gradients",
+        "steps, cox",
     ),
     "`leaf_estimation_iterations` above 1 with ordered boosting": Case(
         "boosting_type='ordered': expected 'plain' for several Newton", "steps, ordered"

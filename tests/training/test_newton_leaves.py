@@ -23,6 +23,11 @@ STEPS = {"leaf_estimation_iterations": 4, "n_estimators": 3, "max_depth": 4, "ma
 CASES = {
     "logistic": (LOGISTIC, "two classes", True),
     "two steps": ({**LOGISTIC, "leaf_estimation_iterations": 2}, "two classes", False),
+    "classes": ({"objective": "multi:softprob", "num_class": 3}, "classes", True),
+    "classes of a sample": (
+        {"objective": "multi:softmax", "num_class": 3, "subsample": 0.6, "num_parallel_tree": 2},
+        "classes", False,
+    ),
     "counts": ({**POISSON, "reg_alpha": 0.5, "reg_lambda": 0}, "count", True),
     "gamma deviance": ({"objective": "reg:tweedie", "max_delta_step": 0.3}, "count", False),
     "sampled": ({**LOGISTIC, "subsample": 0.5, "num_parallel_tree": 2}, "two classes", True),
@@ -72,7 +77,7 @@ def test_the_twins_model(case):
     assert text({**params, "leaf_estimation_iterations": 1}, label, weight) != twin
 
 
-@pytest.mark.parametrize("case", ["logistic", "leaf by leaf", "sampled"])
+@pytest.mark.parametrize("case", ["logistic", "leaf by leaf", "sampled", "classes"])
 def test_pages_that_take_turns(monkeypatch, copied, case):  # noqa: F811
     params, label, weighted = CASES[case]
     params = {"leaf_estimation_iterations": 3, **params}
