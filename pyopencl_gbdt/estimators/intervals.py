@@ -24,6 +24,8 @@ from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.numerics.portable_math import as_margin
+from pyopencl_gbdt.objectives.distributions import Distribution
 from pyopencl_gbdt.objectives.regression import QuantileError
 from pyopencl_gbdt.prediction.model import Model
 
@@ -81,6 +83,9 @@ class Intervals:
     ) -> F32:
         """Return an interval for each row, in which a label lies with a given probability.
 
+        Of a loss such as ``dist:normal`` the ends are quantiles of each row's distribution, which
+        leave as much below as above. Of other losses this is so:
+
         The width comes from rows that were not trained on: those that early stopping held out, the
         last set of ``eval_set``, or the rows of ``calibrate``. It is the same for all rows, unless
         the loss is ``reg:quantileerror`` with several quantiles: then the interval of the smallest
@@ -105,6 +110,9 @@ class Intervals:
             If there are no rows that were not trained on, or too few for the coverage.
         """
         model = self._fitted()
+        if isinstance(model.objective, Distribution):
+            margins = self._predict(X, output_margin=True, base_margin=base_margin)
+            return _of_distribution(model.objective, margins, _share(coverage))
         _refuse_other(model, "predict_interval")
         scores = self._scores_of_rows
         if scores is None:
@@ -153,15 +161,27 @@ def scores_of(prediction: F32, label: F32) -> F32:
     return np.sort(np.maximum(low - label, label - high))
 
 
-def _rank(coverage: object, n_scores: int) -> int:
-    """Return the rank of the score that gives a coverage, from 1."""
+def _of_distribution(objective: Distribution, margins: F32, share: Fraction) -> F32:
+    """Return the quantiles of each row's distribution between which a share of labels lies."""
+    first, second = objective.to_probability(np.ascontiguousarray(margins.T)).astype(np.float64)
+    levels = float((1 - share) / 2), float((1 + share) / 2)
+    ends = [objective.quantile_of(first, second, level) for level in levels]
+    return as_margin(np.column_stack(ends).astype(np.float32))
+
+
+def _share(coverage: object) -> Fraction:
+    """Return a checked coverage, exactly."""
     number = isinstance(coverage, Real) and not isinstance(coverage, bool)
     if not number or not 0 < float(coverage) < 1:  # type: ignore[arg-type]
         raise ParameterError(
             f"coverage={show(coverage)}: expected a number above 0 and below 1; give 0.9, say"
         )
-    share = Fraction(repr(float(coverage)))  # type: ignore[arg-type]  # 0.9 is nine tenths
-    rank = math.ceil((n_scores + 1) * share)
+    return Fraction(repr(float(coverage)))  # type: ignore[arg-type]  # 0.9 is nine tenths
+
+
+def _rank(coverage: object, n_scores: int) -> int:
+    """Return the rank of the score that gives a coverage, from 1."""
+    rank = math.ceil((n_scores + 1) * _share(coverage))
     if rank > n_scores:
         raise ParameterError(
             f"coverage={coverage}: expected at most {n_scores / (n_scores + 1):.4g} with "
@@ -173,6 +193,11 @@ def _rank(coverage: object, n_scores: int) -> int:
 def _why_none(model: Model) -> str:
     """Return why a model has no intervals; empty if it has."""
     objective = model.objective
+    if isinstance(objective, Distribution):
+        return (
+            f"objective={objective.name!r}: expected a loss without a distribution, whose "
+            "intervals would be its own; call predict_interval alone"
+        )
     several = model.ensemble.n_outputs > 1 and not isinstance(objective, QuantileError)
     if several:
         return f"the model has {model.ensemble.n_outputs} targets: expected one; fit each by itself"

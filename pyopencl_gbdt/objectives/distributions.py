@@ -39,7 +39,12 @@ from pyopencl_gbdt.numerics.expressions import (
     where,
 )
 from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny, portable_log
-from pyopencl_gbdt.objectives.base import F32, Objective
+from pyopencl_gbdt.numerics.quantile_functions import (
+    gamma_quantile,
+    negative_binomial_quantile,
+    normal_quantile,
+)
+from pyopencl_gbdt.objectives.base import F32, F64, Objective
 
 #: Squares and ratios stay below, so that their sums are finite.
 _MOST = 1e30
@@ -81,6 +86,10 @@ class Distribution(Objective):
     @abstractmethod
     def loss_of(self, first: Number, second: Number, label: Number) -> Term:
         """Return minus the logarithm of the likelihood for two parameters."""
+
+    @abstractmethod
+    def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        """Return the quantiles of labels for two parameters, on the host."""
 
     @abstractmethod
     def start_of(self, mean: float, variance: float) -> tuple[float, float]:
@@ -156,6 +165,9 @@ class NormalDistribution(Distribution):
     def loss_of(self, first: Number, second: Number, label: Number) -> Term:
         return _deviation_loss(first, second, label)
 
+    def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        return first + normal_quantile(level) * second
+
     def crps_of(self, first: Number, second: Number, label: Number) -> Term:
         """Return the continuous ranked probability score: Gneiting and Raftery 2007, section 4.2.
 
@@ -189,6 +201,9 @@ class LogNormalDistribution(Distribution):
     def loss_of(self, first: Number, second: Number, label: Number) -> Term:
         value = log(label)
         return _deviation_loss(first, second, value) + value
+
+    def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        return np.exp(first + normal_quantile(level) * second)
 
     def start_of(self, mean: float, variance: float) -> tuple[float, float]:
         return mean, _ln(variance) / 2
@@ -241,6 +256,9 @@ class GammaDistribution(Distribution):
         _, d = _gamma_divergence(label, first)
         return ((gamma_rest(second) - 0.5 * log(second)) + second * d) + log(label)
 
+    def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        return gamma_quantile(second, level) * (first / second)
+
     def start_of(self, mean: float, variance: float) -> tuple[float, float]:
         return _ln(mean), 2 * _ln(mean) - _ln(variance)
 
@@ -292,6 +310,9 @@ class NegativeBinomialDistribution(Distribution):
         own = (0.5 * log(positive) + gamma_rest(positive)) + more
         some = (positive * minus_log1p(away * reciprocal(positive)) - rest) + own
         return where(count > 0, some, first - rest)
+
+    def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        return negative_binomial_quantile(first, second, level)
 
     def start_of(self, mean: float, variance: float) -> tuple[float, float]:
         mean = max(mean, 1e-6)

@@ -14,6 +14,7 @@ from pyopencl_gbdt.metrics.distributions import crps, nll, row_loss_by_name
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_reader import OBJECTIVE_KEY
 from pyopencl_gbdt.numerics.portable_gamma import digamma_rest, gamma_rest, trigamma_rest
+from pyopencl_gbdt.numerics.quantile_functions import gamma_quantile, negative_binomial_quantile
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
@@ -251,6 +252,52 @@ def test_a_file_with_another_number_of_outputs():
     assert wrong != text
     with pytest.raises(ModelFormatError, match=r"num_target.*expected 2 outputs for dist:normal"):
         Model.load_model(wrong.encode())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quantiles_are_scipys(name):
+    rng = np.random.default_rng(2)
+    first, second = np.exp(rng.uniform(-3, 6, 200)), np.exp(rng.uniform(-4, 8, 200))
+    if name in NAMES[:2]:
+        first, second = np.log(first), np.minimum(second, 3)
+    for level in (0.005, 0.05, 0.5, 0.95, 0.999):
+        found = get_objective(name).quantile_of(first, second, level)
+        wanted = frozen(name, first, second).ppf(level)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-30)
+
+
+def test_shares_of_extreme_parameters():
+    shape = np.exp(np.linspace(-10, 15, 50))
+    for level in (0.01, 0.99):
+        found = gamma_quantile(shape, level)
+        assert np.isfinite(found).all()
+        assert (found[shape > 0.2] > 0).all()
+    counts = negative_binomial_quantile(
+        np.float64([1e-3, 1, 1e4]), np.float64([1e-4, 1e6, 50]), 0.5
+    )
+    np.testing.assert_array_equal(counts, stats.poisson(1).ppf(0.5) * np.float64([0, 1, 0])
+                                  + np.float64([0, 0, counts[2]]))  # fmt: skip
+    assert counts[2] == stats.nbinom(50, 50 / 10050).ppf(0.5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_intervals_are_quantiles_of_the_distribution(name):
+    model = GBDTRegressor(objective=name, n_estimators=20, learning_rate=0.2, max_depth=2,
+                          device=TEST_DEVICE).fit(X, LABELS[name])  # fmt: skip
+    ends = model.predict_interval(X, coverage=0.8)
+    assert ends.dtype == np.float32
+    assert ends.shape == (600, 2)
+    inside = (ends[:, 0] <= LABELS[name]) & (LABELS[name] <= ends[:, 1])
+    assert 0.76 < inside.mean() < 0.93
+    one = frozen(
+        name, *(part.astype(np.float64) for part in model.predict_distribution(X).values())
+    )
+    np.testing.assert_allclose(ends[:, 0], one.ppf(0.1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ends[:, 1], one.ppf(0.9), rtol=1e-5)
+    with pytest.raises(ParameterError, match="coverage=1: expected a number above 0 and below 1"):
+        model.predict_interval(X, coverage=1)
+    with pytest.raises(ParameterError, match=f"calibrate: objective='{name}': expected a loss"):
+        model.calibrate(X, LABELS[name])
 
 
 def test_estimators():

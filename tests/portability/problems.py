@@ -89,6 +89,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "map": {"objective": "rank:map"},
     "cox": {"objective": "survival:cox"},
     "aft": {"objective": "survival:aft", "aft_loss_distribution": "normal"},
+    "distribution": {"objective": "dist:gamma"},
+    "distribution of counts": {"objective": "dist:negative_binomial"},
 }  # fmt: skip
 #: What is cut where a simulator runs every work-item: as many branches, fewer nodes.
 _SHALLOW = {
@@ -170,4 +172,6 @@ def _label(objective: str, signal: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
         return np.digitize(signal, [-0.5, 0.5]).astype(np.float64)
     if objective == "survival:cox":
         return np.rint(signal * 8)
-    return np.abs(signal) + 0.25 if objective == "survival:aft" else signal
+    if objective == "dist:negative_binomial":
+        return np.floor(np.abs(signal) * 4)
+    return np.abs(signal) + 0.25 if objective in ("survival:aft", "dist:gamma") else signal
