@@ -40,8 +40,7 @@ def test_signatures_are_those_of_lightgbm(name):
 def test_functions_have_the_signatures_of_lightgbm():
     theirs = pytest.importorskip("lightgbm", minversion="4.7", reason="signatures are of 4.7")
     classes = {name for name in theirs.__all__ if isinstance(getattr(theirs, name), type)}
-    drawn = {name for name in theirs.__all__ if name.startswith(("plot_", "create_"))}
-    for name in set(theirs.__all__) - classes - drawn:
+    for name in set(theirs.__all__) - classes:
         assert parameters_of(getattr(lgb, name)) == parameters_of(getattr(theirs, name)), name
 
 
@@ -541,3 +540,56 @@ def test_messages_go_to_a_logger():
         MESSAGES.logger = None
     assert lines[0] == "Unknown parameter: colour"
     assert lines[-1].startswith("[1]\ttraining's l2: ")
+
+
+def test_parameters_are_kept_in_the_text():
+    booster = trained({"objective": "binary", "metric": ["auc", "l2"]}, TWO, 3)
+    text = booster.model_to_string()
+    for line in ("[objective: binary]", "[num_iterations: 3]", "[metric: auc,l2]"):
+        assert line in text
+    again = lgb.Booster(model_str=text)
+    assert (again.params["objective"], again.params["num_leaves"]) == ("binary", 7)
+
+
+def test_metrics_that_do_not_fit_the_loss():
+    data = lgb.Dataset(X, GRADES, group=[20] * 20)
+    params = {**QUIET, "objective": "lambdarank", "metric": "l2"}
+    assert set(lgb.cv(params, data, 2, nfold=2)) == {"valid l2-mean", "valid l2-stdv"}
+    own = {}
+    plain = lgb.Dataset(X, TWO)
+    lgb.train({**QUIET, "metric": ["auc", "binary_error"]}, plain, 3, valid_sets=[plain],
+              callbacks=[lgb.record_evaluation(own)])  # fmt: skip
+    assert own["training"]["auc"][-1] > 0.8
+
+
+@pytest.mark.parametrize("name", ["metric", "num_class", "boosting"])
+def test_what_cannot_change_during_training(name):
+    booster = lgb.Booster(QUIET, lgb.Dataset(X, Y))
+    with pytest.raises(lgb.LightGBMError, match=f"Cannot change {name} during training"):
+        booster.reset_parameter({name: "other"})
+
+
+def test_folds_are_prepared_by_the_user():
+    def add_class(mine, other, params):
+        rows = [one.construct().get_data() for one in (mine, other)]
+        mine.label[-5:] = other.label[-5:] = 3
+        first = lgb.Dataset(rows[0], mine.label)
+        params["num_class"] = 4
+        return first, lgb.Dataset(rows[1], other.label, reference=first), params
+
+    data = lgb.Dataset(X, THREE, free_raw_data=False)
+    params = {**QUIET, "objective": "multiclass", "num_class": 3}
+    found = lgb.cv(params, data, 2, nfold=2, fpreproc=add_class, return_cvbooster=True)
+    assert found["cvbooster"].num_model_per_iteration() == [4, 4]
+
+
+def test_a_kept_booster_goes_on():
+    data = lgb.Dataset(X, Y)
+    booster = trained(n=3, keep_training_booster=True)
+    booster.update()
+    assert np.array_equal(booster.predict(X), trained(n=4).predict(X))
+    part = data.subset(range(300))
+    few = data.subset(range(300, 400)).subset(range(50))
+    own = {}
+    lgb.train(QUIET, part, 3, valid_sets=[part, few], callbacks=[lgb.record_evaluation(own)])
+    assert {name: len(one["l2"]) for name, one in own.items()} == {"training": 3, "valid_1": 3}

@@ -33,7 +33,7 @@ def test_fields_before_and_after_building():
     assert data.get_field("init_score").dtype == np.float64
     assert data.get_feature_name() == ["Column_0", "Column_1", "Column_2", "Column_3"]
     assert data.get_position() is None
-    data.set_weight(np.ones(300))
+    data.set_weight(None)
     assert data.get_weight() is None
     data.set_group([100, 200])
     assert data.get_field("group").tolist() == [0, 100, 300]
@@ -298,3 +298,41 @@ def test_tools_of_scikit_learn_take_them():
         lgb.LGBMModel().fit(X, Y)
     fitted = lgb.LGBMModel(objective="regression", n_estimators=2, verbose=-1).fit(X, Y)
     assert fitted.predict(X).shape == (300,)
+
+
+@pytest.mark.parametrize(
+    ("params", "x", "y"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5, 6, 7, np.nan], [1, 1, 1, 1, 0, 0, 0, 0, 1]),
+        ({"zero_as_missing": True}, [0, 1, 2, 3, 4, 5, np.nan], [0, 1, 1, 1, 0, 0, 0]),
+        ({"categorical_column": 0}, range(8), [0, 1] * 4),
+        ({"categorical_column": 0}, [0, np.nan] * 3, [0, 1] * 3),
+        ({"categorical_column": 0}, [1.9, 1.2, 0.3, 0.4], [1, 1, 0, 0]),
+        ({"categorical_column": 0}, [-1, -2, 3, 4], [1, 1, 0, 0]),
+    ],
+)
+def test_one_split_tells_all(params, x, y):
+    """Missing values, zeros and levels, as LightGBM's own users write them."""
+    rows, labels = np.array(x, float).reshape(-1, 1), np.array(y, float)
+    exact = {
+        "verbosity": -1, "boost_from_average": False, "min_data": 1, "num_leaves": 2,
+        "learning_rate": 1, "min_data_per_group": 1, "cat_smooth": 1, "cat_l2": 0,
+        "max_cat_to_onehot": 1,
+    }  # fmt: skip
+    booster = lgb.train({**exact, **params}, lgb.Dataset(rows, labels), 1)
+    assert np.allclose(booster.predict(rows), labels)
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "expected"),
+    [
+        ({}, [0.0, 10.0, 0.0, 10.0], 5.0),
+        ({"objective": "binary"}, [0.0, 1.0, 2.0, 3.0], 0.75),  # labels above 0 are of class 1
+        ({"objective": "multiclass", "num_class": 3}, [0, 1, 2, 0], [0.5, 0.25, 0.25]),
+        ({"objective": "multiclassova", "num_class": 3}, [0, 1, 2, 0], [0.5, 0.25, 0.25]),
+    ],
+)
+def test_columns_that_tell_nothing(params, y, expected):
+    rows = np.ones((4, 1))
+    booster = lgb.train({**QUIET, "min_data": 1, **params}, lgb.Dataset(rows, y), 2)
+    assert np.allclose(booster.predict(rows), expected, atol=1e-5)

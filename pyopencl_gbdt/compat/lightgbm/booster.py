@@ -14,11 +14,12 @@ from pyopencl_gbdt.compat.lightgbm import prediction as rows_to
 from pyopencl_gbdt.compat.lightgbm.booster_model import Array, BoosterModel
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError, log_warning
-from pyopencl_gbdt.compat.lightgbm.names import by_main_names
+from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS, link_of_model
 from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 from pyopencl_gbdt.compat.lightgbm.rounds import MANY, Rounds
 from pyopencl_gbdt.compat.lightgbm.settings import rate_here
+from pyopencl_gbdt.compat.lightgbm.stored import stored_parameters
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.model import Ensemble, read_model
 from pyopencl_gbdt.model.ensemble import each
@@ -102,9 +103,11 @@ class Booster(BoosterModel):
         self.pandas_categorical = train_set.pandas_categorical
 
     def _read(self, path: Path) -> None:
-        self._take_model(read_model(path))
         if self.params:
             log_warning("Ignoring params argument, using parameters from model file.")
+        self._take_model(read_model(path))
+        with path.open(encoding="utf-8", errors="replace") as file:
+            self.params = stored_parameters(file.read())
 
     def _take_model(self, ensemble: Ensemble) -> None:
         self._close()
@@ -295,7 +298,16 @@ class Booster(BoosterModel):
         return self
 
     def reset_parameter(self, params: dict[str, Any]) -> Booster:
-        """Change parameters of the rounds to come."""
+        """Change parameters of the rounds to come.
+
+        Raises
+        ------
+        LightGBMError
+            For the metric, the number of classes and the kind of boosting, which are fixed.
+        """
+        for fixed in ("metric", "num_class", "boosting"):
+            if self._task is not None and spellings(fixed) & params.keys():
+                raise LightGBMError(f"Cannot change {fixed} during training")
         self.params.update(params)
         if self._task is None:
             return self
@@ -313,6 +325,7 @@ class Booster(BoosterModel):
     def model_from_string(self, model_str: str) -> Booster:
         """Take the model of LightGBM's text."""
         self._take_model(read_model(model_str.encode("utf-8")))
+        self.params = stored_parameters(model_str)
         return self
 
     def current_iteration(self) -> int:
@@ -351,7 +364,7 @@ class Booster(BoosterModel):
             values = rounds.values(place)
             predicted = rounds.prediction(place) if functions else None
         else:
-            rows = data.trained_rows(self._task.n_outputs)
+            rows = self._task.rows_of(data)
             predicted = rows_to.predictions(self._model(), rows, self._link)
             values = [metric.evaluate(predicted, rows) for metric in metrics]
         found = [

@@ -17,6 +17,7 @@ from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.compat.lightgbm.refitting import refitted
+from pyopencl_gbdt.compat.lightgbm.stored import with_parameters
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.compat.lightgbm.trees import (
     base_of,
@@ -199,7 +200,8 @@ class BoosterModel:
     ) -> str:
         """Return the model as LightGBM's text."""
         importances(self._model(), importance_type)  # raises for an unknown kind
-        return to_lightgbm_text(self._used(num_iteration, start_iteration))
+        text = to_lightgbm_text(self._used(num_iteration, start_iteration))
+        return with_parameters(text, self.params)
 
     def dump_model(
         self,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.compat.lightgbm.dataset_parts import FIELDS, Columns
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
-from pyopencl_gbdt.compat.lightgbm.tables import read_rows
+from pyopencl_gbdt.compat.lightgbm.tables import read_rows, whole_levels
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.data.arrays.matrix import column_names, has_text_names
 
@@ -73,7 +73,7 @@ class Dataset(Columns):
         self.pandas_categorical: list[list[Any]] | None = None
         self.version = 0
         self._rows: own.Dataset | None = None
-        self._trained: tuple[int, own.Dataset] | None = None
+        self._trained: tuple[tuple[int, bool], own.Dataset] | None = None
         self._names_given = False
         self.position = None
         self.set_position(position)
@@ -106,6 +106,7 @@ class Dataset(Columns):
         data = read_rows(self.data, self._settings())
         names = self._names_of(data)
         chosen = self._categories_of(data, names)
+        data = whole_levels(data, chosen if isinstance(chosen, list) else None)
         self._rows = own.Dataset(data, feature_names=names, categorical_features=chosen,
                                  missing=0.0 if self._zero_missing(data) else None)  # fmt: skip
         n_features = None if reference is None else reference.num_feature()
@@ -183,6 +184,7 @@ class Dataset(Columns):
         if isinstance(given, str) and given != "auto":
             text = given.removeprefix("name:")
             given = [one if text != given else int(one) for one in text.split(",")]
+        given = [int(given)] if isinstance(given, (int, np.integer)) else given
         if given is None or (isinstance(given, str) and given == "auto"):
             return "from_dtype" if has_text_names(data) else None
         found = set()
@@ -228,18 +230,28 @@ class Dataset(Columns):
         assert self._rows is not None
         return self._rows
 
-    def trained_rows(self, n_outputs: int) -> own.Dataset:
-        """Return this library's data set with labels, weights, groups and starting margins."""
-        if self._trained is not None and self._trained[0] == self.version:
+    def trained_rows(self, n_outputs: int, *, two_classes: bool = False) -> own.Dataset:
+        """Return this library's data set with labels, weights, groups and starting margins.
+
+        Parameters
+        ----------
+        n_outputs : int
+        two_classes : bool
+            Whether labels above 0 are the class 1, and others the class 0.
+        """
+        key = self.version, two_classes
+        if self._trained is not None and self._trained[0] == key:
             return self._trained[1]
         rows, start = self.rows, self.init_score
         if start is not None and start.size != rows.n_rows:
             start = start.reshape(-1, rows.n_rows).T
         elif start is not None and n_outputs > 1:
             start = np.repeat(start[:, None], n_outputs, axis=1)
-        found = own.Dataset(rows.checked, self.label, self.weight, rows.feature_names, start,
-                            group=self.group)  # fmt: skip
-        self._trained = self.version, found
+        label = self.label > 0 if two_classes else self.label
+        found = own.Dataset(
+            rows.checked, label, self.weight, rows.feature_names, start, group=self.group
+        )
+        self._trained = key, found
         return found
 
     def set_reference(self, reference: Dataset) -> Dataset:

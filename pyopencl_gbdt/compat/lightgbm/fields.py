@@ -69,8 +69,6 @@ def as_field(name: str, values: Any) -> Array | None:
         raise LightGBMError("NaN or Inf in label: expected finite numbers; drop these rows")
     if name == "weight" and found.size and (not np.isfinite(found).all() or found.min() < 0):
         raise LightGBMError("Weights should be non-negative: expected finite numbers >= 0")
-    if name == "weight" and found.size and (found == 1).all():
-        return None  # as there are none
     return found
 
 

@@ -267,7 +267,7 @@ def _auc_mu(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
     n_classes = p.shape[1]
     given = settings.get("auc_mu_weights")
     loss = 1.0 - np.eye(n_classes)
-    if given is not None:
+    if given is not None and len(given):
         loss = np.array(given, np.float64).reshape(n_classes, n_classes)
     total = 0.0
     for one in range(n_classes):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
-from pyopencl_gbdt.compat.lightgbm.tables import read_rows
+from pyopencl_gbdt.compat.lightgbm.tables import read_rows, whole_levels
 from pyopencl_gbdt.compat.lightgbm.trees import leaf_numbers
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.data.arrays.containers import is_sparse
@@ -72,6 +72,8 @@ def checked_rows(
             )
         rows = _of_width(rows, ensemble.n_features)
     chosen = list(ensemble.categories) or None
+    numbers = [c for c, levels in ensemble.categories.items() if not levels.are_strings]
+    rows = whole_levels(rows, numbers)
     missing = 0.0 if settings.get("zero_as_missing") and not is_sparse(rows) else None
     return own.Dataset(rows, feature_names=expected, categorical_features=chosen, missing=missing)
 

@@ -15,9 +15,12 @@ from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.compat.lightgbm.own_losses import HostLoss
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.data import dataset as own
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.eval_metrics import check_fit
 from pyopencl_gbdt.training.open_fit import open_fit
 
 F64 = npt.NDArray[np.float64]
@@ -58,8 +61,8 @@ class Rounds:
     ) -> None:
         self.task, self.sets, self._fobj = task, list(sets), fobj
         by_host = task.is_by_host or fobj is not None
-        mine = data.trained_rows(task.n_outputs)
-        self._rows = [one.trained_rows(task.n_outputs) for one in sets]
+        mine = task.rows_of(data)
+        self._rows = [task.rows_of(one) for one in sets]
         labels = task.of_labels(data)
         loss = None
         if by_host:
@@ -74,6 +77,8 @@ class Rounds:
             params.pop("base_score", None)
         here = [metric.here for metric in task.metrics]
         self._by_device = all(here) and not by_host and not keeps_predictions
+        if self._by_device and here:
+            self._by_device = _fit(params, here, [mine, *self._rows])
         self._found: dict[int, npt.NDArray[np.float32]] = {}
         how: dict[str, Any] = {}
         if sets:
@@ -154,3 +159,13 @@ class Rounds:
     def close(self) -> None:
         """Free the memory of the fit."""
         self._stack.close()
+
+
+def _fit(params: dict[str, Any], metrics: list[str], sets: list[own.Dataset]) -> bool:
+    """Tell whether metrics fit the labels; LightGBM computes those that do not, too."""
+    p = Parameters.from_dict(params)
+    try:
+        check_fit(metrics, get_objective(p.objective, p), p, sets)
+    except ParameterError:
+        return False
+    return True

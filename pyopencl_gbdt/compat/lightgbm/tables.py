@@ -53,6 +53,21 @@ def _without_ends(data: Any, *, uses_missing: bool) -> Any:
     return data if uses_missing else np.nan_to_num(data, nan=0.0)
 
 
+def whole_levels(data: Any, columns: Listed[int] | None) -> Any:
+    """Return an array whose categorical columns hold whole numbers, as LightGBM reads them.
+
+    Fractions are rounded towards 0; what is below 0 is missing.
+    """
+    if not columns or not isinstance(data, np.ndarray) or data.dtype.kind not in "fi":
+        return data
+    own = np.trunc(data[:, columns].astype(np.float64))
+    if np.array_equal(own, data[:, columns], equal_nan=True) and not (own < 0).any():
+        return data
+    found = data.astype(np.float64)
+    found[:, columns] = np.where(own < 0, np.nan, own)
+    return found
+
+
 def _joined(data: Listed[Any]) -> Any:
     if all(isinstance(one, np.ndarray) and one.ndim == 2 for one in data):
         if len({one.shape[1] for one in data}) > 1:

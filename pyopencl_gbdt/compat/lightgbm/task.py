@@ -93,6 +93,10 @@ class Task:
         """Whether the host computes gradients."""
         return not self.kind.loss or self.boosting == "rf"
 
+    def rows_of(self, data: Dataset) -> own.Dataset:
+        """Return the rows of a data set with what a training needs."""
+        return data.trained_rows(self.n_outputs, two_classes=self.objective == "binary")
+
     def trained(self, loss: Any = None) -> dict[str, Any]:
         """Return the parameters of this library; ``loss`` in place of the objective's own."""
         plain = self.kind.loss if loss is None else loss
@@ -139,7 +143,7 @@ class Task:
         if self.kind.loss:  # a forest
             p = Parameters.from_dict(self.trained())
             objective = get_objective(p.objective, p)
-            rows = data.trained_rows(self.n_outputs)
+            rows = self.rows_of(data)
             score = objective.starting_scores(rows.label, rows.weight)
             margin = objective.to_margin(score)
             return list(margin) if isinstance(margin, tuple) else margin
@@ -182,13 +186,13 @@ class Task:
 
     def gradients(self, margins: F64, data: Dataset, number: int) -> tuple[F64, F64]:
         """Return weighted gradients and Hessians of margins, shape (n_rows, n_outputs)."""
-        rows = data.trained_rows(self.n_outputs)
+        rows = self.rows_of(data)
         if not self.kind.loss:
             function = OWN_LOSSES[self.objective]
             return function(margins, np.asarray(data.label, np.float64), rows, number)
         p = Parameters.from_dict(self.trained())
         objective = get_objective(p.objective, p)
-        plain = own.Dataset(rows.checked, data.label, rows.weight, group=data.group)
+        plain = own.Dataset(rows.checked, rows.label, rows.weight, group=data.group)
         own_margins = np.ascontiguousarray(margins.T, np.float32)
         g, h = objective.gradients(own_margins, plain)
         weight = 1 if rows.weight is None else rows.weight
