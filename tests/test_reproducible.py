@@ -104,6 +104,14 @@ SETTINGS = {
     "drawn borders, symmetric": {
         "extra_trees": True, "grow_policy": "symmetric", "num_parallel_tree": 2, "subsample": 0.8,
     },
+    "noise": {"random_strength": 1.5, "min_child_weight": 5.0},
+    "noise, lossguide": {
+        "random_strength": 0.7, "grow_policy": "lossguide", "max_leaves": 21, "extra_trees": True,
+    },
+    "noise, symmetric": {
+        "random_strength": 1.0, "grow_policy": "symmetric", "num_class": 4, "subsample": 0.8,
+        "objective": "multi:softprob",
+    },
     "monotone": {"monotone_constraints": SIGNS},
     "interactions": {"interaction_constraints": GROUPS},
     "lossguide": {"grow_policy": "lossguide", "max_leaves": 21, "max_depth": 0},
@@ -173,6 +181,9 @@ GROWN = {
     "sketches": "def8770f9c4a715c450e813ee696b2fb5d6726fd637ba40cda139c2c6e0b11e1",
     "symmetric sketches": "d706f8d2c4d4ce325dd5d6acb9784928381a23730ae27a2b52e3dcc68170f7e7",
     "distributions": "79e8bb1a717f949966fe4cc8630ccbd91db6d01d22493a28cac10828f12c4d22",
+    "noise": "a818cd084318f64ae65fca64c4058b1eb5adb39c51c05ac9b4cd37b5e7914f63",
+    "noise, lossguide": "a88e2cd7137adc8d1a3f7d32942ddffd1faf74ff082981ad066548ee4ea37ecb",
+    "noise, symmetric": "f14f89e60728f20e2a97d680103f1d30b977512e44c1ac82233e3534baef6bb2",
     "together": "95fd8d4bc04de9f1b6faf0198c3b41225edbff3c3083f519b5c65e7ee0c701cd",
 }
 

@@ -54,6 +54,7 @@ class Constructed(AliasedParameters):
     feature_weights: Any
     categorical_features: Any
     extra_trees: bool
+    random_strength: float
     cat_method: str | None
     max_set_levels: int | None
     permutation_count: int | None
@@ -150,6 +151,7 @@ class Constructed(AliasedParameters):
         feature_weights: Any = ...,
         categorical_features: Any = ...,
         extra_trees: bool = ...,
+        random_strength: float = ...,
         cat_method: str | None = ...,
         max_set_levels: int | None = ...,
         permutation_count: int | None = ...,

@@ -36,6 +36,7 @@ class Gradients:
             sampled=nodes.params.samples_rows,
             n_exponents=EXPONENTS,
             counted=nodes.params.limits_rows,
+            squared=nodes.params.random_strength > 0,
         )
         self._beside = rows.factors_of_rows
         trees = nodes.n_trees
@@ -48,6 +49,8 @@ class Gradients:
             arena.array("high", (1, 2), QUANTA)
         arena.array("needs_high", 1, np.uint32, zeros)
         arena.array("sums", (trees * rows.row_groups, 2), SUM)
+        if nodes.params.random_strength > 0:
+            arena.array("squares", trees * rows.row_groups, SUM)
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that compute ``quanta``, ``scale`` and ``sums`` for a batch of trees.
@@ -68,7 +71,9 @@ class Gradients:
             *rows.pagewise([[self._count(batch, part)] for part in rows.parts], reads),
             *rows.sum(self.arena["exponents"]),
             *rows.cleared("sums"),
+            *(rows.cleared("squares") if self._squares else ()),
             *rows.pagewise(later, reads, ("quanta", *high), first=first),
+            *(rows.sum(self.arena["squares"]) if self._squares else ()),
         ]
 
     def _count(self, batch: Batch, part: RowPart) -> Launch:
@@ -87,8 +92,13 @@ class Gradients:
             has_high=rows.has_high, adds=rows.schedule is not None,
             **self._counting(part), **self._draws(), **rows.gradient_arguments(batch, part),
             **part.arguments(*self._beside, "needs_high", "exponents", "scale", "quanta", "high",
-                             "sums", "pool"),
+                             "sums", *self._squares, "pool"),
         )  # fmt: skip
+
+    @property
+    def _squares(self) -> tuple[str, ...]:
+        """The array that only kernels for noise in scores have."""
+        return ("squares",) if self.nodes.params.random_strength > 0 else ()
 
     def _draws(self) -> dict[str, int]:
         """Return how many trees have factors of their own, where rows are sampled."""

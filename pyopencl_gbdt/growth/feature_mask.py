@@ -1,4 +1,4 @@
-"""What a node may split on: some features, and of each one border that is drawn at random."""
+"""What a node may split on, and what chance adds: masks of features, and random bits of each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.numerics.portable_math import portable_log
 
 #: What draws columns, one of those of the other.
 _STAGES = ("tree", "level", "node")
@@ -17,6 +18,8 @@ _STAGES = ("tree", "level", "node")
 _GROUPS = 256
 #: The same, where a group only draws bits.
 _DRAWING_GROUPS = 4096
+#: The sum of four random bytes has a standard deviation of 147.8, see ``cl_kernels/noise.h``.
+UNIT_NOISE = 1 / 147.8
 
 
 class FeatureMask:
@@ -78,17 +81,42 @@ def mask_of(parts: FitParts) -> FeatureMask | None:
 
 
 class BorderDraws:
-    """Fills ``draws``, 32 bits for each feature and node, or feature and level of a tree."""
+    """Fills ``draws``, 32 bits for each feature and node, or feature and level of a tree.
+
+    With noise in scores, fills ``noise`` too, the size of a tree's.
+    """
 
     def __init__(self, parts: FitParts) -> None:
         self.arena, _, self.nodes, self.features, ways = parts
         self.shared = self.nodes.policy.fills_levels
         places = self.nodes.n_trees if self.shared else self.nodes.search_capacity
         self.arena.array("draws", (places, self.features.layout.n_features), np.uint32)
-        self.program = ways.build_kernel("plan", template="border_draws")
+        self.noisy, n_trees = self.nodes.params.random_strength > 0, self.nodes.n_trees
+        if self.noisy:
+            self.arena.array("noise", n_trees, np.float32)
+            self.arena.array("noisy_ranks", (places, self.features.layout.n_features), np.float32)
+        self.program = ways.build_kernel("plan", template="border_draws", noisy=self.noisy)
+        self.row_groups = parts.rows.row_groups
 
-    def level(self, step: int, batch: Batch) -> Launch:
-        """Return the launch for the new nodes of a step."""
+    def level(self, step: int, batch: Batch) -> list[Launch]:
+        """Return the launches for the new nodes of a step."""
+        return [*self._scale(step, batch), self._draw(step, batch)]
+
+    def _scale(self, step: int, batch: Batch) -> list[Launch]:
+        """Return the launch that tells how large noise in scores is, once for a tree."""
+        if step or not self.noisy:
+            return []
+        p, arena = self.nodes.params, self.arena
+        log_rows = portable_log(np.array([self.nodes.all_rows], np.float32))
+        scale = self.program.bind(
+            "scale_noise", batch.size, n_groups=self.row_groups,
+            n_batches=len(self.nodes.batches), strength=p.random_strength * UNIT_NOISE,
+            learning_rate=p.learning_rate, log_rows=float(log_rows[0]),
+            header=arena["leaf_header"], **arena.arguments("squares", "node_sums", "noise"),
+        )  # fmt: skip
+        return [scale]
+
+    def _draw(self, step: int, batch: Batch) -> Launch:
         arena, nodes = self.arena, self.nodes
         width = 1 << step if self.shared else 1
         places = max(1, nodes.level_capacity(step) // width)
@@ -101,10 +129,11 @@ class BorderDraws:
 
 
 def draws_of(parts: FitParts) -> BorderDraws | None:
-    """Return what draws a border of every feature; None if all borders may be splits."""
-    return BorderDraws(parts) if parts.nodes.params.extra_trees else None
+    """Return what draws bits for every feature of a node; None if chance has no part."""
+    return BorderDraws(parts) if parts.nodes.params.draws_splits else None
 
 
-def draw_argument(arena: Arena, nodes: Nodes) -> dict[str, DeviceArray]:
-    """Return the argument that only searches of drawn borders have."""
-    return arena.arguments("draws") if nodes.params.extra_trees else {}
+def draw_arguments(arena: Arena, nodes: Nodes) -> dict[str, DeviceArray]:
+    """Return the arguments that only searches have in which chance has a part."""
+    noise = ("noise", "noisy_ranks") if nodes.params.random_strength > 0 else ()
+    return arena.arguments("draws", *noise) if nodes.params.draws_splits else {}

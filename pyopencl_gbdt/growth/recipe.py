@@ -248,7 +248,7 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     lists_drawn = (
         params.leaves_out_rows and variant_of("update_margins", facts, caps).name == "walk"
     )
-    if of_borders or lists_drawn or pages.masks_columns or params.extra_trees:
+    if of_borders or lists_drawn or pages.masks_columns or params.draws_splits:
         return False
     few = pages.most_bins < MOST_CODES_WHOLE and pages.most_codes <= MOST_CODES_WHOLE
     if not few or pages.n_features >= MOST_FEATURES_WHOLE:

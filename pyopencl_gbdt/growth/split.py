@@ -17,7 +17,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
-from pyopencl_gbdt.growth.feature_mask import draw_argument, draws_of, mask_of
+from pyopencl_gbdt.growth.feature_mask import draw_arguments, draws_of, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
@@ -57,6 +57,7 @@ def candidates_of(parts: FitParts, step: int) -> Candidates:
     wg_size = min(ways.wg_size(ways.variant("plan")), caps.max_work_group)
     n_features = features.layout.n_features
     many = n_features * -(-nodes.level_capacity(step) // wg_size) > FEW_CANDIDATES
+    many |= nodes.params.random_strength > 0  # `best` compares scores with noise
     return Candidates(many or keeps_own_features(rows.team, nodes, features, step), n_features)
 
 
@@ -82,26 +83,27 @@ class Split:
     def best(self) -> Program:
         """The program that compares many candidates; few are compared where nodes split."""
         ways = self.ways
-        return ways.build_kernel("plan", template="best")
+        noisy = self.nodes.params.random_strength > 0
+        return ways.build_kernel("plan", template="best", noisy=noisy)
 
     def _build(self, variant: Variant) -> Program:
         nodes, features, ways = self.nodes, self.features, self.ways
         options = {
             "monotone": features.limits.monotone is not None, "masked": features.masks_columns,
             "categories": features.has_categories, "counted": nodes.params.limits_rows,
-            "drawn": nodes.params.extra_trees,
+            "drawn": nodes.params.extra_trees, "noisy": nodes.params.random_strength > 0,
         }  # fmt: skip
         self.sparse = searches_few_bins(self.features, variant)
         self.sequential = variant.name == "sequential"
         if self.sequential:
             shrunk = options["shrunk"] = nodes.params.reg_alpha > 0
-            plain = not (shrunk or options["monotone"])  # others clip anyway
+            plain = not (shrunk or options["monotone"] or options["noisy"])  # others clip anyway
             options["clipped"] = plain and nodes.params.max_delta_step > 0
             options["sparse"] = self.sparse
             options["doubles"] = plain and not options["clipped"] and self.arena.device.caps.fp64
             return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         many = has_many_features(ways.device.caps, features)
-        options["many"] = many and not options["monotone"]
+        options["many"] = many and not (options["monotone"] or options["noisy"])
         return ways.device.build("split", wg_size=ways.wg_size(variant), **options)
 
     def _closed(self) -> dict[str, DeviceArray]:
@@ -141,10 +143,11 @@ class Split:
         launches = finds if self.sets is None else [*finds, *self.sets.level(depth)]
         if not found.compared:
             return launches
+        ranks = ("noisy_ranks",) if self.nodes.params.random_strength > 0 else ()
         best = self.best.bind(
             "best", capacity, depth=depth, n_features=n_features,
             first_feature=features.start, end_feature=features.stop,
-            **arena.arguments("levels", "candidates", "chosen"),
+            **arena.arguments("levels", "candidates", "chosen", *ranks),
         )  # fmt: skip
         return [*launches, best]
 
@@ -162,7 +165,7 @@ class Split:
             **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
                               "feature_offset", "feature_bins", "fullest", "pool",
                               "candidates"),
-            **self._closed(), **draw_argument(arena, self.nodes),
+            **self._closed(), **draw_arguments(arena, self.nodes),
         )  # fmt: skip
 
 
@@ -199,7 +202,8 @@ class HistogramSearch:
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""
-        masks = [step_of.level(step, batch) for step_of in (self.columns, self.draws) if step_of]
+        masks = [] if self.columns is None else [self.columns.level(step, batch)]
+        masks += [] if self.draws is None else self.draws.level(step, batch)
         sums = level_sums(self.parts, step)
         found = self.split.level(step, sums.features, self.candidates(step))
         return [*self.histogram.level(step, sums), *masks, *found, *sums.best_splits()]

@@ -22,7 +22,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.growth.feature_mask import draw_argument, draws_of, mask_of
+from pyopencl_gbdt.growth.feature_mask import draw_arguments, draws_of, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
@@ -73,6 +73,7 @@ class SymmetricSearch:
             categories=self.features.has_categories,
             counted=self.nodes.params.limits_rows,
             drawn=self.nodes.params.extra_trees,
+            noisy=self.nodes.params.random_strength > 0,
         )
 
     def candidates(self, step: int) -> Candidates:
@@ -81,7 +82,8 @@ class SymmetricSearch:
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a level."""
-        masks = [step_of.level(step, batch) for step_of in (self.columns, self.draws) if step_of]
+        masks = [] if self.columns is None else [self.columns.level(step, batch)]
+        masks += [] if self.draws is None else self.draws.level(step, batch)
         sets = [] if self.sets is None else self.sets.level(step, batch)
         return [*self.histogram.level(step), *masks, *sets, *self._find(step, batch)]
 
@@ -100,12 +102,14 @@ class SymmetricSearch:
             **({} if self.sets is None else self.sets.arguments()),
         }  # fmt: skip
         groups_of = _groups(self.nodes, self.features, self.ways)
+        drawn = draw_arguments(arena, self.nodes)
+        ranks = {name: drawn.pop(name) for name in ("noisy_ranks",) if name in drawn}
         borders = {
             **rule, "allowed": arena["allowed"], "constraints": arena["monotone"],
-            "n_parts": groups_of, **draw_argument(arena, self.nodes),
+            "n_parts": groups_of, **drawn,
         }  # fmt: skip
         rough = {} if p.extra_trees else arena.arguments("rough_sums", "rough_best")
-        candidates = {"candidates": arena["candidates"]}
+        candidates = {"candidates": arena["candidates"], **ranks}
         groups = min(-(-capacity // self.program.wg_size), 16 * arena.device.caps.compute_units)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         trees = n_features, batch.size

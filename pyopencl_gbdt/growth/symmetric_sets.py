@@ -75,6 +75,7 @@ class LevelBorders:
                 masked=False,
                 counted=False,
                 drawn=False,
+                noisy=False,
                 n_facts=FACTS,
             ),
         )

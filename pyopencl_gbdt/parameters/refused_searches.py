@@ -115,32 +115,39 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     ),
 )
 
-_OR_DRAWS = ", or leave out extra_trees"
 
-
-def _draws(facts: FitFacts) -> bool:
-    return facts.parameters.extra_trees
+def _drawn_rows(
+    name: str, shown: str, draws: Callable[[FitFacts], bool]
+) -> list[Refusal[FitFacts]]:
+    """Return the rows of a parameter that leaves splits to chance."""
+    out = f", or leave out {name}"
+    return [
+        Refusal(
+            f'`{name}` without `tree_method="hist"`',
+            lambda f: draws(f) and f.parameters.search != "hist",
+            f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' for {name}={shown}",
+            "leave out tree_method" + out,
+        ),
+        Refusal(
+            f'`{name}` of sparse data without `page="tiled"`',
+            lambda f: draws(f) and f.sparse and f.parameters.page != "tiled",
+            f"page={{page!r}} of a sparse matrix: expected 'auto' or 'tiled' for {name}={shown}",
+            "leave out page" + out,
+        ),
+        Refusal(
+            f'`{name}` with `multi_strategy="multi_output_tree"`',
+            lambda f: draws(f) and f.has_vectors,
+            "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for "
+            f"{name}={shown}",
+            "leave out multi_strategy" + out,
+        ),
+    ]
 
 
 OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
-    Refusal(
-        '`extra_trees` without `tree_method="hist"`',
-        lambda f: _draws(f) and f.parameters.search != "hist",
-        "tree_method={tree_method!r}: expected 'hist' or 'auto' for extra_trees=True",
-        "leave out tree_method" + _OR_DRAWS,
-    ),
-    Refusal(
-        '`extra_trees` of sparse data without `page="tiled"`',
-        lambda f: _draws(f) and f.sparse and f.parameters.page != "tiled",
-        "page={page!r} of a sparse matrix: expected 'auto' or 'tiled' for extra_trees=True, as "
-        "borders of bins are drawn",
-        "leave out page" + _OR_DRAWS,
-    ),
-    Refusal(
-        '`extra_trees` with `multi_strategy="multi_output_tree"`',
-        lambda f: _draws(f) and f.has_vectors,
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for extra_trees=True",
-        "leave out multi_strategy" + _OR_DRAWS,
+    *_drawn_rows("extra_trees", "True", lambda f: f.parameters.extra_trees),
+    *_drawn_rows(
+        "random_strength", "{random_strength!r}", lambda f: f.parameters.random_strength > 0
     ),
 )
 

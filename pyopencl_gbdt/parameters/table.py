@@ -117,6 +117,9 @@ TABLE: tuple[ParameterRow, ...] = (
                  "node.", low=0, low_open=True, high=1),
     ParameterRow("extra_trees", bool, False, "Draw one border of every feature at random for each "
                  "node, or for each level of symmetric trees; only these may split."),
+    ParameterRow("random_strength", float, 0.0, "Noise in the scores by which splits are chosen, "
+                 "in standard deviations of the gradients; it falls from round to round.",
+                 low=0, high=1e6),
     ParameterRow("monotone_constraints", str, "", "Columns that predictions rise with (1) or fall "
                  "with (-1): a number for each column, or a dict.", structured=True),
     ParameterRow("interaction_constraints", str, "", "Groups of columns that may split along one "

@@ -57,6 +57,7 @@ class ParameterValues:
     colsample_bylevel: float
     colsample_bynode: float
     extra_trees: bool
+    random_strength: float
     monotone_constraints: str
     interaction_constraints: str
     cat_method: str
@@ -132,6 +133,11 @@ class ParameterValues:
     def leaf_wise(self) -> bool:
         """Whether trees grow leaf by leaf: only with a limit of leaves does the order matter."""
         return self.grow_policy == "lossguide" and self.max_leaves > 0
+
+    @property
+    def draws_splits(self) -> bool:
+        """Whether chance has a part in the choice of a node's split."""
+        return self.extra_trees or self.random_strength > 0
 
     @property
     def symmetric_trees(self) -> bool:

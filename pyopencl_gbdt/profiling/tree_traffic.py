@@ -190,6 +190,12 @@ def _draw_borders(fit: FitParts, tree: TreeCounts) -> int:
     return places * (NODE.itemsize + fit.features.layout.n_features * 4)
 
 
+@of_tree("plan.scale_noise")
+def _scale_noise(fit: FitParts, tree: TreeCounts) -> int:
+    # half a pair of sums for every work-group that adds up squares, the root's sums, and one number
+    return fit.arena["sums"].nbytes // 2 + int(tree.nodes[0]) * (16 + 4)
+
+
 @of_tree("plan.pick")
 def _pick(fit: FitParts, tree: TreeCounts) -> int:
     few, new = _few(fit, tree), tree.nodes[:-1]

@@ -134,7 +134,7 @@ def resolved(params: Parameters, data: Dataset) -> Parameters:
     sparse = data.sparse
     if params.symmetric_trees:  # splits of levels are searched in histograms
         return params if sparse is None else replace(params, page="tiled")
-    if (params.booster == "dart" or params.extra_trees) and sparse is not None:
+    if (params.booster == "dart" or params.draws_splits) and sparse is not None:
         return replace(params, page="tiled") if params.page == "auto" else params
     return params if sparse is None else of_sparse(params, data.n_features, sparse.density)
 

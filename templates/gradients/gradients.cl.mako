@@ -1,6 +1,7 @@
 ## gradients: gradients and Hessians in fixed point from margins and labels, with one scale for a tree
 ## uses: portable_math portable_log structs quantum_scale
-## uses if counted: random
+## uses if counted: random counted_quanta
+## uses if squared: squares
 ##
 ##   margin, label --gradients--> number of rows with each exponent
 ##   exponent counts --quantize_gradients--> 2^scale.g, 2^scale.h, then quanta
@@ -16,32 +17,15 @@
 ##
 ## params: wg_size; loss, statements that set g and h from margin, label and output; weighted;
 ##         sampled, whether gradients are multiplied by `factors`; rows with factor 0 do not count;
-##         n_exponents, counts of a tree, see `exponents`; counted, sums of quanta tell the number of rows
-<%page args="wg_size, loss, weighted, sampled, n_exponents, counted"/>
+##         n_exponents, counts of a tree, see `exponents`; counted, sums of quanta tell the number of rows;
+##         squared, squares of gradients are added up, for noise in scores
+<%page args="wg_size, loss, weighted, sampled, n_exponents, counted, squared"/>
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
 
 ${losses.gradient(loss)}
-% if counted:
-/* The multiple of a step next to q, below or above it: above with a probability that is the distance from the one
-   below, so that roundings are 0 in the mean (Shi et al. 2022, "Quantized training of gradient boosting decision
-   trees"). `drawn` has 24 bits. */
-FN i64 rounded_steps(const i64 q, const i64 step, const u32 drawn) {
-    const i64 moved = q + (i64)((u64)drawn * (u64)step >> 24), n = moved / step;
-    return n - (n * step > moved); /* C rounds towards 0 */
-}
-
-/* Quanta of a row that is counted, see `counted_children`. */
-FN i64x2 counted_quanta(const i64 g, const i64 h, const u32 bits, const u32 id) {
-    const i64 step = (i64)1 << bits;
-    const u32 drawn = mix(id) >> 8;
-    const i64 n_h = rounded_steps(h, step, drawn);
-    return MAKE_I64X2(rounded_steps(g, step - 1, drawn) * (step - 1) + 1, (n_h < 1 ? 1 : n_h) * step + 1);
-}
-
-% endif
 ## Gradients of the rows at .. at + n - 1, at most 64: a loop of its own, which compilers vectorise.
 <%def name="batch(sampled)">\
         WIDE for (u32 i = 0; i < n; i++) {
@@ -65,7 +49,7 @@ FN i64x2 counted_quanta(const i64 g, const i64 h, const u32 bits, const u32 id) 
 % endif
 </%def>
 ## Quanta of the rows first .. last - 1.
-<%def name="quanta(first, last, wg_size, weighted, sampled, counted)">\
+<%def name="quanta(first, last, wg_size, weighted, sampled, counted, squared)">\
 <% counts = " && as_u32(factors[row]) != 0" if sampled else "" %>\
 % if not weighted and not counted:
     /* all quanta fit in 31 bits: the product with a power of two is exact, so rounding it is right */
@@ -78,7 +62,7 @@ ${of_row(wg_size, sampled)}\
         if (own_h < 1${counts}) own_h = 1;
         quanta[2 * (u64)row] = own_g;
         quanta[2 * (u64)row + 1] = own_h;
-        sum_g += own_g, sum_h += own_h;
+        sum_g += own_g, sum_h += own_h${", sum_squares += square_of(own_g)" if squared else ""};
     }
     const u32 wide_begin = wide ? ${first} : ${last};
 % else:
@@ -109,7 +93,7 @@ ${of_row(wg_size, sampled)}\
             high[2 * (u64)row] = (i32)((g - low_g) >> 32);
             high[2 * (u64)row + 1] = (i32)((h - low_h) >> 32);
         }
-        sum_g += g, sum_h += h;
+        sum_g += g, sum_h += h${", sum_squares += square_of(g)" if squared else ""};
     }
 </%def>
 /* `exponents` is 0 when a tree begins. */
@@ -189,7 +173,7 @@ KERNEL(${wg_size}) quantize_gradients(
 % endif
         GLOBAL const u32* RESTRICT exponents,
         GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
-        GLOBAL i64* RESTRICT sums, GLOBAL i64* RESTRICT pool) {
+        GLOBAL i64* RESTRICT sums, ${"GLOBAL i64* RESTRICT squares, " if squared else ""}GLOBAL i64* RESTRICT pool) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
     LOCAL_ARRAY(u32, counts, ${n_exponents});
     LOCAL_ARRAY(i32, powers, 2);
@@ -202,6 +186,10 @@ KERNEL(${wg_size}) quantize_gradients(
     quanta += 2 * (u64)tree * n_rows;
     if (has_high) high += 2 * (u64)tree * n_rows;
     sums += 2 * (u64)tree * N_GROUPS;
+% if squared:
+    squares += (u64)tree * N_GROUPS;
+    i64 sum_squares = 0;
+% endif
     pool += (u64)tree * root_cells;
 % if sampled:
     factors += (u64)(tree % n_draws) * n_rows;
@@ -235,10 +223,10 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
 ${batch(sampled)}\
-${quanta("at", "at + n", wg_size, weighted, sampled, counted)}\
+${quanta("at", "at + n", wg_size, weighted, sampled, counted, squared)}\
     }
 % else:
-${quanta("begin", "end", wg_size, weighted, sampled, counted)}\
+${quanta("begin", "end", wg_size, weighted, sampled, counted, squared)}\
 % endif
     sum_g = group_sum(sum_g, shared);
     sum_h = group_sum(sum_h, shared);
@@ -247,4 +235,8 @@ ${quanta("begin", "end", wg_size, weighted, sampled, counted)}\
         sums[2 * GROUP_ID] = sum_g + (adds ? sums[2 * GROUP_ID] : 0);
         sums[2 * GROUP_ID + 1] = sum_h + (adds ? sums[2 * GROUP_ID + 1] : 0);
     }
+% if squared:
+    sum_squares = group_sum(sum_squares, shared);
+    if (LOCAL_ID == 0) squares[GROUP_ID] = sum_squares + (adds ? squares[GROUP_ID] : 0);
+% endif
 }

@@ -7,8 +7,8 @@
 ##   Features from `first_feature` to `end_feature` are compared: all, or a team's member's own.
 ##   If there are few candidates, `decide` compares them itself and this kernel is not launched.
 ##
-## params: wg_size
-<%page args="wg_size"/>
+## params: wg_size; noisy, features are compared by `noisy_ranks`
+<%page args="wg_size, noisy"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 ${candidates.group_best(wg_size)}
 
@@ -17,7 +17,7 @@ ${candidates.group_best(wg_size)}
 KERNEL(${wg_size}) best(
         const u32 depth, const u32 first_feature, const u32 end_feature, const u32 n_features,
         GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const candidate_t* RESTRICT candidates, GLOBAL candidate_t* RESTRICT chosen) {
+        GLOBAL const candidate_t* RESTRICT candidates, GLOBAL candidate_t* RESTRICT chosen${", GLOBAL const f32* RESTRICT noisy_ranks" if noisy else ""}) {
 ${candidates.best_arrays(wg_size)}\
     const u32 index = GROUP_ID;
     if (index >= levels[depth].count) return;
@@ -25,7 +25,7 @@ ${candidates.best_arrays(wg_size)}\
     df top = df_make(NO_SCORE, 0.0f);
     u32 top_feature = NO_KEY;
     for (u32 feature = first_feature + LOCAL_ID; feature < end_feature; feature += ${wg_size}) {
-        const df s = df_make(mine[feature].score_hi, mine[feature].score_lo);
+        const df s = ${"df_make(noisy_ranks[(u64)index * n_features + feature], 0.0f)" if noisy else "df_make(mine[feature].score_hi, mine[feature].score_lo)"};
         if (s.hi > NO_SCORE && ahead(s, feature, top, top_feature)) {
             top = s;
             top_feature = feature;

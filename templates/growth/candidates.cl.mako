@@ -4,7 +4,7 @@
 ##   runs    |  the best of a run  |  ..      a work-item compares each run, then one compares the runs
 ##   all                                      the group's best; of equal scores the one with the lower key
 
-<%def name="consider(monotone)">
+<%def name="consider(monotone, noisy=False)">
 <%
     constraint = ", const u32 constraint" if monotone else ""
 %>
@@ -17,6 +17,10 @@ typedef struct {
     i64 g, h;   /* sums of its rows */
     least_t least; /* of a child */
     rule_t rule;
+% if noisy:
+    u32 bits;   /* of the feature, for noise in its borders' scores */
+    f32 noise;
+% endif
 } parent_t;
 
 /* Set what the nodes of a tree have in common. */
@@ -40,13 +44,16 @@ FN int is_exact_only(const parent_t* parent) {
 }
 
 /* The best split so far: its score, its key, and the sums of its left child. */
-typedef struct { df score; u32 at; i64 g; i64 h; } best_t;
+typedef struct { df score; u32 at; i64 g; i64 h;${" f32 rank;" if noisy else ""} } best_t;
 
 FN best_t no_split(void) {
     best_t best;
     best.score = df_make(NO_SCORE, 0.0f);
     best.at = NO_KEY;
     best.g = best.h = 0;
+% if noisy:
+    best.rank = NO_SCORE;
+% endif
     return best;
 }
 
@@ -59,7 +66,13 @@ FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
     if (!keeps_order(constraint, g, h, right_g, right_h, rule)) return;
 % endif
     const df s = df_add(score(g, h, rule), score(right_g, right_h, rule));
+% if noisy:
+    const f32 rank = noisy_rank(s.hi, node->bits, at, node->noise);
+    if (rank > best->rank || (rank == best->rank && at < best->at)) {
+        best->rank = rank;
+% else:
     if (ahead(s, at, best->score, best->at)) {
+% endif
         best->score = s;
         best->at = at;
         best->g = g;
@@ -80,34 +93,44 @@ FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t
 ## The walk of a work-item over borders of a node: first roughly, then those near the group's best exactly. The def
 ## `each_border` visits the borders of `node` that may be splits, with g and h. In C are `arguments`, the key `at`, and
 ## `constraint`, whose own arguments are `known`.
-<%def name="best_rough(each_border, arguments)">
-/* The highest rough score of a work-item's borders; -1 if there is none. */
+<%def name="best_rough(each_border, arguments, noisy_at='')">
+/* ${"What the best of a work-item's borders ranks at least; NO_SCORE" if noisy_at else "The highest rough score of a work-item's borders; -1"} if there is none. */
 FN f32 best_rough(${arguments}) {
-    f32 most = -1.0f;
+    f32 most = ${"NO_SCORE" if noisy_at else "-1.0f"};
 <%call expr="each_border()">
                 const f32 rough = rough_scores(g, h, node->g - g, node->h - h, node->rule);
+% if noisy_at:
+                const rough_rank_t found = rough_rank(rough, node->bits, ${noisy_at}, node->noise);
+                most = found.rank - found.error > most ? found.rank - found.error : most;
+% else:
                 most = rough > most ? rough : most;
+% endif
 </%call>
     return most;
 }
 </%def>
 
-<%def name="best_exact(each_border, arguments, at, known, constraint)">
+<%def name="best_exact(each_border, arguments, at, known, constraint, noisy=False)">
 /* The best of a work-item's borders whose rough score is at least `least_score`. */
 FN best_t best_exact(${arguments}, ${known}const int exact_only, const f32 least_score) {
     best_t best = no_split();
 <%call expr="each_border()">
                 const f32 rough = exact_only ? 0.0f : rough_scores(g, h, node->g - g, node->h - h, node->rule);
+% if noisy:
+                const rough_rank_t found = rough_rank(rough, node->bits, ${at}, node->noise);
+                if (exact_only || (found.rank + found.error >= least_score && found.rank + found.error >= best.rank))
+% else:
                 if (exact_only || (rough >= least_score && rough * MORE >= best.score.hi))
+% endif
                     consider(&best, g, h, ${at}, node${f", {constraint}" if constraint else ""});
 </%call>
     return best;
 }
 </%def>
 
-<%def name="walk_borders(each_border, arguments, at, known='', constraint='')">
-${best_rough(each_border, arguments)}
-${best_exact(each_border, arguments, at, known, constraint)}
+<%def name="walk_borders(each_border, arguments, at, known='', constraint='', noisy=False)">
+${best_rough(each_border, arguments, at if noisy else '')}
+${best_exact(each_border, arguments, at, known, constraint, noisy)}
 </%def>
 
 ## The arrays of a kernel that calls `group_best`.

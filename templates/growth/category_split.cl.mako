@@ -3,6 +3,7 @@
 ## uses if not counted: children
 ## uses if counted: counted_children
 ## uses if drawn: draws
+## uses if noisy: random portable_log noise
 ## uses: category_order
 ##
 ##   order_levels   one work-group a (categorical feature, node), behind `find`, which subtracts siblings
@@ -18,9 +19,9 @@
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
 ##
-## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted, drawn as in `split`;
+## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted, drawn, noisy as in `split`;
 ##         n_facts, what is known of a node's feature, see `order_levels`
-<%page args="wg_size, digit, monotone, masked, n_facts, counted, drawn"/>
+<%page args="wg_size, digit, monotone, masked, n_facts, counted, drawn, noisy"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="cells" file="category_cells.cl.mako"/>
 <%namespace name="sort" file="level_sort.cl.mako"/>
@@ -28,9 +29,9 @@
 <% digits = 1 << digit %>
 ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
-${candidates.consider(monotone)}
+${candidates.consider(monotone, noisy)}
 ${sort.functions(wg_size, digit)}
-${borders.functions(wg_size, monotone, drawn)}
+${borders.functions(wg_size, monotone, drawn, noisy)}
 /* Facts of a node's feature: levels in order, their sums, the fullest code's sums, entries kept. */
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
@@ -100,7 +101,7 @@ KERNEL(${wg_size}) find_sets(
         GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT fullest,
         GLOBAL const i64* RESTRICT pool, GLOBAL const u64* RESTRICT order,
-        GLOBAL const i64* RESTRICT facts,${" GLOBAL const u32* RESTRICT draws," if drawn else ""} GLOBAL candidate_t* RESTRICT candidates) {
+        GLOBAL const i64* RESTRICT facts,${" GLOBAL const u32* RESTRICT draws," if drawn or noisy else ""}${" GLOBAL const f32* RESTRICT noise, GLOBAL f32* RESTRICT noisy_ranks," if noisy else ""} GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
@@ -124,6 +125,10 @@ KERNEL(${wg_size}) find_sets(
         parent_t parent;
         read_tree(&parent, own_scale, own.z ? reg_lambda : set_lambda, reg_alpha, max_delta_step, min_child_weight);
         read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
+% if noisy:
+        parent.bits = draws[(u64)index * n_features + feature];
+        parent.noise = noise[node->tree];
+% endif
         const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, node_sums[node->tree].y);
         if (group_h > parent.least.h) parent.least.h = group_h;
         choice_t choice;
@@ -144,12 +149,20 @@ KERNEL(${wg_size}) find_sets(
 % else:
         const int exact_only = is_exact_only(&parent);
         const f32 rough = exact_only ? -1.0f : best_rough(choice, run, sums, entries, &parent);
-        const f32 least_score = exact_only ? -1.0f : group_max(rough, best_hi) * LESS;
+        const f32 least_score = exact_only ? -1.0f : group_max(rough, best_hi)${"" if noisy else " * LESS"};
         best_t best = best_exact(choice, run, sums, entries, &parent, exact_only, least_score);
 % endif
         const u32 mine = best.at;
 % if wg_size > 1:
+% if noisy:
+        df top = df_make(best.rank, 0.0f);
+        group_best(&top, &best.at, best_hi, best_lo, best_key);
+% else:
         group_best(&best.score, &best.at, best_hi, best_lo, best_key);
+% endif
+% endif
+% if noisy:
+        if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) noisy_ranks[(u64)index * n_features + feature] = best.rank;
 % endif
         if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at)
             write_candidate(&candidates[(u64)index * n_features + feature], feature, best);

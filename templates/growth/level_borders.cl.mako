@@ -2,7 +2,7 @@
 ##
 ##   The cells of a node are those of `border_sums`. The importing template has `rough_scores`.
 
-<%def name="borders(monotone, masked, categories, drawn)">
+<%def name="borders(monotone, masked, categories, drawn, noisy=False)">
 <%
     more = """
         const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* borders, GLOBAL const u32* border_flags,
@@ -25,6 +25,10 @@ typedef struct {
 % if drawn:
     u32 only;                   /* the border that may be a split */
 % endif
+% if noisy:
+    u32 bits;                   /* of the feature, for noise in its borders' scores */
+    f32 noise;
+% endif
     least_t least;
     rule_t rule;
 % if categories:
@@ -35,8 +39,11 @@ typedef struct {
 } level_borders_t;
 
 FN level_borders_t borders_of(${more}
-% if drawn:
+% if drawn or noisy:
         GLOBAL const u32* draws,
+% endif
+% if noisy:
+        GLOBAL const f32* noise,
 % endif
         const u32 depth, const u32 tree, const u32 feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
@@ -70,6 +77,10 @@ FN level_borders_t borders_of(${more}
         level.directions = 2;
         if (level.by_set == 1) level.sides = make_rule(own_scale, set_lambda, reg_alpha, max_delta_step);
     }
+% endif
+% if noisy:
+    level.bits = draws[(u64)tree * n_features + feature];
+    level.noise = noise[level.nodes[0].tree];
 % endif
 % if drawn:
     const u32 n_borders = level.n_bins + level.directions - 2; /* behind the last bin are missing values alone */
@@ -140,6 +151,26 @@ FN df exact_gain(const level_borders_t* level, const u32 bin, const u32 directio
     return sum;
 }
 
+% if noisy:
+/* The sum over nodes, in their order, of their own scores. */
+FN f32 own_scores(const level_borders_t* level) {
+    df sum = df_make(0.0f, 0.0f);
+    IN_ORDER
+    for (u32 i = 0; i < level->n_nodes; i++) {
+        const i64x2 sums = level->sums[i];
+        if (sums.y > 0) sum = df_add(sum, score(sums.x, sums.y, rule_of(level, i)));
+    }
+    return sum.hi;
+}
+
+/* The index of the highest of n ranks, the first of equal ones. */
+FN u32 highest_of(GLOBAL const f32* ranks, const u32 n) {
+    u32 best = 0;
+    for (u32 i = 1; i < n; i++) best = ranks[i] > ranks[best] ? i : best;
+    return best;
+}
+
+% endif
 % if monotone:
 /* Whether no node has its children in the wrong order. */
 FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 direction) {

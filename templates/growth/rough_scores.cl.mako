@@ -2,6 +2,7 @@
 ##
 ##   careful   gradients are shrunk or weights are bounded: terms cancel, so each score has an error of
 ##             its own, and each weight too
+##   noisy_at  the key of a border, where scores get noise by it
 ##   clipped   weights are, by max_delta_step; else a score is T^2 / (H + lambda), as in gain.h
 
 <%def name="rough(careful, clipped)">
@@ -54,12 +55,12 @@ FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
 % endif
 </%def>
 
-<%def name="score_run(n, careful, monotone=False, space='', has_rows='own_h[k] != 0')">
+<%def name="score_run(n, careful, monotone=False, space='', has_rows='own_h[k] != 0', keys='', noisy_at='')">
 #define NEVER ${"(-2147483647 - 1)" if careful else "(-1)"} /* the bits of no score, and less than any score's */
 <% bounds = "const f32 lower, const f32 upper, " * careful + "const u32 constraint, " * monotone %>
 /* Rough scores of ${n} borders as integers that order alike; returns the highest${" that is sure" if careful else ""}. A border of
    which `${has_rows}` does not hold has the same rows on either side as the one before. */
-FN i32 score_${n}(${space}const i64* own_h, ${space}const i64* sum_g, ${space}const i64* sum_h, const i64 more_g,
+FN i32 score_${n}(${keys}${space}const i64* own_h, ${space}const i64* sum_g, ${space}const i64* sum_h, const i64 more_g,
                 const i64 more_h, const parent_t* node, ${bounds}i32* bits) {
     const i64 node_g = node->g, node_h = node->h;
     const least_t least = node->least;
@@ -75,7 +76,13 @@ FN i32 score_${n}(${space}const i64* own_h, ${space}const i64* sum_g, ${space}co
         const side_t l = rough(g, h, rule, lower, upper);
         const side_t r = rough(node_g - g, node_h - h, rule, lower, upper);
         const f32 s = l.score + r.score, error = l.score_error + r.score_error;
+% if noisy_at:
+        const rough_rank_t high = rough_rank(s + error, node->bits, ${noisy_at}, node->noise);
+        const rough_rank_t low = rough_rank(s - error, node->bits, ${noisy_at}, node->noise);
+        const i32 highest = (i32)as_u32(high.rank + high.error), lowest = (i32)as_u32(low.rank - low.error);
+% else:
         const i32 highest = (i32)as_u32(s + error), lowest = (i32)as_u32(s - error);
+% endif
 % if monotone:
         const f32 rises = r.weight - l.weight;
         const f32 ordered = constraint == 2 ? -rises : rises;

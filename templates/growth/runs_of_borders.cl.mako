@@ -15,18 +15,21 @@
 ##   kept: a run keeps its bins' Hessians; else they are differences of sums
 
 <%namespace name="rough_scores" file="rough_scores.cl.mako"/>
-<%def name="functions(run, monotone, careful, clipped, sparse, doubles, kept=True)">
+<%def name="functions(run, monotone, careful, clipped, sparse, doubles, kept=True, noisy=False)">
 <%
     number = "f64" if doubles else "f32"
     own_h, has_rows = ("sums->own_h", "own_h[k] != 0") if kept else ("sums->h", "own_h[k] != sum_h[k]")
     first = "" if kept else " + 1"
     bounds = "search->lower, search->upper, " * careful + "search->constraint, " * monotone
     key = "2 * sums->bin[k]" if sparse else "key + 2 * k"
+    noise = {"keys": "const u32* bins, const u32 direction, " if sparse else "const u32 key, ",
+             "noisy_at": "2 * bins[k] + direction" if sparse else "key + 2 * k"} if noisy else {}
+    keys = ("sums->bin + at, direction, " if sparse else "key + 2 * at + direction, ") if noisy else ""
 %>
 #define RUN ${run}
 
 ${rough_scores.rough(careful, clipped)}
-${rough_scores.score_run(16, careful, monotone, has_rows=has_rows)}
+${rough_scores.score_run(16, careful, monotone, has_rows=has_rows, **noise)}
 /* ${"Hessians of a run's bins, and sums" if kept else "Sums of a run's bins"} up to the border behind each of them${"" if kept else "; h[0] is 0"}. */
 typedef struct {
     i64 ${"own_h[RUN], g[RUN], h[RUN]" if kept else "g[RUN], h[RUN + 1]"};
@@ -108,7 +111,7 @@ FN void search_run(sums_t* sums, const u32 n, const i64 missing_g, const i64 mis
     for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {
         const i64 more_g = direction ? missing_g : 0, more_h = direction ? missing_h : 0;
         for (u32 at = 0; at < n; at += 16) {
-            const i32 own = score_16(${own_h} + at, sums->g + at, sums->h + at${first}, more_g, more_h, node, ${bounds}bits + at);
+            const i32 own = score_16(${keys}${own_h} + at, sums->g + at, sums->h + at${first}, more_g, more_h, node, ${bounds}bits + at);
             most[at / 16] = own;
 % if careful:
             search->top = own > search->top ? own : search->top;

@@ -6,7 +6,7 @@
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 
-<%def name="functions(wg_size, monotone, drawn)">
+<%def name="functions(wg_size, monotone, drawn, noisy)">
 ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
 % if not monotone:
 ${group.largest("group_max", "f32", wg_size)}
@@ -87,5 +87,5 @@ FN int are_light(const u64 one, const u64 other) {
     }
 </%def>
 ${candidates.walk_borders(each_border, "const choice_t choice, const run_t run, const level_sums_t sums, "
-                          "GLOBAL const u64* entries, const parent_t* node", "2 * code + direction", constraint="0" if monotone else "")}
+                          "GLOBAL const u64* entries, const parent_t* node", "2 * code + direction", constraint="0" if monotone else "", noisy=noisy)}
 </%def>

@@ -3,6 +3,7 @@
 ## uses if not counted: children
 ## uses if counted: counted_children
 ## uses if drawn: draws
+## uses if noisy: random portable_log noise
 ##
 ##   find   one work-group a (feature, node): each work-item takes a run of neighbouring bins, the
 ##          group scans over the runs, then every bin border is scored with the missing rows on
@@ -23,13 +24,14 @@
 ##         masked, nodes have features of their own; categories, some features are left to `category_split`;
 ##         many, so many features that a node's record tells the best rough score;
 ##         counted, children have to have a number of rows; drawn, one border of a feature, drawn at random,
-##         may be a split
-<%page args="wg_size, monotone, masked, categories, many, counted, drawn"/>
+##         may be a split; noisy, splits are ranked by their scores with noise, and `noisy_ranks` tells the ranks
+<%page args="wg_size, monotone, masked, categories, many, counted, drawn, noisy"/>
 <%
     searched = " && ".join(
         ["!feature_kinds[feature]"] * categories
         + ["is_allowed(allowed, index, feature, n_features)"] * masked)
     only = ", drawn_place(draws[(u64)index * n_features + feature], n_bins - 1 + has_missing)" * drawn
+    only += ", &noisy_ranks[(u64)index * n_features + feature]" * noisy
     end = f"{searched} ? run.end : run.begin" if searched else "run.end"
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -38,7 +40,7 @@
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
-${candidates.consider(monotone)}
+${candidates.consider(monotone, noisy)}
 ${run_sums.functions(wg_size)}
 <%def name="each_border()">
     i64 left_g = run.left_g, left_h = run.left_h;
@@ -59,7 +61,8 @@ ${run_sums.functions(wg_size)}
 </%def>
 ${candidates.walk_borders(each_border, "GLOBAL const i64* cells, const run_t run, const parent_t* node, const u32 end" + ", const u32 only" * drawn,
                           "2 * bin + direction",
-                          *["const u32 constraint, ", "constraint"] * monotone)}
+                          *["const u32 constraint, ", "constraint"] * monotone, noisy=noisy)}
+% if not noisy:
 /* The least rough score that the node's best split may have${"; the node gets to know the group's best" if many else ""}. */
 FN f32 least_rough(const f32 own, const f32 known, GLOBAL node_t* node) {
 % if many:
@@ -69,16 +72,22 @@ FN f32 least_rough(const f32 own, const f32 known, GLOBAL node_t* node) {
 % endif
     return (own > known ? own : known) * LESS;
 }
+% endif
 
 /* Find the best border of a feature in a node. */
 FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent, const u32 end,
                ${"const u32 constraint, " if monotone else ""}const f32 known,
                GLOBAL node_t* node, const u32 feature, GLOBAL candidate_t* out,
-               LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key${", const u32 only" if drawn else ""}) {
+               LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key${", const u32 only" if drawn else ""}${", GLOBAL f32* rank" if noisy else ""}) {
     const int exact_only = ${"1" if monotone else "is_exact_only(parent)"};
     const f32 most = best_rough(cells, run, parent, exact_only ? run.begin : end${', only' if drawn else ''});
     const f32 own = group_max(most, best_hi);
+% if noisy:
+    const f32 least_score = exact_only ? NO_SCORE : own; /* below it none is the best */
+    (void)known; (void)node;
+% else:
     const f32 least_score = exact_only ? -1.0f : least_rough(own, known, node); /* below it none is the best */
+% endif
 % if many:
     if (own < least_score) {
         if (LOCAL_ID == 0) write_candidate(out, feature, no_split());
@@ -88,7 +97,13 @@ FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent,
     best_t best = best_exact(
         cells, run, parent, most < least_score ? run.begin : end${', only' if drawn else ''}${", constraint" if monotone else ""}, exact_only, least_score);
     const u32 mine = best.at;
+% if noisy:
+    df top = df_make(best.rank, 0.0f);
+    group_best(&top, &best.at, best_hi, best_lo, best_key);
+    if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) *rank = best.rank;
+% else:
     group_best(&best.score, &best.at, best_hi, best_lo, best_key);
+% endif
     if (best.at == NO_KEY ? LOCAL_ID == 0 : mine == best.at) write_candidate(out, feature, best);
 }
 
@@ -108,7 +123,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool,${" GLOBAL const u32* RESTRICT feature_kinds," if categories else ""}
-        ${"GLOBAL const u32* RESTRICT draws, " if drawn else ""}GLOBAL candidate_t* RESTRICT candidates) {
+        ${"GLOBAL const u32* RESTRICT draws, " if drawn or noisy else ""}${"GLOBAL const f32* RESTRICT noise, GLOBAL f32* RESTRICT noisy_ranks, " if noisy else ""}GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, missing, 2);
     ${"LOCAL_ARRAY(f32, known, 1);" if many else ""}
@@ -154,6 +169,10 @@ KERNEL(${wg_size}) find(
         sum_fullest(&run, &parent, n_bins, missing);
 
         const u32 end = ${end};
+% if noisy:
+        parent.bits = draws[(u64)index * n_features + feature];
+        parent.noise = noise[node->tree];
+% endif
         search(cells, run, &parent, end, ${"constraints[feature], " if monotone else ""}${"known[0]" if many else "0.0f"}, node, feature, out, best_hi, best_lo, best_key${only});
     }
 }

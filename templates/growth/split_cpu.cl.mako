@@ -3,6 +3,7 @@
 ## uses if not counted: children
 ## uses if counted: counted_children
 ## uses if drawn: draws
+## uses if noisy: random portable_log noise
 ## uses if doubles: double_scores
 ##
 ##   bins     |0 .. 255|256 .. 511|..   runs of borders are scored at a time, see `runs_of_borders`
@@ -10,10 +11,10 @@
 ## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked, categories as in `split`;
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha; sparse, most bins have
 ##         no rows of a node: scores are of those that have, and closed features are left out;
-##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn as in `split`
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn"/>
+##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn, noisy as in `split`
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn, noisy"/>
 <%
-    careful = monotone or shrunk
+    careful = monotone or shrunk or noisy
     searched = " && ".join(["!feature_kinds[id]"] * categories + ["searched"] * masked)
     n_searched = f"{searched} ? n_bins : 0" if searched else "n_bins"
     only = ", drawn_place(draws[(u64)index * n_features + id], n_own - 1)" if drawn else ""
@@ -22,12 +23,12 @@
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="closed_features" file="closed_features.cl.mako"/>
-${candidates.consider(monotone)}
+${candidates.consider(monotone, noisy)}
 % if sparse:
 ${closed_features.functions()}
 % endif
 % if not drawn:
-${runs.functions(run, monotone, careful, clipped, sparse, doubles)}
+${runs.functions(run, monotone, careful, clipped, sparse, doubles, noisy=noisy)}
 % endif
 
 /* A feature of a node: sums of its fullest code, which may be missing from the histogram, and of missing values. */
@@ -111,7 +112,7 @@ KERNEL(${wg_size}) find(
 % if categories:
         GLOBAL const u32* RESTRICT feature_kinds,
 % endif
-        ${"GLOBAL const u32* RESTRICT draws, " if drawn else ""}GLOBAL candidate_t* RESTRICT candidates) {
+        ${"GLOBAL const u32* RESTRICT draws, " if drawn or noisy else ""}${"GLOBAL const f32* RESTRICT noise, GLOBAL f32* RESTRICT noisy_ranks, " if noisy else ""}GLOBAL candidate_t* RESTRICT candidates) {
 % if not monotone:
     (void)constraints; (void)node_bounds;
 % endif
@@ -135,6 +136,9 @@ KERNEL(${wg_size}) find(
         *mark = closed_in_parent(node, closed + id, n_features);
         if (*mark) {
             write_candidate(out, id, no_split());
+% if noisy:
+            noisy_ranks[(u64)index * n_features + id] = NO_SCORE;
+% endif
             continue;
         }
 % endif
@@ -147,6 +151,9 @@ KERNEL(${wg_size}) find(
         if (!may_have_borders(parent.h - feature.missing_h, parent.h, parent.least.h)) {
             *mark = 1;
             write_candidate(out, id, no_split());
+% if noisy:
+            noisy_ranks[(u64)index * n_features + id] = NO_SCORE;
+% endif
             continue;
         }
 % endif
@@ -154,7 +161,14 @@ KERNEL(${wg_size}) find(
         const u32 n_words = (n_features + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
 % endif
+% if noisy:
+        parent.bits = draws[(u64)index * n_features + id];
+        parent.noise = noise[node->tree];
+% endif
         const best_t best = search_borders(cells, ${n_searched}, full, &feature, &parent${constraint}${only});
         write_candidate(out, id, best);
+% if noisy:
+        noisy_ranks[(u64)index * n_features + id] = best.rank;
+% endif
     }
 }

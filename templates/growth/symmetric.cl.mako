@@ -4,6 +4,7 @@
 ## uses if counted: counted_children
 ## uses: growth tables
 ## uses if drawn: draws
+## uses if noisy: random portable_log noise
 ##
 ##   histogram   |a b c d|missing|   of a node and feature      add_up    |a|a+b|a+b+c|all|missing|
 ##
@@ -21,8 +22,8 @@
 ##   batch that still grow have 2^depth nodes each, one after the other.
 ##
 ## params: wg_size; run, borders of a work-item at a time; monotone, masked, clipped, shrunk, counted,
-##         drawn as in `split_cpu`; then `find_roughly` is left out; categories, some features are split by sets of levels, see `symmetric_sets`
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, categories, counted, drawn"/>
+##         drawn, noisy as in `split_cpu`; where drawn `find_roughly` is left out; categories, some features are split by sets of levels, see `symmetric_sets`
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, categories, counted, drawn, noisy"/>
 <%
     careful = monotone or shrunk
     order = " && keeps_level_order(&level, bin, direction)" if monotone else ""
@@ -31,8 +32,10 @@
     more = """
         const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* RESTRICT borders,
         GLOBAL const u32* RESTRICT border_flags, GLOBAL const i64* RESTRICT border_sums,""" if categories else ""
-    extra = ", GLOBAL const u32* RESTRICT draws" if drawn else ""
-    drawn_too = "draws, " if drawn else ""
+    extra = ", GLOBAL const u32* RESTRICT draws" if drawn or noisy else ""
+    extra += ", GLOBAL const f32* RESTRICT noise" if noisy else ""
+    drawn_too = "draws, " if drawn or noisy else ""
+    drawn_too += "noise, " if noisy else ""
     given = "n_cells, set_lambda, borders, border_flags, border_sums, " if categories else ""
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -45,7 +48,7 @@ ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
 ${rough_scores.rough(careful, clipped)}
 ${border_sums.functions(wg_size)}
-${level_borders.borders(monotone, masked, categories, drawn)}
+${level_borders.borders(monotone, masked, categories, drawn, noisy)}
 % if not drawn:
 ${level_borders.rough_sums(careful, categories)}
 % endif
@@ -90,9 +93,18 @@ ${read_level()}\
                     add_roughly(&level, i, begin, n, direction, sums, errors);
                 for (u32 k = 0; k < n; k++) {
                     const f32 off = ${"errors[k]" if careful else "sums[k] * error"};
+% if noisy:
+                    const u32 at = 2 * (begin + k) + direction;
+                    const rough_rank_t high = rough_rank(sums[k] + off, level.bits, at, level.noise);
+                    const rough_rank_t low = rough_rank(sums[k] - off, level.bits, at, level.noise);
+                    most[direction * level.n_bins + begin + k] = high.rank + high.error;
+                    best = low.rank - low.error > best${
+                        " && is_open(&level, begin + k, direction)" if categories else ""} ? low.rank - low.error : best;
+% else:
                     most[direction * level.n_bins + begin + k] = sums[k] + off;
                     best = sums[k] - off > best${
                         " && is_open(&level, begin + k, direction)" if categories else ""} ? sums[k] - off : best;
+% endif
                 }
             }
         }
@@ -108,7 +120,7 @@ KERNEL(${wg_size}) find(${more}
 % if not drawn:
         GLOBAL const f32* RESTRICT rough_sums, GLOBAL const f32* RESTRICT rough_best,
 % endif
-        GLOBAL candidate_t* RESTRICT candidates) {
+        ${"GLOBAL f32* RESTRICT noisy_ranks, " if noisy else ""}GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
 % if wg_size > 1:
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
@@ -128,20 +140,39 @@ ${read_level()}\
 % endif
         df top = df_make(NO_SCORE, 0.0f);
         u32 key = NO_KEY;
+% if noisy:
+        df gain = top;
+        const f32 own = level.n_searched ? own_scores(&level) : 0.0f;
+% endif
         for (u32 at = LOCAL_ID; at < level.n_searched * level.directions; at += ${wg_size}) {
             const u32 direction = at >= level.n_searched, bin = at - direction * level.n_searched;
             if (${"bin == level.only" if drawn else "most[direction * level.n_bins + bin] >= least"}${order}) {
                 const df sum = exact_gain(&level, bin, direction);
-                if (ahead(sum, 2 * bin + direction, top, key)) {
-                    top = sum;
+% if noisy:
+                const df rank = df_make(noisy_rank(own + sum.hi, level.bits, 2 * bin + direction, level.noise), 0.0f);
+% endif
+                if (ahead(${"rank" if noisy else "sum"}, 2 * bin + direction, top, key)) {
+                    top = ${"rank" if noisy else "sum"};
+% if noisy:
+                    gain = sum;
+% endif
                     key = 2 * bin + direction;
                 }
             }
         }
+% if noisy:
+        const u32 mine = key;
+% endif
 % if wg_size > 1:
         group_best(&top, &key, best_hi, best_lo, best_key);
 % endif
+% if noisy:
+        if (key == NO_KEY ? LOCAL_ID == 0 : mine == key) {
+            noisy_ranks[(u64)tree * n_features + feature] = top.hi;
+            top = gain;
+% else:
         if (LOCAL_ID == 0) {
+% endif
             GLOBAL candidate_t* out = &candidates[(u64)tree * n_features + feature];
             out->left_g = out->left_h = 0;
             out->score_hi = top.hi;
@@ -161,7 +192,7 @@ KERNEL(${wg_size}) share(${more}
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
         GLOBAL const candidate_t* RESTRICT candidates,
-        GLOBAL candidate_t* RESTRICT chosen) {
+        ${"GLOBAL const f32* RESTRICT noisy_ranks, " if noisy else ""}GLOBAL candidate_t* RESTRICT chosen) {
     const u32 first = levels[depth].first, count = levels[depth].count;
     for (u32 index = GROUP_ID * ${wg_size} + LOCAL_ID; index < count; index += N_GROUPS * ${wg_size}) {
         GLOBAL const node_t* node = &nodes[first + index];
@@ -169,7 +200,7 @@ KERNEL(${wg_size}) share(${more}
         const bounds_t bounds = node_bounds[first + index];
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, bounds);
         GLOBAL const candidate_t* best = candidates + (u64)(index >> depth) * n_features;
-        best += best_of(best, n_features);
+        best += ${"highest_of(noisy_ranks + (u64)(index >> depth) * n_features, n_features)" if noisy else "best_of(best, n_features)"};
         const f32 gain = best->score_hi > NO_SCORE ? finite(scale_by(best->score_hi, rule.gain_power)) : 0.0f;
         candidate_t own;
         own.left_g = own.left_h = 0;

@@ -200,6 +200,8 @@ VALUES: dict[str, list[Any]] = {
             "ballots",
             "counted",
             "drawn",
+            "noisy",
+            "squared",
         )
     },
 }
@@ -252,7 +254,9 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     """
     if params.get("counted") and params.get("masked"):
         return False
-    if params.get("drawn") and (params.get("counted") or params.get("clipped")):
+    if (params.get("drawn") or params.get("noisy")) and (
+        params.get("counted") or params.get("clipped")
+    ):
         return False
     if template.startswith("split"):
         inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")

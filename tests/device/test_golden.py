@@ -26,8 +26,22 @@ _GPU_BYTES = {"block": 16, "copies": 1, "unroll": True, "in_registers": True, "a
 _PASSES = {"block": 8, "copies": 4, "unroll": False, "in_registers": False, "adds": True}
 _CPU = {"wg_size": 1, "chunk": 2048, "block": 16, "places": 4}
 _NUMBERS = {"categories": False}
-_PLAIN = {"monotone": False, "masked": False, "counted": False, "drawn": False, **_NUMBERS}
-_BOUNDED = {"monotone": True, "masked": True, "counted": True, "drawn": False, **_NUMBERS}
+_PLAIN = {
+    "monotone": False,
+    "masked": False,
+    "counted": False,
+    "drawn": False,
+    "noisy": False,
+    **_NUMBERS,
+}
+_BOUNDED = {
+    "monotone": True,
+    "masked": True,
+    "counted": True,
+    "drawn": False,
+    "noisy": False,
+    **_NUMBERS,
+}
 _SCORES = {"clipped": False, "sparse": False, "doubles": False}
 _MOVED = {"chunk": 2048, **_NUMBERS}
 

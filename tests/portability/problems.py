@@ -58,6 +58,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "absolute error": {"objective": "reg:absoluteerror"},
     "drawn borders": {"objective": "binary:logistic", "extra_trees": True, "subsample": 0.7},
     "drawn borders, symmetric": {"grow_policy": "symmetric", "extra_trees": True},
+    "noise": {"objective": "binary:logistic", "random_strength": 1.0, **_SIGNS},
+    "noise, symmetric": {"grow_policy": "symmetric", "random_strength": 1.0},
     "counted rows": {"objective": "binary:logistic", "min_samples_leaf": 5},
     "steps": {"objective": "binary:logistic", "leaf_estimation_iterations": 3, **_SIGNS},
     "exact": {"tree_method": "exact", "reg_lambda": 0.3},

@@ -188,6 +188,8 @@ ATOMICS = {
     "plan.choose_columns": 5 * (NODE.itemsize + 4),
     # the same, and bits for two features
     "plan.draw_borders": 5 * (NODE.itemsize + 2 * 4),
+    # five sums of squares, the root's sums, and the noise
+    "plan.scale_noise": 5 * 8 + 16 + 4,
     # nodes in and out; both candidates of A and the best ones of the others; what is kept of
     # each; gains of 1, 2 and 3 leaves
     "plan.pick": 10 * RECORD + (2 + 4 + 5) * CANDIDATE.itemsize + 6 * 4,

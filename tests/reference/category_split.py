@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_neg, ordered
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
-from tests.reference.border_draws import drawn_place
+from tests.reference.border_draws import Noise, drawn_place
 from tests.reference.gain import Rule, in_units, least_hessian, make_rule
 from tests.reference.gradients import Scale
 from tests.reference.split import Candidate, best_of
@@ -117,6 +117,7 @@ class CategoryRule:
     def best(
         self, cells: I64, sum_g: int, sum_h: int, feature: int, rule: Rule, least: int,
         monotone: npt.NDArray[np.uint32] | None, draws: npt.NDArray[np.uint32] | None = None,
+        noise: Noise | None = None,
     ) -> Candidate | None:  # fmt: skip
         """Return a feature's best split; its ``bin`` is the last level, in order, that goes right.
 
@@ -124,7 +125,7 @@ class CategoryRule:
         ----------
         cells : int64 array, shape (n_levels, 2)
             Sums of the node's rows at each level.
-        sum_g, sum_h, rule, least, monotone, draws
+        sum_g, sum_h, rule, least, monotone, draws, noise
             As for ``best_split``.
         feature : int
         """
@@ -154,7 +155,7 @@ class CategoryRule:
             facts = (np.full(left.shape[0], feature), order.codes[some])
             parts.append(np.column_stack([left, *facts, np.full(left.shape[0], direction)]))
         borders = np.concatenate(parts)
-        return best_of(borders, sum_g, sum_h, rule, least, monotone)
+        return best_of(borders, sum_g, sum_h, rule, least, monotone, noise)
 
     def right_set(self, cells: I64, best: Candidate) -> npt.NDArray[np.bool_]:
         """Return which codes go right: bool, shape (n_levels + 1,); the last is that of missing."""
@@ -166,12 +167,16 @@ class CategoryRule:
         return right
 
 
-def better(one: Candidate | None, other: Candidate | None) -> Candidate | None:
-    """Return the candidate of the higher score; of equal ones that of the lower feature."""
+def better(
+    one: Candidate | None, other: Candidate | None, noise: Noise | None = None
+) -> Candidate | None:
+    """Return the candidate of the higher score or rank; of equal ones the lower feature's."""
     if one is None or other is None:
         return other if one is None else one
 
     def rank(found: Candidate) -> tuple[float, float, int]:
+        if noise is not None:
+            return found.rank, 0.0, -found.feature
         return float(found.score[0][0]), float(found.score[1][0]), -found.feature
 
     return max(one, other, key=rank)
@@ -181,6 +186,7 @@ def best_category_split(
     hist: I64, sum_g: int, sum_h: int, layout: Layout, rule: Rule, least: int,
     categories: CategoryRule, *, monotone: npt.NDArray[np.uint32] | None = None,
     allowed: npt.NDArray[np.bool_] | None = None, draws: npt.NDArray[np.uint32] | None = None,
+    noise: Noise | None = None,
 ) -> Candidate | None:  # fmt: skip
     """Return the best split of a node's categorical features, or None; see ``best_split``."""
     found = None
@@ -188,8 +194,10 @@ def best_category_split(
     features = layout.categorical if allowed is None else layout.categorical & allowed
     for feature in np.flatnonzero(features):
         cells = level_cells(hist, layout, int(feature))
-        own = categories.best(cells, sum_g, sum_h, int(feature), rule, least, monotone, draws)
-        found = better(found, own)
+        own = categories.best(
+            cells, sum_g, sum_h, int(feature), rule, least, monotone, draws, noise
+        )
+        found = better(found, own, noise)
     return found
 
 

@@ -133,6 +133,12 @@ def quantize(g: F32, h: F32, weight: F32 | None, scale: Scale, factors: F32 | No
     return on_grid(quanta, seen, scale.count_bits) if scale.count_bits else quanta
 
 
+def sum_of_squares(quanta: I64) -> int:
+    """Return the sum of squares of gradients in units of 2^9 quanta, at most 32767 of them each."""
+    sizes = np.minimum(np.abs(quanta[:, 0]) >> 9, 32767)
+    return int((sizes * sizes).sum())
+
+
 def words(quanta: I64) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return (low, high) with quanta = high * 2^32 + low; both are signed."""
     low = quanta.astype(np.int32)

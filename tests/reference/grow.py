@@ -26,7 +26,7 @@ from pyopencl_gbdt.parameters.constraints import RISING, Constraints
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 from tests.reference.approx import merge_bins
-from tests.reference.border_draws import border_draws
+from tests.reference.border_draws import Noise, border_draws, noise_of_tree
 from tests.reference.category_split import (
     CategoryRule,
     best_category_split,
@@ -43,7 +43,7 @@ from tests.reference.gain import (
     score_of_pairs,
     weight_in_units,
 )
-from tests.reference.gradients import Scale
+from tests.reference.gradients import Scale, sum_of_squares
 from tests.reference.histogram import histogram
 from tests.reference.partition import goes_left, partition
 from tests.reference.split import Candidate, best_split
@@ -182,12 +182,24 @@ class Grower:
         drawn = chosen(self.params, n, limits.feature_weights, self.tree, node.depth, node.path)
         return drawn & may_follow(n, limits.interactions, node.above)
 
-    def _draws(self, node: Node) -> npt.NDArray[np.uint32] | None:
-        """Return random bits for every feature, where a border of each is drawn."""
-        if not self.params.extra_trees:
-            return None
+    def _bits(self, node: Node) -> npt.NDArray[np.uint32]:
         n_features = self.layout.n_features
         return border_draws(self.params.random_state, self.tree, node.path, n_features)
+
+    def _draws(self, node: Node) -> npt.NDArray[np.uint32] | None:
+        """Return random bits for every feature, where a border of each is drawn."""
+        return self._bits(node) if self.params.extra_trees else None
+
+    @cached_property
+    def _noise_unit(self) -> F:
+        squares, sum_h = sum_of_squares(self.quanta), int(self.quanta[:, 1].sum())
+        return noise_of_tree(self.params, len(self.quanta), self.tree[0], squares, sum_h)
+
+    def _noise(self, node: Node) -> Noise | None:
+        """Return the noise of a node's borders, where scores get some."""
+        if self.params.random_strength == 0:
+            return None
+        return Noise(self._bits(node), self._noise_unit)
 
     def _children(self, node: Node, number: int, best: Candidate, rows: Any) -> list[Node]:
         """Return a node's children, with the bounds of their weights."""
@@ -278,11 +290,12 @@ class Grower:
         layout, allowed = self.layout, self._allowed(node)
         args = (hist, *node.pair, layout, self._rule_of(node), least)
         own: dict[str, Any] = {"monotone": self.limits.monotone, "draws": self._draws(node)}
+        own["noise"] = self._noise(node)
         if layout.categorical is None:
             return best_split(*args, allowed=allowed, **own)
         numeric = best_split(*args, allowed=allowed & ~layout.categorical, **own)
         of_sets = best_category_split(*args, self._categories, allowed=allowed, **own)
-        return better(numeric, of_sets)
+        return better(numeric, of_sets, own["noise"])
 
     def _right_set(self, node: Node, best: Candidate) -> npt.NDArray[np.bool_]:
         """Return the codes that go right at a split of a categorical feature."""

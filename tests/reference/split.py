@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import DF, df_add
 from pyopencl_gbdt.pages.page import Layout
-from tests.reference.border_draws import drawn_place
+from tests.reference.border_draws import Noise, drawn_place
 from tests.reference.gain import Rule, breaks_order, may_split, score, weight_in_units
 
 I64 = npt.NDArray[np.int64]
@@ -29,6 +29,8 @@ class Candidate:
     feature, bin : int
     direction : int
         1 if missing values go left.
+    rank : float
+        With noise in scores: what splits are compared by.
     """
 
     score: DF
@@ -37,6 +39,7 @@ class Candidate:
     feature: int
     bin: int
     direction: int
+    rank: float = 0.0
 
 
 def _borders(hist: I64, layout: Layout, feature: int, draws: U32 | None = None) -> I64:
@@ -64,7 +67,7 @@ def _borders(hist: I64, layout: Layout, feature: int, draws: U32 | None = None) 
 def best_split(
     hist: I64, sum_g: int, sum_h: int, layout: Layout, rule: Rule, least: int,
     *, monotone: npt.NDArray[np.uint32] | None = None, allowed: npt.NDArray[np.bool_] | None = None,
-    draws: U32 | None = None,
+    draws: U32 | None = None, noise: Noise | None = None,
 ) -> Candidate | None:  # fmt: skip
     """Return the best split of a node, or None if there is none.
 
@@ -84,6 +87,8 @@ def best_split(
         The features to search.
     draws : uint32 array, shape (n_features,), or None
         Bits that draw the one border of a feature that may be a split; None: all may.
+    noise : Noise or None
+        Noise in scores.
 
     Notes
     -----
@@ -94,12 +99,12 @@ def best_split(
     if not features.size:
         return None
     borders = np.concatenate([_borders(hist, layout, int(f), draws) for f in features])
-    return best_of(borders, sum_g, sum_h, rule, least, monotone)
+    return best_of(borders, sum_g, sum_h, rule, least, monotone, noise)
 
 
 def best_of(
     borders: I64, sum_g: int, sum_h: int, rule: Rule, least: int,
-    monotone: npt.NDArray[np.uint32] | None = None,
+    monotone: npt.NDArray[np.uint32] | None = None, noise: Noise | None = None,
 ) -> Candidate | None:  # fmt: skip
     """Return the best of some splits of a node, or None; parameters as for ``best_split``.
 
@@ -114,12 +119,16 @@ def best_of(
         borders = borders[_keep_order(borders, sum_g, sum_h, rule, monotone)]
     left_g, left_h, feature, bins, direction = borders.T
     both = df_add(score(left_g, left_h, rule), score(sum_g - left_g, sum_h - left_h, rule))
-    order = np.lexsort((direction, bins, feature, -both[1], -both[0]))
+    ranks = -both[1], -both[0]
+    if noise is not None:
+        ranks = -noise.ranks(both[0], feature, bins, direction), np.zeros_like(both[0])
+    order = np.lexsort((direction, bins, feature, *ranks))
     if order.size == 0:
         return None
     best = order[:1]
     facts = [int(number) for number in borders[best[0]]]
-    return Candidate((both[0][best], both[1][best]), *facts)
+    found = Candidate((both[0][best], both[1][best]), *facts)
+    return found if noise is None else replace(found, rank=-float(ranks[0][best[0]]))
 
 
 def _keep_order(

@@ -198,7 +198,17 @@ class SymmetricGrower(Grower):
             if node.pair[1] > 0:
                 total = df_add(total, self._gains(node, g, h, borders.smoothed))
                 refused = refused | self._out_of_order(node, feature, g, h)
-        order = np.lexsort((direction, bins, feature, -total[1], -total[0], refused))
+        ranks = -total[1], -total[0]
+        noise = self._noise(level[0])
+        if noise is not None:
+            # borders between levels are numbered by their places among those visited
+            own = self._own_scores(level)
+            places = self._numbers(borders)
+            ranks = (
+                np.zeros_like(total[0]),
+                -noise.ranks(own + total[0], feature, places, direction),
+            )
+        order = np.lexsort((direction, bins, feature, *ranks, refused))
         if not order.size:
             return None
         best = int(order[0])
@@ -215,6 +225,23 @@ class SymmetricGrower(Grower):
             )
             for node, (g, h) in zip(level, lefts, strict=True)
         ]
+
+    def _own_scores(self, level: list[Node]) -> Any:
+        """Return the sum of the scores of a level's nodes, float32 (1,)."""
+        total = np.zeros(1, np.float32), np.zeros(1, np.float32)
+        for node in level:
+            if node.pair[1] > 0:
+                own = score(node.sums[:, 0], node.sums[:, 1], self._rule_of(node))
+                total = df_add(total, own)
+        return total[0]
+
+    def _numbers(self, borders: Borders) -> I64:
+        """Return the numbers of borders in their features: places among those visited of sets."""
+        numbers: I64 = borders.bins.copy()
+        for feature, own in self._sets.items():
+            of_set = borders.feature == feature
+            numbers[of_set] = np.searchsorted(own.visited, numbers[of_set])
+        return numbers
 
     def _own_gain(self, node: Node, g: I64, h: I64, smoothed: Mask, best: int) -> DF:
         if node.pair[1] == 0:

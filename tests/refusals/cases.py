@@ -218,6 +218,15 @@ CASES: dict[str, Case] = {
     '`extra_trees` with `multi_strategy="multi_output_tree"`': Case(
         "multi_strategy='multi_output_tree': expected 'one_", "drawn borders, vectors"
     ),
+    '`random_strength` without `tree_method="hist"`': Case(
+        "tree_method='approx': expected 'hist' or 'auto' for random_strength=0.5", "noise, approx"
+    ),
+    '`random_strength` of sparse data without `page="tiled"`': Case(
+        "page='sorted' of a sparse matrix: expected 'auto' or", "noise, sparse, sorted"
+    ),
+    '`random_strength` with `multi_strategy="multi_output_tree"`': Case(
+        "multi_strategy='multi_output_tree': expected 'one_", "noise, vectors"
+    ),
     '`multi_strategy="multi_output_tree"` with `max_leaves`': Case(
         "max_leaves=5: expected 0 for multi_strategy='multi_output_tree'", "vectors, few leaves"
     ),

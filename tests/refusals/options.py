@@ -121,6 +121,7 @@ OPTIONS: dict[str, Option] = {
     "random weights": Option({"sampling_method": "bayesian"}),
     "kept sample": Option({"subsample": 0.5, "bagging_freq": 2}),
     "steps": Option({"leaf_estimation_iterations": 3}),
+    "noise": Option({"random_strength": 0.5}),
 }
 
 

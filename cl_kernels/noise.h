@@ -1,0 +1,31 @@
+/* noise: scores of splits with noise, by which splits are ranked; see `border_draws`. Needs portable_log and random.
+   Twin: tests/reference/border_draws.py. */
+
+/* Noise of a border: about normal, the sum of four random bytes. `unit` is that of a standard deviation of 1. */
+FN f32 noise_of(const u32 bits, const u32 at, const f32 unit) {
+    const u32 drawn = random_bits(bits, at);
+    const u32 sum = (drawn & 255u) + (drawn >> 8 & 255u) + (drawn >> 16 & 255u) + (drawn >> 24);
+    return (f32)((i32)sum - 510) * unit;
+}
+
+/* The root of a score, in 0 .. 2^50. */
+FN f32 root_of(const f32 score) {
+    if (score < 1e-30f) return 0.0f;
+    return score > 1e30f ? 1e15f : score * portable_rsqrt(score);
+}
+
+/* What ranks a split: the root of its score, and noise. */
+FN f32 noisy_rank(const f32 score, const u32 bits, const u32 at, const f32 unit) {
+    return root_of(score) + noise_of(bits, at, unit);
+}
+
+/* The same by a rough score, whose relative error is below 2^-15, and how far it may be off. */
+typedef struct { f32 rank; f32 error; } rough_rank_t;
+
+FN rough_rank_t rough_rank(const f32 score, const u32 bits, const u32 at, const f32 unit) {
+    const f32 root = root_of(score), noise = noise_of(bits, at, unit);
+    rough_rank_t found;
+    found.rank = root + noise;
+    found.error = root * 3.05175781e-5f + (noise < 0.0f ? -noise : noise) * 9.53674316e-7f + 4e-15f;
+    return found;
+}
