@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.arrays.containers import is_frame, is_on_device, is_sparse
 from pyopencl_gbdt.data.arrays.tables import ColumnTable, is_table
 from pyopencl_gbdt.data.categories.columns import Column
+from pyopencl_gbdt.data.categories.levels import Levels
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features, check_features, raw_columns
 from pyopencl_gbdt.errors import DataError, DataTypeError
 from pyopencl_gbdt.messages import show
@@ -20,6 +23,8 @@ F32 = npt.NDArray[np.float32]
 #: The words of a feature's type: numbers, whole numbers, an indicator, a quantity, categories.
 TYPES = ("int", "float", "i", "q", "c")
 _UNSAFE = ("[", "]", "<")
+#: Codes of categories are below this, as float32 has all whole numbers up to it.
+MOST_CODES = 2**24
 _NEEDS_SWITCH = (
     "DataFrame.dtypes for data must be int, float, bool or category. When categorical type is "
     "supplied, the DMatrix parameter `enable_categorical` must be set to `True`; convert columns "
@@ -151,8 +156,11 @@ def read_columns(
     if 0 in data.shape:
         names = raw_columns(data, "X").names if is_frame(data) or is_table(data) else None
         return Features(np.empty(data.shape, np.float32), names), of_table
+    by_code = [n for n in categorical if of_table is None or of_table[n] != "c"]
+    by_level = [n for n in categorical if n not in by_code]
     try:
-        return check_features(data, missing=missing, categorical=categorical or None), of_table
+        found = check_features(data, missing=missing, categorical=by_level or None)
+        return _with_codes(found, by_code), of_table
     except DataError as error:
         if "inf" in str(error):
             raise DataError(
@@ -160,6 +168,32 @@ def read_columns(
                 "set to `inf`"
             ) from None
         raise
+
+
+def _with_codes(found: Features, columns: Sequence[int]) -> Features:
+    """Return columns of numbers as categories whose levels are these numbers, from 0 on.
+
+    Raises
+    ------
+    DataError
+        If a number is below 0 or too large to be a code.
+    """
+    if not columns:
+        return found
+    values, levels = np.array(Dataset(found).values), dict(found.categories)
+    for column in columns:
+        numbers = values[:, column]
+        present = numbers[~np.isnan(numbers)]
+        if present.size and not (present.min() >= 0 and present.max() < MOST_CODES):
+            raise DataError(
+                f"Invalid categorical value in column {column}: the smallest is "
+                f"{show(present.min())}, the largest {show(present.max())}: expected codes from 0 "
+                f"to {MOST_CODES - 1}; encode the column"
+            )
+        values[:, column] = np.floor(numbers)
+        most = int(present.max()) if present.size else 0
+        levels[column] = Levels(np.arange(most + 1, dtype=np.int64))
+    return replace(found, values=values, categories=levels)
 
 
 def _dense(matrix: Any) -> F32:

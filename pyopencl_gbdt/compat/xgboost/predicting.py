@@ -119,7 +119,7 @@ class Predicting:
         Missing columns at the end are missing values, as in XGBoost.
         """
         self._check_width(data.num_col())
-        rows = _coded(data.dataset(), ensemble)
+        rows = _coded(data, ensemble)
         missing = ensemble.n_features - data.num_col()
         names = None if missing else ensemble.feature_names
         if not missing and rows.feature_names == names:
@@ -164,11 +164,8 @@ class Predicting:
             raise ParameterError(
                 f"predict_type={show(predict_type)}: expected 'value' or 'margin'; give one"
             )
-        types = getattr(self, "_types", None)
-        is_array = isinstance(data, np.ndarray)
         rows = DMatrix(
-            data, missing=missing, base_margin=base_margin, enable_categorical=True,
-            feature_types=types if is_array and types and "c" in types else None,
+            data, missing=missing, base_margin=base_margin, enable_categorical=True
         )  # fmt: skip
         if validate_features:
             if rows.num_col() != self._ensemble().n_features:
@@ -216,30 +213,37 @@ class Predicting:
             )
 
 
-def _coded(rows: Dataset, ensemble: Ensemble) -> Dataset:
-    """Return rows whose numbers are taken for levels where the model has categories.
+def _coded(data: DMatrix, ensemble: Ensemble) -> Dataset:
+    """Return rows whose numbers are codes of levels where the model has categories.
 
-    A number is a level, or the number of a level that is text, as in XGBoost.
+    Raises
+    ------
+    DataError
+        If a table has numbers where the model has categories, or the other way round.
     """
-    own, known = rows.checked, ensemble.categories
+    rows, known = data.dataset(), ensemble.categories
+    own = rows.checked
     plain = [column for column in known if column not in own.categories]
+    more = [column for column in own.categories if column not in known]
+    both = known.keys() & own.categories.keys()
+    kinds = [n for n in both if known[n].are_strings != own.categories[n].are_strings]
+    if more or kinds or (plain and data.feature_types is not None):
+        column = (more or kinds or plain)[0]
+        raise DataError(
+            f"column {column}: The data type doesn't match the one used in the training dataset. "
+            "Both should be either numeric or categorical. For a categorical feature, the index "
+            "type must match between the training and test set; convert the column"
+        )
     if not plain or rows.is_sparse or rows.n_features < ensemble.n_features:
         return rows
     values = rows.values.copy()
     for column in plain:
-        levels, numbers = known[column], values[:, column]
-        if not levels.are_strings:
-            places = np.searchsorted(levels.values, np.nan_to_num(numbers))
-            places = np.minimum(places, levels.n_levels - 1)
-            found = levels.values[places] == numbers
-            numbers = np.where(found, places, np.nan)
-        inside = (numbers >= 0) & (numbers < levels.n_levels)
+        numbers = values[:, column]
+        inside = (numbers >= 0) & (numbers < known[column].n_levels)
         values[:, column] = np.where(inside, np.floor(numbers), np.nan)
     coded = {**own.categories, **{column: known[column] for column in plain}}
-    found_rows = Dataset(replace(own, values=values, categories=coded), None, None, own.names,
-                         rows.base_margin)  # fmt: skip
-    found_rows.feature_names = rows.feature_names
-    return found_rows
+    checked = replace(own, values=values, categories=coded)
+    return Dataset(checked, None, None, rows.feature_names, rows.base_margin)
 
 
 def _rounds_of(asked: Any, n_rounds: int) -> tuple[int, int]:

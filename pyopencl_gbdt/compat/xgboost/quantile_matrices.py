@@ -87,7 +87,7 @@ class QuantileDMatrix(DMatrix):
 
 def _reference_types(types: Any, ref: DMatrix | None) -> Any:
     """Return the levels of the training rows where nothing else is asked for."""
-    if types is None and ref is not None and not ref.get_categories().empty():
+    if types is None and isinstance(ref, DMatrix) and not ref.get_categories().empty():
         return ref.get_categories()
     return types
 

@@ -36,6 +36,8 @@ _WITHOUT_EFFECT = frozenset(
         "disable_default_eval_metric", "seed_per_iteration", "process_type", "refresh_leaf",
     )
 )  # fmt: skip
+#: Losses that weigh classes; for others `scale_pos_weight` has no effect.
+_OF_TWO_CLASSES = ("binary:logistic", "binary:logitraw", "reg:logistic", "cross_entropy")
 _TREE_METHODS = {"gpu_hist": "hist"}
 _OBJECTIVES = {"reg:linear": "reg:squarederror"}
 Given = Mapping[str, Any] | Iterable[tuple[str, Any]] | None
@@ -121,6 +123,8 @@ class Settings:
         found["device"] = _device(found.get("device", "auto"))
         if self.objective not in MULTICLASS:
             found.pop("num_class", None)
+        if self.objective not in _OF_TWO_CLASSES:
+            found.pop("scale_pos_weight", None)
         return found
 
     def checked(self) -> Parameters:
