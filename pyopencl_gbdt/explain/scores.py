@@ -95,7 +95,8 @@ class LabelledRows:
         """
         objective = self.rows.model.objective
         loss = row_loss_of(self._function(self.metric))
-        several = self.rows.model.ensemble.n_outputs > 1 and not (loss and loss.classes)
+        several = self.rows.model.ensemble.n_outputs > 1
+        several = several and not (loss and (loss.classes or loss.distributed))
         if loss is None or loss.bounds or several or self.data.label.ndim > 1:
             return None
         prediction = objective.to_probability(np.ascontiguousarray(self.margins.T))

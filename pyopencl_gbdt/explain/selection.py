@@ -23,6 +23,7 @@ from pyopencl_gbdt.explain.refits import Labelled, Refits, RefitsOfEstimator, Re
 from pyopencl_gbdt.explain.rows import column_of, model_of
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.metrics import get_metric
+from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.model import Model
 
@@ -178,7 +179,7 @@ def _loss(model: Model, rows: Dataset, metric: str | None) -> tuple[str, Loss]:
     """Return the metric's name, and the loss of margins."""
     ensemble, objective = model.ensemble, model.objective
     known = {"objective": ensemble.objective, **ensemble.objective_parameters}
-    if ensemble.n_outputs > 1 and rows.n_targets == 1:
+    if ensemble.objective in MULTICLASS:
         known["num_class"] = ensemble.n_outputs
     name = objective.metric if metric is None else metric
     function = get_metric(name, Parameters.from_dict(known))

@@ -19,7 +19,7 @@ from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 _MOST_NAMES, _MOST_LEVELS = 8, 5
 _TASKS = {
     "reg": "regression", "binary": "two classes", "rank": "ranking", "survival": "survival times",
-    "count": "counts", "custom": "a loss of your own",
+    "count": "counts", "custom": "a loss of your own", "dist": "distributions",
 }  # fmt: skip
 
 

@@ -71,6 +71,11 @@ class Distribution(Objective):
     def n_outputs(self) -> int:
         return len(self.parameter_names)
 
+    @property
+    def objective(self) -> str:
+        """The name, by which metrics find the distribution in ``Parameters`` too."""
+        return self.name
+
     @abstractmethod
     def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
         """Return gradient and Hessian of the first margin, then those of the second."""

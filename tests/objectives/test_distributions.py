@@ -9,6 +9,7 @@ from scipy import special, stats
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, Model, train
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
+from pyopencl_gbdt.explain import select_features
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.metrics.distributions import crps, nll, row_loss_by_name
 from pyopencl_gbdt.model import to_xgboost_json
@@ -314,6 +315,23 @@ def test_estimators():
         GBDTRegressor(n_estimators=1, device=TEST_DEVICE).fit(X, y).predict_distribution(X)
     with pytest.raises(ParameterError, match="objective='dist:normal': expected one of"):
         GBDTClassifier(objective="dist:normal").fit(X, y > 0)
+
+
+def test_what_explains_a_distribution():
+    y = LABELS["dist:gamma"]
+    params = {**PARAMS, "objective": "dist:gamma"}
+    data = Dataset(X, y)
+    model = train(params, data, evals=[(data, "rows")])
+    assert "distributions, 2 outputs" in str(model.describe())
+    found = model.analyze(X, y)
+    assert f"nll {model.history['rows']['nll'][-1]:.5f}" in str(found)
+    assert model.predict(X, pred_contribs=True, device=TEST_DEVICE).shape == (600, 2, 5)
+    own = GBDTRegressor(objective="dist:gamma", n_estimators=3, device=TEST_DEVICE)
+    kept = select_features(own, X, y, eval_set=(X, y), num_features_to_select=2)
+    assert kept.metric == "nll"
+    own.set_params(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9])
+    kept = select_features(own, X, y, eval_set=(X, y), num_features_to_select=2)
+    assert kept.metric == "quantile"
 
 
 @pytest.mark.parametrize(
