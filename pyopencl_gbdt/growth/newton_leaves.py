@@ -22,14 +22,14 @@ from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import BOUNDS, SCALE, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart
+from pyopencl_gbdt.fit.page import PerRow, RowPart
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.sources import GradientSource
-from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder
+from pyopencl_gbdt.growth.update_margins import find_leaves, way_to_leaves
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.values import ParameterValues
 
@@ -54,17 +54,19 @@ class NewtonLeaves(LeafValues):
     kernels: ClassVar[tuple[str, ...]] = ("newton_leaves",)
 
     def __init__(self, parts: FitParts, objective: Objective, first: LeafValues) -> None:
-        self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        self._parts = parts
+        self.arena, self.rows, self.nodes, features, ways = parts
         arena, rows, nodes = self.arena, self.rows, self.nodes
         self.first, self.takes_next_order = first, first.takes_next_order
-        self._finds = not isinstance(first, LeavesByNextOrder)  # it has found each row's leaf
-        self.program = self.ways.build_kernel(
+        self._finds = "" if isinstance(first, LeavesByNextOrder) else way_to_leaves(parts)
+        self.program = ways.build_kernel(
             "newton_leaves",
             of_variant=("cells",),
             loss=objective.moved_kernel,
             weighted=rows.weighted,
-            code="" if self.features.columns is not None else rows.codes.code_type,
-            categories=self.features.has_categories,
+            code="" if features.columns is not None else rows.codes.code_type,
+            categories=features.has_categories,
+            chunk=ways.variant("update_margins").params["chunk"],
             n_exponents=EXPONENTS,
             finds=self._finds,
         )
@@ -94,7 +96,10 @@ class NewtonLeaves(LeafValues):
         rows, leaf = self.rows, self._leaf
         found = [*self.first.launches(batch), self._begin()]
         if self._finds:
-            finds = [[self._find(batch, page)] for page in rows.pages]
+            finds = [
+                [find_leaves(self._parts, self.program, batch, page, page.part[leaf])]
+                for page in rows.pages
+            ]
             found += rows.pagewise(finds, (CODES,), (leaf,))
         reads = (leaf, *rows.gradients_of, *rows.weights)
         for step in range(self._steps):
@@ -113,20 +118,6 @@ class NewtonLeaves(LeafValues):
     def _leaf(self) -> str:
         """The array of rows that has each row's leaf."""
         return "newton_leaf" if self._finds else "walked_leaf"
-
-    def _find(self, batch: Batch, page: FitPage) -> Launch:
-        """Return the launch that finds the leaf of every row of a page."""
-        how: dict[str, Any]
-        if self.features.columns is not None:
-            how = {"row_nodes": self.arena["row_nodes"]}
-        else:
-            sets = walked_sets(self.arena, self.features)
-            how = {"steps": self.arena["steps"], **sets, **page.codes.row_arguments()}
-        part = page.part
-        return self.program.bind(
-            "find_leaves", (part.groups, batch.size), n_rows=part.n_rows, **page.rows, **how,
-            leaves=part[self._leaf],
-        )  # fmt: skip
 
     def _gradients(self, batch: Batch, part: RowPart) -> dict[str, Any]:
         """Return the arguments that tell what gradients are taken of."""

@@ -25,13 +25,12 @@ from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW, SCALE, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.softmax import Softmax
 from pyopencl_gbdt.gradients.sources import GradientSource
-from pyopencl_gbdt.growth.category_sets import moved_sets, walked_sets
 from pyopencl_gbdt.growth.finalize import LeafValues
+from pyopencl_gbdt.growth.update_margins import find_leaves
 from pyopencl_gbdt.numerics.random_numbers import PrefixModels, n_entries, n_models
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -61,8 +60,9 @@ class OrderedLeaves(LeafValues):
     kernels: ClassVar[tuple[str, ...]] = ("ordered_leaves",)
 
     def __init__(self, parts: FitParts, objective: Objective, data: Dataset) -> None:
-        self.arena, self.rows, self.nodes, self.features, self.ways = parts
-        rows, ways = self.rows, self.ways
+        self._parts = parts
+        self.arena, self.rows, self.nodes, features, ways = parts
+        rows = self.rows
         self._label = data.label
         p = self.nodes.params
         self.n_entries = n_entries(rows.n_rows, p.n_orders)
@@ -73,8 +73,8 @@ class OrderedLeaves(LeafValues):
             loss=objective.kernel,
             weighted=rows.weighted,
             sampled=p.samples_rows,
-            code="" if self.features.columns is not None else rows.codes.code_type,
-            categories=self.features.has_categories,
+            code="" if features.columns is not None else rows.codes.code_type,
+            categories=features.has_categories,
             walk=ways.variant("update_margins").name == "walk",
             chunk=ways.variant("update_margins").params["chunk"],
             n_exponents=EXPONENTS,
@@ -173,7 +173,10 @@ class OrderedLeaves(LeafValues):
         arena, rows, nodes = self.arena, self.rows, self.nodes
         groups = (self._groups, batch.size)
         where = self._entry_arguments(batch)
-        found: list[Action] = [self._find(batch, page) for page in rows.pages]
+        found: list[Action] = [
+            find_leaves(self._parts, self.program, batch, page, arena["ordered_leaf"])
+            for page in rows.pages
+        ]
         exponents, scale = arena["ordered_exponents"], arena["ordered_scale"]
         found += [
             bind("count_entries", groups, **where, **self._gradients(), exponents=exponents),
@@ -220,29 +223,6 @@ class OrderedLeaves(LeafValues):
         margins, labels = (arena[name] for name in names)
         own = arena.arguments(*self.rows.factors_of_rows)
         return {"margins": margins, "labels": labels, **own}
-
-    def _find(self, batch: Batch, page: FitPage) -> Launch:
-        """Return the launch that finds the leaf of every row of a page."""
-        bind, leaves = self.program.bind, self.arena["ordered_leaf"]
-        arena, rows, nodes, features = self.arena, self.rows, self.nodes, self.features
-        variant = self.ways.variant("update_margins")
-        if features.columns is None and variant.name != "walk":
-            most = nodes.n_trees * page.n_rows // variant.params["chunk"] + nodes.max_nodes
-            return bind(
-                "find_leaves", min(most, 16 * arena.device.caps.compute_units), n_rows=rows.n_rows,
-                first_row=page.first_row, header=page["leaf_header"],
-                task_begin=page["leaf_task_begin"], nodes=page["nodes"], leaves=leaves,
-                **page.codes.column_arguments(), **moved_sets(arena, nodes, features),
-                **arena.arguments("even_rows", "odd_rows", "feature_bins"),
-            )  # fmt: skip
-        by_node = features.columns is not None
-        how: dict[str, Any] = {"row_nodes": arena["row_nodes"]} if by_node else {
-            "steps": arena["steps"], **walked_sets(arena, features), **page.codes.row_arguments(),
-        }  # fmt: skip
-        groups = (rows.row_groups, batch.size)
-        return bind(
-            "find_leaves", groups, n_rows=rows.n_rows, **page.rows, **how, leaves=leaves
-        )  # fmt: skip
 
     def _set(self) -> Launch:
         """Return the launch that sets the leaves' values."""

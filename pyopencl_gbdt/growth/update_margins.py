@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
-from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device import DeviceArray, Launch, Program
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
@@ -84,3 +84,46 @@ class UpdateMargins:
             **page.codes.column_arguments(), **moved_sets(self.arena, self.nodes, self.features),
             **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip
+
+
+def way_to_leaves(parts: FitParts) -> str:
+    """Return how the kernel ``find_leaves`` of ``leaf_of_rows.cl.mako`` finds the rows' leaves."""
+    if parts.features.columns is not None:
+        return "by_node"
+    lists = parts.rows.leaves_have_lists and parts.rows.schedule is None
+    return "by_rows" if lists else "walk"
+
+
+def find_leaves(
+    parts: FitParts, program: Program, batch: Batch, page: FitPage, leaves: DeviceArray
+) -> Launch:
+    """Return the launch of ``find_leaves`` that writes the leaf of every row of a page.
+
+    Parameters
+    ----------
+    parts : FitParts
+    program : Program
+        Built with the def of ``way_to_leaves``.
+    batch : Batch
+    page : FitPage
+    leaves : uint32 array, shape (n_trees, n_rows)
+        Written; of the rows of the page's part.
+    """
+    arena, _, nodes, features, ways = parts
+    part, way = page.part, way_to_leaves(parts)
+    if way == "by_rows":
+        most = nodes.n_trees * page.n_rows // ways.variant("update_margins").params["chunk"]
+        groups = min(most + nodes.max_nodes, 16 * arena.device.caps.compute_units)
+        return program.bind(
+            "find_leaves", groups, n_rows=part.n_rows, first_row=page.first_row,
+            header=page["leaf_header"], task_begin=page["leaf_task_begin"], nodes=page["nodes"],
+            leaves=leaves, **page.codes.column_arguments(), **moved_sets(arena, nodes, features),
+            **part.arguments("even_rows", "odd_rows", "feature_bins"),
+        )  # fmt: skip
+    how: dict[str, Any] = {"row_nodes": arena["row_nodes"]} if way == "by_node" else {
+        "steps": arena["steps"], **walked_sets(arena, features), **page.codes.row_arguments(),
+    }  # fmt: skip
+    groups_of = part.groups, batch.size
+    return program.bind(
+        "find_leaves", groups_of, n_rows=part.n_rows, **page.rows, **how, leaves=leaves
+    )

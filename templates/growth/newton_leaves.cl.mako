@@ -1,5 +1,5 @@
 ## newton_leaves: further Newton steps of the leaves of finished trees
-## uses: portable_math portable_log structs gain decision quantum_scale blocks
+## uses: portable_math portable_log structs gain tasks decision quantum_scale blocks
 ## uses if categories: set_decision
 ##
 ##   margin of a row   |before the round| + |weight of its leaf|      gradients are taken there
@@ -18,16 +18,21 @@
 ##   The last three run once for every step. Twin: tests/reference/newton_leaves.py.
 ##
 ## params: wg_size; loss, as in `gradients`, of a margin to which a number is added; weighted as there; cells, nodes whose sums lie in local memory; code, categories
-##         as in `renew_leaves`; n_exponents as in `gradients`; finds, whether `find_leaves` is needed
-<%page args="wg_size, loss, weighted, cells, code, categories, n_exponents, finds"/>
+##         as in `renew_leaves`; chunk as in `update_margins`; n_exponents as in `gradients`; finds, how `find_leaves`
+##         finds them: walk, by_rows, by_node; empty if it is not needed
+<%page args="wg_size, loss, weighted, cells, code, categories, chunk, n_exponents, finds"/>
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="leaf_of_rows" file="leaf_of_rows.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
 <%namespace name="sums" file="ordered_sums.cl.mako"/>
 ${losses.gradient(loss, added=True)}
 ${sums.functions(wg_size)}
-% if finds and code:
+% if finds == "walk":
 ${leaf_of_rows.walk(wg_size, code, categories)}
+% elif finds == "by_rows":
+${leaf_of_rows.by_rows(
+    wg_size, "find_leaves", code, categories, chunk, "=",
+    "GLOBAL u32* own = leaves + (u64)node->tree * n_rows;", "GLOBAL u32* RESTRICT leaves")}
 % elif finds:
 ${leaf_of_rows.by_node(wg_size)}
 % endif

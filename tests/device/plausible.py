@@ -175,6 +175,7 @@ VALUES: dict[str, list[Any]] = {
     "fine": [8],
     "coarse": [4],
     "most_open": [512],
+    "finds": ["walk", "by_rows", "by_node", ""],
     "method": ["goss", "gradient_based", "uniform", "bayesian"],
     **{
         name: [False, True]
@@ -189,7 +190,6 @@ VALUES: dict[str, list[Any]] = {
             "doubles",
             "shrunk",
             "listed",
-            "finds",
             "few",
             "by_node",
             "sparse",
@@ -257,6 +257,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     if (params.get("drawn") or params.get("noisy")) and (
         params.get("counted") or params.get("clipped")
     ):
+        return False
+    if params.get("finds") and (params["finds"] == "by_node") == bool(params["code"]):
         return False
     if template.startswith("split"):
         inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")
