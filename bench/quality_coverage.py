@@ -1,9 +1,9 @@
 """Measure how many labels lie in intervals, for ``python -m bench quality coverage``.
 
 Every split gives a quarter of the rows to calibrate by and a quarter to test; both have at
-least ``LEAST`` rows. Three ways to get intervals are compared: rows given to ``calibrate``, rows
-that early stopping held out, and ``calibrate`` for a pair of quantiles. In each way the model is
-trained anew for every split.
+least ``LEAST`` rows. Four ways to get intervals are compared: rows given to ``calibrate``, rows
+that early stopping held out, ``calibrate`` for a pair of quantiles, and the quantiles of a normal
+distribution, which early stopping ended. In each way the model is trained anew for every split.
 """
 
 from __future__ import annotations
@@ -102,11 +102,16 @@ def _of_quantiles(make: Callable[..., Any], parts: tuple[Part, Part, Part], cove
     return model.fit(*parts[0]).calibrate(*parts[1])
 
 
+def _of_normal(make: Callable[..., Any], parts: tuple[Part, Part, Part], coverage: float) -> Any:
+    return make(objective="dist:normal", early_stopping=True).fit(*parts[0], eval_set=[parts[1]])
+
+
 #: Ways to get intervals: functions of a maker of regressors, three parts and the coverage.
 WAYS: dict[str, Callable[[Callable[..., Any], tuple[Part, Part, Part], float], Any]] = {
     "calibrate": _calibrated,
     "held out": _held_out,
     "pair of quantiles": _of_quantiles,
+    "dist:normal": _of_normal,
 }
 
 
