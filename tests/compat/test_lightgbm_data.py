@@ -93,6 +93,22 @@ def test_tables():
         lgb.Dataset(frame.assign(t="x"), Y).construct()
 
 
+def test_names_and_levels_of_all_kinds():
+    frame = pd.DataFrame(X, columns=["a b", "c", "d", "e"])
+    model = lgb.LGBMRegressor(n_estimators=2, verbose=-1).fit(frame, Y)
+    assert model.feature_name_[0] == "a_b"
+    assert model.predict(frame, validate_features=True).shape == (300,)
+    with pytest.raises(lgb.LightGBMError, match="special JSON characters"):
+        lgb.Dataset(frame.rename(columns={"c": "c:d"}), Y).construct()
+    kinds = pd.DataFrame({
+        "f": pd.Categorical(RNG.choice([0.1, 0.2, -0.1], 300)),
+        "b": pd.Categorical(RNG.choice([True, False], 300)),
+    })  # fmt: skip
+    booster = lgb.train(QUIET, lgb.Dataset(kinds, Y), 3)
+    assert booster.predict(kinds).shape == (300,)
+    assert booster.pandas_categorical == [["-0.1", "0.1", "0.2"], ["False", "True"]]
+
+
 def test_categories():
     town = RNG.integers(0, 6, 300)
     y = np.isin(town, [0, 2, 4]).astype(float)

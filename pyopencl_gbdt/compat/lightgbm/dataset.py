@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -20,6 +21,9 @@ from pyopencl_gbdt.data.arrays.matrix import column_names, has_text_names
 
 Array = npt.NDArray[Any]
 _FIELDS = {"label": "label", "weight": "weight", "group": "group", "init_score": "init_score"}
+
+#: LightGBM refuses names with these characters.
+_SPECIAL = frozenset('",:[]{}')
 
 
 class Dataset(Columns):
@@ -159,19 +163,20 @@ class Dataset(Columns):
 
     def _names_of(self, data: Any) -> list[str] | None:
         given = self.feature_name
-        named = not (isinstance(given, str) and given == "auto") and given is not None
-        if not named:
-            found = column_names(data)
-            self._names_given = found is not None
-            return None if found is None else [str(one) for one in found]
-        self._names_given = True
-        names = [str(one) for one in given]
+        auto = given is None or (isinstance(given, str) and given == "auto")
+        found = column_names(data) if auto else list(given)
+        self._names_given = found is not None
+        if found is None:
+            return None
+        names = [re.sub(r"\s", "_", str(one)) for one in found]
         if len(names) != data.shape[1]:
             raise ValueError(
                 f"Length of feature_name({len(names)}) and num_feature({data.shape[1]}) don't match"
             )
         if len(set(names)) < len(names):
             raise LightGBMError(f"Feature ({_twice(names)}) appears more than one time.")
+        if any(_SPECIAL.intersection(name) for name in names):
+            raise LightGBMError("Do not support special JSON characters in feature name.")
         return names
 
     def _categories_of(self, data: Any, names: list[str] | None) -> Any:

@@ -11,6 +11,7 @@ from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError, log_warning
 from pyopencl_gbdt.compat.lightgbm.fields import as_field, group_sizes
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names
 from pyopencl_gbdt.data import dataset as own
+from pyopencl_gbdt.errors import DataError
 
 Array = npt.NDArray[Any]
 FREED = "after freed raw data, set free_raw_data=False when construct Dataset to avoid this."
@@ -45,7 +46,7 @@ class Fields:
         )  # fmt: skip
         if wrong:
             assert found is not None
-            raise LightGBMError(
+            raise DataError(
                 f"Length of {field_name} ({found.size}) differs from the length of #data ({n_rows})"
             )
         setattr(self, field_name, found)

@@ -26,6 +26,7 @@ from pyopencl_gbdt.compat.lightgbm.errors import (
 from pyopencl_gbdt.compat.lightgbm.functions import MetricOfLabels, ObjectiveOfLabels
 from pyopencl_gbdt.compat.lightgbm.inputs import checked_input, part_of
 from pyopencl_gbdt.compat.lightgbm.names import ALIASES, choose, spellings
+from pyopencl_gbdt.errors import DataError
 
 Array = npt.NDArray[Any]
 
@@ -177,6 +178,10 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        if y is None:
+            raise DataError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
         params = self._processed()
         metrics = [eval_metric] if not isinstance(eval_metric, list) else copy.copy(eval_metric)
         named = [one for one in metrics if isinstance(one, str)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
+from pyopencl_gbdt.errors import DataError
 
 Array = npt.NDArray[Any]
 _DTYPES = {
@@ -39,7 +39,7 @@ def as_field(name: str, values: Any) -> Array | None:
 
     Raises
     ------
-    TypeError, ValueError, LightGBMError
+    TypeError, ValueError, DataError
         In LightGBM's words.
     """
     if values is None:
@@ -66,9 +66,9 @@ def as_field(name: str, values: Any) -> Array | None:
         )
     found = given.astype(_DTYPES[name])
     if name == "label" and not np.isfinite(found).all():
-        raise LightGBMError("NaN or Inf in label: expected finite numbers; drop these rows")
+        raise DataError("NaN or Inf in label: expected finite numbers; drop these rows")
     if name == "weight" and found.size and (not np.isfinite(found).all() or found.min() < 0):
-        raise LightGBMError("Weights should be non-negative: expected finite numbers >= 0")
+        raise DataError("Weights should be non-negative: expected finite numbers >= 0")
     return found
 
 
@@ -83,7 +83,7 @@ def group_sizes(values: Any, n_rows: int) -> npt.NDArray[np.int32]:
 
     Raises
     ------
-    LightGBMError
+    DataError
         If the sizes do not add up to the rows.
     """
     given = np.asarray(plain(values)).astype(np.int32)
@@ -92,6 +92,6 @@ def group_sizes(values: Any, n_rows: int) -> npt.NDArray[np.int32]:
     if given.size == n_rows:
         first = np.flatnonzero(np.append(True, given[1:] != given[:-1]))
         return np.diff(np.append(first, n_rows)).astype(np.int32)
-    raise LightGBMError(
+    raise DataError(
         f"Sum of query counts ({given.sum()}) differs from the length of #data ({n_rows})"
     )

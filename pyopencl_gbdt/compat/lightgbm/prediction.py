@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +61,7 @@ def checked_rows(
         if len(names) != len(known):
             raise LightGBMError(f"Expected {len(known)} features but got {len(names)}")
         for place, (one, other) in enumerate(zip(known, names, strict=True)):
-            if one != str(other):
+            if one != re.sub(r"\s", "_", str(other)):
                 raise LightGBMError(f"Expected '{one}' at position {place} but found '{other}'")
     if rows.shape[1] != ensemble.n_features:
         if not settings.get("predict_disable_shape_check", False):

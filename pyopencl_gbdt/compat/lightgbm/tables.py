@@ -28,7 +28,7 @@ def read_rows(data: Any, settings: dict[str, Any]) -> Any:
     """
     if is_frame(data):
         _check_dtypes(data)
-        return data
+        return _with_named_levels(data)
     if isinstance(data, (list, tuple)) and data:
         data = _joined(data)
     elif hasattr(data, "batch_size") and hasattr(data, "__getitem__"):
@@ -118,3 +118,17 @@ class Sequence:
 
     def __len__(self) -> int:
         raise NotImplementedError("Sub-classes of lightgbm.Sequence must implement __len__()")
+
+
+def _with_named_levels(frame: Any) -> Any:
+    """Return a table whose levels are whole numbers or texts: other numbers become texts."""
+    others = [
+        place
+        for place, dtype in enumerate(frame.dtypes)
+        if getattr(dtype, "name", "") == "category" and dtype.categories.dtype.kind in "fb"
+    ]
+    found = frame.copy() if others else frame
+    for place in others:
+        column = frame.iloc[:, place].cat
+        found.isetitem(place, column.rename_categories(map(str, column.categories)))
+    return found
