@@ -11,29 +11,23 @@ import numpy as np
 
 from pyopencl_gbdt.compat.xgboost.booster_facts import BoosterFacts
 from pyopencl_gbdt.compat.xgboost.booster_files import BoosterFiles
+from pyopencl_gbdt.compat.xgboost.booster_metrics import BoosterMetrics
 from pyopencl_gbdt.compat.xgboost.booster_trees import BoosterTrees
 from pyopencl_gbdt.compat.xgboost.losses import Gradients, called_by
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
-from pyopencl_gbdt.compat.xgboost.metrics import (
-    Evals,
-    Metric,
-    Score,
-    as_text,
-    named_scores,
-    own_scores,
-)
+from pyopencl_gbdt.compat.xgboost.metrics import Evals
 from pyopencl_gbdt.compat.xgboost.predicting import Predicting
 from pyopencl_gbdt.compat.xgboost.rounds import Plan, Rounds
 from pyopencl_gbdt.compat.xgboost.settings import Given, Settings
+from pyopencl_gbdt.compat.xgboost.updated_rounds import UpdatedRounds
 from pyopencl_gbdt.errors import DataTypeError, ParameterError, RoundIndexError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
-from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction.model import Model
 
 
-class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
+class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFacts):
     """A model of trees, trained round by round.
 
     Parameters
@@ -58,7 +52,7 @@ class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
     ) -> None:
         self._settings = Settings()
         self._model: Model | None = None
-        self._rounds: Rounds | None = None
+        self._rounds: Rounds | UpdatedRounds | None = None
         self._attributes: dict[str, str] = {}
         self._names: list[str] | None = None
         self._types: list[str] | None = None
@@ -138,7 +132,7 @@ class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
             )
         self._rounds_on(dtrain, given=True).step(gradients)
 
-    def _rounds_on(self, matrix: DMatrix, *, given: bool) -> Rounds:
+    def _rounds_on(self, matrix: DMatrix, *, given: bool) -> Rounds | UpdatedRounds:
         """Return a fit whose next round is the booster's next one."""
         if self._rounds is not None and self._rounds.suits(matrix, given):
             return self._rounds
@@ -146,7 +140,16 @@ class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
         self._settings.warn_of_unused()
         plan = self._plan()
         self._check_bins(matrix, plan)
-        self._rounds = Rounds(plan, matrix, None if before is None else before.ensemble, given)
+        trees = None if before is None else before.ensemble
+        others = self._settings.others
+        if others.get("process_type") == "update" and not given:
+            values, updater = str(others.get("refresh_leaf", 1)), others.get("updater", "")
+            self._model = None  # its trees move to the new model round by round
+            self._rounds = UpdatedRounds(
+                plan, matrix, trees, str(updater), values=values.lower() not in ("0", "false")
+            )
+        else:
+            self._rounds = Rounds(plan, matrix, trees, given)
         return self._rounds
 
     def _plan(self) -> Plan:
@@ -176,17 +179,6 @@ class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
         names = [name for _, name in evals]
         watched = evals if len({*names}) == len(names) else ()
         self._next_plan = {"evals": watched, "n_rounds": n_rounds or None, "collects": collects}
-
-    @property
-    def _objective(self) -> Objective:
-        return get_objective(self._settings.objective, self._settings.checked())
-
-    @property
-    def _metrics(self) -> list[str]:
-        """The metrics by name: those asked for, else the loss's own."""
-        if self._settings.metrics or self._settings.switch("disable_default_eval_metric"):
-            return list(self._settings.metrics)
-        return [self._objective.metric]
 
     def _current(self) -> Model | None:
         """Return the model of all rounds so far; None if nothing was trained."""
@@ -251,77 +243,6 @@ class Booster(Predicting, BoosterTrees, BoosterFiles, BoosterFacts):
         elif rate is not None and rate != before.values.get("learning_rate"):
             checked = self._settings.checked().learning_rate
             self._rounds.learning_rate = checked
-
-    # -- metrics --------------------------------------------------------------------------------
-    def eval(self, data: DMatrix, name: str = "eval", iteration: int = 0) -> str:
-        """Return the metrics of a set as text; see ``eval_set``."""
-        return self.eval_set([(data, name)], iteration)
-
-    def eval_set(
-        self,
-        evals: Evals,
-        iteration: int = 0,
-        feval: Metric | None = None,
-        output_margin: bool = True,
-    ) -> str:
-        """Return the metrics of sets as text, such as ``[3] test-rmse:0.25`` with a tab.
-
-        Parameters
-        ----------
-        evals : sequence of (DMatrix, str)
-        iteration : int
-            The number to write.
-        feval : callable or None
-            A further metric: ``function(prediction, matrix)`` returns a name and a number, or a
-            list of such pairs.
-        output_margin : bool
-            Whether ``feval`` gets margins.
-        """
-        return as_text(iteration, self.scores(evals, feval, output_margin=output_margin))
-
-    def scores(
-        self, evals: Evals, feval: Metric | None = None, *, output_margin: bool = True
-    ) -> list[Score]:
-        """Return the metrics of sets: the set's name, the metric's, and the value."""
-        found: list[Score] = []
-        self._settings.metrics = self._metrics  # a metric that is asked for later is a further one
-        for matrix, name in evals:
-            if not isinstance(matrix, DMatrix):
-                raise DataTypeError(f"expected DMatrix, got {type(matrix).__name__}")
-            if not isinstance(name, str):
-                raise DataTypeError(f"expected string, got {type(name).__name__}")
-            self._take_columns(matrix)
-            found += [(name, metric, value) for metric, value in self._named(matrix, name)]
-        for matrix, name in evals if feval is not None else ():
-            assert feval is not None
-            prediction = self._watched(matrix, output_margin)
-            if prediction is None:
-                prediction = self.predict(matrix, output_margin=output_margin)
-            found += [(name, *pair) for pair in own_scores(feval, prediction, matrix)]
-        return found
-
-    def _named(self, matrix: DMatrix, name: str) -> list[tuple[str, float]]:
-        """Return the named metrics of a set: of the running fit, else of its predictions."""
-        rounds, wanted = self._rounds, self._metrics
-        if rounds is not None and rounds.n_done and list(rounds.plan.metrics) == wanted:
-            watched = [one for one, known in rounds.plan.evals if known == name]
-            if watched and watched[0] is matrix:
-                if not rounds.given:
-                    return rounds.last_scores(name)
-                margins = rounds.collector.predictions[id(matrix)]
-                p = self._settings.checked()
-                return named_scores(wanted, margins, matrix, self._objective, p)
-        if not wanted:
-            return []
-        margins = self.predict(matrix, output_margin=True, validate_features=False)
-        return named_scores(wanted, margins, matrix, self._objective, self._settings.checked())
-
-    def _watched(self, matrix: DMatrix, output_margin: bool) -> Any:
-        """Return what the running fit predicts for a set of its own, if it is what is asked for."""
-        rounds = self._rounds
-        if rounds is None or not rounds.n_done or output_margin != rounds.given:
-            return None
-        return rounds.collector.predictions.get(id(matrix))
 
     # -- copies, slices -------------------------------------------------------------------------
     def __getstate__(self) -> dict[str, Any]:
