@@ -13,7 +13,7 @@ import numpy as np
 from pyopencl_gbdt import Model
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.model import Ensemble, Tree
-from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format
+from pyopencl_gbdt.model.formats.base import CALIBRATION, HEAD_SIZE, Format
 from pyopencl_gbdt.model.formats.files import model_of
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.linear_leaves import LinearTerms
@@ -101,6 +101,19 @@ KINDS: dict[str, Callable[[], Ensemble]] = {
     "vector leaves": lambda: _of_xgboost("vectors.json"),
     "linear leaves": lambda: _linear(make_ensemble([4, 3])),
     "dropped trees (DART)": lambda: _of_xgboost("dart.json"),
+    "distributions": lambda: make_ensemble(
+        [4, 3, 2, 5],
+        objective="dist:normal",
+        n_outputs=2,
+        base_margin=(0.0, 0.5),
+        base_score=(0.0, 0.5),
+    ),
+    "calibrated probabilities": lambda: make_ensemble(
+        [4, 3],
+        objective="binary:logistic",
+        **_HALF,
+        attributes={CALIBRATION: '[{"slope": 1.5, "intercept": 0.0}]'},
+    ),
     "a loss of your own": lambda: make_ensemble(
         [4, 3], objective="custom", objective_parameters={"custom_name": "mine"}
     ),

@@ -17,7 +17,9 @@ from tests.conftest import TEST_DEVICE
 from tests.model.format_kinds import KINDS, outcome
 
 #: Kinds of models that XGBoost does not have.
-NOT_XGBOOSTS = ("categories by statistics", "linear leaves")
+NOT_XGBOOSTS = (
+    "categories by statistics", "linear leaves", "distributions", "calibrated probabilities",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
