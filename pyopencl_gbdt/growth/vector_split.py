@@ -78,11 +78,10 @@ class VectorSearch:
             "max_delta_step": p.max_delta_step, "min_child_weight": p.min_child_weight,
             **arena.arguments("scale", "candidates"),
         }  # fmt: skip
-        groups = min(-(-capacity // self.program.wg_size), 16 * arena.device.caps.compute_units)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         places = min(max(1, capacity // self.nodes.n_outputs // width), MOST_Y)
         return [
             bind("add_up", (n_features, pairs), **shape, **level, fullest=arena["fullest"]),
             bind("find", (n_features, places), **rule, allowed=arena["allowed"]),
-            bind("share", groups, **rule, gamma=p.gamma, chosen=arena["chosen"]),
+            bind("share", places, **rule, gamma=p.gamma, chosen=arena["chosen"]),
         ]

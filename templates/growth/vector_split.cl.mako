@@ -14,8 +14,10 @@
 ##
 ##   add_up   sums up to every border, in place; of two siblings, one is parent minus sibling
 ##   find     one work-group a (feature, place): the border with the highest sum of gains; a rough sum in one
-##            float tells which borders are worth an exact one, in two floats
-##   share    the best feature of a place, if it gains enough; what its split gives to each output's node
+##            float tells which borders are worth an exact one, in two floats: those near the group's best, and
+##            near the best that the place has so far. The record of its first node tells that (its `gain`)
+##   share    one work-group a place: the best feature, if it gains enough; what its split gives to each
+##            output's node
 ##
 ##   Outputs have scales of their own, so gains are added up in real units. In an output where a side is lighter
 ##   than min_child_weight, a split gains nothing, and both children keep the node's weight.
@@ -27,127 +29,51 @@
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="border_sums" file="border_sums.cl.mako"/>
+<%namespace name="places" file="scores_of_places.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size) if not shrunk else ""}
 ${candidates.group_best(wg_size)}
 ${border_sums.functions(wg_size)}
 #define NO_KEY 0xFFFFFFFFu
 #define RUN ${run}
-#define MOST_GAIN 1.2980742e33f /* 2^110: the sum of 2^16 of them is finite */
 
 ${border_sums.add_up(wg_size, False)}
-/* A gain in real units. */
-FN df real_gain(const df gain, const i32 power) {
-    const f32 hi = finite(scale_by(gain.hi, power)), lo = not_tiny(scale_by(gain.lo, power));
-    if (hi > MOST_GAIN) return df_make(MOST_GAIN, 0.0f);
-    if (hi < -MOST_GAIN) return df_make(-MOST_GAIN, 0.0f);
-    return df_make(hi, lo);
-}
-
-/* The nodes of a place, and one of its features. */
-typedef struct {
-    GLOBAL const node_t* nodes;  /* of the level */
-    GLOBAL const i64x2* sums;    /* of nodes */
-    GLOBAL const scale_t* scale;
-    GLOBAL const i64* pool;      /* the feature's cells in slot 0 */
-    u64 slot_cells;
-    u32 n_bins, n_borders;       /* borders of both directions, or 0 if the place may not split on the feature */
-    u32 first, width, n_own;     /* of an output: the place's first node and number of nodes; nodes of the level */
-    u32 n_nodes;                 /* of the place */
-    f32 lambda, alpha, max_delta, min_child_weight;
-} place_t;
-
-/* A node of a place, and what its borders are scored with. */
-typedef struct { i64x2 sums; rule_t rule; least_t least; GLOBAL const i64* cells; } part_t;
-
-FN part_t part_of(const place_t* place, const u32 i) {
-    const u32 index = i / place->width * place->n_own + place->first + i % place->width;
-    GLOBAL const scale_t* own_scale = place->scale + place->nodes[index].tree;
-    part_t part;
-    part.sums = place->sums[index];
-    part.rule = make_rule(own_scale, place->lambda, place->alpha, place->max_delta);
-    part.least = least_child(place->min_child_weight, own_scale);
-    part.cells = place->pool + (u64)place->nodes[index].slot * place->slot_cells;
-    return part;
-}
-
-/* Sums of a part's left side at a border; behind `n_bins` borders are those with missing values to the left. */
-FN i64x2 left_of(const part_t* part, const u32 n_bins, const u32 at) {
-    const u32 left = at >= n_bins, bin = at - left * n_bins;
-    return MAKE_I64X2(part->cells[2 * bin] + (left ? part->cells[2 * n_bins] : 0),
-                      part->cells[2 * bin + 1] + (left ? part->cells[2 * n_bins + 1] : 0));
-}
-
-/* The sum over a place's nodes, in their order, of what a border gains in real units. */
-FN df exact_gain(const place_t* place, const u32 at) {
-    df sum = df_make(0.0f, 0.0f);
-    IN_ORDER
-    for (u32 i = 0; i < place->n_nodes; i++) {
-        const part_t part = part_of(place, i);
-        if (part.sums.y <= 0) continue;
-        const i64x2 left = left_of(&part, place->n_bins, at);
-        if (is_idle(part.sums.x, part.sums.y, left.x, left.y, part.least)) continue;
-        sum = df_add(sum, real_gain(gain_in_node(left.x, left.y, part.sums.x, part.sums.y, part.least, part.rule,
-                                                 part.rule), part.rule.gain_power));
-    }
-    return sum;
-}
-
+${places.functions(wg_size, shrunk)}
 % if not shrunk:
-/* Add up the rough scores of a work-item's borders from `begin` on, in one float. */
-FN void add_roughly(const place_t* place, const u32 begin, f32* sums) {
-    for (u32 k = 0; k < RUN; k++) sums[k] = 0.0f;
-    for (u32 i = 0; i < place->n_nodes; i++) {
-        const part_t part = part_of(place, i);
-        if (part.sums.y <= 0) continue;
-        const f32 own = rough_score(part.sums.x, part.sums.y, part.rule);
-        for (u32 k = 0; k < RUN; k++) {
-            const u32 at = begin + k * ${wg_size};
-            if (at >= place->n_borders) break;
-            const i64x2 left = left_of(&part, place->n_bins, at);
-            const int idle = is_idle(part.sums.x, part.sums.y, left.x, left.y, part.least);
-            const f32 s = idle ? own : rough_scores(left.x, left.y, part.sums.x - left.x, part.sums.y - left.y, part.rule);
-            sums[k] += scale_by(s, part.rule.gain_power);
-        }
-    }
-}
-
-/* How far a rough sum may be off, as a share of it: 2^-16, and 2^-22 for each node. */
-FN f32 rough_error(const place_t* place) { return 1.52587891e-5f + (f32)place->n_nodes * 2.38418579e-7f; }
-
-/* What the best of a work-item's borders scores at least. */
-FN f32 least_best(const place_t* place) {
-    f32 best = NO_SCORE;
-    for (u32 begin = LOCAL_ID; begin < place->n_borders; begin += ${wg_size} * RUN) {
-        f32 sums[RUN];
-        add_roughly(place, begin, sums);
-        for (u32 k = 0; k < RUN; k++) {
-            const f32 least = sums[k] - sums[k] * rough_error(place);
-            best = begin + k * ${wg_size} < place->n_borders && least > best ? least : best;
-        }
-    }
-    return best;
+/* The best rough score of a place so far: that in the record of its first node, or `most`. */
+FN f32 best_so_far(GLOBAL node_t* node, const f32 most) {
+    const f32 before = as_f32(atomic_max_global_u32(&node->gain, most > 0.0f ? as_u32(most) : 0u));
+    return before > most ? before : most;
 }
 
 % endif
+FN void write_candidate(GLOBAL candidate_t* out, const df score, const u32 feature, const u32 key) {
+    out->left_g = out->left_h = 0;
+    out->score_hi = score.hi;
+    out->score_lo = score.lo;
+    out->feature = feature;
+    out->bin_direction = key;
+}
+
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
+% if not shrunk:
+    LOCAL_ARRAY(f32, known, 1);
+% endif
 % if wg_size > 1:
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
 % endif
     const u32 feature = GROUP_ID, offset = feature_offset[feature], first = levels[depth].first;
     place_t place;
-    place.nodes = nodes + first;
-    place.sums = node_sums + first;
-    place.scale = scale;
+    place.nodes = nodes + first, place.sums = node_sums + first, place.scale = scale;
     place.pool = pool + 2 * (u64)offset;
     place.slot_cells = 2 * (u64)n_codes;
     place.n_bins = feature_bins[feature];
@@ -170,14 +96,22 @@ KERNEL(${wg_size}) find(
         (void)best_hi; /* terms of rough scores would cancel */
         for (u32 at = LOCAL_ID; at < place.n_borders; at += ${wg_size}) {
 % else:
-        const f32 least = group_max(least_best(&place), best_hi);
-        for (u32 begin = LOCAL_ID; begin < place.n_borders; begin += ${wg_size} * RUN) {
-            f32 sums[RUN];
-            add_roughly(&place, begin, sums);
-            for (u32 k = 0; k < RUN; k++) {
-                const u32 at = begin + k * ${wg_size};
-                const int may_be_best = at < place.n_borders && sums[k] + sums[k] * rough_error(&place) >= least;
-                if (!may_be_best) continue;
+        f32 sums[2 * RUN], most = NO_SCORE;
+        for (u32 base = 0; base < place.n_bins; base += ${wg_size} * RUN) {
+            add_roughly(&place, base + LOCAL_ID, sums);
+            const f32 own = least_best(&place, base + LOCAL_ID, sums);
+            most = own > most ? own : most;
+        }
+        most = group_max(most, best_hi);
+        if (LOCAL_ID == 0) known[0] = best_so_far(&nodes[first + place.first], most);
+        BARRIER();
+        const f32 least = known[0];
+        for (u32 base = 0; base < place.n_bins; base += ${wg_size} * RUN) {
+            if (place.n_bins > ${wg_size} * RUN) add_roughly(&place, base + LOCAL_ID, sums);
+            for (u32 k = 0; k < 2 * RUN; k++) {
+                const u32 bin = base + LOCAL_ID + k % RUN * ${wg_size}, at = k / RUN * place.n_bins + bin;
+                const int there = bin < place.n_bins && at < place.n_borders;
+                if (!there || sums[k] + sums[k] * rough_error(&place) < least) continue;
 % endif
                 const df sum = exact_gain(&place, at);
                 const u32 left = at >= place.n_bins, own = 2 * (at - left * place.n_bins) + left;
@@ -192,14 +126,7 @@ KERNEL(${wg_size}) find(
 % if wg_size > 1:
         group_best(&top, &key, best_hi, best_lo, best_key);
 % endif
-        if (LOCAL_ID == 0) {
-            GLOBAL candidate_t* out = &candidates[(u64)number * n_features + feature];
-            out->left_g = out->left_h = 0;
-            out->score_hi = top.hi;
-            out->score_lo = top.lo;
-            out->feature = feature;
-            out->bin_direction = key;
-        }
+        if (LOCAL_ID == 0) write_candidate(&candidates[(u64)number * n_features + feature], top, feature, key);
     }
 }
 
@@ -212,30 +139,47 @@ KERNEL(${wg_size}) share(
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const i64* RESTRICT pool, GLOBAL const candidate_t* RESTRICT candidates,
         GLOBAL candidate_t* RESTRICT chosen) {
-    const u32 first = levels[depth].first, count = levels[depth].count, n_own = count / n_outputs;
-    for (u32 index = GROUP_ID * ${wg_size} + LOCAL_ID; index < count; index += N_GROUPS * ${wg_size}) {
-        GLOBAL const node_t* node = &nodes[first + index];
-        GLOBAL const candidate_t* best = candidates + (u64)(index % n_own / width) * n_features;
-        best += best_of(best, n_features);
-        candidate_t own;
-        own.left_g = own.left_h = 0;
-        own.score_hi = best->score_hi > 1e-6f && best->score_hi >= gamma ? 0.0f : NO_SCORE;
-        own.score_lo = 0.0f;
-        own.feature = best->feature;
-        own.bin_direction = best->bin_direction;
-        const i64x2 sums = node_sums[first + index];
-        if (own.score_hi > NO_SCORE && sums.y > 0) {
-            GLOBAL const scale_t* own_scale = scale + node->tree;
-            const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-            GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[own.feature]);
-            const u32 bin = own.bin_direction >> 1, missing = feature_bins[own.feature];
-            own.left_g = cells[2 * bin] + (own.bin_direction & 1 ? cells[2 * missing] : 0);
-            own.left_h = cells[2 * bin + 1] + (own.bin_direction & 1 ? cells[2 * missing + 1] : 0);
-            const df gained = gain_in_node(own.left_g, own.left_h, sums.x, sums.y,
-                                           least_child(min_child_weight, own_scale), rule, rule);
-            own.score_hi = gained.hi;
-            own.score_lo = gained.lo;
+${candidates.best_arrays(wg_size)}\
+    LOCAL_ARRAY(candidate_t, best, 1);
+    const u32 first = levels[depth].first, n_own = levels[depth].count / n_outputs;
+    for (u32 place = GROUP_ID; place < n_own / width; place += N_GROUPS) {
+        GLOBAL const candidate_t* every = candidates + (u64)place * n_features;
+        df top = df_make(NO_SCORE, 0.0f);
+        u32 feature = NO_KEY;
+        for (u32 i = LOCAL_ID; i < n_features; i += ${wg_size}) {
+            const df score = df_make(every[i].score_hi, every[i].score_lo);
+            if (!ahead(score, i, top, feature)) continue;
+            top = score;
+            feature = i;
         }
-        chosen[index] = own;
+% if wg_size > 1:
+        BARRIER();
+        group_best(&top, &feature, best_hi, best_lo, best_key);
+% endif
+        if (LOCAL_ID == 0) best[0] = every[feature];
+        BARRIER();
+        for (u32 i = LOCAL_ID; i < n_outputs * width; i += ${wg_size}) {
+            const u32 index = i / width * n_own + place * width + i % width;
+            GLOBAL const node_t* node = &nodes[first + index];
+            candidate_t own = best[0];
+            own.left_g = own.left_h = 0;
+            own.score_hi = own.score_hi > 1e-6f && own.score_hi >= gamma ? 0.0f : NO_SCORE;
+            own.score_lo = 0.0f;
+            const i64x2 sums = node_sums[first + index];
+            if (own.score_hi > NO_SCORE && sums.y > 0) {
+                GLOBAL const scale_t* own_scale = scale + node->tree;
+                const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+                GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[own.feature]);
+                const u32 bin = own.bin_direction >> 1, missing = feature_bins[own.feature];
+                own.left_g = cells[2 * bin] + (own.bin_direction & 1 ? cells[2 * missing] : 0);
+                own.left_h = cells[2 * bin + 1] + (own.bin_direction & 1 ? cells[2 * missing + 1] : 0);
+                const df gained = gain_in_node(own.left_g, own.left_h, sums.x, sums.y,
+                                               least_child(min_child_weight, own_scale), rule, rule);
+                own.score_hi = gained.hi;
+                own.score_lo = gained.lo;
+            }
+            chosen[index] = own;
+        }
+        BARRIER();
     }
 }

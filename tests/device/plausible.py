@@ -44,6 +44,7 @@ LIBRARIES = frozenset(
         *(
             "payload",
             "limited_splits",
+            "scores_of_places",
             "picked_nodes",
             "exponents",
             "outputs",

@@ -1,0 +1,115 @@
+## scores_of_places: what the borders of a feature gain in all outputs' nodes at a place; `vector_split` imports it
+##
+##   cells of a node   |sums up to border 0|up to 1| .. |missing|      as `border_sums` leaves them
+##
+##   add_roughly   in one float
+##   exact_gain    in two floats
+##
+##   The importing template has RUN, borders of a work-item at a time.
+
+<%def name="functions(wg_size, shrunk)">
+#define MOST_GAIN 1.2980742e33f /* 2^110: the sum of 2^16 of them is finite */
+
+/* A gain in real units. */
+FN df real_gain(const df gain, const i32 power) {
+    const f32 hi = finite(scale_by(gain.hi, power)), lo = not_tiny(scale_by(gain.lo, power));
+    if (hi > MOST_GAIN) return df_make(MOST_GAIN, 0.0f);
+    if (hi < -MOST_GAIN) return df_make(-MOST_GAIN, 0.0f);
+    return df_make(hi, lo);
+}
+
+/* The nodes of a place, and one of its features. */
+typedef struct {
+    GLOBAL const node_t* nodes;  /* of the level */
+    GLOBAL const i64x2* sums;    /* of nodes */
+    GLOBAL const scale_t* scale;
+    GLOBAL const i64* pool;      /* the feature's cells in slot 0 */
+    u64 slot_cells;
+    u32 n_bins, n_borders;       /* borders of both directions, or 0 if the place may not split on the feature */
+    u32 first, width, n_own;     /* of an output: the place's first node and number of nodes; nodes of the level */
+    u32 n_nodes;                 /* of the place */
+    f32 lambda, alpha, max_delta, min_child_weight;
+} place_t;
+
+/* A node of a place, and what its borders are scored with. */
+typedef struct { i64x2 sums; rule_t rule; least_t least; GLOBAL const i64* cells; } part_t;
+
+FN part_t part_of(const place_t* place, const u32 i) {
+    const u32 index = i / place->width * place->n_own + place->first + i % place->width;
+    GLOBAL const scale_t* own_scale = place->scale + place->nodes[index].tree;
+    part_t part;
+    part.sums = place->sums[index];
+    part.rule = make_rule(own_scale, place->lambda, place->alpha, place->max_delta);
+    part.least = least_child(place->min_child_weight, own_scale);
+    part.cells = place->pool + (u64)place->nodes[index].slot * place->slot_cells;
+    return part;
+}
+
+/* Sums of a part's left side at a border; behind `n_bins` borders are those with missing values to the left. */
+FN i64x2 left_of(const part_t* part, const u32 n_bins, const u32 at) {
+    const u32 left = at >= n_bins, bin = at - left * n_bins;
+    return MAKE_I64X2(part->cells[2 * bin] + (left ? part->cells[2 * n_bins] : 0),
+                      part->cells[2 * bin + 1] + (left ? part->cells[2 * n_bins + 1] : 0));
+}
+
+/* The sum over a place's nodes, in their order, of what a border gains in real units. */
+FN df exact_gain(const place_t* place, const u32 at) {
+    df sum = df_make(0.0f, 0.0f);
+    IN_ORDER
+    for (u32 i = 0; i < place->n_nodes; i++) {
+        const part_t part = part_of(place, i);
+        if (part.sums.y <= 0) continue;
+        const i64x2 left = left_of(&part, place->n_bins, at);
+        if (is_idle(part.sums.x, part.sums.y, left.x, left.y, part.least)) continue;
+        sum = df_add(sum, real_gain(gain_in_node(left.x, left.y, part.sums.x, part.sums.y, part.least, part.rule,
+                                                 part.rule), part.rule.gain_power));
+    }
+    return sum;
+}
+
+% if not shrunk:
+/* The rough score of a border in a node, in real units; where the split is idle, the node's `own`. */
+FN f32 rough_part(const part_t* part, const f32 own, const i64 g, const i64 h) {
+    const int idle = is_idle(part->sums.x, part->sums.y, g, h, part->least);
+    const f32 both = rough_scores(g, h, part->sums.x - g, part->sums.y - h, part->rule);
+    return scale_by(idle ? own : both, part->rule.gain_power);
+}
+
+/* Add up the rough scores of a work-item's borders from the bin `begin` on, in one float; behind RUN of them are
+   those with missing values to the left. */
+FN void add_roughly(const place_t* place, const u32 begin, f32* sums) {
+    const u32 n_bins = place->n_borders ? place->n_bins : 0;
+    const u32 left = begin < n_bins ? (n_bins - begin + ${wg_size - 1}) / ${wg_size} : 0, n_own = left < RUN ? left : RUN;
+    const int both = place->n_borders > place->n_bins;
+    for (u32 k = 0; k < 2 * RUN; k++) sums[k] = 0.0f;
+    for (u32 i = 0; i < place->n_nodes; i++) {
+        const part_t part = part_of(place, i);
+        if (part.sums.y <= 0) continue;
+        const f32 own = rough_score(part.sums.x, part.sums.y, part.rule);
+        const i64 more_g = both ? part.cells[2 * n_bins] : 0, more_h = both ? part.cells[2 * n_bins + 1] : 0;
+        for (u32 k = 0; k < n_own; k++) {
+            const u32 bin = begin + k * ${wg_size};
+            const i64 g = part.cells[2 * bin], h = part.cells[2 * bin + 1];
+            sums[k] += rough_part(&part, own, g, h);
+            if (both) sums[RUN + k] += rough_part(&part, own, g + more_g, h + more_h);
+        }
+    }
+}
+
+/* How far a rough sum may be off, as a share of it: 2^-16, and 2^-22 for each node. */
+FN f32 rough_error(const place_t* place) { return 1.52587891e-5f + (f32)place->n_nodes * 2.38418579e-7f; }
+
+/* What the best of a work-item's borders from `begin` on scores at least. */
+FN f32 least_best(const place_t* place, const u32 begin, const f32* sums) {
+    f32 best = NO_SCORE;
+    for (u32 k = 0; k < 2 * RUN; k++) {
+        const u32 bin = begin + k % RUN * ${wg_size};
+        const int there = bin < place->n_bins && k / RUN * place->n_bins + bin < place->n_borders;
+        const f32 least = sums[k] - sums[k] * rough_error(place);
+        best = there && least > best ? least : best;
+    }
+    return best;
+}
+
+% endif
+</%def>
