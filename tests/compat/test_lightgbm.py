@@ -104,6 +104,56 @@ def test_ranking(objective):
     assert own["training"]["ndcg@5"][-1] > own["training"]["ndcg@5"][0]
 
 
+def test_weights_of_rows_in_a_query():
+    """A row's gradients are multiplied by its weight; equal weights give the device's trees."""
+    from pyopencl_gbdt.compat.lightgbm.own_losses import HostRows, pairs_of_ranks
+
+    params = {**QUIET, "objective": "lambdarank"}
+    several = lgb.Dataset(X, GRADES, group=[20] * 20, weight=np.tile([1.0, 3.0], 200))
+    own = {}
+    booster = lgb.train(params, several, 10, valid_sets=[several],
+                        callbacks=[lgb.record_evaluation(own)])  # fmt: skip
+    assert own["training"]["ndcg@5"][-1] > own["training"]["ndcg@5"][0]
+    assert booster.predict(X).shape == (400,)
+    group = np.array([3], np.int32)
+    margins, labels = np.array([[0.5], [0.1], [0.9]]), np.array([2.0, 0.0, 1.0])
+    g, h = pairs_of_ranks(HostRows(margins, labels, np.ones(3), group, {}), 0)
+    heavy, _ = pairs_of_ranks(HostRows(margins, labels, np.array([1.0, 2, 3]), group, {}), 0)
+    assert g.sum() == pytest.approx(0)
+    assert g[0] < 0 < g[1]
+    assert np.allclose(heavy[:, 0], g[:, 0] * [1, 2, 3])
+    assert (h > 0).all()
+    higher, lower = (
+        pairs_of_ranks(HostRows(margins + d * np.eye(3)[:, :1], labels, np.ones(3), group,
+                                {"lambdarank_norm": False}), 0)[0][0, 0] for d in (1e-4, -1e-4)
+    )  # fmt: skip
+    curve = pairs_of_ranks(
+        HostRows(margins, labels, np.ones(3), group, {"lambdarank_norm": False}), 0
+    )[1]
+    assert (higher - lower) / 2e-4 == pytest.approx(curve[0, 0], rel=1e-3)
+
+
+def test_hessians_have_the_scale_of_lightgbm():
+    """One tree of one split: leaves are LightGBM's, whoever computes the gradients."""
+    rows = (X[:, :1] > 0).astype(float)
+    for params, y in (({"objective": "multiclass", "num_class": 3}, THREE),
+                      ({"objective": "lambdarank"}, GRADES)):  # fmt: skip
+        group = [20] * 20 if params["objective"] == "lambdarank" else None
+        found = []
+        for own in (None, np.tile([1.0, 1.001], 200)):
+            weight = own if group else None
+            data = lgb.Dataset(rows, y, group=group, weight=weight)
+            found.append(lgb.train({**QUIET, **params}, data, 1).predict(rows, raw_score=True))
+        assert np.allclose(found[0], found[1], rtol=0.02)
+        if params["objective"] == "multiclass":
+            node = rows[:, 0] > 0
+            p = np.bincount(THREE, minlength=3) / 400
+            g = p - np.bincount(THREE[node], minlength=3) / node.sum()
+            step = -g / (p * (1 - p) * 1.5) * 0.1
+            expected = np.log(p) - np.log(p).mean() + step
+            assert np.allclose(found[0][node][0], expected, atol=1e-4)
+
+
 def test_metrics_of_all_names():
     own = {}
     names = ["l2", "rmse", "l1", "mape", "huber", "fair", "quantile", "r2"]

@@ -18,7 +18,6 @@ from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS, link_of_model
 from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 from pyopencl_gbdt.compat.lightgbm.rounds import MANY, Rounds
-from pyopencl_gbdt.compat.lightgbm.settings import rate_here
 from pyopencl_gbdt.compat.lightgbm.stored import stored_parameters
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.model import Ensemble, read_model
@@ -316,8 +315,7 @@ class Booster(BoosterModel):
         self._task = Task.of({**former.params, **own})
         if own.keys() == {"learning_rate"} and self._rounds is not None:
             if former.boosting != "rf":
-                rate = float(own["learning_rate"])
-                self._rounds.set_rate(rate_here(rate, former.objective, former.n_outputs))
+                self._rounds.set_rate(float(own["learning_rate"]))
             return self
         self._close()
         return self

@@ -235,6 +235,20 @@ class Dataset(Columns):
         assert self._rows is not None
         return self._rows
 
+    @property
+    def weighs_rows_of_queries(self) -> bool:
+        """Whether rows of one query have several weights."""
+        if self.weight is None or self.group is None:
+            return False
+        means = np.repeat(self._means_of_queries(), self.group)
+        return not np.allclose(means, self.weight, rtol=1e-6)
+
+    def _means_of_queries(self) -> Array:
+        ends = np.cumsum(self.group)
+        sums = np.add.reduceat(self.weight.astype(np.float64), np.append(0, ends[:-1]))
+        means: Array = sums / self.group
+        return means
+
     def trained_rows(self, n_outputs: int, *, two_classes: bool = False) -> own.Dataset:
         """Return this library's data set with labels, weights, groups and starting margins.
 
@@ -253,8 +267,11 @@ class Dataset(Columns):
         elif start is not None and n_outputs > 1:
             start = np.repeat(start[:, None], n_outputs, axis=1)
         label = self.label > 0 if two_classes else self.label
+        weight = self.weight
+        if self.weighs_rows_of_queries:  # LightGBM's metrics weigh queries by their means
+            weight = np.repeat(self._means_of_queries(), self.group)
         found = own.Dataset(
-            rows.checked, label, self.weight, rows.feature_names, start, group=self.group
+            rows.checked, label, weight, rows.feature_names, start, group=self.group
         )
         self._trained = key, found
         return found

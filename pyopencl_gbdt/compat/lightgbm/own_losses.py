@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,22 +20,50 @@ F64 = npt.NDArray[np.float64]
 Gradients = tuple[F64, F64]
 
 
-def _weights(rows: Dataset, n_rows: int) -> F64:
-    return np.ones(n_rows) if rows.weight is None else rows.weight.astype(np.float64)
+@dataclass(frozen=True)
+class HostRows:
+    """What losses of the host read.
+
+    Attributes
+    ----------
+    margins : float64 array, shape (n_rows, n_outputs)
+    labels, weight : float64 array, shape (n_rows,)
+    group : int32 array, shape (n_queries,), or None
+        Number of rows of each query.
+    settings : mapping
+        LightGBM's parameters, by main names.
+    """
+
+    margins: F64
+    labels: F64
+    weight: F64
+    group: npt.NDArray[np.int32] | None
+    settings: Mapping[str, Any]
+
+    def by_query(self, function: Callable[[F64, F64, slice], tuple[F64, F64]]) -> Gradients:
+        """Return weighted gradients of one output, query by query."""
+        assert self.group is not None
+        score = self.margins[:, 0]
+        g, h = np.zeros(len(score)), np.zeros(len(score))
+        ends = np.append(0, np.cumsum(self.group)).tolist()
+        for first, end in itertools.pairwise(ends):
+            own = slice(first, end)
+            if end - first > 1:
+                g[own], h[own] = function(score[own], self.labels[own], own)
+        return (g * self.weight)[:, None], (h * self.weight)[:, None]
 
 
-def one_vs_all(margins: F64, labels: F64, rows: Dataset, number: int) -> Gradients:
+def one_vs_all(rows: HostRows, number: int) -> Gradients:
     """Return those of a logistic loss for each class; ``objective/multiclass_objective.hpp``."""
-    p = LINKS["sigmoid"](margins)
-    weight = _weights(rows, len(labels))[:, None]
-    g = p - (labels[:, None] == np.arange(margins.shape[1]))
+    p = LINKS["sigmoid"](rows.margins)
+    weight = rows.weight[:, None]
+    g = p - (rows.labels[:, None] == np.arange(p.shape[1]))
     return g * weight, p * (1 - p) * weight
 
 
-def entropy_by_rate(margins: F64, labels: F64, rows: Dataset, number: int) -> Gradients:
+def entropy_by_rate(rows: HostRows, number: int) -> Gradients:
     """Return those of ``cross_entropy_lambda``; ``src/objective/xentropy_objective.hpp``."""
-    score, label = margins[:, 0], labels
-    weight = _weights(rows, len(labels))
+    score, label, weight = rows.margins[:, 0], rows.labels, rows.weight
     rate = np.logaddexp(0, score)
     z = -np.expm1(-weight * rate)
     growth = 1 / (1 + np.exp(-score))
@@ -47,18 +76,10 @@ def entropy_by_rate(margins: F64, labels: F64, rows: Dataset, number: int) -> Gr
     return g[:, None], np.maximum(h, 1e-15)[:, None]
 
 
-def cross_entropy_of_ranks(margins: F64, labels: F64, rows: Dataset, number: int) -> Gradients:
+def cross_entropy_of_ranks(rows: HostRows, number: int) -> Gradients:
     """Return those of ``rank_xendcg`` (Bruch, 2021); ``src/objective/rank_objective.hpp``."""
-    score, offsets = margins[:, 0], rows.group_offsets
-    assert offsets is not None
-    random = np.random.RandomState(number).uniform(size=len(score))
-    g, h = np.zeros(len(score)), np.zeros(len(score))
-    for first, end in itertools.pairwise(offsets.tolist()):
-        own = slice(first, end)
-        if end - first > 1:
-            g[own], h[own] = _of_query(score[own], labels[own], random[own])
-    weight = _weights(rows, len(score))
-    return (g * weight)[:, None], (h * weight)[:, None]
+    random = np.random.RandomState(number).uniform(size=len(rows.labels))
+    return rows.by_query(lambda score, label, own: _of_query(score, label, random[own]))
 
 
 def _of_query(score: F64, label: F64, random: F64) -> tuple[F64, F64]:
@@ -73,7 +94,42 @@ def _of_query(score: F64, label: F64, random: F64) -> tuple[F64, F64]:
     return first + second + third, rho * (1 - rho)
 
 
-OWN_LOSSES: dict[str, Callable[[F64, F64, Dataset, int], Gradients]] = {
+def pairs_of_ranks(rows: HostRows, number: int) -> Gradients:
+    """Return those of ``lambdarank`` (Burges, 2010); ``src/objective/rank_objective.hpp``."""
+    truncation = int(rows.settings.get("lambdarank_truncation_level") or 30)
+    is_normed = bool(rows.settings.get("lambdarank_norm", True))
+    return rows.by_query(lambda score, label, _: _of_pairs(score, label, truncation, is_normed))
+
+
+def _of_pairs(score: F64, label: F64, truncation: int, is_normed: bool) -> tuple[F64, F64]:
+    order = np.argsort(-score, kind="stable")
+    own, grade = score[order], label[order]
+    gains, discount = 2.0**grade - 1, 1 / np.log2(np.arange(len(own)) + 2)
+    best = float(np.sort(gains)[::-1][:truncation] @ discount[:truncation])
+    rank = np.arange(len(own))
+    paired = (rank[:, None] < rank) & (rank[:, None] < truncation)
+    paired &= grade[:, None] != grade
+    sign = np.where(grade[:, None] > grade, 1.0, -1.0)  # the first of a pair is the better one
+    off = sign * (own[:, None] - own)
+    change = np.abs(gains[:, None] - gains) * np.abs(discount[:, None] - discount)
+    change = change / max(best, 1e-15)
+    if is_normed and own[0] != own[-1]:
+        change = change / (0.01 + np.abs(off))
+    p = np.exp(-np.logaddexp(0, off))
+    pull = np.where(paired, change * p, 0.0)
+    curve = np.where(paired, change * p * (1 - p), 0.0)
+    g = np.sum(sign * pull, axis=0) - np.sum(sign * pull, axis=1)
+    h = curve.sum(axis=0) + curve.sum(axis=1)
+    total = 2 * float(pull.sum())
+    if is_normed and total > 0:
+        factor = math.log2(1 + total) / total
+        g, h = g * factor, h * factor
+    back = np.argsort(order)
+    return g[back], h[back]
+
+
+OWN_LOSSES: dict[str, Callable[[HostRows, int], Gradients]] = {
+    "lambdarank": pairs_of_ranks,
     "multiclassova": one_vs_all,
     "cross_entropy_lambda": entropy_by_rate,
     "rank_xendcg": cross_entropy_of_ranks,

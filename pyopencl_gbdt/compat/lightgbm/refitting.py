@@ -36,8 +36,10 @@ def refitted(
     n_rows, n = leaves.shape[0], model.n_outputs
     start = data.get_field("init_score")
     margins = np.zeros((n_rows, n)) if start is None else np.reshape(start, (n_rows, -1)) + 0.0
-    given = task.trained()
-    penalty, rate = float(given["reg_lambda"]), float(given["learning_rate"])
+    penalty, rate = (
+        float(task.params.get(name) or usual)
+        for name, usual in (("lambda_l2", 0.0), ("learning_rate", 0.1))
+    )
     trees: list[Any] = []
     gradients = (margins, margins)
     for place, tree in enumerate(model.trees):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.compat.lightgbm.own_losses import HostLoss
+from pyopencl_gbdt.compat.lightgbm.settings import hessian_factor
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import ParameterError
@@ -60,11 +61,11 @@ class Rounds:
         keeps_predictions: bool,
     ) -> None:
         self.task, self.sets, self._fobj = task, list(sets), fobj
-        by_host = task.is_by_host or fobj is not None
+        by_host = task.asks_host(data) or fobj is not None
         mine = task.rows_of(data)
         self._rows = [task.rows_of(one) for one in sets]
         labels = task.of_labels(data)
-        loss = None
+        loss, self._is_by_host = None, by_host
         if by_host:
             start = labels.get("base_score", 0.0)
             start = start if before is None else [*each(before.base_margin)]
@@ -118,8 +119,10 @@ class Rounds:
         return self._fit.n_rounds
 
     def set_rate(self, rate: float) -> None:
-        """Set the learning rate of the rounds to come."""
-        self._fit.learning_rate = rate
+        """Set LightGBM's learning rate of the rounds to come."""
+        task = self.task
+        factor = 1.0 if self._is_by_host else hessian_factor(task.objective, task.n_outputs)
+        self._fit.learning_rate = rate * factor
 
     def ensemble(self) -> Ensemble:
         """Return the model of all rounds; that of a forest is a sum, not yet a mean."""
@@ -146,7 +149,7 @@ class Rounds:
         margins = given.astype(np.float64)
         if margins.ndim == 2 and margins.shape[0] != n_rows:
             margins = margins.T
-        if self._fobj is not None or not self.task.is_by_host:
+        if self._fobj is not None or not self._is_by_host:
             return margins
         if self.task.boosting == "rf":
             rows = self._rows[place]

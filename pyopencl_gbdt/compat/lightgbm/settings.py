@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.compat.lightgbm.objectives import RANKING, SEVERAL
+from pyopencl_gbdt.compat.lightgbm.objectives import RANKING
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.names import ROWS
@@ -108,8 +108,8 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
     found |= _sampling(params) | _boosting(params)
     if objective not in RANKING:
         found = {name: one for name, one in found.items() if not name.startswith("lambdarank_")}
-    if objective in SEVERAL and objective == "multiclass":
-        _rescale(found, int(params["num_class"]))
+    if isinstance(loss, str):
+        _rescale(found, hessian_factor(objective, int(params.get("num_class", 1) or 1)))
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -200,19 +200,24 @@ def _boosting(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rescale(found: dict[str, Any], n_classes: int) -> None:
-    """Change what depends on the scale of Hessians, which are larger here.
+def hessian_factor(objective: str, n_classes: int) -> float:
+    """Return how many times as large a Hessian here is as LightGBM's.
 
-    A Hessian is 2 p (1 - p) here, and p (1 - p) n / (n - 1) in LightGBM. With a learning rate,
-    penalties and a least Hessian that are larger by the same factor, the trees are the same.
+    Of several classes it is 2 p (1 - p), and p (1 - p) n / (n - 1) there. That of a pair of ranks
+    is twice as large, too, as in XGBoost.
     """
-    factor = 2 * (n_classes - 1) / n_classes
+    if objective == "multiclass":
+        return 2 * (n_classes - 1) / n_classes
+    return 2.0 if objective == "lambdarank" else 1.0
+
+
+def _rescale(found: dict[str, Any], factor: float) -> None:
+    """Change what depends on the scale of Hessians.
+
+    With a learning rate, penalties and a least Hessian that are larger by the same factor, the
+    trees are the same.
+    """
     for name in ("learning_rate", "reg_lambda", "min_child_weight", "cat_l2"):
         found[name] = found[name] * factor
     for name in ("gamma", "max_delta_step"):
         found[name] = found[name] / factor
-
-
-def rate_here(rate: float, objective: str, n_classes: int) -> float:
-    """Return the learning rate here that takes as large steps as one of LightGBM's."""
-    return rate * 2 * (n_classes - 1) / n_classes if objective == "multiclass" else rate

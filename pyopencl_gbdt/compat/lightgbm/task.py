@@ -14,8 +14,8 @@ from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.metrics import Metric, chosen_metrics, metrics_of
 from pyopencl_gbdt.compat.lightgbm.objectives import KINDS, RANKING, SEVERAL, Kind, main_objective
-from pyopencl_gbdt.compat.lightgbm.own_losses import OWN_LOSSES, HostLoss, host_loss
-from pyopencl_gbdt.compat.lightgbm.settings import boosting_of, trained_parameters
+from pyopencl_gbdt.compat.lightgbm.own_losses import OWN_LOSSES, HostLoss, HostRows, host_loss
+from pyopencl_gbdt.compat.lightgbm.settings import boosting_of, hessian_factor, trained_parameters
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.objectives import get_objective
@@ -96,6 +96,13 @@ class Task:
     def rows_of(self, data: Dataset) -> own.Dataset:
         """Return the rows of a data set with what a training needs."""
         return data.trained_rows(self.n_outputs, two_classes=self.objective == "binary")
+
+    def asks_host(self, data: Dataset) -> bool:
+        """Tell whether the host computes gradients of these rows.
+
+        It does where rows of a query have weights of their own.
+        """
+        return self.is_by_host or (self.objective in RANKING and data.weighs_rows_of_queries)
 
     def trained(self, loss: Any = None) -> dict[str, Any]:
         """Return the parameters of this library; ``loss`` in place of the objective's own."""
@@ -185,17 +192,20 @@ class Task:
         )
 
     def gradients(self, margins: F64, data: Dataset, number: int) -> tuple[F64, F64]:
-        """Return weighted gradients and Hessians of margins, shape (n_rows, n_outputs)."""
+        """Return LightGBM's weighted gradients and Hessians of margins, (n_rows, n_outputs)."""
+        if not self.kind.loss or self.objective in RANKING:
+            labels = np.asarray(data.label, np.float64)
+            weight = np.ones(len(labels)) if data.weight is None else data.weight
+            own_rows = HostRows(margins, labels, weight, data.group, self.params)
+            return OWN_LOSSES[self.objective](own_rows, number)
         rows = self.rows_of(data)
-        if not self.kind.loss:
-            function = OWN_LOSSES[self.objective]
-            return function(margins, np.asarray(data.label, np.float64), rows, number)
         p = Parameters.from_dict(self.trained())
         objective = get_objective(p.objective, p)
         plain = own.Dataset(rows.checked, rows.label, rows.weight, group=data.group)
         own_margins = np.ascontiguousarray(margins.T, np.float32)
         g, h = objective.gradients(own_margins, plain)
         weight = 1 if rows.weight is None else rows.weight
+        h = h / np.float32(hessian_factor(self.objective, self.n_outputs))
         return (g * weight).T.astype(np.float64), (h * weight).T.astype(np.float64)
 
 
