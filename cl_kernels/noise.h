@@ -8,10 +8,11 @@ FN f32 noise_of(const u32 bits, const u32 at, const f32 unit) {
     return (f32)((i32)sum - 510) * unit;
 }
 
-/* The root of a score, in 0 .. 2^50. */
+/* The root of a score, in 0 .. 2^50; without branches, for vectors. */
 FN f32 root_of(const f32 score) {
-    if (score < 1e-30f) return 0.0f;
-    return score > 1e30f ? 1e15f : score * portable_rsqrt(score);
+    const f32 least = score < 1e-30f ? 1e-30f : score, inside = least > 1e30f ? 1e30f : least;
+    const f32 root = inside * portable_rsqrt(inside);
+    return score < 1e-30f ? 0.0f : (score > 1e30f ? 1e15f : root);
 }
 
 /* What ranks a split: the root of its score, and noise. */

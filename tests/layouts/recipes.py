@@ -106,6 +106,8 @@ def recipe(seed: int, number: int) -> Recipe:
     params["n_estimators"] = int(rng.integers(1, 7))
     for part in (_growth, _method, _sampling, _columns, _penalties, _constraints, _forest):
         params.update(part(rng, values.shape[1]))
+    if params.get("tree_method", "hist") in ("auto", "hist"):
+        params.update(_chance(np.random.default_rng([seed, number, 1])))
     if categorical:
         params["cat_method"] = str(rng.choice(["sets", "statistics", "auto"], p=[0.6, 0.2, 0.2]))
     if loss.startswith("rank"):
@@ -181,6 +183,11 @@ def _sampling(rng: np.random.Generator, n_features: int) -> dict[str, Any]:
 def _columns(rng: np.random.Generator, n_features: int) -> dict[str, Any]:
     stages = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
     return {stage: 0.6 for stage in stages if rng.random() < 0.15}
+
+
+def _chance(rng: np.random.Generator) -> dict[str, Any]:
+    drawn: dict[str, Any] = {"extra_trees": True} if rng.random() < 0.15 else {}
+    return {**drawn, "random_strength": 1.0} if rng.random() < 0.15 else drawn
 
 
 def _penalties(rng: np.random.Generator, n_features: int) -> dict[str, Any]:
