@@ -15,6 +15,8 @@ from pyopencl_gbdt.fit.ways import Ways
 
 #: Exponents of a tree's gradients, and of its Hessians, that are counted: all of float32.
 EXPONENTS = 2 * 256
+#: Work-groups of a compute unit, of all trees together, where splits are searched by sketches.
+_GROUPS_OF_A_UNIT = 16
 
 
 class Gradients:
@@ -76,19 +78,31 @@ class Gradients:
             *(rows.sum(self.arena["squares"]) if self._squares else ()),
         ]
 
+    def _groups(self, batch: Batch, part: RowPart) -> int:
+        """Return the work-groups that share the rows of a tree.
+
+        Each group finds the tree's scale. So where nothing needs the sums of ``row_groups``, many
+        trees have few groups each.
+        """
+        units = self.arena.device.caps.compute_units
+        few = -(-_GROUPS_OF_A_UNIT * units // batch.size)
+        return min(part.groups, few) if self.nodes.n_sketches else part.groups
+
     def _count(self, batch: Batch, part: RowPart) -> Launch:
         """Return the launch that counts the exponents of gradients."""
         return self.program.bind(
-            "gradients", (part.groups, batch.size), **self.rows.gradient_arguments(batch, part),
-            **self._draws(), **part.arguments(*self._beside, "exponents"),
+            "gradients", (self._groups(batch, part), batch.size),
+            **self.rows.gradient_arguments(batch, part), **self._draws(),
+            **part.arguments(*self._beside, "exponents"),
         )  # fmt: skip
 
     def _quantize(self, batch: Batch, part: RowPart, *, clears: bool) -> Launch:
         """Return the launch that rounds gradients; it clears the roots' histograms if asked to."""
         rows = self.rows
         return self.program.bind(
-            "quantize_gradients", (part.groups, batch.size), weight_bits=rows.weight_bits,
-            weight_shift=rows.weight_shift, root_cells=rows.cells_to_clear if clears else 0,
+            "quantize_gradients", (self._groups(batch, part), batch.size),
+            weight_bits=rows.weight_bits, weight_shift=rows.weight_shift,
+            root_cells=rows.cells_to_clear if clears else 0,
             has_high=rows.has_high, adds=rows.schedule is not None,
             **self._counting(part), **self._draws(), **rows.gradient_arguments(batch, part),
             **part.arguments(*self._beside, "needs_high", "exponents", "scale", "quanta", "high",
