@@ -42,6 +42,8 @@ class Constructed(AliasedParameters):
     min_samples_leaf: int | None
     max_delta_step: float | None
     leaf_estimation_iterations: int
+    linear_tree: bool
+    linear_lambda: float
     subsample: float | None
     sampling_method: str | None
     bagging_temperature: float
@@ -139,6 +141,8 @@ class Constructed(AliasedParameters):
         min_samples_leaf: int | None = ...,
         max_delta_step: float | None = ...,
         leaf_estimation_iterations: int = ...,
+        linear_tree: bool = ...,
+        linear_lambda: float = ...,
         subsample: float | None = ...,
         sampling_method: str | None = ...,
         bagging_temperature: float = ...,

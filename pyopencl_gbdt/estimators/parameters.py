@@ -82,6 +82,10 @@ class Parametrised(Constructed):
         Largest absolute leaf value; 0 is no limit; None is 0.7 for ``count:poisson``, else 0.
     leaf_estimation_iterations : int, default 1
         Newton steps of a leaf's value; several ones take the gradients of all rows. CatBoost's.
+    linear_tree : bool, default False
+        Whether leaves are linear functions of the numeric features on their paths.
+    linear_lambda : float, default 0
+        ``linear_tree``: L2 penalty on the coefficients.
     subsample : float, default 1
         Share of the rows sampled for each tree.
     sampling_method : str, default "uniform"

@@ -23,6 +23,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.boosting import WeightedStart, starting_margins
+from pyopencl_gbdt.growth.update_margins import walked_terms
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.pages.sources import uploaded
 from pyopencl_gbdt.prediction import predict, predict_sparse
@@ -239,12 +240,14 @@ class EvaluationSet:
             return launches
         assert self.values is not None
         sets = parts.arena["sets"] if parts.features.has_categories else None
+        terms = walked_terms(parts.arena) if parts.nodes.params.linear_tree else None
         if isinstance(self.values, RowsInBatches):
             nodes, roots, margins = arrays
-            return [AddTrees(self.values, margins, nodes, roots, {**walk, "sets": sets})]
+            options = {**walk, "sets": sets, "terms": terms}
+            return [AddTrees(self.values, margins, nodes, roots, options)]
         for piece in pieces:
             launches += predict.prepare(
-                parts.arena.device, self.values, *arrays, **piece, sets=sets
+                parts.arena.device, self.values, *arrays, **piece, sets=sets, terms=terms
             )
         return launches
 

@@ -60,6 +60,12 @@ class FitFeatures:
         return 2 + int(self.layout.feature_bins[self.layout.categorical].max()) // 32
 
     @property
+    def n_numeric(self) -> int:
+        """Features that are not split by sets of levels."""
+        categorical = self.layout.categorical
+        return self.layout.n_features - (0 if categorical is None else int(categorical.sum()))
+
+    @property
     def masks_columns(self) -> bool:
         """Whether nodes may split on some of the features alone."""
         return self.sampled or bool(self.limits.interactions)

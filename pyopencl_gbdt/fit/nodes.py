@@ -9,6 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.dtypes import KEPT
+from pyopencl_gbdt.parameters.table import MOST_TERMS
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 
@@ -136,6 +137,8 @@ class Nodes:
         Rounds before the first one.
     set_words : int
         Words of the set of codes of a split, see ``Features.set_words``.
+    numeric_features : int
+        Features that are not split by sets of codes.
     has_vectors : bool
         Whether leaves are vectors: the trees of all outputs grow together and split alike.
     n_sketches : int
@@ -158,6 +161,7 @@ class Nodes:
     n_trees: int = 1
     first_round: int = 0
     set_words: int = 0
+    numeric_features: int = 0
     has_vectors: bool = False
     n_sketches: int = 0
     renews: bool = False
@@ -201,7 +205,8 @@ class Nodes:
         if self.agreed_block:
             return self.agreed_block
         sets = self.most_sets * self.set_words * 4
-        most = self.forest_bytes // (self.max_nodes * len(KEPT) * 4 + sets)
+        fields = len(KEPT) + (2 + 2 * self.most_terms if self.params.linear_tree else 0)
+        most = self.forest_bytes // (self.max_nodes * fields * 4 + sets)
         batches = len(self.batches)  # those of a round are read together
         rounds = self.params.n_estimators
         if self.params.booster == "dart":  # the host checks the sums of trees as it reads them
@@ -228,6 +233,11 @@ class Nodes:
     def n_levels(self) -> int:
         """Levels, or steps of the policy, whose nodes can split."""
         return self.policy.n_steps
+
+    @property
+    def most_terms(self) -> int:
+        """Most features in the linear function of a leaf; at least 1."""
+        return max(1, min(MOST_TERMS, self.numeric_features, self.longest - 1))
 
     @property
     def longest(self) -> int:

@@ -80,7 +80,8 @@ def assemble(
     nodes = Nodes(
         params, sizes, share.all_rows or facts.n_rows, n_outputs=facts.n_outputs,
         n_parallel=params.num_parallel_tree, first_round=first_round,
-        set_words=features.set_words, has_vectors=facts.has_vectors,
+        set_words=features.set_words, numeric_features=features.n_numeric,
+        has_vectors=facts.has_vectors,
         n_sketches=facts.n_sketches, renews=loss.renews,
         enqueues_sums=share.team.enqueues,
         forest_bytes=forest_bytes(device.caps, in_turn=schedule is not None),

@@ -34,9 +34,9 @@ def variant_of(kernel: str, facts: FitFacts, caps: Capabilities) -> Variant:
     """Return the variant of a kernel that a fit with these facts uses on a device."""
     pages, name = facts.pages, facts.parameters.histogram
     several = facts.parameters.num_parallel_tree > 1 or pages.most_picks > 1
-    if kernel == "update_margins" and (several or pages.gathers):
+    if kernel == "update_margins" and (several or pages.gathers or facts.parameters.linear_tree):
         # by rows, two trees would meet at a margin, leaves that are made too many have rows,
-        # and rows that were not drawn are in no list
+        # and rows that were not drawn are in no list; linear leaves read other values of a row
         return choose(kernel, caps, "walk")
     if kernel != "histogram":
         return choose(kernel, caps)

@@ -14,6 +14,7 @@ from pyopencl_gbdt.dtypes import KEPT, NO_NODE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import words_of
+from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.portable_math import as_margin
@@ -36,6 +37,7 @@ def decode_trees(
     layout: Layout,
     leaf_rates: npt.NDArray[np.float32],
     sets: npt.NDArray[np.uint32] | None = None,
+    terms: npt.NDArray[np.uint32] | None = None,
 ) -> list[Tree]:
     """Return model trees; all of them at once, as a small one would cost as much as many.
 
@@ -52,6 +54,8 @@ def decode_trees(
         What the weights of each tree's leaves are multiplied by, as XGBoost does in its files.
     sets : uint32 array, shape (n_batches, most_sets, set_words), or None
         Sets of codes, see ``cl_kernels/set_decision.h``.
+    terms : uint32 array, shape (n_batches, 2 + 2 * most_terms, max_nodes), or None
+        Linear functions of leaves: sizes, intercepts, features and coefficients.
 
     Raises
     ------
@@ -67,6 +71,7 @@ def decode_trees(
     for name in ("left", "parent"):
         if ((field[name] >= most) & (field[name] != NO_NODE)).any():
             raise ModelFormatError(f"a node's {name} is none of the tree's; {_ADVICE}")
+    order: npt.NDArray[np.int64] | None = None
     sizes, left, parent = counts, field["left"].view(np.int32), field["parent"].view(np.int32)
     if (n_roots > 1).any():
         batch = field["batch"]
@@ -109,27 +114,44 @@ def decode_trees(
     numbered &= 2 * int(leaf.sum()) == leaf.size + ends.size  # no tree has nodes besides its own
     numbers = ("threshold", "value", "weight", "gain", "sum_hessian")
     sound = numbered and all(np.isfinite(columns[name]).all() for name in numbers)
-    make = Tree.trusted if sound else _breadth_first
     bounds = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
-    if sets is None:
-        return [make(**{name: c[a:b] for name, c in columns.items()}) for a, b in bounds]
-    words = np.full(by_set.size, None)
-    there = np.flatnonzero(by_set)
-    n_levels = layout.feature_bins[field["feature"][there]]
-    own = words_of(sets, field["batch"][there], field["own_left"][there], n_levels)
-    words[there] = np.fromiter(own, object, len(own))
-    columns["words"] = words
-    return [_by_sets(make, **{n: c[a:b] for n, c in columns.items()}) for a, b in bounds]
+    if sets is not None:
+        words = np.full(by_set.size, None)
+        at = np.flatnonzero(by_set)
+        n_levels = layout.feature_bins[field["feature"][at]]
+        own = words_of(sets, field["batch"][at], field["own_left"][at], n_levels)
+        words[at] = np.fromiter(own, object, len(own))
+        columns["words"] = words
+    if terms is not None:
+        of_nodes = np.moveaxis(terms, 1, 2)[there]
+        columns["terms"] = of_nodes if order is None else of_nodes[order]
+    return [_tree({name: c[a:b] for name, c in columns.items()}, sound=sound) for a, b in bounds]
 
 
-def _by_sets(make: Callable[..., Tree], words: npt.NDArray[Any], **columns: Any) -> Tree:
-    """Return a tree whose nodes have sets: their words, or None."""
-    if make is not Tree.trusted:
-        columns, order = _renumbered(columns)
-        words = words[order]
-    none = np.zeros(0, np.uint32)
-    sets, begin = joined([none if own is None else own for own in words])
-    return (Tree if make is not Tree.trusted else make)(**columns, sets=sets, set_begin=begin)
+def _tree(columns: dict[str, Any], *, sound: bool) -> Tree:
+    """Return a tree; unless they are sound, its nodes get numbers breadth first, and are checked.
+
+    Leaf-wise growth numbers nodes as it makes them.
+    """
+    columns = columns if sound else _renumbered(columns)
+    words, terms = columns.pop("words", None), columns.pop("terms", None)
+    if words is not None:
+        none = np.zeros(0, np.uint32)
+        columns["sets"], columns["set_begin"] = joined([none if w is None else w for w in words])
+    if terms is not None:
+        columns["linear"] = _linear_terms(terms[columns["left"] < 0])
+    return (Tree.trusted if sound else Tree)(**columns)
+
+
+def _linear_terms(of_leaves: npt.NDArray[np.uint32]) -> LinearTerms | None:
+    """Return the functions of leaves, of which each has a row of words; None if there are none."""
+    sizes, intercepts = of_leaves[:, 0].astype(np.int32), of_leaves[:, 1].copy().view(np.float32)
+    if not sizes.any():
+        return None
+    features, coefficients = np.split(of_leaves[:, 2:], 2, axis=1)
+    there = np.arange(features.shape[1]) < sizes[:, None]
+    own = features[there].astype(np.int32), coefficients[there].view(np.float32)
+    return LinearTerms(sizes, intercepts, *own)
 
 
 def shrink_leaf_weights(
@@ -146,15 +168,8 @@ def shrink_leaf_weights(
         return np.where(shrunk, as_margin(weight * rate), weight)
 
 
-def _breadth_first(**columns: npt.NDArray[Any]) -> Tree:
-    """Return a tree whose nodes were numbered as leaf-wise growth made them."""
-    return Tree(**_renumbered(columns)[0])
-
-
-def _renumbered(
-    columns: dict[str, Any],
-) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
-    """Return the columns of nodes breadth first, and the former numbers in that order."""
+def _renumbered(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of nodes breadth first."""
     left = columns["left"]
     order, level, met = [], np.zeros(1, np.int64), 0
     while level.size:
@@ -171,7 +186,7 @@ def _renumbered(
     columns = {name: column[nodes] for name, column in columns.items()}
     for name in ("left", "right", "parent"):
         columns[name] = number[columns[name]].astype(np.int32)
-    return columns, nodes
+    return columns
 
 
 #: Takes the nodes and the levels of a batch.
@@ -190,6 +205,7 @@ class _Read:
     levels: npt.NDArray[np.void]
     leaf_rates: npt.NDArray[np.float32]
     sets: npt.NDArray[np.uint32] | None
+    terms: npt.NDArray[np.uint32] | None
 
 
 class GrownTrees:
@@ -284,6 +300,9 @@ class GrownTrees:
                 self._digest.update(nodes[name][mask].data)
         if sets is not None:
             self._digest.update(_words(sets, nodes, splits, self._parts.features.layout))
+        terms = arena["forest_terms"].get()[at] if self._parts.nodes.params.linear_tree else None
+        if terms is not None:
+            self._digest.update(_words_of_terms(terms, there & ~splits))
         if self._parts.nodes.params.booster == "dart":
             leaves = there & ~splits
             own = _largest_leaves(nodes, leaves, levels["count"][:, 0].astype(np.int64))
@@ -291,7 +310,9 @@ class GrownTrees:
         if self._keeps:
             most = int(counts.max(initial=0))
             own_sets = None if sets is None else sets[:, : most // 2 + 1].copy()
-            self._read.append(_Read(words[:, :, :most].copy(), levels, leaf_rates, own_sets))
+            own_terms = None if terms is None else terms[:, :, :most].copy()
+            own_words = words[:, :, :most].copy()
+            self._read.append(_Read(own_words, levels, leaf_rates, own_sets, own_terms))
         return (({n: nodes[n][i] for n in nodes}, own) for i, own in enumerate(levels))
 
     @property
@@ -309,7 +330,9 @@ class GrownTrees:
         found: list[Tree] = []
         for one in read:
             nodes, layout = kept_nodes(one.words), self._parts.features.layout
-            found += decode_trees(nodes, one.levels, layout, one.leaf_rates, one.sets)
+            found += decode_trees(
+                nodes, one.levels, layout, one.leaf_rates, one.sets, one.terms
+            )  # fmt: skip
         return found
 
 
@@ -337,3 +360,13 @@ def _words(
     levels = layout.feature_bins[nodes["feature"][by_set]]
     words = words_of(sets, np.nonzero(by_set)[0], nodes["left"][by_set], levels)
     return b"".join(own.tobytes() for own in words)
+
+
+def _words_of_terms(terms: npt.NDArray[np.uint32], leaves: npt.NDArray[np.bool_]) -> bytes:
+    """Return the words of all functions of leaves."""
+    of_leaves = np.moveaxis(terms, 1, 2)[leaves]
+    most = terms.shape[1] // 2 - 1
+    used = np.arange(most) < of_leaves[:, :1].astype(np.int64)
+    there = np.concatenate([np.ones((len(of_leaves), 2), np.bool_), used, used], axis=1)
+    words: bytes = of_leaves[there].tobytes()
+    return words

@@ -20,6 +20,7 @@ from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
+from pyopencl_gbdt.growth.linear_leaves import LinearLeaves
 from pyopencl_gbdt.growth.newton_leaves import NewtonLeaves
 from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
@@ -79,7 +80,8 @@ EVERY: tuple[type[RecipePart], ...] = (
     WholeTrees, HistogramSearch, SymmetricSearch, VectorSearch, ExactSearch, ApproximateSearch,
     ColumnSearch, PartitionByCodes, PartitionByColumns, PartitionOfRows, UpdateMargins,
     UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders, OrderedLeaves,
-    LeavesByNextOrder, SketchedLeaves, NewtonLeaves, DropoutBoosting,
+    LeavesByNextOrder, SketchedLeaves, NewtonLeaves, LinearLeaves,
+    DropoutBoosting,
 )  # fmt: skip
 
 
@@ -162,6 +164,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
         update = SketchedLeaves
     leaves: type[LeafValues] = RenewLeaves if facts.loss.renews else LeafValues
     leaves = OrderedLeaves if params.is_ordered else leaves
+    leaves = LinearLeaves if params.linear_tree else leaves
     steps = NewtonLeaves if params.leaf_estimation_iterations > 1 else None
     boosting = DropoutBoosting if params.booster == "dart" else PlainBoosting
     search: type[SplitSearch] | None
@@ -200,13 +203,18 @@ def choose_policy(facts: FitFacts) -> Policy:
     """
     params, pages = facts.parameters, facts.pages
     if params.symmetric_trees:
-        return Symmetric(params.max_depth)
+        return Symmetric(params.max_depth, moves_last_rows=params.linear_tree)
     if facts.has_vectors:
         return Together(params.max_depth or DEEPEST_LEVEL)
     if not params.leaf_wise:
-        return LevelWise(params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0)
+        return LevelWise(
+            params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0,
+            moves_last_rows=params.linear_tree,
+        )  # fmt: skip
     one = facts.device is None or params.is_ordered or params.max_leaves > MOST_SEVERAL
-    if one or pages.kind in ("sorted", "streamed"):  # pages in turn: each step is a pass
+    if (
+        one or params.linear_tree or pages.kind in ("sorted", "streamed")
+    ):  # pages in turn: each step is a pass
         return BestFirst()
     assert facts.device is not None
     picks = variant_of("plan", facts, facts.device).params["picks"]
@@ -243,6 +251,8 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     if caps is None or pages.kind != "dense" or large or not policy.splits_alone:
         return False
     if params.histogram != "auto" or params.work_group_size or params.is_ordered:
+        return False
+    if params.linear_tree:  # all leaves need their lists of rows
         return False
     of_borders = pages.has_sets or pages.has_monotone or params.reg_alpha > 0
     lists_drawn = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from pyopencl_gbdt.device import DeviceArray, Launch, Program
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
@@ -17,6 +18,11 @@ from pyopencl_gbdt.growth.partition import Partition
 
 #: Number of rows ahead for which a CPU's kernel prefetches codes and margins.
 _AHEAD = 48
+
+
+def walked_terms(arena: Arena) -> dict[str, DeviceArray]:
+    """Return the arguments by which kernels that walk trees find the terms of linear leaves."""
+    return arena.arguments("term_begin", "intercepts", "term_features", "term_coefficients")
 
 
 class MarginUpdate(Protocol):
@@ -51,6 +57,7 @@ class UpdateMargins:
                     code=self.rows.codes.code_type,
                     prefetch=_AHEAD if self.arena.device.caps.prefetches else 0,
                     categories=self.features.has_categories,
+                    linear=self.nodes.params.linear_tree,
                 )
                 self.program = ways.built(attempt, made)
 
@@ -60,6 +67,13 @@ class UpdateMargins:
         lists = LISTS if self.rows.leaves_have_lists else ()
         reads, writes = (CODES, "margins"), ("margins",)
         return self.rows.pagewise(pages, reads, writes, drops=lists, updates=lists)
+
+    def _terms(self) -> dict[str, Any]:
+        """Return the kernel's arguments for leaves that are linear functions."""
+        if not self.nodes.params.linear_tree:
+            return {}
+        values = self.arena["row_values"]
+        return {"n_features": values.shape[1], "values": values, **walked_terms(self.arena)}
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
         bind, part = self.program.bind, page.part
@@ -73,7 +87,7 @@ class UpdateMargins:
                 "add_leaves", (groups, outputs), n_rows=part.n_rows, first_tree=batch.first,
                 n_trees=batch.size, n_parallel=nodes.n_parallel, **page.rows,
                 **page.codes.row_arguments(), **walked_sets(self.arena, self.features),
-                **part.arguments("steps", "margins"),
+                **self._terms(), **part.arguments("steps", "margins"),
             )  # fmt: skip
         most_tasks = nodes.n_trees * page.n_rows // variant.params["chunk"] + nodes.max_nodes
         return bind(

@@ -172,7 +172,6 @@ ANSWERS: dict[str, Answer] = {
     "auto_class_weights": Answer("give class_weight='balanced' to GBDTClassifier", ("None",)),
     "class_weights": Answer("give class_weight= to GBDTClassifier, a dict of class to weight"),
     "max_features": Answer("give colsample_bynode, a share of the features", (1.0,)),
-    "linear_tree": Answer("leaves are numbers here; leave it out", (False,)),
     "path_smooth": Answer("leaves are not smoothed by their parents here; raise reg_lambda", (0,)),
     "min_impurity_decrease": Answer("give gamma, the least gain of a split", (0,)),
     "ccp_alpha": Answer("trees are not pruned afterwards; give gamma, the least gain", (0,)),

@@ -1,14 +1,16 @@
-"""What is refused of vector leaves, Newton steps, and splits drawn at random; see ``refusals``."""
+"""What is refused of vector and linear leaves, Newton steps, and splits drawn at random."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyopencl_gbdt.errors import DataError, GBDTError, ParameterError
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.refusal import Refusal
 
 _VECTORS = "for multi_strategy='multi_output_tree'"
 _OR = ", or leave out multi_strategy"
+_LINEAR = "for linear_tree=True"
 
 
 def _row(name: str, when: Callable[[FitFacts], bool], said: str, way_out: str) -> Refusal[FitFacts]:
@@ -194,5 +196,110 @@ OF_STEPS: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.parameters.sketch > 0,
         f"sketch={{sketch}}: expected 0 {_STEPS}",
         "leave out sketch",
+    ),
+)
+
+
+def _of_linear(
+    name: str,
+    when: Callable[[FitFacts], bool],
+    said: str,
+    way_out: str,
+    error: type[GBDTError] = ParameterError,
+) -> Refusal[FitFacts]:
+    """Return a row about a fit whose leaves are linear functions."""
+    return Refusal(
+        f"`linear_tree` {name}",
+        lambda facts: facts.parameters.linear_tree and when(facts),
+        said,
+        f"{way_out}, or leave out linear_tree",
+        error,
+    )
+
+
+OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
+    _of_linear(
+        'without `tree_method="hist"`',
+        lambda f: f.parameters.search != "hist",
+        f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' {_LINEAR}",
+        "leave out tree_method",
+    ),
+    _of_linear(
+        "of a sparse matrix",
+        lambda f: f.sparse,
+        f"X is sparse: expected dense rows {_LINEAR}",
+        "convert X by X.toarray(), with NaN for missing values",
+        DataError,
+    ),
+    _of_linear(
+        "of rows in batches",
+        lambda f: f.in_batches,
+        f"X is in batches: expected an array {_LINEAR}, as all values stay on the device",
+        "give all rows at once",
+        DataError,
+    ),
+    _of_linear(
+        'with `page="streamed"`',
+        lambda f: f.parameters.page == "streamed",
+        f"page='streamed': expected 'auto', 'dense' or 'tiled' {_LINEAR}, as all values stay on "
+        "the device",
+        "leave out page",
+    ),
+    _of_linear(
+        "with statistics of categories",
+        lambda f: bool(f.statistics),
+        "linear_tree=True: expected False where statistics replace {statistics[0].shown}, as they "
+        "change from round to round",
+        "use cat_method='sets'",
+    ),
+    _of_linear(
+        "with `monotone_constraints`",
+        lambda f: bool(f.parameters.monotone_constraints),
+        f"monotone_constraints={{monotone_constraints!r}}: expected none {_LINEAR}, whose leaves "
+        "are no constants",
+        "leave out monotone_constraints",
+    ),
+    _of_linear(
+        "with ordered boosting",
+        lambda f: f.parameters.is_ordered,
+        f"boosting_type='ordered': expected 'plain' {_LINEAR}",
+        "leave out boosting_type",
+    ),
+    _of_linear(
+        'with `booster="dart"`',
+        lambda f: f.parameters.booster == "dart",
+        f"booster='dart': expected 'gbtree' {_LINEAR}",
+        "leave out booster",
+    ),
+    _of_linear(
+        "with vector leaves",
+        lambda f: f.has_vectors,
+        f"multi_strategy='multi_output_tree': expected 'one_output_per_tree' {_LINEAR}",
+        "leave out multi_strategy",
+    ),
+    _of_linear(
+        "for a loss whose leaves take quantiles",
+        lambda f: f.loss.renews,
+        f"objective={{objective!r}}, whose leaves take quantiles: expected another loss {_LINEAR}",
+        "change objective",
+    ),
+    _of_linear(
+        "with a sparse evaluation set",
+        lambda f: bool(f.sparse_evals),
+        f"evals: {{sparse_evals[0]!r}} is sparse: expected dense rows {_LINEAR}",
+        "convert it by X.toarray(), with NaN for missing values",
+        DataError,
+    ),
+    _of_linear(
+        "on several devices",
+        lambda f: f.in_team,
+        "linear_tree=True: expected False where several devices train together",
+        "train on one device",
+    ),
+    _of_linear(
+        "with several Newton steps",
+        lambda f: f.parameters.leaf_estimation_iterations > 1,
+        f"leaf_estimation_iterations={{leaf_estimation_iterations}}: expected 1 {_LINEAR}",
+        "leave out leaf_estimation_iterations",
     ),
 )

@@ -22,6 +22,9 @@ DEEPEST_LEVEL = 64
 """Largest depth of trees that grow level by level with max_depth=0."""
 DEEPEST_TABLE = 16
 """Largest depth of symmetric trees."""
+MOST_TERMS = 16
+"""Most features in the linear function of a leaf: those of the splits nearest to it. A leaf has
+170 sums then, about as many as a work-group has work-items."""
 POISSON_DELTA_STEP = 0.7
 """XGBoost's default of ``max_delta_step`` for ``count:poisson``; 0 for every other objective."""
 DROPPING = ("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type")
@@ -92,6 +95,10 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("leaf_estimation_iterations", int, 1, "Newton steps of a leaf's value; with "
                  "several, each takes the gradients of all rows where the steps so far lead.",
                  low=1, high=1000),
+    ParameterRow("linear_tree", bool, False, "Leaves are linear functions of the numeric features "
+                 "on their paths, as LightGBM's; those of the first round are numbers."),
+    ParameterRow("linear_lambda", float, 0.0, "linear_tree: L2 penalty on the coefficients.",
+                 low=0),
     ParameterRow("subsample", float, 1.0, "Share of the rows sampled for each tree.",
                  low=0, low_open=True, high=1),
     ParameterRow("sampling_method", str, "uniform", "Sampling of rows: uniform; gradient_based: "

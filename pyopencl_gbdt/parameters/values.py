@@ -47,6 +47,8 @@ class ParameterValues:
     min_samples_leaf: int
     max_delta_step: float
     leaf_estimation_iterations: int
+    linear_tree: bool
+    linear_lambda: float
     subsample: float
     sampling_method: str
     bagging_temperature: float

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny
 from pyopencl_gbdt.prediction.row_block import RowBlock
 
 F32 = npt.NDArray[np.float32]
@@ -120,12 +121,12 @@ class LinearLeafTerms:
         walks = np.flatnonzero(sizes)
         rows, first, sizes = walks % block.n_rows, linear.begin[leaves[walks]], sizes[walks]
         sums, missing = linear.intercepts[leaves[walks]], np.zeros(walks.size, np.bool_)
-        with np.errstate(over="ignore", invalid="ignore"):  # as on a device
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # as on a device
             for k in range(int(sizes.max(initial=0))):
                 some = np.flatnonzero(sizes > k)
                 at = first[some] + k
                 x = block.values[linear.features[at], rows[some]]
                 missing[some] |= np.isnan(x)
-                sums[some] += linear.coefficients[at] * x
-        found[walks] = np.where(missing, found[walks], sums)
+                sums[some] = not_tiny(sums[some] + not_tiny(linear.coefficients[at] * x))
+            found[walks] = np.where(missing, found[walks], as_margin(sums))
         return found[None]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,6 +48,15 @@ def row_bytes(trees: PackedTrees) -> float:
     return max(walk_bytes(trees), VALUE.itemsize * _MOST_SEARCH * trees.columns.size)
 
 
+def build_linear(device: Device, *, categories: bool) -> Program:
+    """Return the program for trees whose leaves are linear functions."""
+
+    def made(variant: Variant) -> Program:
+        return device.build("predict_linear", **variant.params, categories=categories)
+
+    return build_variant(device, "predict_linear", "auto", made)[1]
+
+
 def build(device: Device, *, blocks: bool, categories: bool = False) -> tuple[Program, int, int]:
     """Return the program, the rows per work-group, and the rows per block.
 
@@ -84,6 +92,7 @@ def prepare(
     outputs: tuple[int, int] = (0, 1),
     sets: DeviceArray | None = None,
     most_rows: int | None = None,
+    terms: Mapping[str, DeviceArray] | None = None,
 ) -> list[Launch]:
     """Return the launches that add trees to margins, one tree after another.
 
@@ -107,14 +116,21 @@ def prepare(
         Sets of codes, if splits are by sets.
     most_rows : int or None
         About how many rows a launch takes at most; None is all.
+    terms : mapping of str to DeviceArray, or None
+        Linear functions of leaves, by the names in ``predict_linear``.
     """
-    program, rows, _ = build(device, blocks=False, categories=sets is not None)
+    kernel, by_sets = "predict" if terms is None else "predict_linear", sets is not None
+    if terms is None:
+        program, rows, _ = build(device, blocks=False, categories=by_sets)
+    else:
+        program = build_linear(device, categories=by_sets)
+        rows = program.wg_size
     first, n_outputs = outputs[0], outputs[1] - outputs[0]
     each = (trees[0], trees[0] + (trees[1] - trees[0]) // n_outputs)
     args = _row_arguments(values, nodes, tree_begin, margins, each, longest, first)
-    args |= {} if sets is None else {"sets": sets.words()}
+    args |= {**(terms or {}), **({} if sets is None else {"sets": sets.words()})}
     return [
-        program.bind("predict", (groups, n_outputs), **args | {"first_row": first_row})
+        program.bind(kernel, (groups, n_outputs), **args | {"first_row": first_row})
         for first_row, groups in row_pieces(values.shape[0], rows, most_rows)
     ]
 
@@ -257,15 +273,15 @@ class LinearWalk:
     ) -> None:
         self.device, by_sets = device, trees.sets is not None
 
-        def made(variant: Variant) -> Program:
-            return device.build("predict_linear", **variant.params, categories=by_sets)
-
-        _, self._program = build_variant(device, "predict_linear", "auto", made)
+        self._program = build_linear(device, categories=by_sets)
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
-        terms = {f.name: getattr(linear, f.name) for f in fields(linear)}
-        terms["term_begin"] = terms.pop("begin")
+        terms = {
+            "term_begin": linear.begin, "intercepts": linear.intercepts,
+            "term_features": linear.features, "term_coefficients": linear.coefficients,
+        }  # fmt: skip
         if not linear.features.size:  # a device has no arrays without elements
-            terms |= {"features": np.zeros(1, np.uint32), "coefficients": np.zeros(1, np.float32)}
+            none = np.zeros(1, np.float32)
+            terms |= {"term_features": none.view(np.uint32), "term_coefficients": none}
         self._args = {
             "longest": trees.longest, "nodes": device.borrow(trees.nodes),
             "tree_begin": device.borrow(trees.begin),
@@ -279,8 +295,8 @@ class LinearWalk:
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         n_rows, n_features = self._values.shape
         self._program.launch(
-            "predict_linear", _ceil(n_rows, self._program.wg_size), n_rows=n_rows,
-            n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
+            "predict_linear", _ceil(n_rows, self._program.wg_size), n_rows=n_rows, first_row=0,
+            first_output=0, n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
             values=self._values, margins=margins, **self._args,
         )  # fmt: skip
 

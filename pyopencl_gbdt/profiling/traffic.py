@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import pyopencl_gbdt.profiling.linear_traffic
 import pyopencl_gbdt.profiling.ordered_traffic  # noqa: F401 (registers its rules)
 from pyopencl_gbdt.dtypes import BOUNDS, CANDIDATE, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
 from pyopencl_gbdt.fit.parts import FitParts

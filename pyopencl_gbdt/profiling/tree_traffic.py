@@ -353,4 +353,5 @@ def to_leaves(fit: FitParts, tree: TreeCounts) -> int:
 @of_tree("update_margins.add_leaves")
 def _add_leaves(fit: FitParts, tree: TreeCounts) -> int:
     margins = outputs_of(fit, tree) * fit.rows.n_rows * 2 * _FLOAT
-    return margins + to_leaves(fit, tree)
+    values = _rows(fit, tree) * _FLOAT if fit.nodes.params.linear_tree else 0  # one of each row
+    return margins + values + to_leaves(fit, tree)

@@ -17,6 +17,7 @@ from pyopencl_gbdt.evaluation.watched import Start, start_of
 from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.model import Ensemble, read_model
 from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.margins import predict_margins, predict_sums
 from pyopencl_gbdt.prediction.model import Model
@@ -76,16 +77,21 @@ def as_ensemble(before: Before) -> Ensemble:
     A tree whose leaves are vectors becomes a tree for each output.
     """
     if isinstance(before, Ensemble):
-        return before.with_numbers()
+        return by_outputs(before)
     if isinstance(before, Model):
-        return before.ensemble.with_numbers()
+        return by_outputs(before.ensemble)
     if isinstance(before, (str, os.PathLike, bytes, bytearray)):
         check_file("model", before)
-        return read_model(before).with_numbers()
+        return by_outputs(read_model(before))
     raise ParameterError(
         f"model={type(before).__name__}: expected a Model or the path of one; give what train "
         "returned"
     )
+
+
+def by_outputs(ensemble: Ensemble) -> Ensemble:
+    """Return the model with a tree for each output; linear leaves stay."""
+    return ensemble if ensemble.leaves is LINEAR else ensemble.with_numbers()
 
 
 def continued(before: Ensemble, data: Dataset) -> StartingPoint:

@@ -24,7 +24,7 @@ from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.device.team.mpi import joined_team
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.continuing import Before, StartingPoint
+from pyopencl_gbdt.training.continuing import Before, StartingPoint, by_outputs
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
 from pyopencl_gbdt.training.open_fit import OpenFit, opened_fit
@@ -191,7 +191,7 @@ def _saved(callbacks: CallbackList) -> CheckPoint | None:
 def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
     """Train on a device; the arguments have been checked."""
     if saved is not None:
-        before = saved.ensemble.with_numbers()
+        before = by_outputs(saved.ensemble)
         start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history, state=saved.state)
     with opened_fit(task, profile=profile) as fit:

@@ -52,6 +52,7 @@ LIBRARIES = frozenset(
             "closed_features",
             "runs_of_borders",
             "ordered_sums",
+            "linear_solve",
             "leaf_of_rows",
         ),
         "partition_ballots",
@@ -178,6 +179,7 @@ VALUES: dict[str, list[Any]] = {
     "most_open": [512],
     "finds": ["walk", "by_rows", "by_node", ""],
     "method": ["goss", "gradient_based", "uniform", "bayesian"],
+    "most": [1, 16],
     **{
         name: [False, True]
         for name in (
@@ -203,6 +205,7 @@ VALUES: dict[str, list[Any]] = {
             "drawn",
             "noisy",
             "squared",
+            "linear",
         )
     },
 }
@@ -266,6 +269,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         if params.get("doubles") and inexact:
             return False
         return (params["wg_size"] == 1) == (template == "split_cpu")
+    if template == "update_margins":
+        return params["walk"] or not params["linear"]
     if template == "whole_trees":
         return params["wg_size"] == 1 and params["code"] != "tiled"
     if template == "category_split":

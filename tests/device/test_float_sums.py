@@ -17,6 +17,10 @@ REASONS = {
     IN_ORDER: {
         # predictions and margins: tree by tree
         *(("add_leaves", "margin"), ("predict", "margin"), ("predict_sparse", "margin")),
+        ("linear_term", "sum"),
+        # equations of a leaf, an unknown after the other
+        *(("unknown", "rest"), ("write_terms", "at_zero")),
+        *(("solve", "factor_hi"), ("solve", "factor_lo")),
         # shares of classes: class by class
         *(("softmax", "total"), ("class_shares", "total"), ("loss_of", "total")),
         # a query's pairs, by ranks
@@ -41,13 +45,15 @@ REASONS = {
         *(("predict", "margins"), ("predict_sparse", "margins"), ("predict_blocks", "sum")),
         *(("predict_codes", "sum"), ("predict_tables", "sum"), ("walk_cells", "margin")),
         ("predict_vectors", "margin"),
-        *(("predict_linear", "margin"), ("linear_term", "sum")),
+        ("predict_linear", "margin"),
         # sums of a node's leaves for each row, at each point; left and right in turn, by a stack
         *(("contributions", f"b_{point}") for point in range(5)),
         ("contributions", "above"),
         *(("exponential", "margins"), ("sigmoid", "margins"), ("softmax", "margins")),
         *(("softmax", "hessians"), ("scale_lambdas", "g"), ("scale_lambdas", "h")),
-        # nodes
+        # nodes, and coefficients of their equations
+        ("list_terms", "intercepts"),
+        *(("eliminate", "hi"), ("eliminate", "lo")),
         # lanes
         *(("reduce_tiles", "lanes"), ("reduce_tiles", "quads"), ("segment_level", "lanes")),
     },

@@ -124,12 +124,13 @@ SOURCES = {
     ),
     "update_margins-by_rows": (
         "update_margins",
-        {"wg_size": 1, "walk": False, **_MOVED, "code": "u8", "prefetch": 48},
+        {"wg_size": 1, "walk": False, **_MOVED, "code": "u8", "prefetch": 48, "linear": False},
     ),
     "update_margins-walk": (
         "update_margins",
-        {"wg_size": 256, "walk": True, **_MOVED, "code": "u8", "prefetch": 0},
+        {"wg_size": 256, "walk": True, **_MOVED, "code": "u8", "prefetch": 0, "linear": False},
     ),
+    "linear_leaves-portable": ("linear_leaves", {"wg_size": 256, "most": 6, "chunk": 2048}),
     "contributions-stack": (
         "contributions",
         {"wg_size": 1, "rows": 16, "points": 3, "levels": 0, "interactions": False, **_NUMBERS},

@@ -40,6 +40,10 @@ CASES = [
         {"boosting_type": "ordered"}, CPU,
         "HistogramSearch PartitionByCodes UpdateMargins OrderedLeaves",
     ),
+    (
+        {"linear_tree": True}, CPU,
+        "HistogramSearch PartitionByCodes UpdateMargins LinearLeaves",
+    ),
     ({"objective": "reg:absoluteerror"}, CPU, "WholeTrees UpdateMargins RenewLeaves"),
 ]  # fmt: skip
 
@@ -90,6 +94,7 @@ ROWS = [
     ({"histogram": "cpu"}, {}, (FitRows, RowsInTurn)),
     ({"tree_method": "exact"}, {}, (FitRows,)),
     ({"booster": "dart"}, {}, (FitRows,)),
+    ({"linear_tree": True}, {}, (FitRows,)),
     ({}, {"sparse": True}, (FitRows,)),
     ({}, {"loss": LossFacts(takes_pages=False)}, (FitRows,)),
     ({}, {"pages": PageFacts(given="codes")}, (FitRows,)),

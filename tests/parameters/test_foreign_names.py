@@ -45,7 +45,7 @@ USUAL = (
     "n_iter_no_change", "validation_fraction", "tol", "max_features", "early_stopping",
     "monotonic_cst", "interaction_cst", "min_split_gain", "is_unbalance",
     "early_stopping_round", "verbose", "num_threads", "device_type", "extra_trees",
-    "linear_tree", "data_sample_strategy", "boosting", "gpu_id", "shrinkage_rate",
+    "data_sample_strategy", "boosting", "gpu_id", "shrinkage_rate",
     "poisson_max_delta_step", "num_classes", "feature_fraction_bynode", "deterministic",
     "force_col_wise", "metrics", "eval_at", "drop_rate", "max_drop", "uniform_drop",
     "xgboost_dart_mode", "drop_seed",

@@ -66,6 +66,7 @@ LEFT_OUT = (
     "exact", "node_pieces", "columns", "row_nodes", "interleaved", "approx", "symmetric",
     "vector_split", "column_search", "category_split", "category_sets", "symmetric_sets",
     "ordered_leaves", "leaves_by_next_order", "sketched_leaves", "newton_leaves", "dropout",
+    "linear_leaves",
 )  # fmt: skip
 
 
@@ -74,7 +75,8 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     given = {
         "samples_rows": False, "leaves_out_rows": False, "samples_by_gradient": False,
         "sampling_method": "uniform", "reg_alpha": 0.0, "search": "exact",
-        "work_group_size": 0, "leaf_estimation_iterations": 3, "is_ordered": False, **params,
+        "work_group_size": 0, "leaf_estimation_iterations": 3, "is_ordered": False,
+        "linear_tree": False, **params,
     }  # fmt: skip
     arena = Arena(PaperDevice(BASELINE))
     arena.array("sums", (5, 2), np.int64)

@@ -9,7 +9,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, NODE
 from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
 from tests.profiling.test_traffic import ATOMICS, LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
-from tests.profiling.test_traffic_of_ordered import DROPPED, ORDERED, STEPS, WALKED
+from tests.profiling.test_traffic_of_ordered import DROPPED, LINEAR, ORDERED, STEPS, WALKED
 from tests.profiling.test_traffic_of_tables import LEVEL_SETS, SKETCHED, TABLES, VECTORS
 
 #: The counts are of entries, two for each of 5 rows.
@@ -130,7 +130,7 @@ def test_roots_of_sorted_columns_count_entries():
     left_out = (
         "histogram", "tiled_histogram", "split", "partition", "update_margins", "approx",
         "column_search", "category_split", "category_sets", "symmetric_sets", "ordered_leaves",
-        "leaves_by_next_order", "sketched_leaves", "newton_leaves", "dropout",
+        "leaves_by_next_order", "sketched_leaves", "newton_leaves", "dropout", "linear_leaves",
     )  # fmt: skip
     tally = traffic.Tally(parts, left_out)
     tally.add_tree({name: nodes[name] for name in ("count", "left", "sibling_slot")}, levels)
@@ -148,6 +148,7 @@ def test_every_formula_is_counted_by_hand():
     counted |= {f"leaves_by_next_order.{function}" for function in WALKED}
     counted |= {f"dropout.{function}" for function in DROPPED}
     counted |= {f"newton_leaves.{function}" for function in STEPS}
+    counted |= {f"linear_leaves.{function}" for function in LINEAR}
     assert of_trees - counted == {"histogram.reduce", *tiled}
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pyopencl_gbdt.dtypes import NODE
 from pyopencl_gbdt.parameters.facts import LossFacts
 from pyopencl_gbdt.profiling import traffic
 from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
@@ -43,6 +44,14 @@ DROPPED = {
     "keep_trees": 7 * 2 * (16 + 16),  # both forms that rows walk, in and out
     "change": 10 * (4 + 16 + 4) + 21,  # base margin; sum in and out; margin; codes as above
 }
+#: Of 7 nodes and 10 rows; leaves have a feature each, so 5 sums of 8 bytes and 3 words of extremes.
+LINEAR = {
+    "list_features": 7 * (NODE.itemsize + 4) + 4 * (4 + 40 + 12),  # cleared sums
+    "bound_values": 10 * (4 + 4 + 4) + 4 * 12,  # id, value and Hessian
+    "sum_products": 10 * (4 + 4 + 8) + 4 * 40,  # id, value and quanta
+    "solve": 4 * (40 + 12 + 16),  # size, intercept, feature and coefficient out
+    "list_terms": 7 * 12 + 4 * 3 * 16,  # these in, and out for walks and for the host
+}
 
 
 def parts_of(**given):
@@ -73,6 +82,17 @@ def test_hand_count_of_newton_steps(function):
 def test_hand_count_of_dropped_trees(function):
     rule = RULES[f"dropout.{function}"].of_tree
     assert rule(fit(), count_tree(*tree())) == DROPPED[function]
+
+
+@pytest.mark.parametrize("function", LINEAR)
+def test_hand_count_of_linear_leaves(function):
+    rule = RULES[f"linear_leaves.{function}"].of_tree
+    assert rule(fit(), count_tree(*tree())) == LINEAR[function]
+
+
+def test_margins_of_linear_leaves_take_a_value_of_every_row():
+    rule, counts = RULES["update_margins.add_leaves"].of_tree, count_tree(*tree())
+    assert rule(fit(linear_tree=True), counts) == rule(fit(), counts) + 10 * 4
 
 
 def test_codes_of_orders_change_once_a_round_and_between_batches():

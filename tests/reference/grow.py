@@ -45,6 +45,7 @@ from tests.reference.gain import (
 )
 from tests.reference.gradients import Scale, sum_of_squares
 from tests.reference.histogram import histogram
+from tests.reference.linear_leaves import LeafTerms, linear_terms
 from tests.reference.partition import goes_left, partition
 from tests.reference.split import Candidate, best_split
 
@@ -85,6 +86,8 @@ class Node:
         The optimal weights, those times the learning rate, and what a leaf adds to margins.
     kept_weights : float32 array, shape (n_outputs,), or None
         Its parent's, below an idle split of a symmetric tree.
+    terms : LeafTerms
+        A leaf's linear function.
     """
 
     rows: npt.NDArray[np.uint32]
@@ -106,6 +109,7 @@ class Node:
     values: F = field(default_factory=_no_outputs)
     hessian: np.float32 = field(default=_ZERO)
     kept_weights: F | None = None
+    terms: LeafTerms = field(default_factory=LeafTerms)
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -365,6 +369,7 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
         numeric = node.left != NO_NODE and right is None
         numbers.append(layout.thresholds[place] if numeric else _ZERO)
     words, set_begin = joined(sets)
+    leaves = [node.terms for node in nodes if node.left == NO_NODE]
     return Tree(
         left=np.array([node.left for node in nodes], np.int32),
         right=np.array([NO_NODE if n.left == NO_NODE else n.left + 1 for n in nodes], np.int32),
@@ -379,4 +384,5 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
         sum_hessian=np.array([node.hessian for node in nodes], np.float32),
         sets=words,
         set_begin=set_begin,
+        linear=linear_terms(leaves),
     )

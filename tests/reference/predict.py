@@ -10,6 +10,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 from tests.reference.dropout import margin, term
+from tests.reference.linear_leaves import LeafTerms, added
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
@@ -89,12 +90,8 @@ def linear_term(tree: Tree, leaf: int, x: F32) -> np.float32:
     assert tree.linear is not None
     number = int(np.count_nonzero(tree.is_leaf[:leaf]))
     terms = tree.linear.part(number, number + 1)
-    value: np.float32 = tree.value[leaf, 0]
-    if not terms.features.size or np.isnan(x[terms.features]).any():
-        return value
-    found: np.float32 = terms.intercepts[0]
-    for feature, coefficient in zip(terms.features, terms.coefficients, strict=True):
-        found = found + coefficient * x[feature]
+    own = LeafTerms(tuple(terms.features), tuple(terms.coefficients), terms.intercepts[0])
+    found: np.float32 = added(own, tree.value[leaf, 0], x[None])[0]
     return found
 
 

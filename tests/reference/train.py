@@ -25,6 +25,7 @@ from tests.reference.gradients import choose_scale
 from tests.reference.gradients import quantize as quantize_gradients
 from tests.reference.grow import Grower, Node, Rank, to_tree
 from tests.reference.host_gradients import host_gradients
+from tests.reference.linear_leaves import added_by, fit_leaves
 from tests.reference.newton_leaves import newton_steps
 from tests.reference.ordered_leaves import OrderedLeaves
 from tests.reference.renew_leaves import renew_leaves, residuals
@@ -105,8 +106,7 @@ def train_reference(
             margins = margins if dropout is None else dropout.begin_round(number)
             before = margins.copy()
             seen = margins if ordered is None else ordered.begin_round(number)
-            gradients = gradients_of(number, seen)
-            gradients = finite(gradients[0]), finite(gradients[1])
+            gradients = tuple(map(finite, gradients_of(number, seen)))
             sampled = _sampled(params, number, gradients, (scaled, *powers), counting, alike=alike)
             made = [
                 make(codes, quanta, scale, layout, params, (number, tree), limits, rank)
@@ -117,7 +117,7 @@ def train_reference(
                 if alike and 0 < params.sketch < n_outputs
                 else _grown(made, n_outputs if alike else 1)
             )
-            for (output, scale, drawn, _), nodes in zip(sampled, grown, strict=True):
+            for (output, scale, drawn, quanta), nodes in zip(sampled, grown, strict=True):
                 leaves = [node for node in nodes if node.left == NO_NODE]
                 if objective.renews:
                     _renew(leaves, before[output], output, objective, data, params)
@@ -127,10 +127,11 @@ def train_reference(
                 )  # fmt: skip
                 if ordered is not None:
                     ordered.finish(output, leaves, scale, drawn)
+                fit_leaves(number, nodes, values, quanta, scale, layout, params)
                 if dropout is not None:
                     dropout.finish(output, leaves)
                 margins[output] = add_leaves(
-                    margins[output], ((leaf.rows, leaf.value) for leaf in leaves)
+                    margins[output], ((leaf.rows, added_by(leaf, values)) for leaf in leaves)
                 )
             of_round = [to_tree(nodes, layout) for nodes in grown]
             trees += of_outputs(of_round, params.num_parallel_tree) if alike else of_round

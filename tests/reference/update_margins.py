@@ -10,7 +10,9 @@ import numpy.typing as npt
 F32 = npt.NDArray[np.float32]
 
 
-def add_leaves(margins: F32, leaves: Iterable[tuple[npt.NDArray[np.uint32], np.float32]]) -> F32:
+def add_leaves(
+    margins: F32, leaves: Iterable[tuple[npt.NDArray[np.uint32], np.float32 | F32]]
+) -> F32:
     """Return the margins after one tree.
 
     Parameters

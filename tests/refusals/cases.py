@@ -289,6 +289,48 @@ CASES: dict[str, Case] = {
     "`leaf_estimation_iterations` above 1 with `sketch`": Case(
         "sketch=1: expected 0 for several Newton steps", "steps, sketches"
     ),
+    '`linear_tree` without `tree_method="hist"`': Case(
+        "tree_method='exact': expected 'hist' or 'auto' for linear_tree=True", "linear, exact"
+    ),
+    "`linear_tree` of a sparse matrix": Case(
+        "X is sparse: expected dense rows for linear_tree=True", "linear, sparse"
+    ),
+    "`linear_tree` of rows in batches": Case(
+        "X is in batches: expected an array for linear_tree=True", "linear, batches"
+    ),
+    '`linear_tree` with `page="streamed"`': Case(
+        "page='streamed': expected 'auto', 'dense' or 'tiled' for linear", "linear, streamed"
+    ),
+    "`linear_tree` with statistics of categories": Case(
+        "linear_tree=True: expected False where statistics replace", "linear, many levels"
+    ),
+    "`linear_tree` with `monotone_constraints`": Case(
+        "monotone_constraints='[1, 0, 0, 0]': expected none for linear", "linear, monotone"
+    ),
+    "`linear_tree` with ordered boosting": Case(
+        "boosting_type='ordered': expected 'plain' for linear_tree=True", "linear, ordered"
+    ),
+    '`linear_tree` with `booster="dart"`': Case(
+        "booster='dart': expected 'gbtree' for linear_tree=True", "linear, dropped"
+    ),
+    "`linear_tree` with vector leaves": Case(
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for linear",
+        "linear, vectors",
+    ),
+    "`linear_tree` for a loss whose leaves take quantiles": Case(
+        "objective='reg:absoluteerror', whose leaves take quantiles: expected another loss for "
+        "linear_tree=True",
+        "linear, absolute",
+    ),
+    "`linear_tree` with a sparse evaluation set": Case(
+        "evals: 'sparse' is sparse: expected dense rows for linear", "linear, sparse evaluated"
+    ),
+    "`linear_tree` on several devices": Case(
+        "linear_tree=True: expected False where several", "linear, devices"
+    ),
+    "`linear_tree` with several Newton steps": Case(
+        "leaf_estimation_iterations=3: expected 1 for linear_tree=True", "linear, steps"
+    ),
     '`page="streamed"` of a sparse matrix': Case(
         "page='streamed': expected a fit whose pages can take turns on the device, but X is",
         "streamed, sparse",

@@ -122,6 +122,7 @@ OPTIONS: dict[str, Option] = {
     "kept sample": Option({"subsample": 0.5, "bagging_freq": 2}),
     "steps": Option({"leaf_estimation_iterations": 3}),
     "noise": Option({"random_strength": 0.5}),
+    "linear": Option({"linear_tree": True}),
 }
 
 

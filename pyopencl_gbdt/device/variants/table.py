@@ -348,6 +348,7 @@ _ENTRIES = (
     _kernel("sketched_leaves", *_both(cells=(512, 512))),
     _kernel("renew_leaves", *_both()),
     _kernel("newton_leaves", *_both(cells=(512, 512))),
+    _kernel("linear_leaves", *_both()),
     _kernel(
         "predict",
         _on_cpu(
