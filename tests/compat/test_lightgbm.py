@@ -399,6 +399,18 @@ def test_rows_that_do_not_fit():
         booster.predict(frame.iloc[:, :4], validate_features=True)
     with pytest.raises(TypeError, match="Cannot use Dataset instance for prediction"):
         booster.predict(lgb.Dataset(X))
+    with pytest.raises(lgb.LightGBMError, match=r"data is the path 'a\.csv': expected rows"):
+        booster.predict("a.csv")
+
+
+def test_infinite_and_missing_values_of_tables():
+    endless = np.where(X > 2, np.inf, np.where(X < -2, np.nan, X))
+    frame = pd.DataFrame(endless, columns=list("abcde"))
+    for more in ({}, {"use_missing": False}):
+        params = {**QUIET, **more}
+        by_table = lgb.train(params, lgb.Dataset(frame, Y), 3).predict(frame)
+        by_array = lgb.train(params, lgb.Dataset(endless, Y), 3).predict(endless)
+        assert np.array_equal(by_table, by_array)
 
 
 def test_text_pickles_and_copies(tmp_path):

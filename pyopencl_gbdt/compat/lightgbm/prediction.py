@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,8 @@ from pyopencl_gbdt.compat.lightgbm.trees import leaf_numbers
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.data.arrays.containers import is_sparse
 from pyopencl_gbdt.data.arrays.matrix import column_names
+from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction.model import Model
@@ -50,9 +53,16 @@ def checked_rows(
 
     Raises
     ------
+    DataError
+        For a path.
     LightGBMError
         If the number of columns differs; with ``validates``, also if names of a table do.
     """
+    if isinstance(data, (str, os.PathLike)):
+        raise DataError(
+            f"data is the path {show(os.fspath(data))}: expected rows; read the file first, by "
+            "numpy.loadtxt, say"
+        )
     names = column_names(data) if hasattr(data, "columns") else None
     rows = read_rows(data, settings)
     expected = ensemble.feature_names

@@ -40,6 +40,8 @@ _SAME: dict[str, tuple[str, Any]] = {
     "linear_lambda": ("linear_lambda", 0.0),
 }
 """The parameter here of the same meaning, and LightGBM's default."""
+_BY_CHOICE = ("extra_trees", "path_smooth", "linear_tree", "linear_lambda")
+"""Parameters that are passed on only where they are not LightGBM's default."""
 _REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "max_bin_by_feature": ((None, "", ()), "give max_bin, which holds for all columns"),
     "forcedsplits_filename": ((None, ""), "splits cannot be forced; leave it out"),
@@ -87,7 +89,7 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
     found: dict[str, Any] = {"objective": loss, "cat_method": "sets", "grow_policy": "lossguide"}
     for name, (own, default) in _SAME.items():
         value = _given(params, name, default)
-        if own in ROWS:
+        if own in ROWS and (value != default or name not in _BY_CHOICE):
             found[own] = value
         elif value not in (default, None):
             raise ParameterError(f"{name}={show(value)}: it is not here yet; leave it out")

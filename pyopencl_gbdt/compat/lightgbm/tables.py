@@ -28,7 +28,8 @@ def read_rows(data: Any, settings: dict[str, Any]) -> Any:
     """
     if is_frame(data):
         _check_dtypes(data)
-        return _with_named_levels(data)
+        uses_missing = bool(settings.get("use_missing", True))
+        return _numbers_without_ends(_with_named_levels(data), uses_missing=uses_missing)
     if isinstance(data, (list, tuple)) and data:
         data = _joined(data)
     elif hasattr(data, "batch_size") and hasattr(data, "__getitem__"):
@@ -51,6 +52,15 @@ def _without_ends(data: Any, *, uses_missing: bool) -> Any:
     if np.isinf(data).any():
         data = np.clip(data, -_LARGEST, _LARGEST)
     return data if uses_missing else np.nan_to_num(data, nan=0.0)
+
+
+def _numbers_without_ends(frame: Any, *, uses_missing: bool) -> Any:
+    """Return a table without infinite values, and without NaN if there are no missing values."""
+    numbers = frame.select_dtypes(include=["float32", "float64"])
+    if uses_missing and not np.isinf(numbers.to_numpy()).any():
+        return frame
+    own = numbers.clip(-_LARGEST, _LARGEST)
+    return frame.assign(**(own if uses_missing else own.fillna(0)))
 
 
 def whole_levels(data: Any, columns: Listed[int] | None) -> Any:
