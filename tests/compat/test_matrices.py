@@ -221,10 +221,22 @@ def test_levels_are_those_of_training():
     assert np.array_equal(own.predict(by_levels), wanted)
     assert not own.get_categories().empty()
     assert xgb.DMatrix(X).get_categories().empty()
+    unseen = xgb.DMatrix(TABLE.assign(d=pd.Categorical(list("xyzw"))), enable_categorical=True)
+    with pytest.raises(ValueError, match=r"Found a category not in the training set .* 'w'"):
+        own.predict(unseen)
     with pytest.raises(ValueError, match="The data type doesn't match"):
         own.predict(xgb.DMatrix(TABLE.assign(d=[1, 2, 3, 4])))
     with pytest.raises(ValueError, match="export_to_arrow"):
         own.get_categories().to_arrow()
+
+
+def test_a_row_or_a_column_may_have_one_dimension():
+    X, y = rows()
+    for columns in (1, 4):
+        own = xgb.train({"max_depth": 2}, xgb.DMatrix(X[:, :columns], y), 2)
+        given = X[:7, 0] if columns == 1 else X[3]
+        wanted = own.inplace_predict(X[:7, :1] if columns == 1 else X[3:4])
+        assert np.array_equal(own.inplace_predict(given), wanted)
 
 
 def test_columns_of_weight_0_are_not_sampled():

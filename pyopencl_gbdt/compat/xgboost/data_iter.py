@@ -111,8 +111,8 @@ def _joined(rows: Sequence[Any], missing: float | None, *, enable_categorical: b
         levels = [[str(dtype) == "category" for dtype in one.dtypes] for one in rows]
         if any(own != levels[0] for own in levels):
             raise DataError(
-                "Inconsistent number of categories between batches: expected the same columns of "
-                "categories in each; convert them"
+                "Inconsistent feature types: Inconsistent number of categories between batches: "
+                "expected the same columns of categories in each; convert them"
             )
 
         return pd.concat(rows, ignore_index=True)

@@ -164,6 +164,8 @@ class Predicting:
             raise ParameterError(
                 f"predict_type={show(predict_type)}: expected 'value' or 'margin'; give one"
             )
+        if getattr(data, "ndim", 2) == 1 and isinstance(data, np.ndarray):
+            data = data.reshape(-1, 1) if self._ensemble().n_features == 1 else data[None]
         rows = DMatrix(
             data, missing=missing, base_margin=base_margin, enable_categorical=True
         )  # fmt: skip
@@ -234,6 +236,14 @@ def _coded(data: DMatrix, ensemble: Ensemble) -> Dataset:
             "Both should be either numeric or categorical. For a categorical feature, the index "
             "type must match between the training and test set; convert the column"
         )
+    for column in sorted(both):
+        listed = known[column].values.tolist()
+        unseen = [one for one in own.categories[column].values.tolist() if one not in {*listed}]
+        if unseen and data.feature_types is not None and known[column].are_strings:
+            raise DataError(
+                f"Found a category not in the training set for the {column}th (0-based) column: "
+                f"{show(unseen[0])}; expected one of {show(listed)}; make it a missing value"
+            )
     if not plain or rows.is_sparse or rows.n_features < ensemble.n_features:
         return rows
     values = rows.values.copy()
