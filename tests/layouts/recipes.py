@@ -114,6 +114,7 @@ def recipe(seed: int, number: int) -> Recipe:
         columns["qid"] = np.sort(rng.integers(0, max(1, n_rows // 12), n_rows))
     elif rng.random() < 0.4:
         columns["weight"] = _weights(rng, n_rows)
+    params.update(_leaves(rng, params))
     name = f"--seed {seed} --first {number} --count 1"
     return Recipe(name, params, values, columns, categorical)
 
@@ -202,6 +203,16 @@ def _constraints(rng: np.random.Generator, n_features: int) -> dict[str, Any]:
     if rng.random() < 0.1:
         return {"interaction_constraints": [[0], sorted({0, n_features - 1, n_features // 2})]}
     return {}
+
+
+def _leaves(rng: np.random.Generator, params: dict[str, Any]) -> dict[str, Any]:
+    """Return what is drawn last, so that the rest of a training is as it was before."""
+    steps = {"leaf_estimation_iterations": int(rng.integers(2, 6))} if rng.random() < 0.2 else {}
+    if "sampling_method" in params or rng.random() > 0.2:
+        return steps
+    temperature = float(rng.choice([0.3, 1.0, 30.0]))
+    weights = {"sampling_method": "bayesian", "bagging_temperature": temperature}
+    return {**steps, **weights, "bagging_freq": int(rng.integers(0, 3))}
 
 
 def _forest(rng: np.random.Generator, n_features: int) -> dict[str, Any]:

@@ -47,8 +47,9 @@ def test_all_values_are_drawn():
     """Each growth, method and sampling, forests, categories, weights, no values at all."""
     many = [recipe(0, number) for number in range(150)]
     for name, least in (
-        ("grow_policy", 2), ("tree_method", 3), ("sampling_method", 2), ("num_parallel_tree", 3),
+        ("grow_policy", 2), ("tree_method", 3), ("sampling_method", 3), ("num_parallel_tree", 3),
         ("objective", 20), ("max_depth", 9), ("boosting_type", 1), ("cat_method", 3),
+        ("leaf_estimation_iterations", 4), ("bagging_freq", 3),
     ):  # fmt: skip
         assert len({one.params[name] for one in many if name in one.params}) >= least, name
     for column in ("weight", "qid", "label_lower_bound"):
