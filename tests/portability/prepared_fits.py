@@ -56,6 +56,8 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"page": "tiled", "objective": "reg:absoluteerror", "subsample": 0.5},
     {**_VECTORS},
     {**_VECTORS, "grow_policy": "symmetric", "reg_alpha": 1.0, "colsample_bylevel": 0.5},
+    {**_VECTORS, "sketch": 1},
+    {**_VECTORS, "sketch": 1, "page": "tiled", "subsample": 0.5},
     {"page": "tiled", "grow_policy": "lossguide", "max_leaves": 5},
 )
 #: Splits by sets of levels.
