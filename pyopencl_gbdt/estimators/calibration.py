@@ -80,7 +80,12 @@ class Calibration:
         margins = self._predict(X, output_margin=True, base_margin=base_margin)
         several = self._is_multilabel()
         if several:
-            hits = check_indicators(y, len(margins)) == 1
+            hits = check_indicators(y, len(margins), "calibrate: y") == 1
+            if hits.shape != margins.shape:
+                raise DataError(
+                    f"calibrate: y has {hits.shape[1]} columns: expected {margins.shape[1]}, one "
+                    "for each label; give those of fit"
+                )
         else:
             codes = encode_known_labels(y, self.classes_, "calibrate: y")
             if codes.size != len(margins):

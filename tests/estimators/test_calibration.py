@@ -107,6 +107,15 @@ def test_each_label_has_a_curve_of_its_own():
     assert (changed[:, 0] != found[:, 0]).all()
 
 
+def test_labels_in_other_columns_are_refused():
+    y = labels_of("labels")
+    model = GBDTClassifier(**SMALL).fit(X[TRAIN], y[TRAIN])
+    with pytest.raises(DataError, match="calibrate: y has 3 columns: expected 2, one for each"):
+        model.calibrate(X[OWN], np.column_stack([y, y[:, 0]])[OWN])
+    with pytest.raises(DataError, match="y has 3 values, X has 500 rows"):
+        model.calibrate(X[OWN], y[:3])
+
+
 def test_what_cannot_be_calibrated_by():
     model = GBDTClassifier(**SMALL).fit(X[TRAIN], Y[TRAIN])
     with pytest.raises(ParameterError, match="method='beta': expected 'sigmoid' or 'isotonic'"):
