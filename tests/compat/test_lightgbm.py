@@ -655,3 +655,17 @@ def test_a_kept_booster_goes_on():
     own = {}
     lgb.train(QUIET, part, 3, valid_sets=[part, few], callbacks=[lgb.record_evaluation(own)])
     assert {name: len(one["l2"]) for name, one in own.items()} == {"training": 3, "valid_1": 3}
+
+
+def test_linear_leaves(tmp_path):
+    y = 2 * X[:, 0] + X[:, 1]
+    booster = trained({"linear_tree": True}, y, 5)
+    plain = trained(y=y, n=5)
+    errors = [np.mean((one.predict(X) - y) ** 2) for one in (booster, plain)]
+    assert errors[0] < errors[1]
+    booster.save_model(tmp_path / "model.txt")
+    again = lgb.Booster(model_file=tmp_path / "model.txt")
+    assert np.allclose(again.predict(X), booster.predict(X), atol=1e-4)
+    assert booster.predict(X, pred_leaf=True).shape == (400, 5)
+    more = trained({"linear_tree": True}, y, 2, init_model=booster)
+    assert more.num_trees() == 7

@@ -110,7 +110,11 @@ class Booster(BoosterModel):
 
     def _take_model(self, ensemble: Ensemble) -> None:
         self._close()
-        self._kept, self._shown, self._task = ensemble.with_numbers(), None, None
+        self._kept, self._shown, self._task = (
+            ensemble.with_numbers() if ensemble.tree_outputs > 1 else ensemble,
+            None,
+            None,
+        )
         self._link = link_of_model(ensemble)
         names = {ours: theirs for theirs, ours in reversed(IN_FILES.items())}
         self._objective_text = names.get(ensemble.objective, "")

@@ -20,7 +20,7 @@ from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import log_warning
 from pyopencl_gbdt.compat.lightgbm.names import choose, spellings
 from pyopencl_gbdt.compat.lightgbm.results import EvalResult
-from pyopencl_gbdt.model import Ensemble, read_model
+from pyopencl_gbdt.model import Ensemble
 
 
 class Plan:
@@ -93,7 +93,7 @@ def model_to_continue(init_model: Any) -> Ensemble | None:
         return None
     if isinstance(init_model, Booster):
         return init_model._used(None)
-    return read_model(init_model).with_numbers()
+    return Booster(model_file=init_model)._used(None)
 
 
 def _check_sets(valid_sets: Any) -> None:
