@@ -87,7 +87,8 @@ class CategoryFacts:
 class ModelFacts:
     """A model to continue, with the words that show its loss and the loss of this training.
 
-    ``splits_alike`` tells whether the outputs' trees of each round have the same splits.
+    ``splits_alike`` tells whether the outputs' trees of each round have the same splits, and
+    ``is_linear`` whether leaves are linear functions.
     """
 
     shown_loss: str
@@ -99,6 +100,7 @@ class ModelFacts:
     has_trees: bool = True
     has_weights: bool = False
     splits_alike: bool = False
+    is_linear: bool = False
 
 
 @dataclass(frozen=True)

@@ -254,6 +254,12 @@ OF_MODELS: tuple[Refusal[FitFacts], ...] = (
         "give booster='dart'",
     ),
     Refusal(
+        'A model to continue whose leaves are linear functions, with `booster="dart"`',
+        lambda f: f.model is not None and f.model.is_linear and _drops(f),
+        "booster='dart': expected 'gbtree' for model, whose leaves are linear functions",
+        "leave out booster",
+    ),
+    Refusal(
         "A model to continue that has statistics of categories",
         lambda f: f.model is not None and f.model.has_statistics,
         "model: the one to continue has statistics of categories, which are those of its own "

@@ -11,6 +11,7 @@ import numpy as np
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.combinations import Part
+from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from tests.conftest import TEST_DEVICE
 from tests.model.samples import make_tree
@@ -66,6 +67,11 @@ def _with_statistics(model: Ensemble, data: Dataset) -> Ensemble:
 def _of_other_splits(model: Ensemble, data: Dataset) -> Ensemble:
     """Return a model whose second output alone splits."""
     return replace(model, trees=[model.trees[0], make_tree(np.random.default_rng(0), 4, 1)])
+
+
+def _of_linear_leaves(model: Ensemble, data: Dataset) -> Ensemble:
+    terms = LinearTerms(*(np.array([number]) for number in (1, 0.5, 0, 2.0)))
+    return replace(model, trees=[model.trees[0].with_linear(terms)])
 
 
 def _of_forests(model: Ensemble, data: Dataset) -> Ensemble:
@@ -356,6 +362,10 @@ CASES: dict[str, Case] = {
     'A model to continue whose trees have weights, without `booster="dart"`': Case(
         "booster='gbtree': the model to continue has weights of trees: expected 'dart'",
         "continued", before=lambda model, data: model.with_weights(),
+    ),
+    'A model to continue whose leaves are linear functions, with `booster="dart"`': Case(
+        "booster='dart': expected 'gbtree' for model, whose leaves are linear",
+        "dropped, continued", before=_of_linear_leaves,
     ),
     "A model to continue that has statistics of categories": Case(
         "model: the one to continue has statistics of categories", "many levels, continued",
