@@ -221,6 +221,9 @@ def test_levels_are_those_of_training():
     assert np.array_equal(own.predict(by_levels), wanted)
     assert not own.get_categories().empty()
     assert xgb.DMatrix(X).get_categories().empty()
+    other = {"min_child_weight": 0, "tree_method": "approx"}
+    by_approx = xgb.train(other, xgb.DMatrix(TABLE, y, enable_categorical=True), 3)
+    assert by_approx.get_dump() == own.get_dump()
     unseen = xgb.DMatrix(TABLE.assign(d=pd.Categorical(list("xyzw"))), enable_categorical=True)
     with pytest.raises(ValueError, match=r"Found a category not in the training set .* 'w'"):
         own.predict(unseen)

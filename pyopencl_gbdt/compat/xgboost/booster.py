@@ -139,6 +139,8 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
         before = self._settled()
         self._settings.warn_of_unused()
         plan = self._plan()
+        if matrix.dataset().categories and plan.params.get("tree_method") == "approx":
+            plan.params["tree_method"] = "hist"  # whose bins are cut once, not in every round
         self._check_bins(matrix, plan)
         trees = None if before is None else before.ensemble
         others = self._settings.others
