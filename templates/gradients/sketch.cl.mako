@@ -1,5 +1,5 @@
 ## sketch: random sums of all outputs' gradients, by which trees with vector leaves search splits
-## uses: portable_math random
+## uses: portable_math portable_log random
 ##
 ##   gradients  (output, row)         a work-item takes a row. It adds the outputs' gradients in order, with
 ##     | . . r . . |                  a random sign for each (sketch, output), the same for all rows
