@@ -109,6 +109,13 @@ _SYMMETRIC: dict[str, Any] = {
     "subsample": 0.8,
     "colsample_bylevel": 0.8,
 }
+_FIXED_ROUNDS: dict[str, Any] = {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": 100}
+_BAG: dict[str, Any] = {
+    **_SYMMETRIC,
+    "cat_method": "sets",
+    "learning_rate": AUTO,
+    "n_estimators": AUTO,
+}
 #: Sets for columns whose levels have at least about 8 rows (40 of classes), statistics for others.
 _CLASSES = {"max_set_levels": ByRows(((1000, 16), (3000, 50), (10000, 150)), 400)}
 _CATEGORIES: dict[str, dict[str, Any]] = {
@@ -119,9 +126,15 @@ _CATEGORIES: dict[str, dict[str, Any]] = {
     "binary": _CLASSES,
     "multiclass": _CLASSES,
 }
+#: Noise in the scores of splits, for trees of classes.
+_NOISE: dict[str, Any] = {"random_strength": 1}
+_NOISY_CLASSES = {**_CATEGORIES, "binary": _CLASSES | _NOISE, "multiclass": _CLASSES | _NOISE}
 #: A fifth of the rows is held out to stop by.
 _STOPPING = StoppingParameters(
     early_stopping=True, validation_fraction=0.2, n_iter_no_change=30, tol=0, refit=True
+)
+_STOPPING_OF_FOLDS = StoppingParameters(
+    early_stopping=True, n_iter_no_change=40, tol=0, refit=False
 )
 #: By versioned name. A version never changes; a better one gets the next number.
 PRESETS: dict[str, Preset] = {
@@ -135,30 +148,36 @@ PRESETS: dict[str, Preset] = {
     "balanced-2": Preset(
         "Good models without tuning; what estimators use when nothing is said.",
         {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO},
-        _CATEGORIES,
+        _NOISY_CLASSES,
         stopping=_STOPPING,
         search=RoundsSearch(rate=0.2, n_iter_no_change=16, refit_rate=0.08, refit_rounds=3),
     ),
     "best-1": Preset(
-        "A bag of five folds, each stopped by the rows that it has not seen.",
-        {**_SYMMETRIC, "cat_method": "sets", "learning_rate": AUTO, "n_estimators": AUTO},
-        stopping=StoppingParameters(early_stopping=True, n_iter_no_change=40, tol=0, refit=False),
+        "As best, without noise.",
+        _BAG,
+        stopping=_STOPPING_OF_FOLDS,
         n_folds=5,
     ),
-    "fast-1": Preset(
-        "As balanced, without early stopping: 100 rounds.",
-        {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": 100},
-        _CATEGORIES,
+    "best-2": Preset(
+        "A bag of five folds, each stopped by the rows that it has not seen.",
+        _BAG,
+        {"multiclass": _NOISE},
+        stopping=_STOPPING_OF_FOLDS,
+        n_folds=5,
+    ),
+    "fast-1": Preset("As fast, without noise.", _FIXED_ROUNDS, _CATEGORIES),
+    "fast-2": Preset(
+        "As balanced, without early stopping: 100 rounds.", _FIXED_ROUNDS, _NOISY_CLASSES
     ),
 }
 #: The newest version of each name.
-NEWEST = {PLAIN: PLAIN, "balanced": "balanced-2", "fast": "fast-1", "best": "best-1"}
+NEWEST = {PLAIN: PLAIN, "balanced": "balanced-2", "fast": "fast-2", "best": "best-2"}
 #: The parameters that presets may set; None means "not given" for them.
 SET_BY_PRESETS = frozenset((
     "n_estimators", "learning_rate", "max_depth", "max_leaves", "grow_policy", "boosting_type",
     "max_bin", "reg_lambda", "min_child_weight", "min_samples_leaf", "subsample",
     "sampling_method", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
-    "max_set_levels", "target_border_count", "cat_method",
+    "random_strength", "max_set_levels", "target_border_count", "cat_method",
 ))  # fmt: skip
 
 
