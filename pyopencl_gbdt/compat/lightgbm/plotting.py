@@ -278,7 +278,7 @@ def _path(model: Booster, tree_index: int, row: Any) -> set[str]:
     parents = dict(zip(own["node_index"], own["parent_index"], strict=True))
     leaf = int(model.predict(row, num_iteration=0, pred_leaf=True)[0, tree_index])
     name, found = f"{tree_index}-L{leaf}", set()
-    while name is not None:
+    while isinstance(name, str):  # the root has no parent
         kind, number = name.split("-")[1][0], name.split("-")[1][1:]
         found.add(f"{'split' if kind == 'S' else 'leaf'}{number}")
         name = parents[name]
