@@ -56,7 +56,7 @@ class Constructed(AliasedParameters):
     feature_weights: Any
     categorical_features: Any
     extra_trees: bool
-    random_strength: float
+    random_strength: float | None
     cat_method: str | None
     max_set_levels: int | None
     permutation_count: int | None
@@ -155,7 +155,7 @@ class Constructed(AliasedParameters):
         feature_weights: Any = ...,
         categorical_features: Any = ...,
         extra_trees: bool = ...,
-        random_strength: float = ...,
+        random_strength: float | None = ...,
         cat_method: str | None = ...,
         max_set_levels: int | None = ...,
         permutation_count: int | None = ...,

@@ -101,8 +101,9 @@ class Parametrised(Constructed):
         Share of the features sampled for a tree, of these for a level, of these for a node.
     extra_trees : bool, default False
         Draw one border of every feature at random for each node; only these may split.
-    random_strength : float, default 0
-        Noise in the scores by which splits are chosen, in standard deviations of the gradients.
+    random_strength : float or None
+        Noise in the scores by which splits are chosen, in standard deviations of the gradients;
+        None: as the preset says.
     feature_weights : (n_features,) array-like or None
         Sampling weight of each column; above 0.
     categorical_features : sequence of int or str, bool array, str or None, default "from_dtype"

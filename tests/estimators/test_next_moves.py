@@ -112,7 +112,7 @@ def test_what_is_no_parameter_gets_the_nearest_argument():
     ("name", "words"),
     [
         ("metric", r"give it to GBDTClassifier\(metric=\.\.\.\)"),
-        ("bagging_freq", "bagging_freq=3: rows are drawn anew for each tree"),
+        ("bagging_seed", "bagging_seed=3: random_state is the seed of all random numbers"),
         ("num_class", "num_class: no parameter of GBDTClassifier; leave it out, y has the classes"),
     ],
 )

@@ -1,6 +1,7 @@
 """Sums of quanta tell the number of rows that they are of; the kernel's function and its twin."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -45,16 +46,17 @@ def test_kernels_count_as_their_twin(device, rng, monkeypatch, bits):
     quanta[:, 1] = np.abs(quanta[:, 1])
     sums = quanta // steps * steps + n[:, None]
     assert_same_bits(number_of_rows(sums[:, 0], sums[:, 1], bits), n)
-    source = re.split(r"\nKERNEL\(", render_split())[0] + KERNEL
-    monkeypatch.setattr("pyopencl_gbdt.device.opencl.device.render", lambda *_, **__: source)
+    source = re.split(r"\nKERNEL\(", render_split(device.caps.api))[0] + KERNEL
+    own = sys.modules[type(device).__module__]
+    monkeypatch.setattr(own, "render", lambda *_, **__: source)
     out = device.zeros(500, np.int64)
     arguments = {"n": 500, "bits": bits, "sums": device.upload(sums), "out": out}
     device.build("any", wg_size=64).launch("count_rows", 8, **arguments)
     assert_same_bits(out.get(), n)
 
 
-def render_split():
-    return render("split", "opencl", wg_size=64, monotone=False, masked=False, categories=False,
+def render_split(dialect):
+    return render("split", dialect, wg_size=64, monotone=False, masked=False, categories=False,
                   many=False, counted=True, drawn=False, noisy=False)  # fmt: skip
 
 
