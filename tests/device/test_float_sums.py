@@ -27,7 +27,7 @@ REASONS = {
         *(("lambdas", "sums"), ("scale_lambdas", "total")),
         *(("sum_precisions", "count"), ("sum_precisions", "sum")),
         # gains of a level's nodes, in two floats
-        ("exact_gain", "sum"),
+        *(("exact_gain", "sum"), ("own_scores", "sum")),
         # sums of float32 that a user asks a primitive for
         *(("reduce_tiles", name) for name in "abcd"),
         *(("segment_level", "total"), ("tile_totals", "total"), ("segmented_totals", "total")),
@@ -51,13 +51,17 @@ REASONS = {
         ("contributions", "above"),
         *(("exponential", "margins"), ("sigmoid", "margins"), ("softmax", "margins")),
         *(("softmax", "hessians"), ("scale_lambdas", "g"), ("scale_lambdas", "h")),
+        # sketches of a row; the loop over outputs is marked IN_ORDER
+        ("sketch", "sums"),
         # nodes, and coefficients of their equations
+        *(("step_leaves", "leaf_weights"), ("step_leaves", "nearest")),
+        *(("value_places", "node_weights"), ("value_places", "nodes.gain")),
         ("list_terms", "intercepts"),
         *(("eliminate", "hi"), ("eliminate", "lo")),
         # lanes
         *(("reduce_tiles", "lanes"), ("reduce_tiles", "quads"), ("segment_level", "lanes")),
     },
-    LARGEST: {("group_max", "shared"), ("find_roughly", "best"), ("least_best", "best")},
+    LARGEST: {("group_max", "shared"), ("find_roughly", "best"), ("best_rough", "most")},
     BOUND: {("add_roughly", "sums"), ("add_roughly", "errors")},
 }
 ALLOWED = set().union(*REASONS.values())

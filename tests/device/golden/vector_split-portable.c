@@ -11,6 +11,7 @@
 
 
 
+
 FN void group_scan(const i64 value0, const i64 value1, LOCAL i64* shared, i64* before0, i64* total0, i64* before1, i64* total1) {
     const u32 id = LOCAL_ID;
     shared[0 + id] = value0;
@@ -140,7 +141,6 @@ FN void add_up_node(GLOBAL i64* cells, GLOBAL i64* other, const int subtract, co
 
 #define NO_KEY 0xFFFFFFFFu
 #define RUN 2
-#define MOST_GAIN 1.2980742e33f /* 2^110: the sum of 2^16 of them is finite */
 
 
 /* A work-group for a feature of two siblings, or of a root. Nodes without weight are never read. */
@@ -164,6 +164,9 @@ KERNEL(128) add_up(
                     node_sums[built], shared);
     }
 }
+
+
+#define MOST_GAIN 1.2980742e33f /* 2^110: the sum of 2^16 of them is finite */
 
 /* A gain in real units. */
 FN df real_gain(const df gain, const i32 power) {
@@ -222,20 +225,30 @@ FN df exact_gain(const place_t* place, const u32 at) {
     return sum;
 }
 
-/* Add up the rough scores of a work-item's borders from `begin` on, in one float. */
+/* The rough score of a border in a node, in real units; where the split is idle, the node's `own`. */
+FN f32 rough_part(const part_t* part, const f32 own, const i64 g, const i64 h) {
+    const int idle = is_idle(part->sums.x, part->sums.y, g, h, part->least);
+    const f32 both = rough_scores(g, h, part->sums.x - g, part->sums.y - h, part->rule);
+    return scale_by(idle ? own : both, part->rule.gain_power);
+}
+
+/* Add up the rough scores of a work-item's borders from the bin `begin` on, in one float; behind RUN of them are
+   those with missing values to the left. */
 FN void add_roughly(const place_t* place, const u32 begin, f32* sums) {
-    for (u32 k = 0; k < RUN; k++) sums[k] = 0.0f;
+    const u32 n_bins = place->n_borders ? place->n_bins : 0;
+    const u32 left = begin < n_bins ? (n_bins - begin + 127) / 128 : 0, n_own = left < RUN ? left : RUN;
+    const int both = place->n_borders > place->n_bins;
+    for (u32 k = 0; k < 2 * RUN; k++) sums[k] = 0.0f;
     for (u32 i = 0; i < place->n_nodes; i++) {
         const part_t part = part_of(place, i);
         if (part.sums.y <= 0) continue;
         const f32 own = rough_score(part.sums.x, part.sums.y, part.rule);
-        for (u32 k = 0; k < RUN; k++) {
-            const u32 at = begin + k * 128;
-            if (at >= place->n_borders) break;
-            const i64x2 left = left_of(&part, place->n_bins, at);
-            const int idle = is_idle(part.sums.x, part.sums.y, left.x, left.y, part.least);
-            const f32 s = idle ? own : rough_scores(left.x, left.y, part.sums.x - left.x, part.sums.y - left.y, part.rule);
-            sums[k] += scale_by(s, part.rule.gain_power);
+        const i64 more_g = both ? part.cells[2 * n_bins] : 0, more_h = both ? part.cells[2 * n_bins + 1] : 0;
+        for (u32 k = 0; k < n_own; k++) {
+            const u32 bin = begin + k * 128;
+            const i64 g = part.cells[2 * bin], h = part.cells[2 * bin + 1];
+            sums[k] += rough_part(&part, own, g, h);
+            if (both) sums[RUN + k] += rough_part(&part, own, g + more_g, h + more_h);
         }
     }
 }
@@ -243,36 +256,48 @@ FN void add_roughly(const place_t* place, const u32 begin, f32* sums) {
 /* How far a rough sum may be off, as a share of it: 2^-16, and 2^-22 for each node. */
 FN f32 rough_error(const place_t* place) { return 1.52587891e-5f + (f32)place->n_nodes * 2.38418579e-7f; }
 
-/* What the best of a work-item's borders scores at least. */
-FN f32 least_best(const place_t* place) {
+/* What the best of a work-item's borders from `begin` on scores at least. */
+FN f32 least_best(const place_t* place, const u32 begin, const f32* sums) {
     f32 best = NO_SCORE;
-    for (u32 begin = LOCAL_ID; begin < place->n_borders; begin += 128 * RUN) {
-        f32 sums[RUN];
-        add_roughly(place, begin, sums);
-        for (u32 k = 0; k < RUN; k++) {
-            const f32 least = sums[k] - sums[k] * rough_error(place);
-            best = begin + k * 128 < place->n_borders && least > best ? least : best;
-        }
+    for (u32 k = 0; k < 2 * RUN; k++) {
+        const u32 bin = begin + k % RUN * 128;
+        const int there = bin < place->n_bins && k / RUN * place->n_bins + bin < place->n_borders;
+        const f32 least = sums[k] - sums[k] * rough_error(place);
+        best = there && least > best ? least : best;
     }
     return best;
+}
+
+
+/* The best rough score of a place so far: that in the record of its first node, or `most`. */
+FN f32 best_so_far(GLOBAL node_t* node, const f32 most) {
+    const f32 before = as_f32(atomic_max_global_u32(&node->gain, most > 0.0f ? as_u32(most) : 0u));
+    return before > most ? before : most;
+}
+
+FN void write_candidate(GLOBAL candidate_t* out, const df score, const u32 feature, const u32 key) {
+    out->left_g = out->left_h = 0;
+    out->score_hi = score.hi;
+    out->score_lo = score.lo;
+    out->feature = feature;
+    out->bin_direction = key;
 }
 
 KERNEL(128) find(
         const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(f32, best_hi, 128);
+    LOCAL_ARRAY(f32, known, 1);
     LOCAL_ARRAY(f32, best_lo, 128);
     LOCAL_ARRAY(u32, best_key, 128);
     const u32 feature = GROUP_ID, offset = feature_offset[feature], first = levels[depth].first;
     place_t place;
-    place.nodes = nodes + first;
-    place.sums = node_sums + first;
-    place.scale = scale;
+    place.nodes = nodes + first, place.sums = node_sums + first, place.scale = scale;
     place.pool = pool + 2 * (u64)offset;
     place.slot_cells = 2 * (u64)n_codes;
     place.n_bins = feature_bins[feature];
@@ -287,14 +312,22 @@ KERNEL(128) find(
         place.first = number * width;
         df top = df_make(NO_SCORE, 0.0f);
         u32 key = NO_KEY;
-        const f32 least = group_max(least_best(&place), best_hi);
-        for (u32 begin = LOCAL_ID; begin < place.n_borders; begin += 128 * RUN) {
-            f32 sums[RUN];
-            add_roughly(&place, begin, sums);
-            for (u32 k = 0; k < RUN; k++) {
-                const u32 at = begin + k * 128;
-                const int may_be_best = at < place.n_borders && sums[k] + sums[k] * rough_error(&place) >= least;
-                if (!may_be_best) continue;
+        f32 sums[2 * RUN], most = NO_SCORE;
+        for (u32 base = 0; base < place.n_bins; base += 128 * RUN) {
+            add_roughly(&place, base + LOCAL_ID, sums);
+            const f32 own = least_best(&place, base + LOCAL_ID, sums);
+            most = own > most ? own : most;
+        }
+        most = group_max(most, best_hi);
+        if (LOCAL_ID == 0) known[0] = best_so_far(&nodes[first + place.first], most);
+        BARRIER();
+        const f32 least = known[0];
+        for (u32 base = 0; base < place.n_bins; base += 128 * RUN) {
+            if (place.n_bins > 128 * RUN) add_roughly(&place, base + LOCAL_ID, sums);
+            for (u32 k = 0; k < 2 * RUN; k++) {
+                const u32 bin = base + LOCAL_ID + k % RUN * 128, at = k / RUN * place.n_bins + bin;
+                const int there = bin < place.n_bins && at < place.n_borders;
+                if (!there || sums[k] + sums[k] * rough_error(&place) < least) continue;
                 const df sum = exact_gain(&place, at);
                 const u32 left = at >= place.n_bins, own = 2 * (at - left * place.n_bins) + left;
                 if (ahead(sum, own, top, key)) {
@@ -304,14 +337,7 @@ KERNEL(128) find(
             }
         }
         group_best(&top, &key, best_hi, best_lo, best_key);
-        if (LOCAL_ID == 0) {
-            GLOBAL candidate_t* out = &candidates[(u64)number * n_features + feature];
-            out->left_g = out->left_h = 0;
-            out->score_hi = top.hi;
-            out->score_lo = top.lo;
-            out->feature = feature;
-            out->bin_direction = key;
-        }
+        if (LOCAL_ID == 0) write_candidate(&candidates[(u64)number * n_features + feature], top, feature, key);
     }
 }
 
@@ -324,30 +350,48 @@ KERNEL(128) share(
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const i64* RESTRICT pool, GLOBAL const candidate_t* RESTRICT candidates,
         GLOBAL candidate_t* RESTRICT chosen) {
-    const u32 first = levels[depth].first, count = levels[depth].count, n_own = count / n_outputs;
-    for (u32 index = GROUP_ID * 128 + LOCAL_ID; index < count; index += N_GROUPS * 128) {
-        GLOBAL const node_t* node = &nodes[first + index];
-        GLOBAL const candidate_t* best = candidates + (u64)(index % n_own / width) * n_features;
-        best += best_of(best, n_features);
-        candidate_t own;
-        own.left_g = own.left_h = 0;
-        own.score_hi = best->score_hi > 1e-6f && best->score_hi >= gamma ? 0.0f : NO_SCORE;
-        own.score_lo = 0.0f;
-        own.feature = best->feature;
-        own.bin_direction = best->bin_direction;
-        const i64x2 sums = node_sums[first + index];
-        if (own.score_hi > NO_SCORE && sums.y > 0) {
-            GLOBAL const scale_t* own_scale = scale + node->tree;
-            const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
-            GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[own.feature]);
-            const u32 bin = own.bin_direction >> 1, missing = feature_bins[own.feature];
-            own.left_g = cells[2 * bin] + (own.bin_direction & 1 ? cells[2 * missing] : 0);
-            own.left_h = cells[2 * bin + 1] + (own.bin_direction & 1 ? cells[2 * missing + 1] : 0);
-            const df gained = gain_in_node(own.left_g, own.left_h, sums.x, sums.y,
-                                           least_child(min_child_weight, own_scale), rule, rule);
-            own.score_hi = gained.hi;
-            own.score_lo = gained.lo;
+
+    LOCAL_ARRAY(f32, best_hi, 128);
+    LOCAL_ARRAY(f32, best_lo, 128);
+    LOCAL_ARRAY(u32, best_key, 128);
+    LOCAL_ARRAY(candidate_t, best, 1);
+    const u32 first = levels[depth].first, n_own = levels[depth].count / n_outputs;
+    for (u32 place = GROUP_ID; place < n_own / width; place += N_GROUPS) {
+        GLOBAL const candidate_t* every = candidates + (u64)place * n_features;
+        df top = df_make(NO_SCORE, 0.0f);
+        u32 feature = NO_KEY;
+        for (u32 i = LOCAL_ID; i < n_features; i += 128) {
+            const df score = df_make(every[i].score_hi, every[i].score_lo);
+            if (!ahead(score, i, top, feature)) continue;
+            top = score;
+            feature = i;
         }
-        chosen[index] = own;
+        BARRIER();
+        group_best(&top, &feature, best_hi, best_lo, best_key);
+        if (LOCAL_ID == 0) best[0] = every[feature];
+        BARRIER();
+        for (u32 i = LOCAL_ID; i < n_outputs * width; i += 128) {
+            const u32 index = i / width * n_own + place * width + i % width;
+            GLOBAL const node_t* node = &nodes[first + index];
+            candidate_t own = best[0];
+            own.left_g = own.left_h = 0;
+            own.score_hi = own.score_hi > 1e-6f && own.score_hi >= gamma ? 0.0f : NO_SCORE;
+            own.score_lo = 0.0f;
+            const i64x2 sums = node_sums[first + index];
+            if (own.score_hi > NO_SCORE && sums.y > 0) {
+                GLOBAL const scale_t* own_scale = scale + node->tree;
+                const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+                GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[own.feature]);
+                const u32 bin = own.bin_direction >> 1, missing = feature_bins[own.feature];
+                own.left_g = cells[2 * bin] + (own.bin_direction & 1 ? cells[2 * missing] : 0);
+                own.left_h = cells[2 * bin + 1] + (own.bin_direction & 1 ? cells[2 * missing + 1] : 0);
+                const df gained = gain_in_node(own.left_g, own.left_h, sums.x, sums.y,
+                                               least_child(min_child_weight, own_scale), rule, rule);
+                own.score_hi = gained.hi;
+                own.score_lo = gained.lo;
+            }
+            chosen[index] = own;
+        }
+        BARRIER();
     }
 }
