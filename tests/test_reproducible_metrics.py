@@ -30,6 +30,8 @@ METRICS_OF = {
     "rank:map": ["map", "map@5-", "pre@3"],
     "survival:cox": ["cox-nloglik"],
     "survival:aft": ["aft-nloglik", "interval-regression-accuracy"],
+    "dist:normal": ["nll", "crps"],
+    "dist:negative_binomial": ["nll"],
 }
 #: Their metrics are sums, orders and queries as the others' are.
 _ALIKE = {

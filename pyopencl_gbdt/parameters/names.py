@@ -21,7 +21,7 @@ from pyopencl_gbdt.parameters.foreign import (
     SWITCHED,
 )
 from pyopencl_gbdt.parameters.row import ParameterRow, same
-from pyopencl_gbdt.parameters.table import IGNORED, TABLE, XGBOOST_ONLY
+from pyopencl_gbdt.parameters.table import IGNORED, IN_COMPAT, TABLE, XGBOOST_ONLY
 
 #: The table's entry for every spelling of every parameter; other libraries' names too.
 ROWS: dict[str, ParameterRow] = {
@@ -97,8 +97,9 @@ def check_foreign(name: object, value: object) -> None:
     if name not in XGBOOST_ONLY or value is None:
         return
     if not any(same(value, neutral) for neutral in XGBOOST_ONLY[name]):
+        move = ", or train by pyopencl_gbdt.compat.xgboost" if name in IN_COMPAT else ""
         raise ParameterError(
-            f"{name}={show(value)}: known from XGBoost, not supported yet; leave it out"
+            f"{name}={show(value)}: known from XGBoost, not supported yet; leave it out{move}"
         )
 
 

@@ -251,3 +251,5 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
 
 None has no effect for any of them; ``_EMPTY`` stands for any empty container.
 """
+#: Of these, what `pyopencl_gbdt.compat.xgboost` takes.
+IN_COMPAT = ("process_type", "updater", "refresh_leaf", "disable_default_eval_metric")

@@ -10,6 +10,7 @@ from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
+from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS
 from tests.conftest import TEST_DEVICE
 from tests.objectives.quantile_leaves import train_xgboost
 from tests.objectives.samples import (
@@ -163,4 +164,5 @@ def test_hinge_errs_as_rarely():
 
 def test_files_name_xgboosts_losses():
     lacks = {name for name, link in LINKS.items() if link.xgboost_name != name}
-    assert lacks == {*LIGHTGBM, *OWN, "custom"}
+    distributions = {loss.name for loss in DISTRIBUTIONS}
+    assert lacks == {*LIGHTGBM, *OWN, *distributions, "custom"}

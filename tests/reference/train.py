@@ -207,10 +207,10 @@ def _gradients_at(
     objective: Objective, data: Dataset, margins: F32, output: int
 ) -> Callable[[F32], tuple[F32, F32]]:
     """Return a function of what is added to an output's margins, which returns its gradients."""
-    given = objective.gradients(margins, data) if objective.given else None
 
     def gradients(added: F32) -> tuple[F32, F32]:
-        if given is not None:
+        if objective.given:
+            given = objective.gradients(margins, data)
             g, h = evaluate(objective.moved, given[0][output], given[1][output], added)
             return finite(g), finite(h)
         moved = margins.copy()
