@@ -25,6 +25,7 @@ from pyopencl_gbdt.explain.results import PartialDependence
 from pyopencl_gbdt.explain.rows import ExplainedRows, column_of, rows_of
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.prediction.links import MOST_CLASSES
@@ -58,7 +59,9 @@ def partial_dependence(
     """Return how predictions change with one feature or two, computed on the device.
 
     For every value of the grid, all rows get this value, and are predicted. Rows walk each tree
-    once for 32 values. Beside the trees, the device holds 128 MiB of rows and responses at most.
+    once for 32 values; once for each value where trees have weights, leaves are linear, or
+    statistics are made of the column, and on the host. Beside the trees, the device holds 128 MiB
+    of rows and responses at most.
 
     Parameters
     ----------
@@ -186,8 +189,8 @@ def _pieces(
     statistics = range(ensemble.n_features, ensemble.n_tree_features)
     replaced = {column for feature in statistics for column in ensemble.sources(feature)}
     there = not isinstance(rows.device, str) or is_there(rows.device)
-    weighted = ensemble.tree_weights is not None
-    if weighted or replaced.intersection(columns) or not there:
+    apart = ensemble.tree_weights is not None or ensemble.leaves is LINEAR
+    if apart or replaced.intersection(columns) or not there:
         for place, margins in enumerate(_by_prediction(rows, columns, cells, rounds)):
             own = _linked(model.objective, margins) if asked else margins
             yield slice(0, rows.n_rows), slice(place, place + 1), own
@@ -208,7 +211,7 @@ def _pieces(
 def _by_prediction(
     rows: ExplainedRows, columns: Sequence[int], cells: F32, rounds: tuple[int, int]
 ) -> Iterator[F32]:
-    """Yield the margins of all rows at each cell: with weights, with statistics, or on the host."""
+    """Yield the margins of all rows at each cell, by a prediction of all rows for each."""
     ensemble, values = rows.model.ensemble, rows.host_values().copy()
     apart = {c: codes for c, codes in rows.features.codes_apart.items() if c not in columns}
     changed = replace(rows.features, values=values, codes_apart=apart)

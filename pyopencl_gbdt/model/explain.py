@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble, each
-from pyopencl_gbdt.model.node_labels import listed, right_levels
+from pyopencl_gbdt.model.feature_map import FeatureMap
+from pyopencl_gbdt.model.node_labels import NodeLabels, listed, right_levels
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")
@@ -147,7 +148,9 @@ def dump_text(ensemble: Ensemble) -> str:
 def _describe(ensemble: Ensemble, tree: Tree, node: int) -> str:
     cover = _short(tree.sum_hessian[node])
     if tree.left[node] == NO_NODE:
-        return f"leaf {', '.join(map(_short, tree.value[node]))}  (cover {cover})"
+        formula = NodeLabels(ensemble, FeatureMap()).formula(tree, node, _short)
+        linear = f", linear {formula}" if formula else ""
+        return f"leaf {', '.join(map(_short, tree.value[node]))}{linear}  (cover {cover})"
     side = "left" if tree.default_left[node] else "right"
     if tree.split_kind[node] == CATEGORY_SPLIT:
         return (

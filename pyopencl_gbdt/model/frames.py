@@ -12,6 +12,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.feature_map import FeatureMap
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.node_labels import NodeLabels, children, nine_digits
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
@@ -39,7 +40,9 @@ def trees_to_dataframe(ensemble: Ensemble, feature_map: FeatureMap | None = None
         threshold), the IDs ``Yes``, ``No`` and ``Missing``, ``Gain`` (of a leaf its value),
         ``Cover``, and ``Category``: the list of levels that go to ``Yes`` at a split by a set. If
         leaves are vectors, ``Gain`` of a leaf is NaN, and ``Leaf 0``, ``Leaf 1`` and so on are its
-        values.
+        values. If leaves are linear, ``Gain`` of a leaf is what rows get that miss one of its
+        features, ``Intercept`` the constant of its function, and ``Coefficients`` a dict of
+        features and their coefficients; NaN and None where a leaf is a number.
 
     Raises
     ------
@@ -59,6 +62,13 @@ def trees_to_dataframe(ensemble: Ensemble, feature_map: FeatureMap | None = None
         leaf = np.concatenate([tree.is_leaf for tree in ensemble.trees])
         for output, own in enumerate(values.T):
             frame[f"Leaf {output}"] = np.where(leaf, own, _NO)
+    if ensemble.leaves is LINEAR:
+        found = [labels.linear(t, node) for t in ensemble.trees for node in range(t.n_nodes)]
+        frame["Intercept"] = [float(nine_digits(own)) if terms else _NO for own, terms in found]
+        coefficients = [
+            {name: float(nine_digits(c)) for name, c in own} or None for _, own in found
+        ]
+        frame["Coefficients"] = pandas.Series(coefficients, dtype=object)
     return frame
 
 

@@ -142,7 +142,9 @@ def dot_tree(
 def _label(tree: Tree, node: int, labels: NodeLabels, with_stats: bool) -> str:
     cover = [f"cover={nine_digits(tree.sum_hessian[node])}"]
     if tree.left[node] == NO_NODE:
-        return "\n".join([f"leaf={leaf_text(tree, node)}", *(cover * with_stats)])
+        formula = labels.formula(tree, node, nine_digits)
+        linear = [f"linear={formula}"] if formula else []
+        return "\n".join([f"leaf={leaf_text(tree, node)}", *linear, *(cover * with_stats)])
     name = labels.name(int(tree.feature[node]))
     if tree.split_kind[node] == CATEGORY_SPLIT:
         name += f":{listed(labels.levels(tree, node))}"

@@ -88,6 +88,13 @@ class LinearTerms:
             self.coefficients[terms],
         )  # fmt: skip
 
+    def of(self, leaf: int) -> tuple[np.float32, list[tuple[int, np.float32]]]:
+        """Return a leaf's intercept, and its features with their coefficients; none of a number."""
+        first = int(self.sizes[:leaf].sum(dtype=np.int64))
+        terms = slice(first, first + int(self.sizes[leaf]))
+        features = self.features[terms].tolist()
+        return self.intercepts[leaf], list(zip(features, self.coefficients[terms], strict=True))
+
     def reordered(self, leaves: npt.NDArray[Any]) -> LinearTerms:
         """Return the functions of leaves in another order."""
         parts = [self.part(leaf, leaf + 1) for leaf in leaves.tolist()]

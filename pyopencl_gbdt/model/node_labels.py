@@ -1,11 +1,13 @@
-"""How splits are written: names of columns, and of levels."""
+"""How nodes are written: names of columns and of levels, and functions of linear leaves."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +67,19 @@ class NodeLabels:
         """Return a feature's name: that of the map, else of the model."""
         names = self.names.names
         return names[feature] if feature < len(names) else self.ensemble.feature_name(feature)
+
+    def linear(self, tree: Tree, node: int) -> tuple[np.float32, list[tuple[str, np.float32]]]:
+        """Return a leaf's intercept, and names with their coefficients; none of a number."""
+        if tree.linear is None or not tree.is_leaf[node]:
+            return np.float32(0), []
+        intercept, terms = tree.linear.of(int(np.count_nonzero(tree.is_leaf[:node])))
+        return intercept, [(self.name(feature), number) for feature, number in terms]
+
+    def formula(self, tree: Tree, node: int, write: Callable[[Any], str]) -> str:
+        """Return a leaf's linear function, ``0.5+2*f3-1*f7``; an empty text if it is a number."""
+        intercept, terms = self.linear(tree, node)
+        written = "".join(f"+{write(number)}*{name}" for name, number in terms)
+        return (write(intercept) + written).replace("+-", "-") if terms else ""
 
     def is_indicator(self, tree: Tree, node: int) -> bool:
         """Tell whether a node asks if a column is there, without a threshold."""

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.node_labels import level_of
+from pyopencl_gbdt.model.feature_map import FeatureMap
+from pyopencl_gbdt.model.node_labels import NodeLabels, level_of
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 
@@ -36,7 +37,7 @@ class Box:
         Node id and depth.
     parent : Box or None
     lines : tuple of str
-        The split's condition or the leaf's value; then gain and cover.
+        The split's condition, or the leaf's value or function; then gain and cover.
     answer : str
         The branch from the parent: ``yes`` or ``no``, and whether missing values take it.
     share : float
@@ -138,7 +139,8 @@ def _box(
     cover = float(tree.sum_hessian[node])
     if is_leaf:
         values = ", ".join(f"{value:+.4g}" for value in tree.value[node])
-        lines = (shorten(values, longest), f"cover {cover:.4g}")
+        formula = NodeLabels(ensemble, FeatureMap()).formula(tree, node, lambda one: f"{one:.4g}")
+        lines = (shorten(formula or values, longest), f"cover {cover:.4g}")
     else:
         detail = f"gain {tree.gain[node]:.4g} · cover {cover:.4g}"
         condition = _condition(ensemble, tree, node, longest)

@@ -49,7 +49,9 @@ def dump_xgboost(
         to read the same float32 back. A column of kind ``i`` has no threshold, and ``missing`` is
         its ``no``. A split by a set lists the levels that go to ``yes``: ``[town:{Lyon,Oslo}]``.
         XGBoost lists their codes. Thresholds of kind ``int`` are rounded up, which is the same for
-        whole numbers.
+        whole numbers. A linear leaf has its function, too:
+        ``leaf=0.42,linear=0.5+2*f3-1*f7``, and in JSON ``leaf_const``, ``leaf_features`` and
+        ``leaf_coeff``. Rows that miss one of its features get the number ``leaf``.
 
     Raises
     ------
@@ -89,7 +91,9 @@ def _text_tree(tree: Tree, labels: NodeLabels, with_stats: bool) -> str:
         node = pending.pop()
         cover = f",cover={nine_digits(tree.sum_hessian[node])}" if with_stats else ""
         if tree.left[node] == NO_NODE:
-            text = f"leaf={leaf_text(tree, node)}{cover}"
+            formula = labels.formula(tree, node, nine_digits)
+            linear = f",linear={formula}" if formula else ""
+            text = f"leaf={leaf_text(tree, node)}{linear}{cover}"
         else:
             text = _text_split(tree, node, labels)
             if with_stats:
@@ -122,7 +126,8 @@ def _json_tree(tree: Tree, labels: NodeLabels, with_stats: bool) -> str:
         indent = "  " * (depth[node] + 1)
         cover = f', "cover": {nine_digits(tree.sum_hessian[node])}' if with_stats else ""
         if tree.left[node] == NO_NODE:
-            leaf = f'"leaf": {leaf_text(tree, node)} {cover}{" " if cover else ""}'
+            linear = _json_linear(tree, node, labels)
+            leaf = f'"leaf": {leaf_text(tree, node)}{linear} {cover}{" " if cover else ""}'
             parts.append(f'{indent}{{ "nodeid": {node}, {leaf}}}')
             continue
         gain = f', "gain": {nine_digits(tree.gain[node])}' if with_stats else ""
@@ -130,6 +135,18 @@ def _json_tree(tree: Tree, labels: NodeLabels, with_stats: bool) -> str:
         parts.append(f'{indent}{{ {split} {gain}{cover}, "children": [\n')
         pending += [f"\n{indent}]}}", int(tree.right[node]), ", \n", int(tree.left[node])]
     return "".join(parts)
+
+
+def _json_linear(tree: Tree, node: int, labels: NodeLabels) -> str:
+    intercept, terms = labels.linear(tree, node)
+    if not terms:
+        return ""
+    names = json.dumps([name for name, _ in terms], ensure_ascii=False)
+    numbers = ", ".join(nine_digits(number) for _, number in terms)
+    return (
+        f', "leaf_const": {nine_digits(intercept)}, "leaf_features": {names}, '
+        f'"leaf_coeff": [{numbers}]'
+    )
 
 
 def _json_split(tree: Tree, node: int, depth: int, labels: NodeLabels) -> str:

@@ -667,5 +667,15 @@ def test_linear_leaves(tmp_path):
     again = lgb.Booster(model_file=tmp_path / "model.txt")
     assert np.allclose(again.predict(X), booster.predict(X), atol=1e-4)
     assert booster.predict(X, pred_leaf=True).shape == (400, 5)
+    leaves, pending = [], [booster.dump_model()["tree_info"][1]["tree_structure"]]
+    while pending:
+        node = pending.pop()
+        pending += [node[side] for side in ("left_child", "right_child") if side in node]
+        leaves += [node] if "leaf_value" in node else []
+    assert all(len(leaf["leaf_features"]) == len(leaf["leaf_coeff"]) for leaf in leaves)
+    assert max(len(leaf["leaf_features"]) for leaf in leaves) > 0
+    assert all(
+        leaf["leaf_const"] == leaf["leaf_value"] for leaf in leaves if not leaf["leaf_coeff"]
+    )
     more = trained({"linear_tree": True}, y, 2, init_model=booster)
     assert more.num_trees() == 7

@@ -24,6 +24,7 @@ KINDS = {
     "symmetric": {"grow_policy": "symmetric"},
     "leaf-wise": {"max_depth": 0, "max_leaves": 9, "grow_policy": "lossguide"},
     "sets": {"cat_method": "sets"},
+    "linear": {"linear_tree": True},
     "statistics": {"objective": "binary:logistic", "cat_method": "statistics"},
 }  # fmt: skip
 WITH_LEVELS = ("sets", "statistics")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import replace
 
@@ -10,14 +11,18 @@ import pytest
 
 from pyopencl_gbdt import Model
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.model.explain import dump_text
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
 from pyopencl_gbdt.model.formats.own_json import OwnJson
 from pyopencl_gbdt.model.formats.registry import FORMATS
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
+from pyopencl_gbdt.model.linear_leaves import LinearTerms
+from pyopencl_gbdt.model.tree_layout import lay_out
 from tests.conftest import TEST_DEVICE
 from tests.model.format_kinds import KINDS, margins
 from tests.model.kinds import labels, rows
+from tests.model.samples import make_ensemble
 from tests.reference.predict import predict
 
 TEXT, BINARY, JSON = LightGBMText(), OwnBinary(), OwnJson()
@@ -61,6 +66,42 @@ def test_others_refuse_them_by_name():
             assert one.lacks(model()) == "leaves that are linear functions"
             with pytest.raises(ModelFormatError, match="are linear functions"):
                 one.write(model())
+
+
+def shown():
+    """Return a model with a tree of a split, a leaf with a function, and a leaf of a number."""
+    ensemble = make_ensemble([1], feature_names=["a", "b c", "d", "e"])
+    terms = LinearTerms([2, 0], [0.5, 0], [3, 1], [2, -0.25])
+    return replace(ensemble, trees=[ensemble.trees[0].with_linear(terms)])
+
+
+def test_dumps_show_functions():
+    one = Model(shown())
+    value = f"{one.ensemble.trees[0].value[1, 0]:.9g}"
+    (text,) = one.get_dump()
+    assert f"\t1:leaf={value},linear=0.5+2*e-0.25*b c\n" in text
+    assert text.count("linear=") == 1
+    assert ",linear=0.5+2*e-0.25*b c,cover=" in one.get_dump(with_stats=True)[0]
+    function, number = json.loads(one.get_dump(dump_format="json", with_stats=True)[0])["children"]
+    assert {name: function[name] for name in ("leaf_const", "leaf_features", "leaf_coeff")} == {
+        "leaf_const": 0.5, "leaf_features": ["e", "b c"], "leaf_coeff": [2, -0.25],
+    }  # fmt: skip
+    assert function["leaf"] == float(value)
+    assert set(number) == {"nodeid", "leaf", "cover"}
+    assert f'1 [ label="leaf={value}\nlinear=0.5+2*e-0.25*b c" ]' in str(one.to_graphviz())
+    assert dump_text(one.ensemble).count(", linear 0.5+2*e-0.25*b c  (cover") == 1
+
+
+def test_tables_and_pictures_show_functions():
+    frame = Model(shown()).trees_to_dataframe()
+    assert frame["Coefficients"].tolist() == [None, {"e": 2.0, "b c": -0.25}, None]
+    np.testing.assert_array_equal(frame["Intercept"], [np.nan, 0.5, np.nan])
+    assert frame["Gain"][1] == pytest.approx(float(shown().trees[0].value[1, 0]))
+    plain = Model(replace(shown(), trees=[shown().trees[0].with_linear(None)]))
+    assert list(plain.trees_to_dataframe()) == list(frame)[:-2]
+    boxes = {box.node: box.lines[0] for box in lay_out(shown(), 0, 3, 40).boxes}
+    assert boxes[1] == "0.5+2*e-0.25*b c"
+    assert boxes[2] == f"{shown().trees[0].value[2, 0]:+.4g}"
 
 
 def test_shaps_dictionary_does_not_hold_them():

@@ -108,8 +108,20 @@ def _structure(tree: Tree, base: float, numbers: LevelNumbers) -> dict[str, Any]
     counts, leaves = row_counts(tree), leaf_numbers(tree)
     splits = np.where(tree.is_leaf, -1, np.cumsum(~tree.is_leaf) - 1)
     below = last_below(tree.threshold)
+
+    def linear(node: int) -> dict[str, Any]:
+        if tree.linear is None:
+            return {}
+        intercept, terms = tree.linear.of(int(leaves[node]))
+        return {
+            "leaf_const": float(intercept if terms else tree.value[node, 0]) + base,
+            "leaf_features": [feature for feature, _ in terms],
+            "leaf_coeff": [float(number) for _, number in terms],
+        }
+
     if tree.n_nodes == 1:
-        return {"leaf_value": float(tree.value[0, 0]) + base, "leaf_count": int(counts[0])}
+        one = {"leaf_value": float(tree.value[0, 0]) + base, "leaf_count": int(counts[0])}
+        return one | linear(0)
 
     def leaf(node: int) -> dict[str, Any]:
         return {
@@ -117,7 +129,7 @@ def _structure(tree: Tree, base: float, numbers: LevelNumbers) -> dict[str, Any]
             "leaf_value": float(tree.value[node, 0]) + base,
             "leaf_weight": float(tree.sum_hessian[node]),
             "leaf_count": int(counts[node]),
-        }
+        } | linear(node)
 
     def split(node: int, children: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
         by_set = tree.split_kind[node] == CATEGORY_SPLIT
