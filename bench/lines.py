@@ -26,7 +26,10 @@ _OWN = {
     "reg:quantileerror": {"quantile_alpha": 0.5},
 }
 #: Losses that XGBoost lacks.
-_OURS = ("huber", "fair", "mape", "cross_entropy")
+_OURS = (
+    "huber", "fair", "mape", "cross_entropy", "dist:normal", "dist:lognormal", "dist:gamma",
+    "dist:negative_binomial",
+)  # fmt: skip
 _LEAF_BY_LEAF = {"grow_policy": "lossguide", "max_leaves": LEAVES, "max_depth": 0}
 
 
@@ -140,6 +143,9 @@ _LABELS: dict[str, Draw] = {
     "count:poisson": lambda s, rng: rng.poisson(np.exp(0.5 * s)),
     "reg:tweedie": lambda s, rng: rng.poisson(np.exp(0.5 * s)) * rng.gamma(2, 0.5, s.size),
     "reg:gamma": _positive,
+    "dist:lognormal": _positive,
+    "dist:gamma": _positive,
+    "dist:negative_binomial": lambda s, rng: rng.poisson(_positive(s, rng)),
     "reg:squaredlogerror": _positive,
     "reg:logistic": _share,
     "cross_entropy": _share,

@@ -50,6 +50,10 @@ LOSSES: dict[str, tuple[str, dict[str, Any]]] = {
     "fair": ("number", {}),
     "mape": ("positive", {}),
     "cross_entropy": ("share", {}),
+    "dist:normal": ("number", {}),
+    "dist:lognormal": ("positive", {}),
+    "dist:gamma": ("positive", {}),
+    "dist:negative_binomial": ("count", {}),
 }
 
 
