@@ -172,8 +172,8 @@ TRAININGS: dict[str, Training] = {
     "goss": Training({"objective": "huber", "sampling_method": "goss"}),
     "forest": Training({"objective": "binary:hinge", "num_parallel_tree": 3, "subsample": 0.7},
                        _sign),
-    "constraints": Training(
-        {"objective": "reg:squaredlogerror", "monotone_constraints": [1, -1, 0, 0, 1, 0, 0, 0],
+    "distribution": Training(
+        {"objective": "dist:gamma", "monotone_constraints": [1, -1, 0, 0, 1, 0, 0, 0],
          "interaction_constraints": [[0, 1, 2, 3], [3, 4, 5, 6, 7]]},
         _positive,
     ),
