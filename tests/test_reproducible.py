@@ -11,6 +11,8 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import devices, open_device, runnable
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.model.formats.own_json import to_own_json
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.objectives import OBJECTIVES
 
 from .conftest import TEST_DEVICE
@@ -146,13 +148,18 @@ SETTINGS = {
         "sketch": 3, "grow_policy": "symmetric", "min_child_weight": 20.0,
     },
     "distributions": {"objective": "dist:normal", "multi_strategy": "multi_output_tree"},
+    "linear leaves": {"linear_tree": True, "linear_lambda": 0.5, "subsample": 0.8},
+    "linear leaves, symmetric": {
+        "linear_tree": True, "grow_policy": "symmetric", "num_class": 4,
+        "objective": "multi:softprob",
+    },
     "together": {
         "objective": "multi:softprob", "num_class": 4, "num_parallel_tree": 2, "subsample": 0.8,
         "grow_policy": "lossguide", "max_leaves": 12, "monotone_constraints": SIGNS,
         "interaction_constraints": GROUPS, "colsample_bylevel": 0.8,
     },
 }  # fmt: skip
-#: Of every one of ``SETTINGS``; the same on PoCL and Intel's CPU runtime so far (ordered: PoCL).
+#: Of each of ``SETTINGS``; the same on PoCL and Intel's CPU runtime so far (ordered, linear: PoCL).
 GROWN = {
     "uniform": "bc17994e399e8ca372218aae91a146330972b25a26e2bc41732ea1402e8ce5de",
     "gradient_based": "88e4d3b0a29f8df211ca6a7a3acb020b2a0f7b0040c01f482c0e63f353fbadfc",
@@ -184,6 +191,8 @@ GROWN = {
     "noise": "a818cd084318f64ae65fca64c4058b1eb5adb39c51c05ac9b4cd37b5e7914f63",
     "noise, lossguide": "a88e2cd7137adc8d1a3f7d32942ddffd1faf74ff082981ad066548ee4ea37ecb",
     "noise, symmetric": "f14f89e60728f20e2a97d680103f1d30b977512e44c1ac82233e3534baef6bb2",
+    "linear leaves": "e6e2a04e7c33bc6633341692b7dd055c723e692e5be2b205adef6005d6ce6265",
+    "linear leaves, symmetric": "b1fc7ea177516d03a8111e587d7c739f027a7524390a85c0effc131e4a9705fe",
     "together": "95fd8d4bc04de9f1b6faf0198c3b41225edbff3c3083f519b5c65e7ee0c701cd",
 }
 
@@ -246,7 +255,8 @@ def problem(name: str):
 def digest(name: str, **more) -> str:
     params, data = problem(name)
     ensemble = train({**params, **more}, data).ensemble
-    return hashlib.sha256(to_xgboost_json(ensemble).encode()).hexdigest()
+    text = to_own_json(ensemble) if ensemble.leaves is LINEAR else to_xgboost_json(ensemble)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 HISTOGRAMS = [v.name for v in runnable("histogram", open_device(TEST_DEVICE).caps)]
