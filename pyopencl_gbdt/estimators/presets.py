@@ -19,8 +19,11 @@ from pyopencl_gbdt.estimators.rates import (
 )
 from pyopencl_gbdt.estimators.stopping import StoppingParameters
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.names import unknown
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.refusal import refuse
+from pyopencl_gbdt.parameters.refused_searches import OF_DRAWS
 from pyopencl_gbdt.parameters.table import OBJECTIVES
 
 #: The preset of estimators that are given none.
@@ -236,12 +239,12 @@ def _for(value: Any, n_rows: int) -> Any:
 
 
 def _go_together(params: Mapping[str, Any]) -> bool:
-    """Tell whether parameters may stand beside each other."""
+    """Tell whether parameters may stand beside each other, with several outputs, too."""
     named = params.get("objective") in OBJECTIVES
     known = {name: value for name, value in params.items() if not is_auto(value)}
     known = known if named else {**known, "objective": OBJECTIVES[0]}
     try:
-        Parameters.from_dict(known)
+        refuse(FitFacts(Parameters.from_dict(known), n_targets=2), OF_DRAWS)
     except ParameterError as error:
         return not error.refusal
     return True

@@ -93,6 +93,17 @@ def test_a_value_that_does_not_go_with_an_explicit_one_is_left_out(trial, given)
     assert {name: found[name] for name in given} == given
 
 
+@pytest.mark.parametrize(
+    "given", [{"tree_method": "exact"}, {"multi_strategy": "multi_output_tree"}]
+)
+def test_noise_that_does_not_go_with_an_explicit_value_is_left_out(given):
+    labels = np.digitize(Y, [-0.5, 0.5])
+    found = used(GBDTClassifier(preset="fast", n_estimators=2, **given), labels)
+    assert found["random_strength"] == 0
+    assert {name: found[name] for name in given} == given
+    assert used(GBDTClassifier(preset="fast", n_estimators=2), labels)["random_strength"] == 1
+
+
 def test_explicit_values_that_do_not_go_together_raise_as_without_a_preset(trial):
     with pytest.raises(ParameterError, match=r"subsample=0\.7: expected 1 for sampling_method"):
         used(GBDTRegressor(preset="trial", sampling_method="goss", subsample=0.7))
