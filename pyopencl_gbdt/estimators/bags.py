@@ -108,18 +108,13 @@ def joined(members: Sequence[Model]) -> Model:
     Raises
     ------
     ParameterError
-        If a member has statistics of categories, which belong to its rows, or weights of trees or
-        linear leaves.
+        If a member has statistics of categories, which belong to its rows, or weights of trees.
     """
     ensembles = [model.ensemble for model in members]
-    if any(
-        one.statistics is not None or one.tree_weights is not None
-        or any(tree.linear is not None for tree in one.trees)
-        for one in ensembles
-    ):  # fmt: skip
+    if any(one.statistics is not None or one.tree_weights is not None for one in ensembles):
         raise ParameterError(
-            "members: expected models without statistics of categories, weights of trees and "
-            "linear leaves; train each with cat_method='sets' and booster='gbtree'"
+            "members: expected models without statistics of categories and weights of trees; "
+            "train each with cat_method='sets' and booster='gbtree'"
         )
     share = np.float32(1 / len(members))
     trees = [_scaled(tree, share) for model in members for tree in _used(model)]
@@ -135,4 +130,6 @@ def _used(model: Model) -> list[Tree]:
 
 def _scaled(tree: Tree, share: np.float32) -> Tree:
     more: dict[str, Any] = {"value": tree.value * share, "weight": tree.weight * share}
+    if tree.linear is not None:
+        more["linear"] = tree.linear.scaled(share)
     return replace(tree, **more)

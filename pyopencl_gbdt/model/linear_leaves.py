@@ -95,6 +95,11 @@ class LinearTerms:
         features = self.features[terms].tolist()
         return self.intercepts[leaf], list(zip(features, self.coefficients[terms], strict=True))
 
+    def scaled(self, factor: np.float32) -> LinearTerms:
+        """Return the functions multiplied by a factor, in float32."""
+        intercepts, coefficients = self.intercepts * factor, self.coefficients * factor
+        return LinearTerms(self.sizes, intercepts, self.features, coefficients)
+
     def reordered(self, leaves: npt.NDArray[Any]) -> LinearTerms:
         """Return the functions of leaves in another order."""
         parts = [self.part(leaf, leaf + 1) for leaf in leaves.tolist()]

@@ -10,6 +10,7 @@ from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, Mo
 from pyopencl_gbdt.errors import DataWarning, ParameterError
 from pyopencl_gbdt.estimators.bags import folds_of, joined, train_bag
 from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.training.train import train
 from tests.conftest import TEST_DEVICE
 
@@ -55,10 +56,13 @@ def test_each_fold_has_groups(n_groups):
         folds_of(Dataset(X, Y), HoldOut(1, groups=np.zeros(200)), 5)
 
 
-def test_margins_are_means_of_the_members():
+@pytest.mark.parametrize("linear", [False, True])
+def test_margins_are_means_of_the_members(linear):
     data = Dataset(X, Y)
     folds = folds_of(data, HoldOut(1), 4)
-    model, members = train_bag(data, folds, lambda rest, held: train(PARAMS, rest))
+    params = {**PARAMS, "linear_tree": linear}
+    model, members = train_bag(data, folds, lambda rest, held: train(params, rest))
+    assert (model.ensemble.leaves is LINEAR) == linear
     assert model.num_boosted_rounds() == 16
     mean = np.mean([one.predict(X, output_margin=True) for one, _ in members], axis=0)
     np.testing.assert_allclose(model.predict(X, output_margin=True), mean, rtol=1e-5, atol=1e-6)
@@ -78,6 +82,12 @@ def test_it_is_one_model_in_one_file(tmp_path, name):
     np.testing.assert_array_equal(read.predict(X), fitted.predict(X))
     again = GBDTRegressor(**BEST).fit(X, Y)
     assert again.model_.ensemble == fitted.model_.ensemble
+
+
+def test_linear_leaves():
+    fitted = GBDTRegressor(**BEST, linear_tree=True, n_estimators=3).fit(X, Y)
+    assert fitted.model_.ensemble.leaves is LINEAR
+    assert fitted.n_iter_ == 15
 
 
 def test_classes_and_exact_rounds():
