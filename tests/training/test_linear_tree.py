@@ -191,3 +191,35 @@ def test_training_resumes_from_a_checkpoint(tmp_path):
         gbdt.train(params, data, callbacks=[TrainingCheckPoint(tmp_path, interval=2), Crash(2)])
     again = TrainingCheckPoint(tmp_path, interval=2)
     assert gbdt.train(params, data, callbacks=[again]).ensemble == whole.ensemble
+
+
+def error(found, y):
+    return float(np.sqrt(np.mean((found - y) ** 2)))
+
+
+def test_errors_on_new_rows_are_lightgbms():
+    """The mean of three data sets is within 5 %."""
+    ours, plain, problems = [], [], []
+    own = {"linear_tree": True, "linear_lambda": 1, "learning_rate": 0.1, "max_leaves": 15,
+           "max_depth": 0, "grow_policy": "lossguide", "min_samples_leaf": 20, "reg_lambda": 0,
+           "min_child_weight": 0, "n_estimators": 60, "device": TEST_DEVICE}  # fmt: skip
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, (3000, 6)).astype(np.float32)
+        y = np.where(X[:, 0] > 0, 3 * X[:, 1], X[:, 2]) + np.sin(3 * X[:, 3]) + X[:, 4] * X[:, 5]
+        y = (y + rng.normal(size=3000) / 5).astype(np.float32)
+        data = gbdt.Dataset(X[:2000], y[:2000])
+        ours.append(error(gbdt.train(own, data).predict(X[2000:]), y[2000:]))
+        numbers = gbdt.train({**own, "linear_tree": False}, data)
+        plain.append(error(numbers.predict(X[2000:]), y[2000:]))
+        problems.append((X, y))
+    assert np.mean(ours) < 0.95 * np.mean(plain)
+    lightgbm = pytest.importorskip("lightgbm", reason="the comparison needs lightgbm")
+    given = {"objective": "regression", "linear_tree": True, "linear_lambda": 1, "num_leaves": 15,
+             "verbose": -1, "num_threads": 1}  # fmt: skip
+    theirs = []
+    for X, y in problems:
+        data = lightgbm.Dataset(X[:2000].astype(np.float64), y[:2000])
+        model = lightgbm.train(given, data, 60)
+        theirs.append(error(model.predict(X[2000:].astype(np.float64)), y[2000:]))
+    assert abs(np.mean(ours) / np.mean(theirs) - 1) < 0.05, (ours, theirs)
