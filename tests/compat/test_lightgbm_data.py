@@ -352,3 +352,26 @@ def test_columns_that_tell_nothing(params, y, expected):
     rows = np.ones((4, 1))
     booster = lgb.train({**QUIET, "min_data": 1, **params}, lgb.Dataset(rows, y), 2)
     assert np.allclose(booster.predict(rows), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("given", ["auto", [], ["other"]])
+def test_categories_of_tables_are_categorical_whatever_is_listed(given):
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 3, 300)
+    levels = np.array(["low", "mid", "top"])
+    table = pd.DataFrame({
+        "size": pd.Categorical(levels[codes], categories=levels, ordered=True),
+        "other": pd.Categorical(levels[rng.integers(0, 3, 300)]),
+    })  # fmt: skip
+    data = lgb.Dataset(table, (codes == 1) * 1.0, categorical_feature=given)
+    booster = lgb.train({"verbose": -1, "num_leaves": 2}, data, 1)
+    root = booster.dump_model()["tree_info"][0]["tree_structure"]
+    assert (root["split_feature"], root["decision_type"]) == (0, "==")
+
+
+def test_predictions_do_not_stop_early():
+    X = np.random.default_rng(4).normal(size=(200, 3))
+    data = lgb.Dataset(X, (X[:, 0] > 0) * 1.0)
+    booster = lgb.train({"objective": "binary", "verbose": -1}, data, 20)
+    early = booster.predict(X, pred_early_stop=True, pred_early_stop_margin=0.1)
+    assert np.array_equal(early, booster.predict(X))
