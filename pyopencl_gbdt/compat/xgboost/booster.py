@@ -156,12 +156,10 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
 
     def _plan(self) -> Plan:
         p = self._settings.checked()
-        n_outputs = max(1, self._settings.values.get("num_class") or 1)
-        score = p.starting_scores(n_outputs if self._objective.n_outputs > 1 else 1)
         return Plan(
             self._settings.trained(),
             self._objective,
-            score,
+            p.starting_scores(self._objective.n_outputs),
             tuple(self._metrics),
             **self._next_plan,
         )

@@ -71,6 +71,7 @@ class Rounds:
         self.n_targets = self.rows.n_targets if self.rows.has_label else 1
         self.n_done = 0
         self._slot, self.collector = Slot(), Collector()
+        self._start = self._scores(before)
         n_rounds = plan.n_rounds or (_SOME if plan.params.get("booster") == "dart" else _MANY)
         params = given_instead(plan.params, n_estimators=n_rounds)
         if given:
@@ -88,13 +89,19 @@ class Rounds:
     def _with_given(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return parameters with a loss whose gradients are given."""
         base = self.plan.objective
-        score = 0.5 if self.plan.score is None else self.plan.score
         loss = GivenGradients(
             custom_name=_GIVEN, outputs=max(base.n_outputs, self.n_targets), slot=self._slot
         )
         dropped = ("num_class", "scale_pos_weight", *base.parameters)
         kept = {name: value for name, value in params.items() if name not in dropped}
-        return {**kept, "objective": loss, "base_score": base.to_margin(score)}
+        return {**kept, "objective": loss, "base_score": self._start[1]}
+
+    def _scores(self, before: Ensemble | None) -> tuple[Score, Score]:
+        """Return the base score of a fit whose gradients are given, and its margin."""
+        if self.plan.score is None and before is not None:
+            return before.base_score, before.base_margin
+        score = 0.5 if self.plan.score is None else self.plan.score
+        return score, self.plan.objective.to_margin(score)
 
     def _before(self, ensemble: Ensemble) -> Ensemble:
         """Return the model to continue, with the loss of this fit."""
@@ -138,10 +145,9 @@ class Rounds:
         ensemble = replace(found.ensemble, feature_names=None if names is None else list(names))
         if self.given:
             base = self.plan.objective
-            score = 0.5 if self.plan.score is None else self.plan.score
+            score, known = self._start
             margin = ensemble.base_margin
             if not isinstance(margin, tuple):
-                known = base.to_margin(score)
                 score = score if known == margin else _score_of(base, margin)
             elif not isinstance(score, tuple):
                 score = (score,) * len(margin)

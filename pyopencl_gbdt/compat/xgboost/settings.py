@@ -112,7 +112,10 @@ class Settings:
 
     @property
     def objective(self) -> str:
-        return str(self.values.get("objective", "reg:squarederror"))
+        """The loss; as in XGBoost, that of classes if only their number is given."""
+        several = str(self.values.get("num_class", 0)) not in ("0", "1")
+        default = "multi:softmax" if several else "reg:squarederror"
+        return str(self.values.get("objective", default))
 
     def trained(self) -> dict[str, Any]:
         """Return the parameters that ``train`` of this library takes; warn of those not used."""
@@ -121,6 +124,7 @@ class Settings:
             for name in DROPPING:
                 found.pop(name, None)
         found["device"] = _device(found.get("device", "auto"))
+        found.setdefault("objective", self.objective)
         if self.objective not in MULTICLASS:
             found.pop("num_class", None)
         if self.objective not in _OF_TWO_CLASSES:
