@@ -65,6 +65,8 @@ _HERE = {
     "multi_logloss": "mlogloss",
     "ndcg": "ndcg",
 }
+#: Where labels above 0 are of class 1, whatever the loss.
+_OF_TWO = ("auc", "binary_logloss", "binary_error")
 Found = npt.NDArray[Any]
 
 
@@ -132,6 +134,10 @@ class Metric:
     def maximize(self) -> bool:
         return self.family in MAXIMIZED
 
+    def fits(self, rows: Dataset) -> bool:
+        """Tell whether the metric here takes the labels: those of two classes are 0 and 1."""
+        return self.family not in _OF_TWO or bool(np.isin(rows.label, (0, 1)).all())
+
     def converted(self, value: float, rows: Dataset) -> float:
         """Return LightGBM's value, from that of the metric here."""
         if self.family == "l2":
@@ -146,7 +152,7 @@ class Metric:
         label = rows.label
         if self.family == "map":
             return self._ranked(prediction, rows)
-        if not self.here:
+        if not self.here or (self.family in _OF_TWO and not self.fits(rows)):
             weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight.astype(np.float64)
             return _BY_NUMPY[self.family](
                 label.astype(np.float64), prediction.astype(np.float64), weight, self.settings
@@ -290,6 +296,19 @@ def _area(y: F64, score: F64, w: F64) -> float:
     return float((positive * below).sum() / both) if both else 1.0
 
 
+def _auc(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
+    return _area((y > 0).astype(np.float64), p, w)
+
+
+def _binary_logloss(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
+    share = np.where(y > 0, p, 1 - p)
+    return _mean(-np.log(np.where(share > 1e-15, share, 1e-15)), w)
+
+
+def _binary_error(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
+    return _mean(((p > 0.5) != (y > 0)).astype(np.float64), w)
+
+
 _BY_NUMPY: dict[str, Callable[[F64, F64, F64, Mapping[str, Any]], float]] = {
     "huber": _huber,
     "fair": _fair,
@@ -297,6 +316,9 @@ _BY_NUMPY: dict[str, Callable[[F64, F64, F64, Mapping[str, Any]], float]] = {
     "r2": _r2,
     "gamma_deviance": _gamma_deviance,
     "multi_error": _top_error,
+    "auc": _auc,
+    "binary_logloss": _binary_logloss,
+    "binary_error": _binary_error,
     "average_precision": _average_precision,
     "auc_mu": _auc_mu,
     "cross_entropy_lambda": _entropy_by_rate,

@@ -79,7 +79,8 @@ class Rounds:
         here = [metric.here for metric in task.metrics]
         self._by_device = all(here) and not by_host and not keeps_predictions
         if self._by_device and here:
-            self._by_device = _fit(params, here, [mine, *self._rows])
+            fit = all(one.fits(rows) for one in task.metrics for rows in self._rows)
+            self._by_device = fit and _fit(params, here, [mine, *self._rows])
         self._found: dict[int, npt.NDArray[np.float32]] = {}
         how: dict[str, Any] = {}
         if sets:
@@ -95,12 +96,13 @@ class Rounds:
         if isinstance(name, HostLoss):
             return replace(before, objective="custom", base_score=before.base_margin,
                            objective_parameters=name.parameters)  # fmt: skip
+        objective = get_objective(name, Parameters.from_dict(params))
+        own = objective.parameters
         if before.objective == name:
-            return before
-        objective = get_objective(name)
+            return replace(before, objective_parameters=own)
         margin = np.array(each(before.base_margin), np.float32)
         score = objective.to_prediction(margin).tolist()
-        return replace(before, objective=name, objective_parameters={},
+        return replace(before, objective=name, objective_parameters=own,
                        base_score=tuple(score) if len(score) > 1 else score[0])  # fmt: skip
 
     def _keep(self, prediction: npt.NDArray[np.float32], rows: own.Dataset) -> tuple[str, float]:
@@ -121,7 +123,7 @@ class Rounds:
     def set_rate(self, rate: float) -> None:
         """Set LightGBM's learning rate of the rounds to come."""
         task = self.task
-        factor = 1.0 if self._is_by_host else hessian_factor(task.objective, task.n_outputs)
+        factor = 1.0 if self._is_by_host else hessian_factor(task.params, task.objective)
         self._fit.learning_rate = rate * factor
 
     def ensemble(self) -> Ensemble:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,15 +97,14 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
             raise ParameterError(f"{name}={show(value)}: it is not here yet; leave it out")
     depth = int(_given(params, "max_depth", -1))
     found["max_depth"] = depth if 0 < depth <= _DEEPEST else 0
-    found["max_cat_to_onehot"] = int(_given(params, "max_cat_to_onehot", 4)) + 1
-    found["max_delta_step"] = _given(params, "max_delta_step", 0.0)
-    if objective == "poisson":
-        found["max_delta_step"] = max(float(_given(params, "poisson_max_delta_step", 0.7)), 1e-6)
+    found["max_cat_to_onehot"] = int(_given(params, "max_cat_to_onehot", 4))
+    found["max_delta_step"] = max(float(_given(params, "max_delta_step", 0.0)), 0.0)
     found["verbosity"] = min(max(int(_given(params, "verbosity", 1)), 0), 3)
     monotone = _given(params, "monotone_constraints", None)
     if isinstance(monotone, str):
         monotone = [int(one) for one in monotone.split(",") if one.strip()]
     found["monotone_constraints"] = None if monotone is None else list(monotone)
+    found["interaction_constraints"] = _groups(found["interaction_constraints"])
     if found["min_samples_leaf"] is not None:
         found["min_samples_leaf"] = max(int(found["min_samples_leaf"]), 0)
     found |= _of_loss(params, objective)
@@ -111,7 +112,7 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
     if objective not in RANKING:
         found = {name: one for name, one in found.items() if not name.startswith("lambdarank_")}
     if isinstance(loss, str):
-        _rescale(found, hessian_factor(objective, int(params.get("num_class", 1) or 1)))
+        _rescale(found, hessian_factor(params, objective))
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -125,6 +126,21 @@ def _check(params: Mapping[str, Any]) -> None:
         value = params.get(name)
         if value is not None and np.size(value) and value not in harmless:
             raise ParameterError(f"{name}={show(value)}: it has no counterpart here; {move}")
+
+
+def _groups(given: Any) -> Any:
+    """Return lists of columns; LightGBM's text has them without outer brackets."""
+    if not isinstance(given, str):
+        return given
+    if given.strip().startswith("[["):
+        return given
+    try:
+        return json.loads(f"[{given}]") or None
+    except json.JSONDecodeError as error:
+        raise ParameterError(
+            f"interaction_constraints={given!r}: expected lists of columns; give text such as "
+            "'[0,1],[2,3]', or a list such as [[0, 1], [2, 3]]"
+        ) from error
 
 
 def _of_loss(params: Mapping[str, Any], objective: str) -> dict[str, Any]:
@@ -202,15 +218,32 @@ def _boosting(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def hessian_factor(objective: str, n_classes: int) -> float:
+def hessian_factor(params: Mapping[str, Any], objective: str) -> float:
     """Return how many times as large a Hessian here is as LightGBM's.
 
     Of several classes it is 2 p (1 - p), and p (1 - p) n / (n - 1) there. That of a pair of ranks
-    is twice as large, too, as in XGBoost.
+    is twice as large, too, as in XGBoost. That of counts is e^(margin + max_delta_step), and
+    e^(margin + poisson_max_delta_step) there, where max_delta_step limits leaves alone.
     """
     if objective == "multiclass":
+        n_classes = int(params.get("num_class", 1) or 1)
         return 2 * (n_classes - 1) / n_classes
+    if objective == "poisson":
+        there = max(float(_given(params, "poisson_max_delta_step", 0.7)), 0.0)
+        limit = max(float(_given(params, "max_delta_step", 0.0)), 0.0)
+        return math.exp(_limit_here(limit * math.exp(there)) - there)
     return 2.0 if objective == "lambdarank" else 1.0
+
+
+def _limit_here(product: float) -> float:
+    """Return the number x >= 0 with x e^x = ``product``, by Newton's steps.
+
+    A limit of leaves that is divided by the factor of the Hessians, which depends on it in turn.
+    """
+    x = math.log1p(product)
+    for _ in range(50):
+        x -= (x - product * math.exp(-x)) / (x + 1)
+    return x
 
 
 def _rescale(found: dict[str, Any], factor: float) -> None:

@@ -205,7 +205,7 @@ class Task:
         own_margins = np.ascontiguousarray(margins.T, np.float32)
         g, h = objective.gradients(own_margins, plain)
         weight = 1 if rows.weight is None else rows.weight
-        h = h / np.float32(hessian_factor(self.objective, self.n_outputs))
+        h = h / np.float32(hessian_factor(self.params, self.objective))
         return (g * weight).T.astype(np.float64), (h * weight).T.astype(np.float64)
 
 

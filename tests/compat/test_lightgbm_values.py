@@ -1,0 +1,121 @@
+"""`compat.lightgbm`: values of leaves, metrics and texts are LightGBM's, where it is installed."""
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.compat import lightgbm as lgb
+from pyopencl_gbdt.errors import ParameterError
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 7, size=(400, 3)).astype(float)
+COUNTS = RNG.poisson(np.exp(X[:, 0] / 2 - 1)).astype(float)
+GRADES = np.clip(X[:, 0] // 2 + RNG.integers(0, 2, 400), 0, 3)
+QUIET = {"verbosity": -1, "num_leaves": 7, "min_data_in_leaf": 5, "min_data_in_bin": 1}
+
+
+def libraries():
+    """Return this library, and LightGBM where it is installed."""
+    try:
+        import lightgbm
+    except ImportError:
+        return [lgb]
+    return [lgb, lightgbm]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"max_delta_step": 0.3},
+        {"max_delta_step": 2.0, "lambda_l2": 3.0},
+        {"poisson_max_delta_step": 0.2, "lambda_l2": 1.0, "min_gain_to_split": 2.0},
+    ],
+    ids=str,
+)
+def test_leaves_of_counts(params):
+    """The step of the Hessian limits no leaf; ``max_delta_step`` does."""
+    given = {**QUIET, "objective": "poisson", "learning_rate": 1.0, "num_leaves": 2, **params}
+    found = [
+        lib.train(given, lib.Dataset(X[:, :1], COUNTS), 1).predict(X[:, :1], raw_score=True)
+        for lib in libraries()
+    ]
+    start = np.log(COUNTS.mean())
+    step = np.exp(params.get("poisson_max_delta_step", 0.7))
+    penalty, most = params.get("lambda_l2", 0.0), params.get("max_delta_step", np.inf)
+    for margin in found:
+        assert len(np.unique(margin)) == 2
+        for side in np.unique(margin):
+            rows = margin == side
+            h = rows.sum() * COUNTS.mean()
+            leaf = (COUNTS[rows].sum() - h) / (h * step + penalty)
+            assert side - start == pytest.approx(np.clip(leaf, -most, most), abs=2e-5)
+    assert np.allclose(found[0], found[-1], atol=2e-5)
+
+
+def test_a_model_of_counts_is_continued_from_its_file(tmp_path):
+    data = lgb.Dataset(X, COUNTS)
+    given = {**QUIET, "objective": "poisson"}
+    first = lgb.train(given, data, 2)
+    first.save_model(tmp_path / "model.txt")
+    more = lgb.train(given, data, 2, init_model=tmp_path / "model.txt")
+    assert np.allclose(more.predict(X), lgb.train(given, data, 4).predict(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("objective", "y"),
+    [("regression", GRADES), ("regression", GRADES + 1), ("cross_entropy", GRADES / 3)],
+)
+def test_labels_above_0_are_of_class_1_in_metrics(objective, y):
+    names = ["auc", "average_precision", "binary_logloss", "binary_error"]
+    results = []
+    for lib in libraries():
+        own, data = {}, lib.Dataset(X[:, :1], y)
+        booster = lib.train({**QUIET, "objective": objective, "metric": names}, data, 3,
+                            valid_sets=[data], callbacks=[lib.record_evaluation(own)])  # fmt: skip
+        results.append([own["training"][name][-1] for name in names])
+        p = booster.predict(X[:, :1])
+        share = np.where(y > 0, p, 1 - p)
+        assert results[-1][2] == pytest.approx(-np.log(np.maximum(share, 1e-15)).mean(), rel=1e-4)
+        assert results[-1][3] == pytest.approx(np.mean((p > 0.5) != (y > 0)))
+    assert 0 < results[0][0] <= 1
+    assert results[0] == pytest.approx(results[-1], rel=1e-4)
+
+
+def test_levels_of_a_set_of_four():
+    """Four levels are split by sets at the default of ``max_cat_to_onehot``, three are not."""
+    rows = RNG.integers(0, 4, size=(400, 1)).astype(float)
+    y = np.where(rows[:, 0] < 2, 0.0, 5.0)
+    one_split = {**QUIET, "num_leaves": 2, "min_data_per_group": 1, "cat_smooth": 1, "cat_l2": 0,
+                 "learning_rate": 1.0, "categorical_feature": 0}  # fmt: skip
+    for lib in libraries():
+        booster = lib.train(one_split, lib.Dataset(rows, y), 1)
+        assert np.allclose(booster.predict(rows), y, atol=1e-4)
+        alone = lib.train({**one_split, "max_cat_to_onehot": 5}, lib.Dataset(rows, y), 1)
+        assert not np.allclose(alone.predict(rows), y, atol=1.0)
+
+
+def _columns_of_branches(node, above=frozenset()):
+    if "split_feature" not in node:
+        return {above}
+    own = above | {node["split_feature"]}
+    return _columns_of_branches(node["left_child"], own) | _columns_of_branches(
+        node["right_child"], own
+    )
+
+
+@pytest.mark.parametrize("given", ["[0,1],[2]", " [0, 1], [2] ", "[[0,1],[2]]", [[0, 1], [2]]])
+def test_interactions_as_text(given):
+    """LightGBM takes the first form and the last."""
+    y = X[:, 0] * X[:, 2] + X[:, 1]
+    for lib in libraries() if given in ("[0,1],[2]", [[0, 1], [2]]) else [lgb]:
+        booster = lib.train({**QUIET, "interaction_constraints": given}, lib.Dataset(X, y), 5)
+        for tree in booster.dump_model()["tree_info"]:
+            for columns in _columns_of_branches(tree["tree_structure"]):
+                assert columns <= {0, 1} or columns <= {2}
+
+
+def test_interactions_that_are_no_lists():
+    with pytest.raises(ParameterError, match=r"interaction_constraints='\[0,1': expected lists"):
+        lgb.train({**QUIET, "interaction_constraints": "[0,1"}, lgb.Dataset(X, COUNTS), 1)
+    plain = lgb.train({**QUIET, "interaction_constraints": ""}, lgb.Dataset(X, COUNTS), 1)
+    assert plain.num_trees() == 1
