@@ -66,7 +66,8 @@ class Calibration:
         ------
         NotFittedError
         DataError
-            If the columns differ from those of training, or the labels are not those of ``fit``.
+            If the columns differ from those of training, the labels are not those of ``fit``, a
+            class has no rows, or the model has one class.
         ParameterError
             If there is no such method.
         """
@@ -92,15 +93,26 @@ class Calibration:
                 raise DataError(
                     f"calibrate: y has {codes.size} labels for {len(margins)} rows; give one a row"
                 )
-            if np.unique(codes).size < 2:
-                raise DataError(
-                    f"calibrate: y holds {np.unique(codes).size} class: expected two or more; "
-                    "give rows of all classes"
-                )
+            self._check_classes(codes)
             hits = codes[:, None] == (np.arange(len(self.classes_)) if margins.ndim > 1 else [1])
         scores = _scores(model, margins, normal=not several)
         self._curves = tuple(fit(*pair) for pair in zip(scores.T, hits.T, strict=True))
         return self
+
+    def _check_classes(self: Any, codes: F32) -> None:
+        """Raise an error where a class has no rows, or there is one class alone."""
+        known = self.classes_.tolist()
+        if len(known) < 2:
+            raise DataError(
+                f"calibrate: the model has one class ({show(known[0])}): expected two or more; "
+                "fit on rows of two classes"
+            )
+        absent = [label for code, label in enumerate(known) if code not in codes]
+        if absent:
+            raise DataError(
+                f"calibrate: y has no row of class {show(absent[0])}: expected rows of all "
+                f"{len(known)} classes of the model; give rows of each"
+            )
 
     def _chances(self: Any, margins: F32) -> F32:
         """Return probabilities with a column for each class, or each label, of margins."""

@@ -55,8 +55,11 @@ class Forest(Base):
         several = [name for name in _OF_ROUNDS if getattr(self, name) is not None]
         several += ["early_stopping"] if self._stopping().early_stopping else []
         several += ["callbacks"] if self._has_callbacks else []
+        linear = self.linear_tree is not None and ROWS["linear_tree"].convert(self.linear_tree)
         rate = {"rate": AUTO} if is_auto(self.learning_rate) else {}
-        super()._refuse(**{"one_round": several[0] if several else "", **rate, **known})
+        super()._refuse(
+            **{"one_round": several[0] if several else "", "linear_tree": linear, **rate, **known}
+        )
 
 
 class GBDTRandomForestRegressor(Forest, GBDTRegressor):

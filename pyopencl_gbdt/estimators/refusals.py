@@ -24,6 +24,8 @@ class EstimatorFacts:
     loss : object
         By this library's name; None for the estimator's own, and for a user's loss.
     is_forest, on_dask : bool
+    linear_tree : bool
+        Whether leaves of a forest are to be linear functions; False elsewhere.
     warm_start : bool
     class_weight : object
     rate : str
@@ -64,6 +66,7 @@ class EstimatorFacts:
     objective: Any = None
     loss: Any = None
     is_forest: bool = False
+    linear_tree: bool = False
     on_dask: bool = False
     warm_start: bool = False
     class_weight: Any = None
@@ -150,6 +153,13 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         lambda f: f.is_forest and f.rate != "",
         "learning_rate={rate!r}: expected a number for {estimator}, which multiplies its mean",
         "leave out learning_rate, which is 1",
+    ),
+    Refusal(
+        "`linear_tree` of a forest",
+        lambda f: f.is_forest and f.linear_tree,
+        "linear_tree={linear_tree!r}: expected False for {estimator}, as the trees of a model's "
+        "first round have numbers in their leaves",
+        "leave out linear_tree, or boost by another estimator with num_parallel_tree",
     ),
     Refusal(
         "`warm_start` of a forest",

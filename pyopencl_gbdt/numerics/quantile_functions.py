@@ -17,6 +17,9 @@ _CUBIC = 1000.0
 #: Terms of a series or fraction end at this share of the sum, or after so many.
 _SMALL, _MOST_TERMS = 1e-12, 5000
 _HALVINGS = 48
+#: Counts above the first have a gamma distribution, within 1e-5, where mean / size is above the
+#: second: the Poisson distribution adds little to the gamma distribution of its mean.
+_MANY, _WIDE = 1e5, 1e6
 
 
 def normal_quantile(level: float) -> float:
@@ -61,12 +64,20 @@ def negative_binomial_quantile(mean: F64, size: F64, level: float) -> F64:
     share = size / (size + mean)
     low = np.full_like(mean, -1.0)  # not a quantile
     high = np.ceil(mean + (12 * np.sqrt(mean) + 60) * np.sqrt(1 + mean / size) + 60 * mean / size)
-    while (rows := np.flatnonzero(high - low > 1)).size:
-        middle = np.floor((low[rows] + high[rows]) / 2)
+    wide = np.flatnonzero(mean / size > _WIDE)
+    smooth = np.ceil(mean[wide] / size[wide] * gamma_quantile(size[wide], level))
+    many = smooth > _MANY
+    low[wide[many]] = smooth[many]
+    high[wide] = np.where(many, smooth, np.minimum(high[wide], 2 * _MANY))
+    while True:
+        middle = np.floor((low + high) / 2)
+        rows = np.flatnonzero((low < middle) & (middle < high))  # above 2^53 not all integers exist
+        if not rows.size:
+            return np.asarray(high)
+        middle = middle[rows]
         enough = beta_share(size[rows], middle + 1, share[rows]) >= level
         low[rows] = np.where(enough, low[rows], middle)
         high[rows] = np.where(enough, middle, high[rows])
-    return np.asarray(high)
 
 
 def gamma_share(shape: F64, x: F64) -> F64:

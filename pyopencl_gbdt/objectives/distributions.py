@@ -208,7 +208,9 @@ class LogNormalDistribution(Distribution):
         return _deviation_loss(first, second, value) + value
 
     def quantile_of(self, first: F64, second: F64, level: float) -> F64:
-        return np.exp(first + normal_quantile(level) * second)
+        most = np.finfo(np.float32).max  # quantiles become float32
+        exponent = np.minimum(first + normal_quantile(level) * second, np.log(float(most)))
+        return np.minimum(np.exp(exponent), float(most))
 
     def start_of(self, mean: float, variance: float) -> tuple[float, float]:
         return mean, _ln(variance) / 2

@@ -93,7 +93,8 @@ TABLE: tuple[ParameterRow, ...] = (
                  "Largest absolute leaf value before learning_rate; 0 is no limit. The default of "
                  f"count:poisson is {POISSON_DELTA_STEP}.", low=0),
     ParameterRow("leaf_estimation_iterations", int, 1, "Newton steps of a leaf's value; with "
-                 "several, each takes the gradients of all rows where the steps so far lead.",
+                 "several, each takes the gradients of all rows where the steps so far lead. "
+                 "With several classes many steps can raise the loss.",
                  low=1, high=1000),
     ParameterRow("linear_tree", bool, False, "Leaves are linear functions of the numeric features "
                  "on their paths, as LightGBM's; those of the first round are numbers."),

@@ -124,13 +124,28 @@ def test_what_cannot_be_calibrated_by():
         model.calibrate(X[OWN], Y[OWN], method=None)
     with pytest.raises(DataError, match=r"calibrate: y has 3 labels for 500 rows"):
         model.calibrate(X[OWN], Y[:3])
-    with pytest.raises(DataError, match=r"calibrate: y holds 1 class: expected two or more"):
+    with pytest.raises(DataError, match=r"calibrate: y has no row of class 0: expected rows of "):
         model.calibrate(X[OWN], np.ones(500, int))
     with pytest.raises(DataError, match="calibrate: y"):
         model.calibrate(X[OWN], Y[OWN] + 5)
     with pytest.raises(DataError, match="X has 2 features"):
         model.calibrate(X[OWN, :2], Y[OWN])
     assert not hasattr(GBDTRegressor, "_curves")
+
+
+def test_each_class_needs_rows():
+    y = labels_of("classes")
+    model = GBDTClassifier(**SMALL | {"n_estimators": 2}).fit(X[TRAIN], y[TRAIN])
+    some = np.flatnonzero(y != "b")
+    with pytest.raises(
+        DataError, match="calibrate: y has no row of class 'b': expected rows of all 3 classes"
+    ):
+        model.calibrate(X[some], y[some])
+    one = GBDTClassifier(**SMALL | {"n_estimators": 2}).fit(X[:50], np.full(50, 7))
+    with pytest.raises(
+        DataError, match=r"calibrate: the model has one class \(7\): expected two or more; fit on"
+    ):
+        one.calibrate(X[:50], np.full(50, 7))
 
 
 _GOOD = {"scores": [0, 1], "shares": [0.2, 0.4]}

@@ -281,6 +281,22 @@ def test_shares_of_extreme_parameters():
     assert counts[2] == stats.nbinom(50, 50 / 10050).ppf(0.5)
 
 
+def test_quantiles_of_counts_above_all_integers_of_float64():
+    mean = np.exp(np.float64([37, 50, 60, 60]))
+    size = np.exp(np.float64([12, 5, 15, 0]))
+    found = negative_binomial_quantile(mean, size, 0.95)
+    np.testing.assert_allclose(found, stats.gamma(size, scale=mean / size).ppf(0.95), rtol=1e-5)
+
+
+def test_quantiles_of_lognormal_margins_that_overflow():
+    found = get_objective("dist:lognormal").quantile_of(
+        np.float64([3, 88, 1e30, -1e30]), np.float64([1, 2, 1, 1]), 0.975
+    )
+    most = np.finfo(np.float32).max
+    np.testing.assert_array_equal(found.astype(np.float32)[1:], np.float32([most, most, 0]))
+    assert found[0] == pytest.approx(np.exp(3 + stats.norm.ppf(0.975)))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_intervals_are_quantiles_of_the_distribution(name):
     model = GBDTRegressor(objective=name, n_estimators=20, learning_rate=0.2, max_depth=2,

@@ -59,6 +59,10 @@ CASES = {
         lambda: GBDTRandomForestRegressor(learning_rate="auto"), TWO, {},
         "learning_rate='auto': expected a number for GBDTRandomForestRegressor",
     ),
+    "`linear_tree` of a forest": (
+        lambda: GBDTRandomForestRegressor(linear_tree=True), TWO, {},
+        "linear_tree=True: expected False for GBDTRandomForestRegressor",
+    ),
     "`warm_start` of a forest": (
         lambda: GBDTRandomForestRegressor(warm_start=True), TWO, {},
         "warm_start=True: expected False for GBDTRandomForestRegressor",
