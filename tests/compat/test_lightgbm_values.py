@@ -119,3 +119,55 @@ def test_interactions_that_are_no_lists():
         lgb.train({**QUIET, "interaction_constraints": "[0,1"}, lgb.Dataset(X, COUNTS), 1)
     plain = lgb.train({**QUIET, "interaction_constraints": ""}, lgb.Dataset(X, COUNTS), 1)
     assert plain.num_trees() == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "error"),
+    [
+        ({"tree_learner": "data"}, None),
+        ({"tree_learner": "voting_parallel"}, None),
+        ({"max_drop": 3}, None),
+        ({"monotone_constraints": [1, 0, 0]}, None),
+        ({"monotone_constraints": []}, None),
+        ({"is_unbalance": True, "scale_pos_weight": 2.0}, None),
+        ({"objective": "binary", "is_unbalance": True, "scale_pos_weight": 1.0}, None),
+        ({"tree_learner": "all"}, "Unknown tree learner type all"),
+        ({"monotone_constraints": [1]}, "monotone_constraints"),
+        ({"monotone_constraints": "1,0,0,0"}, "monotone_constraints"),
+        ({"objective": "binary", "is_unbalance": True, "scale_pos_weight": 2.0},
+         "Cannot set is_unbalance and scale_pos_weight at the same time"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_lightgbm_refuses_and_takes(params, error):
+    for lib in libraries():
+        data = lib.Dataset(X, (COUNTS > 1).astype(float))
+        if error is None:
+            assert lib.train({**QUIET, **params}, data, 2).num_trees() == 2
+        else:
+            kind = ParameterError if lib is lgb else lib.basic.LightGBMError
+            with pytest.raises(kind, match=error):
+                lib.train({**QUIET, **params}, data, 2)
+
+
+def test_unknown_names_are_told_by_verbosity(recwarn):
+    data = lgb.Dataset(X, COUNTS)
+    for quiet in ({"verbosity": -1}, {"verbose": -1}, {"verbosity": -1, "verbose": 1}):
+        lgb.train({"colour": 1, "num_leaf": 3, "num_leaves": 4, **quiet}, data, 1)
+        lgb.Dataset(X, COUNTS, params={"colour": 1, **quiet}).construct()
+    assert [one for one in recwarn if "colour" in str(one.message)] == []
+    assert [one for one in recwarn if "num_leaves" in str(one.message)] == []
+    for told in ({}, {"verbosity": 0}, {"verbosity": 0, "verbose": -1}):
+        with pytest.warns(UserWarning, match="Unknown parameter: colour"):
+            lgb.train({"colour": 1, **told}, lgb.Dataset(X, COUNTS), 1)
+
+
+def test_quantiles_of_leaves_differ_as_documented():
+    y = np.array([0.0, 1.0, 3.0, 7.0, 20.0])
+    given = {**QUIET, "objective": "quantile", "alpha": 0.6, "min_data_in_leaf": 1}
+    found = [
+        lib.train(given, lib.Dataset(np.ones((5, 1)), y), 1).predict([[1.0]])[0]
+        for lib in libraries()
+    ]
+    places = [6 * 0.6 - 1, 4 * 0.6][: len(found)]
+    assert found == pytest.approx(np.interp(places, range(5), y), rel=1e-5)

@@ -18,6 +18,7 @@ from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS, link_of_model
 from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 from pyopencl_gbdt.compat.lightgbm.rounds import MANY, Rounds
+from pyopencl_gbdt.compat.lightgbm.settings import check_columns
 from pyopencl_gbdt.compat.lightgbm.stored import stored_parameters
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.model import Ensemble, read_model
@@ -97,6 +98,7 @@ class Booster(BoosterModel):
         own = {**self.params, **train_set.get_params()}
         own = own | {"objective": "none"} if callable(own.get("objective")) else own
         self._task = Task.of(by_main_names(own))
+        check_columns(self._task.params, train_set.rows.n_features)
         self._link = self._task.kind.link
         self._objective_text = self._task.objective
         self.pandas_categorical = train_set.pandas_categorical

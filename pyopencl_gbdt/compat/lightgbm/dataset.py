@@ -154,7 +154,9 @@ class Dataset(Columns):
                 setattr(self, name, found[name])
 
     def _settings(self) -> dict[str, Any]:
-        known = spellings("zero_as_missing", "use_missing", "header", "categorical_feature")
+        known = spellings(
+            "zero_as_missing", "use_missing", "header", "categorical_feature", "verbosity"
+        )
         given = self.params or {}
         return by_main_names({name: one for name, one in given.items() if name in known})
 

@@ -176,18 +176,24 @@ def choose(name: str, params: Mapping[str, Any], default: Any) -> dict[str, Any]
 
 
 def by_main_names(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters by their main names; tell of unknown ones, and of names given twice."""
+    """Return parameters by their main names; tell of unknown ones, and of names given twice.
+
+    A ``verbosity`` below 0 tells nothing.
+    """
+    levels = [params[one] for one in ("verbosity", "verbose") if params.get(one) is not None]
+    tells = not levels or int(levels[0]) >= 0
     found: dict[str, Any] = {}
     spelled: dict[str, str] = {}
     for spelling, value in params.items():
         name = MAIN_NAMES.get(spelling, "")
         if not name:
-            log_warning(f"Unknown parameter: {spelling}")
+            if tells:
+                log_warning(f"Unknown parameter: {spelling}")
             continue
         former = spelled.get(name)
         if former is not None and former != spelling:
             kept = former if former == name or spelling != name else spelling
-            if found[name] != value:
+            if found[name] != value and tells:
                 other = spelling if kept == former else former
                 log_warning(f"{name} is set with {kept}, {other} will be ignored.")
             if kept == former:

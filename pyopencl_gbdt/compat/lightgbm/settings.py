@@ -58,16 +58,15 @@ _REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "bagging_by_query": ((False,), "rows are drawn, not queries; leave it out"),
     "reg_sqrt": ((False,), "train on the square roots of the labels, and square what is predicted"),
     "sigmoid": ((1,), "the sigmoid has no factor here; scale learning_rate instead"),
-    "max_drop": ((50, 0, -1), "a round may drop any number of trees; lower drop_rate"),
     "lambdarank_position_bias_regularization": ((0,), "positions are not learnt; leave it out"),
-    "tree_learner": (("serial",), "give the rows of all machines to pyopencl_gbdt.train, see "
-                     "docs/large-data.md"),
     "num_machines": ((1,), "see docs/large-data.md for several hosts"),
     "machines": ((None, ""), "see docs/large-data.md for several hosts"),
     "machine_list_filename": ((None, ""), "see docs/large-data.md for several hosts"),
     "label_gain": ((None, "", ()), "gains of labels are 2^label - 1; give labels of other gains"),
 }  # fmt: skip
 """Parameters without a counterpart: the values that have no effect, and what to do instead."""
+_LEARNERS = ("serial", "feature", "data", "voting")
+"""Those but the first have no effect with one machine; ``num_machines`` is refused."""
 
 
 def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> dict[str, Any]:
@@ -87,7 +86,7 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
     ParameterError
         For a parameter, or a value, that has no counterpart here; says what to do.
     """
-    _check(params)
+    _check(params, objective)
     found: dict[str, Any] = {"objective": loss, "cat_method": "sets", "grow_policy": "lossguide"}
     for name, (own, default) in _SAME.items():
         value = _given(params, name, default)
@@ -100,10 +99,7 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
     found["max_cat_to_onehot"] = int(_given(params, "max_cat_to_onehot", 4))
     found["max_delta_step"] = max(float(_given(params, "max_delta_step", 0.0)), 0.0)
     found["verbosity"] = min(max(int(_given(params, "verbosity", 1)), 0), 3)
-    monotone = _given(params, "monotone_constraints", None)
-    if isinstance(monotone, str):
-        monotone = [int(one) for one in monotone.split(",") if one.strip()]
-    found["monotone_constraints"] = None if monotone is None else list(monotone)
+    found["monotone_constraints"] = _signs(params)
     found["interaction_constraints"] = _groups(found["interaction_constraints"])
     if found["min_samples_leaf"] is not None:
         found["min_samples_leaf"] = max(int(found["min_samples_leaf"]), 0)
@@ -121,11 +117,52 @@ def _given(params: Mapping[str, Any], name: str, default: Any) -> Any:
     return default if value is None else value
 
 
-def _check(params: Mapping[str, Any]) -> None:
+def check_columns(params: Mapping[str, Any], n_columns: int) -> None:
+    """Check that constraints are for all columns.
+
+    Raises
+    ------
+    ParameterError
+        As LightGBM does.
+    """
+    found = _signs(params)
+    if found and len(found) != n_columns:
+        raise ParameterError(
+            f"monotone_constraints has {len(found)} entries: expected {n_columns}, one for each "
+            "column; give 0 for a column without a constraint"
+        )
+
+
+def _signs(params: Mapping[str, Any]) -> list[Any] | None:
+    given = _given(params, "monotone_constraints", None)
+    if isinstance(given, str):
+        return [int(one) for one in given.split(",") if one.strip()]
+    return None if given is None else list(given)
+
+
+def _check(params: Mapping[str, Any], objective: str) -> None:
     for name, (harmless, move) in _REFUSED.items():
         value = params.get(name)
         if value is not None and np.size(value) and value not in harmless:
             raise ParameterError(f"{name}={show(value)}: it has no counterpart here; {move}")
+    learner = str(_given(params, "tree_learner", "serial"))
+    if learner.removesuffix("_parallel") not in _LEARNERS:
+        raise ParameterError(
+            f"Unknown tree learner type {learner}: expected one of {', '.join(_LEARNERS)}; leave "
+            "out tree_learner"
+        )
+    most = _given(params, "max_drop", 50)
+    if boosting_of(params) == "dart" and most not in (50, 0, -1):
+        raise ParameterError(
+            f"max_drop={show(most)}: it has no counterpart here; a round may drop any number of "
+            "trees; lower drop_rate"
+        )
+    weight = _given(params, "scale_pos_weight", 1.0)
+    if objective in ("binary", "multiclassova") and params.get("is_unbalance") and weight != 1:
+        raise ParameterError(
+            "Cannot set is_unbalance and scale_pos_weight at the same time: "
+            f"scale_pos_weight={show(weight)}; leave one of them out"
+        )
 
 
 def _groups(given: Any) -> Any:
