@@ -233,15 +233,6 @@ def test_levels_are_those_of_training():
         own.get_categories().to_arrow()
 
 
-def test_a_row_or_a_column_may_have_one_dimension():
-    X, y = rows()
-    for columns in (1, 4):
-        own = xgb.train({"max_depth": 2}, xgb.DMatrix(X[:, :columns], y), 2)
-        given = X[:7, 0] if columns == 1 else X[3]
-        wanted = own.inplace_predict(X[:7, :1] if columns == 1 else X[3:4])
-        assert np.array_equal(own.inplace_predict(given), wanted)
-
-
 def test_columns_of_weight_0_are_not_sampled():
     X, y = rows(200, 6)
     matrix = xgb.DMatrix(X, y, feature_weights=[0, 1, 1, 0, 0, 1])

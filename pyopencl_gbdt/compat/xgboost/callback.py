@@ -85,6 +85,7 @@ class CallbackContainer:
         self.callbacks = list(dict.fromkeys(callbacks))
         self.metric, self.is_cv = metric, is_cv
         self.history: _Log = {}
+        self.columns: list[tuple[str, str]] = []  # sets and metrics, in the order of a round
         self._output_margin = output_margin
 
     def before_training(self, model: Any) -> Any:
@@ -112,6 +113,7 @@ class CallbackContainer:
     def after_iteration(self, model: Any, epoch: int, dtrain: Any, evals: Any) -> bool:
         """Evaluate the sets, then call the hooks; return whether one of them ends the training."""
         scores = model.scores(evals or (), self.metric, output_margin=self._output_margin)
+        self.columns = [(data, metric) for data, metric, _ in scores]
         for data, metric, value in scores:
             self.history.setdefault(data, {}).setdefault(metric, []).append(value)
         return any(one.after_iteration(model, epoch, self.history) for one in self.callbacks)

@@ -149,6 +149,7 @@ class Predicting:
         Parameters
         ----------
         data : array-like, table or sparse matrix
+            One dimension is a column.
         predict_type : {"value", "margin"}
         missing, base_margin
             As for ``DMatrix``.
@@ -164,12 +165,13 @@ class Predicting:
             raise ParameterError(
                 f"predict_type={show(predict_type)}: expected 'value' or 'margin'; give one"
             )
-        if getattr(data, "ndim", 2) == 1 and isinstance(data, np.ndarray):
-            data = data.reshape(-1, 1) if self._ensemble().n_features == 1 else data[None]
+        column = isinstance(data, np.ndarray) and data.ndim == 1
+        if column:
+            data = data.reshape(-1, 1)
         rows = DMatrix(
             data, missing=missing, base_margin=base_margin, enable_categorical=True
         )  # fmt: skip
-        if validate_features:
+        if validate_features or column:
             if rows.num_col() != self._ensemble().n_features:
                 raise DataError(
                     f"Feature shape mismatch, expected: {self._ensemble().n_features}, got "

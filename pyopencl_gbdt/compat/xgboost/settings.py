@@ -19,11 +19,22 @@ from pyopencl_gbdt.parameters.names import check_n_jobs
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DROPPING, TABLE
 
-#: XGBoost's spellings and this library's own names, to the name in the table.
+#: This library's own ways to grow trees; XGBoost does not use what it does not know.
+_OWN = frozenset(
+    (
+        "n_estimators", "sketch", "boosting_type", "proposal", "max_bin_exact", "min_samples_leaf",
+        "leaf_estimation_iterations", "linear_tree", "linear_lambda", "bagging_temperature",
+        "bagging_freq", "top_rate", "other_rate", "extra_trees", "random_strength", "cat_method",
+        "max_set_levels", "permutation_count", "max_ctr_complexity", "has_time",
+        "target_border_count", "ctr_priors", "ctr_prior_weight", "cat_smooth", "cat_l2",
+        "min_data_per_group",
+    )
+)  # fmt: skip
+#: XGBoost's spellings, and names of losses and of the device here, to the name in the table.
 _NAMES = {
     spelling: row.name
     for row in TABLE
-    if row.name != "n_estimators"
+    if row.name not in _OWN
     for spelling in (row.name, *row.aliases)
 }
 #: XGBoost's parameters that decide nothing here: threads, checks, caches, names of updaters.
@@ -36,8 +47,10 @@ _WITHOUT_EFFECT = frozenset(
         "disable_default_eval_metric", "seed_per_iteration", "process_type", "refresh_leaf",
     )
 )  # fmt: skip
-#: Losses that weigh classes; for others `scale_pos_weight` has no effect.
+#: Losses that weigh classes; for others `scale_pos_weight` has no effect. XGBoost weighs labels
+#: of 1 by it for two more: a weight of 1 is used there.
 _OF_TWO_CLASSES = ("binary:logistic", "binary:logitraw", "reg:logistic", "cross_entropy")
+_OF_ONES = ("reg:squarederror", "reg:squaredlogerror")
 _TREE_METHODS = {"gpu_hist": "hist"}
 _OBJECTIVES = {"reg:linear": "reg:squarederror"}
 Given = Mapping[str, Any] | Iterable[tuple[str, Any]] | None
@@ -62,6 +75,7 @@ class Settings:
         self.metrics: list[str] = []
         self.others: dict[str, Any] = {}
         self.unused: dict[str, Any] = {}
+        self._told: set[str] = set()
         self.update(given)
 
     def update(self, given: Given) -> None:
@@ -120,16 +134,32 @@ class Settings:
     def trained(self) -> dict[str, Any]:
         """Return the parameters that ``train`` of this library takes; warn of those not used."""
         found = {"cat_method": "sets", "verbosity": get_config()["verbosity"], **self.values}
-        if found.get("booster", "gbtree") != "dart":
-            for name in DROPPING:
-                found.pop(name, None)
-        found["device"] = _device(found.get("device", "auto"))
+        for name in self._without_use():
+            found.pop(name, None)
+        asked = found.get("device", "auto")
+        found["device"] = _device(asked)
+        if found["device"] != asked and found["device"] == "auto" and self._tell("device"):
+            text = f"No visible GPU is found, device={show(asked)} becomes 'auto'."
+            warnings.warn(text, UserWarning, stacklevel=2)
         found.setdefault("objective", self.objective)
         if self.objective not in MULTICLASS:
             found.pop("num_class", None)
-        if self.objective not in _OF_TWO_CLASSES:
-            found.pop("scale_pos_weight", None)
         return found
+
+    def _without_use(self) -> list[str]:
+        """Return parameters that the booster or the loss does not use."""
+        dropped = () if self.values.get("booster", "gbtree") == "dart" else DROPPING
+        weighs = self.objective in _OF_TWO_CLASSES
+        return [*dropped, *(() if weighs else ("scale_pos_weight",))]
+
+    def _tell(self, name: str) -> bool:
+        """Return whether to warn of a parameter: once, and if messages are wanted."""
+        if name in self._told or not (
+            get_config()["verbosity"] and self.values.get("verbosity", 1)
+        ):
+            return False
+        self._told.add(name)
+        return True
 
     def checked(self) -> Parameters:
         """Return all parameters with their defaults.
@@ -142,19 +172,23 @@ class Settings:
         return Parameters.from_dict(self.trained())
 
     def warn_of_unused(self) -> None:
-        """Warn of what is no parameter, once."""
-        if self.unused and get_config()["verbosity"] and self.values.get("verbosity", 1):
-            listed = ", ".join(f'"{name}"' for name in sorted(self.unused))
+        """Warn of what is no parameter, or is not used by this booster and loss; once."""
+        idle = {name for name in self._without_use() if name in self.values}
+        if self.objective in _OF_ONES and str(self.values.get("scale_pos_weight")) in ("1", "1.0"):
+            idle.discard("scale_pos_weight")
+        names = [name for name in sorted({*self.unused, *idle}) if self._tell(name)]
+        if names:
+            listed = ", ".join(f'"{name}"' for name in names)
             warnings.warn(
                 f"\nParameters: {{ {listed} }} are not used.\n", UserWarning, stacklevel=3
             )
-            self.unused = {}
 
     def copy(self) -> Settings:
         """Return settings of their own."""
         found = Settings()
         found.values, found.metrics = dict(self.values), list(self.metrics)
         found.others, found.unused = dict(self.others), dict(self.unused)
+        found._told = set(self._told)
         return found
 
 
@@ -172,6 +206,8 @@ def _pairs(given: Any) -> list[tuple[str, Any]]:
 
 def _meant(name: str, value: Any) -> Any:
     """Return a value by this library's name for it."""
+    if name == "random_state":
+        return _seed(value)
     if name == "tree_method":
         return _TREE_METHODS.get(value, value)
     if name == "objective" and isinstance(value, str):
@@ -183,8 +219,17 @@ def _meant(name: str, value: Any) -> Any:
     return value
 
 
+def _seed(value: Any) -> Any:
+    """Return a seed below 2**32: XGBoost takes any of 64 bits with a sign, modulo 2**32."""
+    try:
+        number = int(str(value))
+    except ValueError:
+        return value
+    return number % 2**32 if -(2**63) <= number < 2**63 else value
+
+
 def _device(asked: Any) -> Any:
-    """Return a device that this machine has; as XGBoost, warn where it lacks the GPU asked for."""
+    """Return a device that this machine has; ``"auto"`` where it lacks the GPU asked for."""
     name = str(asked).partition(":")[0]
     if name not in ("cuda", "gpu", "sycl"):
         return asked
@@ -195,7 +240,4 @@ def _device(asked: Any) -> Any:
         except NoDeviceError:
             continue
         return device
-    warnings.warn(
-        f"No visible GPU is found, device={show(asked)} becomes 'auto'.", UserWarning, stacklevel=2
-    )
     return "auto"

@@ -274,7 +274,7 @@ def cv(
             break
         booster.update(number, obj)
         stops = container.after_iteration(booster, number, dtrain, None)
-        results = _table(container.history)
+        results = _table(container)
         if stops:
             best = int(booster.attr("best_iteration") or number)
             results = {name: values[: best + 1] for name, values in results.items()}
@@ -295,12 +295,12 @@ def _with_metrics(params: Any, metrics: Any) -> Any:
     return [pair for pair in pairs if pair[0] != "eval_metric"] + [("eval_metric", listed)]
 
 
-def _table(history: dict[str, dict[str, Any]]) -> dict[str, list[float]]:
+def _table(container: CallbackContainer) -> dict[str, list[float]]:
     found = {}
-    for data, metrics in history.items():
-        for name, values in metrics.items():
-            found[f"{data}-{name}-mean"] = [mean for mean, _ in values]
-            found[f"{data}-{name}-std"] = [deviation for _, deviation in values]
+    for data, metric in container.columns:
+        values = container.history[data][metric]
+        found[f"{data}-{metric}-mean"] = [mean for mean, _ in values]
+        found[f"{data}-{metric}-std"] = [deviation for _, deviation in values]
     return found
 
 
