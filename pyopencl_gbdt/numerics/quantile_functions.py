@@ -61,7 +61,7 @@ def negative_binomial_quantile(mean: F64, size: F64, level: float) -> F64:
     level : float
         Above 0, below 1.
     """
-    share = size / (size + mean)
+    share, rest = size / (size + mean), mean / (size + mean)
     low = np.full_like(mean, -1.0)  # not a quantile
     high = np.ceil(mean + (12 * np.sqrt(mean) + 60) * np.sqrt(1 + mean / size) + 60 * mean / size)
     wide = np.flatnonzero(mean / size > _WIDE)
@@ -75,7 +75,7 @@ def negative_binomial_quantile(mean: F64, size: F64, level: float) -> F64:
         if not rows.size:
             return np.asarray(high)
         middle = middle[rows]
-        enough = beta_share(size[rows], middle + 1, share[rows]) >= level
+        enough = beta_share(size[rows], middle + 1, share[rows], rest[rows]) >= level
         low[rows] = np.where(enough, low[rows], middle)
         high[rows] = np.where(enough, middle, high[rows])
 
@@ -107,12 +107,15 @@ def gamma_share(shape: F64, x: F64) -> F64:
     return np.where(near, factor * total, 1 - factor * fraction)
 
 
-def beta_share(a: F64, b: F64, x: F64) -> F64:
-    """Return the regularised incomplete beta function: Abramowitz and Stegun 26.5.8."""
+def beta_share(a: F64, b: F64, x: F64, rest: F64) -> F64:
+    """Return the regularised incomplete beta function: Abramowitz and Stegun 26.5.8.
+
+    ``rest`` is ``1 - x``, which has more digits than the difference where x is near 1.
+    """
     turned = x > (a + 1) / (a + b + 2)
     a, b = np.where(turned, b, a), np.where(turned, a, b)
-    x = np.where(turned, 1 - x, x)
-    front = log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * np.log(x) + b * np.log1p(-x)
+    x, rest = np.where(turned, rest, x), np.where(turned, x, rest)
+    front = log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * _log(x, rest) + b * _log(rest, x)
     c = np.ones_like(x)
     d = 1 / _off_zero(1 - (a + b) * x / (a + 1))
     fraction = d
@@ -142,6 +145,11 @@ def log_gamma(x: F64) -> F64:
     for k in range(8):
         total = total - np.log(x + k)
     return np.asarray(total, np.float64)
+
+
+def _log(x: F64, rest: F64) -> F64:
+    """Return ln x; ``rest`` is ``1 - x``."""
+    return np.where(x < 0.5, np.log(x), np.log1p(-np.minimum(rest, 0.5)))
 
 
 def _off_zero(x: F64) -> F64:

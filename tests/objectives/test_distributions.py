@@ -288,6 +288,13 @@ def test_quantiles_of_counts_above_all_integers_of_float64():
     np.testing.assert_allclose(found, stats.gamma(size, scale=mean / size).ppf(0.95), rtol=1e-5)
 
 
+def test_quantiles_of_means_near_zero():
+    mean, size = np.exp(np.float64([-60, -40, -60])), np.exp(np.float64([15, 0, -10]))
+    with np.errstate(divide="raise", invalid="raise", over="raise"):
+        found = negative_binomial_quantile(mean, size, 0.999)
+    np.testing.assert_array_equal(found, 0)
+
+
 def test_quantiles_of_lognormal_margins_that_overflow():
     found = get_objective("dist:lognormal").quantile_of(
         np.float64([3, 88, 1e30, -1e30]), np.float64([1, 2, 1, 1]), 0.975
