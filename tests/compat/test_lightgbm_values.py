@@ -171,3 +171,26 @@ def test_quantiles_of_leaves_differ_as_documented():
     ]
     places = [6 * 0.6 - 1, 4 * 0.6][: len(found)]
     assert found == pytest.approx(np.interp(places, range(5), y), rel=1e-5)
+
+
+def test_raw_scores_of_classes_differ_as_documented():
+    """They are lower by the mean of the start here; probabilities are the same."""
+    given = {**QUIET, "objective": "multiclass", "num_class": 4, "num_leaves": 2}
+    shares = np.log(np.bincount(GRADES.astype(int)) / 400)
+    rows = np.ones((400, 1))
+    for lib in libraries():
+        booster = lib.train(given, lib.Dataset(rows, GRADES), 1)
+        start = shares - shares.mean() if lib is lgb else shares
+        assert np.allclose(booster.predict(rows[:1], raw_score=True)[0], start, atol=1e-5)
+        assert np.allclose(booster.predict(rows[:1])[0], np.exp(shares), atol=1e-5)
+
+
+def test_penalties_of_linear_leaves_have_the_scale_of_hessians():
+    given = {**QUIET, "objective": "poisson", "num_leaves": 2, "linear_tree": True,
+             "linear_lambda": 300.0, "learning_rate": 0.5}  # fmt: skip
+    rows = X[:, :1]
+    found = [lib.train(given, lib.Dataset(rows, COUNTS), 4).predict(rows, raw_score=True)
+             for lib in libraries()]  # fmt: skip
+    plain = lgb.train({**given, "linear_lambda": 0.0}, lgb.Dataset(rows, COUNTS), 4)
+    assert np.abs(plain.predict(rows, raw_score=True) - found[0]).max() > 0.03
+    assert np.allclose(found[0], found[-1], atol=2e-3)

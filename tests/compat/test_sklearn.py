@@ -338,3 +338,25 @@ def test_verbose_prints(capsys):
     rows, y = make_classification(100, random_state=0)
     ours.HistGradientBoostingClassifier(max_iter=2, verbose=1).fit(rows, y)
     assert "Fit 2 trees" in capsys.readouterr().err
+
+
+def test_what_differs_as_documented():
+    """Partial dependence holds the starting score, and quantiles are at other places."""
+    from sklearn.inspection import partial_dependence
+
+    model = ours.HistGradientBoostingRegressor(max_iter=3).fit(X, Y + 1000)
+    theirs = ensemble.HistGradientBoostingRegressor(max_iter=3).fit(X, Y + 1000)
+    means = [
+        partial_dependence(one, X[:50], [0], method=how)["average"].mean()
+        for one, how in ((model, "auto"), (model, "brute"), (theirs, "brute"), (theirs, "auto"))
+    ]
+    assert means[0] == means[1] == pytest.approx(means[2], rel=0.01)
+    assert abs(means[3]) < 500
+    y, rows = np.array([0.0, 1.0, 3.0, 7.0, 20.0]), np.ones((5, 1))
+    given = {"loss": "quantile", "quantile": 0.6, "max_iter": 1}
+    for cls, place in (
+        (ours.HistGradientBoostingRegressor, 6 * 0.6 - 1),
+        (ensemble.HistGradientBoostingRegressor, 4 * 0.6),
+    ):
+        found = cls(**given).fit(rows, y).predict(rows[:1])[0]
+        assert found == pytest.approx(np.interp(place, range(5), y), rel=1e-5)

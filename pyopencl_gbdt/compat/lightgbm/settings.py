@@ -289,7 +289,8 @@ def _rescale(found: dict[str, Any], factor: float) -> None:
     With a learning rate, penalties and a least Hessian that are larger by the same factor, the
     trees are the same.
     """
-    for name in ("learning_rate", "reg_lambda", "min_child_weight", "cat_l2"):
-        found[name] = found[name] * factor
+    for name in ("learning_rate", "reg_lambda", "min_child_weight", "cat_l2", "linear_lambda"):
+        if name in found:
+            found[name] = found[name] * factor
     for name in ("gamma", "max_delta_step"):
         found[name] = found[name] / factor
