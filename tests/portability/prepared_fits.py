@@ -59,6 +59,14 @@ GROWN: tuple[dict[str, Any], ...] = (
     {**_VECTORS, "sketch": 1},
     {**_VECTORS, "sketch": 1, "page": "tiled", "subsample": 0.5},
     {"page": "tiled", "grow_policy": "lossguide", "max_leaves": 5},
+    {"extra_trees": True, "monotone_constraints": [1, -1]},
+    {"grow_policy": "symmetric", "extra_trees": True, "random_strength": 1.0},
+    {"grow_policy": "lossguide", "max_leaves": 5, "random_strength": 1.0},
+    {"random_strength": 1.0, "monotone_constraints": [1, -1], "reg_alpha": 1.0},
+    {"leaf_estimation_iterations": 2, "objective": "binary:logistic"},
+    {"leaf_estimation_iterations": 2, "objective": "multi:softprob", "page": "tiled"},
+    {"linear_tree": True, "subsample": 0.5},
+    {"linear_tree": True, "grow_policy": "symmetric", "max_depth": 6},
 )
 #: Splits by sets of levels.
 SETS: tuple[dict[str, Any], ...] = (
