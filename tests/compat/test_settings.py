@@ -103,8 +103,8 @@ def test_rounds_of_the_loss_and_of_given_gradients(theirs):
 
 # -- parameters without use ----------------------------------------------------------------------
 def told(library, params, label=CLASSES):
-    """Return the warnings of a training of one round."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Return the warnings of a training of one round; other tests may have silenced XGBoost."""
+    with warnings.catch_warnings(record=True) as caught, library.config_context(verbosity=1):
         warnings.simplefilter("always")
         library.train(params, library.DMatrix(X, label), 1)
     return [str(one.message) for one in caught]
