@@ -37,6 +37,7 @@ def both(params, X, y, weight=None, **columns):
     return model
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", NOISY)
 def test_models_are_the_twins(growth, size):
@@ -49,6 +50,7 @@ def test_models_are_the_twins(growth, size):
     assert train(plain, Dataset(X, y)).ensemble.trees != model.ensemble.trees
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 def test_sets_of_categories(growth, size):
@@ -71,6 +73,7 @@ def test_labels_of_any_size_and_weights(growth, scale):
     assert model.ensemble.trees[0].n_nodes > 1
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 @pytest.mark.parametrize("way", WAYS)
 def test_wherever_rows_lie(growth, way, monkeypatch):
