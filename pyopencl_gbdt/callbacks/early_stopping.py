@@ -14,7 +14,7 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.prediction.model import BEST_ITERATION, BEST_SCORE
 
 #: Metrics, without ``@`` and number, for which larger is better.
-MAXIMIZED = frozenset({"auc", "aucpr", "pre", "map", "ndcg", "interval-regression-accuracy"})
+MAXIMIZED = frozenset({"ams", "auc", "aucpr", "pre", "map", "ndcg", "interval-regression-accuracy"})
 
 
 class EarlyStopping(TrainingCallback):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.metrics.bounds_losses import ACCURACY, nloglik
-from pyopencl_gbdt.metrics.curves import auc, aucpr
+from pyopencl_gbdt.metrics.curves import ams, auc, aucpr
 from pyopencl_gbdt.metrics.custom import DatasetMetric
 from pyopencl_gbdt.metrics.distributions import crps, nll, of_distribution, row_loss_by_name
 from pyopencl_gbdt.metrics.formulas import (
@@ -78,6 +78,8 @@ class Entry:
         Bounds of the number after ``@``, excluding the upper bound; None allows no ``@``.
     of_dataset : bool
         Whether the function takes a prediction and a data set instead.
+    has_kernels : bool
+        Whether kernels compute it; else margins come to the host after every round.
     """
 
     function: Callable[..., float]
@@ -85,7 +87,15 @@ class Entry:
     default: float | None = 0.0
     after_at: tuple[float, float] | None = None
     of_dataset: bool = False
+    has_kernels: bool = True
 
+    @property
+    def example(self) -> float:
+        """A number that is allowed after ``@``."""
+        return 1.5 if self.after_at == _TWEEDIE else 0.5
+
+
+_TWEEDIE = (1.0, 2.0)
 
 #: Every metric, by XGBoost's name.
 METRICS: dict[str, Entry] = {
@@ -101,10 +111,11 @@ METRICS: dict[str, Entry] = {
     "mlogloss": Entry(mlogloss),
     "auc": Entry(auc),
     "aucpr": Entry(aucpr),
+    "ams": Entry(ams, default=None, after_at=(0.0, np.inf), has_kernels=False),
     "poisson-nloglik": Entry(poisson_nloglik),
     "gamma-nloglik": Entry(gamma_nloglik),
     "gamma-deviance": Entry(gamma_deviance),
-    "tweedie-nloglik": Entry(tweedie_nloglik, default=None, after_at=(1.0, 2.0)),
+    "tweedie-nloglik": Entry(tweedie_nloglik, default=None, after_at=_TWEEDIE),
     **{name: Entry(function) for name, function in RANKING.items()},
     "cox-nloglik": Entry(cox_nloglik),
     "aft-nloglik": Entry(aft_nloglik, of_dataset=True),
@@ -169,7 +180,7 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
         return partial(entry.function, number=_number(name, text, entry))
     if entry.default is None:
         raise ParameterError(
-            f"eval_metric={name!r}: expected a number after @; write {name}@1.5, say"
+            f"eval_metric={name!r}: expected a number after @; write {name}@{entry.example}, say"
         )
     if entry.of_dataset:
         if family == "aft-nloglik" and parameters is not None:
@@ -242,15 +253,14 @@ def _number(name: str, text: str, entry: Entry) -> float:
         number = float("nan")
     if low <= number < high:
         return number
-    example = 1.5 if low == 1 else 0.5
-    allowed = "a finite number" if high == np.inf else f"a number, {low:g} <= number < {high:g},"
+    allowed = f"a number, {low:g} <= number < {high:g}," if low > -np.inf else "a finite number"
     raise ParameterError(
-        f"eval_metric={name!r}: expected {allowed} after @; write {family}@{example}"
+        f"eval_metric={name!r}: expected {allowed} after @; write {family}@{entry.example}"
     )
 
 
 __all__ = [
-    "METRICS", "DatasetMetric", "Metric", "aft_nloglik", "auc", "aucpr", "average_precision",
+    "METRICS", "DatasetMetric", "Metric", "aft_nloglik", "ams", "auc", "aucpr", "average_precision",
     "cox_nloglik", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
     "interval_regression_accuracy", "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "ndcg",
     "poisson_nloglik", "precision", "quantile", "ranked_of", "rmse", "rmsle", "takes_queries",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.metrics.formulas import log64
 from pyopencl_gbdt.numerics.exact_sums import N_LIMBS, PRECISION_BITS, signed_weights
 
 I64 = npt.NDArray[np.int64]
@@ -129,6 +130,34 @@ def aucpr(label: F32, prediction: F32, weight: F32 | None = None) -> float:
         logs = np.log(a * after + b) - np.log(a * (after - grown) + b)
         bend = np.where(b == 0, 0.0, b / a * logs)
     return float(((grown - bend) / a).sum() / total)
+
+
+#: What keeps the quotient of `ams` finite: XGBoost's, and that of the Higgs challenge.
+_AMS_EDGE = 10.0
+
+
+def ams(label: F32, prediction: F32, weight: F32 | None = None, number: float = 0.15) -> float:
+    """Return the approximate median significance of the rows with the largest predictions.
+
+    ``number`` is their share of all rows; with 0 and 1, the largest value of all shares counts.
+    Rows whose label is above 0.5 are signal, with the weight s, the others background, with the
+    weight b: ``sqrt(2 ((s + b + 10) ln(1 + s / (b + 10)) - s))``. Adam-Bourdarios et al. 2014,
+    "The Higgs boson machine learning challenge"; XGBoost 3.2, ``src/metric/rank_metric.cc``, which
+    leaves the last row out, too.
+    """
+    n_top = int(np.float32(number) * np.float32(label.size)) or label.size
+    order = np.argsort(-prediction, kind="stable")[: label.size - 1]
+    w = np.ones(label.size) if weight is None else weight.astype(np.float64)
+    signal = np.cumsum(np.where(label > 0.5, w, 0.0)[order[:n_top]])
+    background = np.cumsum(np.where(label > 0.5, 0.0, w)[order[:n_top]]) + _AMS_EDGE
+    logs = log64(1.0 + signal / background)
+    found = np.sqrt(np.maximum(2.0 * ((signal + background) * logs - signal), 0.0))
+    if not found.size:
+        return 0.0
+    if n_top != label.size:
+        return float(found[-1])
+    ends = np.sort(prediction)[::-1]
+    return float(np.max(found, initial=0.0, where=ends[:-1] != ends[1:]))
 
 
 def _over_classes(

@@ -45,6 +45,7 @@ FITS: dict[str, tuple[str, ...]] = {
     "mlogloss": (CLASSES,),
     "auc": (SHARES, RELEVANT, CLASSES),
     "aucpr": (SHARES, RELEVANT, CLASSES),
+    "ams": (SHARES,),
     "poisson-nloglik": (AMOUNTS,),
     "gamma-nloglik": (AMOUNTS,),
     "gamma-deviance": (AMOUNTS,),

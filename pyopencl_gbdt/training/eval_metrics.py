@@ -148,7 +148,7 @@ def _spelled(family: str, objective: Objective) -> str:
     """Return a name of the metric that can be given as it stands."""
     if family == family_of(objective.metric):
         return objective.metric
-    return f"{family}@1.5" if METRICS[family].default is None else family
+    return f"{family}@{METRICS[family].example}" if METRICS[family].default is None else family
 
 
 def _is_taken(name: str, objective: Objective, p: Parameters, sets: Sequence[Dataset]) -> bool:

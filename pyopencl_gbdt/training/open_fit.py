@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from pyopencl_gbdt.callbacks import CallbackList
@@ -156,6 +157,7 @@ def open_fit(
     eval_metric: Metrics = None,
     custom_metric: Callable[..., Any] | None = None,
     model: Before | None = None,
+    first_round: int | None = None,
 ) -> Iterator[OpenFit]:
     """Open a fit whose rounds run one at a time, for a ``with`` block.
 
@@ -174,6 +176,9 @@ def open_fit(
         As for ``train``.
     n_rounds : int or None
         Most rounds that ``update`` trains; None takes ``n_estimators`` from ``params`` (100).
+    first_round : int or None
+        The number from 0 by which the first round draws its random numbers; None is the number of
+        rounds of ``model``. It has no effect with ``booster="dart"``.
 
     Yields
     ------
@@ -187,6 +192,8 @@ def open_fit(
     n_rounds = check_rounds(n_rounds)
     params = given_instead(params, n_estimators=n_rounds)
     task = prepare(params, data, evals, eval_metric, model, custom_metric)
+    if task.params.booster != "dart":  # which finds dropped trees by the number of the round
+        task = replace(task, first_round=first_round)
     try:
         with opened_fit(task) as fit, contextlib.closing(OpenFit(fit)) as opened:
             opened.begin()

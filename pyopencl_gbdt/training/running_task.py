@@ -62,6 +62,9 @@ class Task:
         What a resumed training kept beside its model.
     by_codes : bool
         Whether exact search, too, is by codes: of rows in batches, and in a team.
+    first_round : int or None
+        The number of the first round, by which random numbers are drawn; None counts the rounds
+        of ``start``.
     whole : Dataset or None
         All rows, where ``data`` are a member's part of them; member 0 of a team evaluates them if
         they are among ``evals``.
@@ -78,6 +81,7 @@ class Task:
     state: TrainingState = field(default_factory=dict)
     by_codes: bool = False
     whole: Dataset | None = None
+    first_round: int | None = None
 
     @property
     def trained_params(self) -> Parameters:
@@ -166,7 +170,9 @@ class RunningTask:
         )  # fmt: skip
         if isinstance(margins, WeightedStart):
             plan_earlier(beside, margins.trees)
-        first_round = 0 if task.start is None else task.start.n_rounds
+        first_round = task.first_round
+        if first_round is None:
+            first_round = 0 if task.start is None else task.start.n_rounds
         self.fit = Fit(
             device,
             task.trained_params,

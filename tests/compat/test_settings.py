@@ -209,3 +209,83 @@ def test_columns_of_cv_are_in_the_order_of_xgboost(theirs):
     assert len(found[0]) == 16
     for name, values in found[0].items():
         np.testing.assert_allclose(values, found[1][name], rtol=1e-5, err_msg=name)
+
+
+# -- values that XGBoost refuses -----------------------------------------------------------------
+REFUSED = [
+    {"tree_method": "gpu_hist"}, {"tree_method": "foo"}, {"max_depth": 2.0}, {"max_depth": "2.0"},
+    {"max_depth": -1}, {"max_depth": True}, {"max_leaves": 3.0}, {"max_bin": 256.0},
+    {"seed": 1.0}, {"num_class": 2.0}, {"scale_pos_weight": -1}, {"grow_policy": "symmetric"},
+    {"sampling_method": "goss"}, {"process_type": "none"}, {"updater": "shrub"},
+    {"refresh_leaf": 3}, {"seed_per_iteration": "x"}, {"gpu_id": 1}, {"lambda": -1},
+    {"eval_metric": "ams"},
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*(updater|not used):UserWarning")
+@pytest.mark.parametrize("params", REFUSED, ids=str)
+def test_values_that_xgboost_refuses(theirs, params):
+    name, *_ = params
+    for library, word in ((xgb, name), (theirs, ".")):
+        with pytest.raises(library.core.XGBoostError, match=word):
+            library.train(params, library.DMatrix(X, Y), 1)
+
+
+def test_errors_have_the_names_that_were_given():
+    for name in ("eta", "learning_rate", "seed", "random_state", "alpha", "reg_alpha"):
+        with pytest.raises(ValueError, match=f"^{name}='x': expected"):
+            xgb.train({name: "x"}, xgb.DMatrix(X, Y), 1)
+
+
+def test_an_updater_is_a_tree_method():
+    matrix = xgb.DMatrix(X + np.random.default_rng(0).normal(size=X.shape), Y)
+    for updater, method in (("grow_colmaker,prune", "exact"), ("grow_histmaker", "approx")):
+        found = xgb.train({"updater": updater, "max_bin": 4}, matrix, 2)
+        wanted = xgb.train({"tree_method": method, "max_bin": 4}, matrix, 2)
+        assert found.save_raw() == wanted.save_raw()
+
+
+def test_notes_of_this_library_need_a_verbosity_of_two():
+    for given, own in ((None, 0), (0, 0), (1, 0), ("1", 0), (2, 2), (3, 3)):
+        assert Settings({"verbosity": given}).trained()["verbosity"] == own
+
+
+# -- metrics, seeds of rounds --------------------------------------------------------------------
+@pytest.mark.parametrize("share", ["0", "1", "0.15", "0.5", "2"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ams(theirs, share, weighted):
+    rng = np.random.default_rng(1)
+    x, weight = rng.normal(size=(300, 3)), rng.integers(1, 9, 300) if weighted else None
+    label = (x[:, 0] + rng.normal(size=300) > 0) * 1.0
+    found = []
+    for library in (xgb, theirs):
+        matrix = library.DMatrix(x, label, weight=weight)
+        booster = library.train({"objective": "binary:logistic", "max_depth": 9}, matrix, 12)
+        margin = theirs.DMatrix(x).num_row() and np.argsort(np.argsort(x[:, 0])) / 100
+        rows = library.DMatrix(x, label, weight=weight, base_margin=margin)
+        empty = library.Booster({"eval_metric": f"ams@{share}"}, [rows])
+        found.append(float(empty.eval(rows).split(":")[1]))
+        assert "ams@" in library.Booster({"eval_metric": "ams@0.2"}, model_file=booster).eval(rows)
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+
+
+def test_seeds_of_rounds():
+    """Rounds of one number draw the same rows, in whatever order they come."""
+    matrix = xgb.DMatrix(X, Y)
+    params = {"subsample": 0.3, "seed_per_iteration": True, "eta": 1e-30, "base_score": 0.0}
+
+    def covers(*numbers, **more):
+        booster = xgb.Booster({**params, **more}, [matrix])
+        for number in numbers:
+            booster.update(matrix, number)
+        table = booster.trees_to_dataframe()
+        return [table[table.Tree == n].Cover.tolist() for n in range(len(numbers))]
+
+    once = covers(0, 1, 2)
+    assert covers(2, 0, 1) == [once[2], once[0], once[1]]
+    assert once[0] != once[1]
+    assert covers(1, 1) == [once[1]] * 2
+    assert covers(5, 9, 0, seed_per_iteration=False) == once
+    first = xgb.train({**params}, matrix, 2)
+    again = xgb.train({**params}, matrix, 2, xgb_model=first).trees_to_dataframe()
+    assert again[again.Tree == 0].Cover.tolist() == again[again.Tree == 2].Cover.tolist()

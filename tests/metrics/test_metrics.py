@@ -15,7 +15,7 @@ BINARY = ("logloss", "error", "auc", "aucpr")
 NAMES = [
     name
     for name, row in METRICS.items()
-    if name not in ("tweedie-nloglik", "nll", "crps")  # the last two: tests/objectives
+    if name not in ("tweedie-nloglik", "ams", "nll", "crps")  # the last two: tests/objectives
     and not takes_queries(name)
     and not row.of_dataset
 ]

@@ -86,7 +86,7 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
             self.boost(dtrain, iteration, fobj=fobj)
             return
         self._take_columns(dtrain)
-        self._rounds_on(dtrain, given=False).step()
+        self._rounds_on(dtrain, iteration, given=False).step()
 
     def boost(
         self,
@@ -130,11 +130,15 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
                 "Invalid input for the boost function. Either the gradient or the objective should "
                 "have a valid value.; give grad= and hess=, or fobj="
             )
-        self._rounds_on(dtrain, given=True).step(gradients)
+        self._rounds_on(dtrain, iteration, given=True).step(gradients)
 
-    def _rounds_on(self, matrix: DMatrix, *, given: bool) -> Rounds | UpdatedRounds:
-        """Return a fit whose next round is the booster's next one."""
-        if self._rounds is not None and self._rounds.suits(matrix, given):
+    def _rounds_on(self, matrix: DMatrix, iteration: int, *, given: bool) -> Rounds | UpdatedRounds:
+        """Return a fit whose next round is the booster's next one.
+
+        With ``seed_per_iteration``, ``iteration`` is the number by which it draws random numbers.
+        """
+        seeded = iteration if self._settings.switch("seed_per_iteration") else None
+        if self._rounds is not None and self._rounds.suits(matrix, given, seeded):
             return self._rounds
         before = self._settled()
         self._settings.warn_of_unused()
@@ -151,7 +155,7 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
                 plan, matrix, trees, str(updater), values=values.lower() not in ("0", "false")
             )
         else:
-            self._rounds = Rounds(plan, matrix, trees, given)
+            self._rounds = Rounds(plan, matrix, trees, given, seeded)
         return self._rounds
 
     def _plan(self) -> Plan:

@@ -54,6 +54,7 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
             "updater": _text(settings.others.get("updater", "grow_quantile_histmaker")),
         },
         "name": booster,
+        "specified_updater": "updater" in settings.others,
         "tree_train_param": trees,
     }
     if booster == "dart":
@@ -115,6 +116,9 @@ def parameters_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
         found.pop("num_class")
     if found.get("num_parallel_tree") == "0":
         found.pop("num_parallel_tree")
+    own = learner["gradient_booster"]
+    if not own.get("gbtree", own).get("specified_updater"):
+        found.pop("updater", None)
     found["objective"] = learner["objective"]["name"]
     known = {**Settings(found).values, **Settings(found).others}
     metrics = [one["name"] for one in learner.get("metrics", [])]

@@ -63,9 +63,20 @@ class Rounds:
         The model to continue.
     given : bool
         Whether every round is given its gradients.
+    first_round : int or None
+        The number of the first round, by which random numbers are drawn; None counts the rounds
+        of ``before``.
     """
 
-    def __init__(self, plan: Plan, matrix: DMatrix, before: Ensemble | None, given: bool) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        matrix: DMatrix,
+        before: Ensemble | None,
+        given: bool,
+        first_round: int | None = None,
+    ) -> None:
+        self._first_round = first_round
         self.plan, self.matrix, self.given = plan, matrix, given
         self.rows = matrix.dataset()
         self.n_targets = self.rows.n_targets if self.rows.has_label else 1
@@ -82,7 +93,10 @@ class Rounds:
             metrics.append(self.collector)
         evals = [(own.dataset(), name) for own, name in plan.evals] if metrics else []
         self._stack = contextlib.ExitStack()
-        opening = open_fit(params, self.rows, evals=evals, eval_metric=metrics or None, model=start)
+        opening = open_fit(
+            params, self.rows, evals=evals, eval_metric=metrics or None, model=start,
+            first_round=first_round,
+        )  # fmt: skip
         self._fit: OpenFit = self._stack.enter_context(opening)
         matrix.marked_as_trained(int(params.get("max_bin", 256)))
 
@@ -112,8 +126,12 @@ class Rounds:
             base_score=ensemble.base_margin,
         )  # fmt: skip
 
-    def suits(self, matrix: DMatrix, given: bool) -> bool:
+    def suits(self, matrix: DMatrix, given: bool, first_round: int | None) -> bool:
         """Tell whether the next round on this matrix can be one of this fit."""
+        if self._first_round is not None or first_round is not None:
+            own = None if self._first_round is None else self._first_round + self.n_done
+            if own != first_round:
+                return False
         most = self.plan.n_rounds or _SOME
         room = self.n_done < most or self.plan.params.get("booster") != "dart"
         return (

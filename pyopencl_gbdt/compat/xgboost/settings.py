@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.compat.xgboost.allowed_values import UPDATERS, check_values
 from pyopencl_gbdt.compat.xgboost.config import get_config
 from pyopencl_gbdt.device import find
 from pyopencl_gbdt.errors import NoDeviceError, ParameterError
@@ -40,10 +41,9 @@ _NAMES = {
 #: XGBoost's parameters that decide nothing here: threads, checks, caches, names of updaters.
 _WITHOUT_EFFECT = frozenset(
     (
-        "nthread", "n_jobs", "validate_parameters", "updater", "predictor", "gpu_id",
-        "max_cached_hist_node", "extmem_single_page", "sparse_threshold", "num_target",
-        "enable_categorical", "debug_synchronize", "fail_on_invalid_gpu_id", "top_k",
-        "num_feature", "use_rmm", "single_precision_histogram", "feature_selector",
+        "nthread", "n_jobs", "validate_parameters", "updater", "gpu_id", "boost_from_average",
+        "max_cached_hist_node", "sparse_threshold", "num_target", "num_output_group",
+        "debug_synchronize", "fail_on_invalid_gpu_id", "num_feature", "use_rmm",
         "disable_default_eval_metric", "seed_per_iteration", "process_type", "refresh_leaf",
     )
 )  # fmt: skip
@@ -51,7 +51,6 @@ _WITHOUT_EFFECT = frozenset(
 #: of 1 by it for two more: a weight of 1 is used there.
 _OF_TWO_CLASSES = ("binary:logistic", "binary:logitraw", "reg:logistic", "cross_entropy")
 _OF_ONES = ("reg:squarederror", "reg:squaredlogerror")
-_TREE_METHODS = {"gpu_hist": "hist"}
 _OBJECTIVES = {"reg:linear": "reg:squarederror"}
 Given = Mapping[str, Any] | Iterable[tuple[str, Any]] | None
 
@@ -76,6 +75,7 @@ class Settings:
         self.others: dict[str, Any] = {}
         self.unused: dict[str, Any] = {}
         self._told: set[str] = set()
+        self._spelled: dict[str, str] = {}
         self.update(given)
 
     def update(self, given: Given) -> None:
@@ -100,6 +100,7 @@ class Settings:
             self.metrics += [one for one in map(str, asked) if one not in self.metrics]
         elif name in _NAMES:
             self.values[_NAMES[name]] = _meant(_NAMES[name], value)
+            self._spelled[_NAMES[name]] = name
         elif name in _WITHOUT_EFFECT:
             if name in ("nthread", "n_jobs"):
                 check_n_jobs(value, name)
@@ -134,6 +135,13 @@ class Settings:
     def trained(self) -> dict[str, Any]:
         """Return the parameters that ``train`` of this library takes; warn of those not used."""
         found = {"cat_method": "sets", "verbosity": get_config()["verbosity"], **self.values}
+        if str(found["verbosity"]) == "1":
+            found["verbosity"] = 0  # warnings alone, without this library's notes
+        grows = UPDATERS.get(str(self.others.get("updater", "")).partition(",")[0])
+        if grows:
+            found["tree_method"] = grows
+        if found.get("tree_method") == "exact":
+            found.pop("max_bin", None)  # as in XGBoost, which then has no bins
         for name in self._without_use():
             found.pop(name, None)
         asked = found.get("device", "auto")
@@ -169,7 +177,9 @@ class Settings:
         ParameterError
             If one is not allowed.
         """
-        return Parameters.from_dict(self.trained())
+        check_values({**self.values, **self.others}, self._spelled)
+        given = {self._spelled.get(name, name): value for name, value in self.trained().items()}
+        return Parameters.from_dict(given)
 
     def warn_of_unused(self) -> None:
         """Warn of what is no parameter, or is not used by this booster and loss; once."""
@@ -188,7 +198,7 @@ class Settings:
         found = Settings()
         found.values, found.metrics = dict(self.values), list(self.metrics)
         found.others, found.unused = dict(self.others), dict(self.unused)
-        found._told = set(self._told)
+        found._told, found._spelled = set(self._told), dict(self._spelled)
         return found
 
 
@@ -208,8 +218,6 @@ def _meant(name: str, value: Any) -> Any:
     """Return a value by this library's name for it."""
     if name == "random_state":
         return _seed(value)
-    if name == "tree_method":
-        return _TREE_METHODS.get(value, value)
     if name == "objective" and isinstance(value, str):
         return _OBJECTIVES.get(value, value)
     if name == "base_score" and isinstance(value, str) and value.startswith("["):

@@ -91,7 +91,7 @@ class UpdatedRounds:
                 numbers[:, index] = place[numbers[:, index]]
         return numbers
 
-    def suits(self, matrix: DMatrix, given: bool) -> bool:
+    def suits(self, matrix: DMatrix, given: bool, first_round: int | None) -> bool:
         """Tell whether the next round on this matrix can be one of these."""
         return matrix is self.matrix and matrix.dataset() is self.rows and not given
 
