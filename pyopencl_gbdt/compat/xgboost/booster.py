@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from pyopencl_gbdt.compat.xgboost.booster_facts import BoosterFacts
 from pyopencl_gbdt.compat.xgboost.booster_files import BoosterFiles
 from pyopencl_gbdt.compat.xgboost.booster_metrics import BoosterMetrics
 from pyopencl_gbdt.compat.xgboost.booster_trees import BoosterTrees
+from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
+from pyopencl_gbdt.compat.xgboost.linear_rounds import LinearRounds, linear_parameters
 from pyopencl_gbdt.compat.xgboost.losses import Gradients, called_by
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Evals
@@ -25,6 +28,9 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
 from pyopencl_gbdt.prediction.model import Model
+
+#: Rounds that grow trees, that change trees, and those of a linear model.
+AnyRounds = Rounds | UpdatedRounds | LinearRounds
 
 
 class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFacts):
@@ -52,7 +58,7 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
     ) -> None:
         self._settings = Settings()
         self._model: Model | None = None
-        self._rounds: Rounds | UpdatedRounds | None = None
+        self._rounds: AnyRounds | None = None
         self._attributes: dict[str, str] = {}
         self._names: list[str] | None = None
         self._types: list[str] | None = None
@@ -132,7 +138,7 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
             )
         self._rounds_on(dtrain, iteration, given=True).step(gradients)
 
-    def _rounds_on(self, matrix: DMatrix, iteration: int, *, given: bool) -> Rounds | UpdatedRounds:
+    def _rounds_on(self, matrix: DMatrix, iteration: int, *, given: bool) -> AnyRounds:
         """Return a fit whose next round is the booster's next one.
 
         With ``seed_per_iteration``, ``iteration`` is the number by which it draws random numbers.
@@ -143,10 +149,19 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
         before = self._settled()
         self._settings.warn_of_unused()
         plan = self._plan()
+        trees = None if before is None else before.ensemble
+        if self._settings.is_linear:
+            how = linear_parameters(self._settings.values, self._settings.others)
+            self._rounds = LinearRounds(plan, matrix, trees, given, how)
+            return self._rounds
         if matrix.dataset().categories and plan.params.get("tree_method") == "approx":
             plan.params["tree_method"] = "hist"  # whose bins are cut once, not in every round
         self._check_bins(matrix, plan)
-        trees = None if before is None else before.ensemble
+        if isinstance(trees, LinearEnsemble):
+            raise ParameterError(
+                "booster='gbtree': expected a model of trees to continue, not a linear one; give "
+                "booster='gblinear'"
+            )
         others = self._settings.others
         if others.get("process_type") == "update" and not given:
             values, updater = str(others.get("refresh_leaf", 1)), others.get("updater", "")
@@ -214,11 +229,15 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
         n = objective.n_outputs
         given = p.starting_scores(n)
         score: Any = (0.5 if n == 1 else (0.5,) * n) if given is None else given
-        return Ensemble(
+        kind: Any = Ensemble
+        if self._settings.is_linear:
+            kind = partial(LinearEnsemble, weights=np.zeros((self._n_features + 1, n), np.float32))
+        empty: Ensemble = kind(
             trees=[], objective=objective.name, n_features=self._n_features, n_outputs=n,
             base_margin=objective.to_margin(score), base_score=score,
             feature_names=self._names, objective_parameters=objective.parameters,
         )  # fmt: skip
+        return empty
 
     def reset(self) -> Booster:
         """Free the memory of the training; the booster goes on as it is."""
@@ -293,6 +312,8 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
         start, stop = ends[0] or 0, ends[1] or 0
         step = 1 if val.step is None else val.step
         n_rounds = self.num_boosted_rounds()
+        if isinstance(self._ensemble(), LinearEnsemble):
+            self._ensemble().of_rounds((), {})  # raises
         if stop == 0 and (start <= 0 or ends[1] is None):
             stop = n_rounds
         if start < 0 or step < 1:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from pyopencl_gbdt.compat.xgboost.configuration import as_configuration, parameters_of
+from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble, model_of
+from pyopencl_gbdt.compat.xgboost.linear_files import linear_document, read_linear
 from pyopencl_gbdt.compat.xgboost.settings import Settings
 from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import DataTypeError, ModelFormatError, ParameterError
@@ -64,7 +66,11 @@ class BoosterFiles:
                 f"Unknown model format: raw_format={show(raw_format)}: expected 'ubj' or 'json'; "
                 "give one of them"
             )
-        document = xgboost_document(self._kept())
+        kept = self._kept()
+        if isinstance(kept, LinearEnsemble):
+            document = linear_document(kept)
+        else:
+            document = xgboost_document(kept)
         if self._types is not None:
             document["learner"]["feature_types"] = list(self._types)
         if raw_format == "ubj":
@@ -112,11 +118,11 @@ class BoosterFiles:
         if isinstance(fname, (str, os.PathLike)):
             source = str(pathlib.Path(fname).expanduser())
             _warn_of_ending(source)
-        ensemble = read_model(source)
+        ensemble = read_linear(source) or read_model(source)
         self._settled()
         self._rounds = None
         self._attributes = dict(ensemble.attributes)
-        self._model = Model(replace(ensemble, attributes={}))
+        self._model = model_of(replace(ensemble, attributes={}))
         self._names = ensemble.feature_names
         self._types = _types_of(source)
         self._n_features = ensemble.n_features

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from pyopencl_gbdt.compat.xgboost.level_tables import Categories
+from pyopencl_gbdt.compat.xgboost.linear_ensemble import model_of
 from pyopencl_gbdt.errors import MissingFileError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
@@ -25,7 +26,7 @@ class BoosterTrees:
         raise NotImplementedError
 
     def _shown(self) -> Model:
-        return Model(self._ensemble())
+        return model_of(self._ensemble())
 
     @staticmethod
     def _map_of(fmap: Path) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
+from pyopencl_gbdt.compat.xgboost.linear_rounds import linear_parameters
 from pyopencl_gbdt.compat.xgboost.settings import Settings
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
@@ -57,6 +59,8 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
         "specified_updater": "updater" in settings.others,
         "tree_train_param": trees,
     }
+    if isinstance(ensemble, LinearEnsemble):
+        booster, own = "gblinear", _of_linear(settings)
     if booster == "dart":
         dropping = {name: _text(getattr(p, name)) for name in DROPPING}
         own = {"gbtree": own | {"name": "gbtree"}, "name": "dart", "dart_train_param": dropping}
@@ -92,6 +96,19 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
             "objective": _objective(settings, ensemble),
         },
         "version": list(XGBOOST_VERSION),
+    }
+
+
+def _of_linear(settings: Settings) -> dict[str, Any]:
+    how = linear_parameters(settings.values, settings.others)
+    names = ("feature_selector", "learning_rate", "reg_alpha", "reg_lambda")
+    kept = {name: _text(getattr(how, name)) for name in names}
+    kept |= {_SECOND_NAMES[name]: kept[name] for name in names[1:]}
+    return {
+        "gblinear_train_param": {"tolerance": _text(how.tolerance), "updater": how.updater},
+        "name": "gblinear",
+        "specified_updater": True,
+        "updater": {"coordinate_param": {"top_k": _text(how.top_k)}, "linear_train_param": kept},
     }
 
 

@@ -283,7 +283,7 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
             "enable_categorical": self.enable_categorical,
             "feature_types": self.feature_types,
         }
-        if self.tree_method in ("hist", None, "auto"):
+        if self.tree_method in ("hist", None, "auto") and self.booster != "gblinear":
             bins = self.max_bin
             return QuantileDMatrix(ref=ref, max_bin=bins, **how, **given)
         return DMatrix(**how, **given)
@@ -313,6 +313,13 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
         iteration_range : (int, int) or None
             The rounds to use.
         """
+        if self.booster == "gblinear":
+            rows = DMatrix(
+                X, base_margin=base_margin, missing=self.missing, feature_types=self.feature_types
+            )
+            return self.get_booster().predict(
+                rows, output_margin=output_margin, validate_features=validate_features
+            )
         return self.get_booster().inplace_predict(
             X,
             iteration_range=self._range(iteration_range),

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost.booster import Booster
+from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, SklearnNotFittedError
 
@@ -98,21 +99,39 @@ class FittedBooster:
     def feature_importances_(self) -> npt.NDArray[np.float32]:
         """The importance of each column, of kind ``importance_type``; they sum to 1."""
         booster = self.get_booster()
-        kind = self.importance_type or "gain"
+        linear = self._linear()
+        kind = self.importance_type or ("gain" if linear is None else "weight")
         score = booster.get_score(importance_type=kind)
         names = booster.feature_names or [f"f{n}" for n in range(booster.num_features())]
-        found = np.array([score.get(name, 0.0) for name in names], np.float32)
+        found: npt.NDArray[np.float32] = np.array([score.get(name, 0.0) for name in names], "f4")
         total = found.sum()
         return found if total == 0 else found / total
 
     @property
     def coef_(self) -> npt.NDArray[Any]:
-        """Not there: trees have no coefficients."""
-        raise AttributeError(f"Coefficients are not defined for Booster type {self.booster}")
+        """The weights of a linear model's columns; trees have none.
+
+        Of several classes, XGBoost gives the numbers of ``weights`` in their order in rows of
+        ``n_features``, so a row is not a class; ``get_booster().get_score()`` names them.
+        """
+        linear = self._linear()
+        if linear is None:
+            raise AttributeError(f"Coefficients are not defined for Booster type {self.booster}")
+        weights = linear.weights[:-1].reshape(-1)
+        classes = getattr(self, "n_classes_", 2)
+        return weights.reshape(classes, -1) if classes > 2 else weights
+
+    def _linear(self) -> LinearEnsemble | None:
+        own = self.get_booster()._ensemble()
+        return own if isinstance(own, LinearEnsemble) else None
 
     @property
     def intercept_(self) -> npt.NDArray[np.float32]:
-        """The base score of each output."""
+        """The base score of each output; of a linear model the biases."""
+        linear = self._linear()
+        if linear is not None:
+            bias: npt.NDArray[np.float32] = linear.weights[-1]
+            return bias
         config = json.loads(self.get_booster().save_config())
         score = json.loads(config["learner"]["learner_model_param"]["base_score"])
         return np.array(score, np.float32)

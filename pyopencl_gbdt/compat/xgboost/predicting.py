@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
+from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble, LinearModel
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
@@ -89,6 +90,13 @@ class Predicting:
         rounds = _rounds_of(iteration_range, ensemble.n_rounds)
         if data.num_row() == 0:
             return np.zeros(0, np.float32)
+        if isinstance(ensemble, LinearEnsemble):
+            self._check_width(data.num_col())
+            return LinearModel(ensemble).predict_matrix(
+                data, output_margin=output_margin, pred_leaf=pred_leaf,
+                pred_contribs=pred_contribs, pred_interactions=pred_interactions,
+                strict_shape=strict_shape,
+            )  # fmt: skip
         rows = self._rows(data, ensemble)
         model = Model(replace(ensemble, attributes={}))
         used = None if rounds[1] == 0 else rounds
@@ -164,6 +172,11 @@ class Predicting:
         if predict_type not in ("value", "margin"):
             raise ParameterError(
                 f"predict_type={show(predict_type)}: expected 'value' or 'margin'; give one"
+            )
+        if isinstance(self._ensemble(), LinearEnsemble):
+            raise ParameterError(
+                "Inplace predict is not supported by the current booster.: expected a model of "
+                "trees; call predict with a DMatrix"
             )
         column = isinstance(data, np.ndarray) and data.ndim == 1
         if column:

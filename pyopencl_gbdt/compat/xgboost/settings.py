@@ -11,6 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.compat.xgboost.allowed_values import UPDATERS, check_values
 from pyopencl_gbdt.compat.xgboost.config import get_config
+from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.device import find
 from pyopencl_gbdt.errors import NoDeviceError, ParameterError
 from pyopencl_gbdt.messages import show
@@ -47,9 +48,22 @@ _WITHOUT_EFFECT = frozenset(
         "disable_default_eval_metric", "seed_per_iteration", "process_type", "refresh_leaf",
     )
 )  # fmt: skip
+#: What linear models alone have; their updaters are others, too.
+_OF_LINEAR = frozenset(("feature_selector", "tolerance", "top_k"))
+#: What linear models do not have.
+_OF_TREES = frozenset(
+    (
+        "colsample_bylevel", "colsample_bynode", "colsample_bytree", "gamma", "grow_policy",
+        "interaction_constraints", "max_bin", "max_cat_threshold", "max_cat_to_onehot",
+        "max_delta_step", "max_depth", "max_leaves", "min_child_weight", "monotone_constraints",
+        "num_parallel_tree", "process_type", "refresh_leaf", "sampling_method", "subsample",
+        "tree_method",
+    )
+)  # fmt: skip
 #: Losses that weigh classes; for others `scale_pos_weight` has no effect. XGBoost weighs labels
 #: of 1 by it for two more: a weight of 1 is used there.
 _OF_TWO_CLASSES = ("binary:logistic", "binary:logitraw", "reg:logistic", "cross_entropy")
+_POISSON = "count:poisson"
 _OF_ONES = ("reg:squarederror", "reg:squaredlogerror")
 _OBJECTIVES = {"reg:linear": "reg:squarederror"}
 Given = Mapping[str, Any] | Iterable[tuple[str, Any]] | None
@@ -101,7 +115,7 @@ class Settings:
         elif name in _NAMES:
             self.values[_NAMES[name]] = _meant(_NAMES[name], value)
             self._spelled[_NAMES[name]] = name
-        elif name in _WITHOUT_EFFECT:
+        elif name in _WITHOUT_EFFECT or name in _OF_LINEAR:
             if name in ("nthread", "n_jobs"):
                 check_n_jobs(value, name)
             self.others[name] = value
@@ -122,8 +136,15 @@ class Settings:
             self.values["num_class"] = ensemble.n_outputs
         if ensemble.n_parallel > 1:
             self.values["num_parallel_tree"] = ensemble.n_parallel
-        if ensemble.tree_weights is not None:
+        if isinstance(ensemble, LinearEnsemble):
+            self.values["booster"] = "gblinear"
+        elif ensemble.tree_weights is not None:
             self.values["booster"] = "dart"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the booster is linear."""
+        return self.values.get("booster") == "gblinear"
 
     @property
     def objective(self) -> str:
@@ -140,6 +161,8 @@ class Settings:
         grows = UPDATERS.get(str(self.others.get("updater", "")).partition(",")[0])
         if grows:
             found["tree_method"] = grows
+        if self.is_linear:
+            del found["booster"]
         if found.get("tree_method") == "exact":
             found.pop("max_bin", None)  # as in XGBoost, which then has no bins
         for name in self._without_use():
@@ -158,7 +181,12 @@ class Settings:
         """Return parameters that the booster or the loss does not use."""
         dropped = () if self.values.get("booster", "gbtree") == "dart" else DROPPING
         weighs = self.objective in _OF_TWO_CLASSES
-        return [*dropped, *(() if weighs else ("scale_pos_weight",))]
+        idle = [*dropped, *(() if weighs else ("scale_pos_weight",))]
+        if not self.is_linear:
+            return [*idle, *_OF_LINEAR]
+        if self.others.get("updater") != "coord_descent":
+            idle.append("top_k")
+        return [*idle, *(_OF_TREES - ({"max_delta_step"} if self.objective == _POISSON else set()))]
 
     def _tell(self, name: str) -> bool:
         """Return whether to warn of a parameter: once, and if messages are wanted."""
@@ -177,13 +205,16 @@ class Settings:
         ParameterError
             If one is not allowed.
         """
-        check_values({**self.values, **self.others}, self._spelled)
+        given = {**self.values, **self.others}
+        if self.is_linear:
+            given.pop("updater", None)  # its names are others
+        check_values(given, self._spelled)
         given = {self._spelled.get(name, name): value for name, value in self.trained().items()}
         return Parameters.from_dict(given)
 
     def warn_of_unused(self) -> None:
         """Warn of what is no parameter, or is not used by this booster and loss; once."""
-        idle = {name for name in self._without_use() if name in self.values}
+        idle = {name for name in self._without_use() if name in {**self.values, **self.others}}
         if self.objective in _OF_ONES and str(self.values.get("scale_pos_weight")) in ("1", "1.0"):
             idle.discard("scale_pos_weight")
         names = [name for name in sorted({*self.unused, *idle}) if self._tell(name)]
