@@ -1,0 +1,1 @@
+"""Scripts of users of other libraries: each runs as it is, and with one import changed."""
