@@ -75,6 +75,7 @@ class ModelExplainer(shap.TreeExplainer):  # type: ignore[misc]  # shap has no t
         seed: Any = None,
         linearize_link: Any = None,
     ) -> None:
+        model = _own(model)
         own, background = model_of(model), _background(data if masker is None else masker)
         _check(model_output, feature_perturbation, background, link)
         ensemble = own.ensemble
@@ -189,7 +190,13 @@ def _outputs_last(found: F64, n_dimensions: int) -> F64:
 
 
 def _is_ours(model: Any) -> bool:
-    return isinstance(model, Model) or isinstance(getattr(model, "model_", None), Model)
+    known = isinstance(model, Model) or isinstance(getattr(model, "model_", None), Model)
+    return known or hasattr(model, "_as_model")
+
+
+def _own(model: Any) -> Any:
+    """Return the ``Model`` of what an interface of another library trained, else the argument."""
+    return model._as_model() if hasattr(model, "_as_model") else model
 
 
 def _new(cls: type[Any], model: Any = None, *args: Any, **options: Any) -> Any:

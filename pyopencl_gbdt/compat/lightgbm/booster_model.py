@@ -30,6 +30,7 @@ from pyopencl_gbdt.compat.lightgbm.trees import (
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.lightgbm_text import to_lightgbm_text
+from pyopencl_gbdt.prediction.model import Model
 
 Array = npt.NDArray[Any]
 _Own = TypeVar("_Own", bound="BoosterModel")
@@ -53,6 +54,10 @@ class BoosterModel:
 
     def _close(self) -> None:
         raise NotImplementedError
+
+    def _as_model(self) -> Model:
+        """Return the rounds up to the best one; ``explain.shap`` asks for it."""
+        return Model(rows_to.rounds_of(self._model(), 0, self.best_iteration))
 
     def current_iteration(self) -> int:
         """Return the number of rounds."""

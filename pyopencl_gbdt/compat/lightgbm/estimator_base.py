@@ -27,6 +27,7 @@ from pyopencl_gbdt.compat.lightgbm.functions import MetricOfLabels, ObjectiveOfL
 from pyopencl_gbdt.compat.lightgbm.inputs import checked_input, part_of
 from pyopencl_gbdt.compat.lightgbm.names import ALIASES, choose, spellings
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.prediction.model import Model
 
 Array = npt.NDArray[Any]
 
@@ -275,6 +276,9 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__() or self._Booster is None:
             raise LGBMNotFittedError(text)
         return self._Booster
+
+    def _as_model(self) -> Model:
+        return self.booster_._as_model()
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "fitted_", False)

@@ -323,16 +323,11 @@ class HistGradientBoosting(BaseEstimator):  # type: ignore[misc]
 
     def _rows_for(self, X: Any) -> tuple[Model, Any]:
         """Return the model, and the rows if they have the columns of training."""
-        if not hasattr(self, "model_"):
-            raise NotFittedEstimatorError(
-                f"This {self._name} instance is not fitted yet. Call 'fit' with appropriate "
-                "arguments before using this estimator."
-            )
-        rows = checked_rows(X)
-        check_rows_of(self.model_, rows, self._name)
+        model, rows = self._as_model(), checked_rows(X)
+        check_rows_of(model, rows, self._name)
         if self.is_categorical_ is not None and len(rows.shape) == 2:
             rows = without_fractions(rows, np.flatnonzero(self.is_categorical_))
-        return self.model_, rows
+        return model, rows
 
     @property
     def n_iter_(self) -> int:
@@ -356,6 +351,15 @@ class HistGradientBoosting(BaseEstimator):  # type: ignore[misc]
         own = np.ascontiguousarray(margins.T)
         found = self.model_.objective.to_prediction(own[0] if len(own) == 1 else own)
         return np.ascontiguousarray(found.T).astype(np.float64)
+
+    def _as_model(self) -> Model:
+        """Return the model; ``explain.shap`` asks for it, too."""
+        if not hasattr(self, "model_"):
+            raise NotFittedEstimatorError(
+                f"This {self._name} instance is not fitted yet. Call 'fit' with appropriate "
+                "arguments before using this estimator."
+            )
+        return self.model_
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -10,6 +10,7 @@ from pyopencl_gbdt.compat.xgboost.linear_ensemble import model_of
 from pyopencl_gbdt.errors import MissingFileError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.best_round import BEST_ITERATION
 from pyopencl_gbdt.model.feature_map import FeatureMap
 from pyopencl_gbdt.prediction.model import Model
 
@@ -21,12 +22,19 @@ class BoosterTrees:
     """The part of ``Booster`` that shows its trees."""
 
     _n_features: int
+    _attributes: dict[str, str]
 
     def _ensemble(self) -> Ensemble:
         raise NotImplementedError
 
     def _shown(self) -> Model:
         return model_of(self._ensemble())
+
+    def _as_model(self) -> Model:
+        """Return the rounds up to the best one, if one is known; ``explain.shap`` asks for it."""
+        own, best = self._ensemble(), self._attributes.get(BEST_ITERATION)
+        n_rounds = own.n_rounds if best is None else min(int(best) + 1, own.n_rounds)
+        return Model(own.of_rounds(range(n_rounds), {}))
 
     @staticmethod
     def _map_of(fmap: Path) -> Any:

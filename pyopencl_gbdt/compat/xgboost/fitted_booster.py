@@ -13,6 +13,7 @@ from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, SklearnNotFittedError
+from pyopencl_gbdt.prediction.model import Model
 
 #: The attribute that names the kind of estimator in a file.
 _KIND = "scikit_learn"
@@ -53,6 +54,9 @@ class FittedBooster:
         if not self.__sklearn_is_fitted__():
             raise SklearnNotFittedError("need to call fit or load_model beforehand")
         return self._Booster
+
+    def _as_model(self) -> Model:
+        return self.get_booster()._as_model()
 
     def evals_result(self) -> dict[str, dict[str, list[float]]]:
         """Return ``{"validation_0": {metric: [one value per round]}, ...}``.
