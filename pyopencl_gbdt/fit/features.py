@@ -88,4 +88,5 @@ class FitFeatures:
             "has_sets": self.has_categories,
             "has_monotone": self.limits.monotone is not None,
             "masks_columns": self.masks_columns,
+            "limits_paths": bool(self.limits.interactions),
         }

@@ -14,12 +14,21 @@ from pyopencl_gbdt.numerics.portable_math import portable_log
 
 #: What draws columns, one of those of the other.
 _STAGES = ("tree", "level", "node")
+#: Features that draws compare with each other: by work-groups of several work-items, and of one.
+MOST_COMPARED = 256, 64
 #: Work-groups that take the nodes of a level in turn, each with keys for all features.
 _GROUPS = 256
 #: The same, where a group only draws bits.
 _DRAWING_GROUPS = 4096
 #: The sum of four random bytes has a standard deviation of 147.8, see ``cl_kernels/noise.h``.
 UNIT_NOISE = 1 / 147.8
+
+
+def column_weights(arena: Arena, features: FitFeatures) -> None:
+    """Ask for the weights by which features are drawn."""
+    weights = features.limits.feature_weights
+    size = 1 if weights is None else features.layout.n_features
+    arena.array("feature_weights", size, np.float32, weights)
 
 
 class FeatureMask:
@@ -41,7 +50,7 @@ class FeatureMask:
                 wg_size=ways.wg_size(variant),
                 weighted=features.limits.feature_weights is not None,
                 stages=" ".join(stages),
-                few=n <= (64 if ways.wg_size(variant) == 1 else 256),
+                few=n <= MOST_COMPARED[ways.wg_size(variant) == 1],
             ),
         )
         self.groups = min(_GROUPS, nodes.search_capacity)
@@ -49,10 +58,9 @@ class FeatureMask:
             -(-n // 32),
             max(1, len(features.limits.interactions)),
         )  # a bit for every feature
-        weights = features.limits.feature_weights
         arena.array("allowed", (nodes.search_capacity, n_words), np.uint32)
         arena.array("column_keys", (self.groups, n), np.uint32)
-        arena.array("feature_weights", 1 if weights is None else n, np.float32, weights)
+        column_weights(arena, features)
         bits = np.zeros((n_groups, 32 * n_words), np.uint8)
         for row, group in zip(bits, features.limits.interactions, strict=False):
             row[list(group)] = 1

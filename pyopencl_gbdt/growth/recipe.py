@@ -243,8 +243,8 @@ def walks_columns(facts: FitFacts, policy: Policy) -> bool:
 def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     """Whether one launch grows all trees of a batch, rather than one or more for each step.
 
-    That is on CPUs, for few rows of dense codes with all rows and features in every node. The
-    trees are the same.
+    That is on CPUs, for few rows of dense codes, where all nodes of a tree have its features, and
+    may split on each. The trees are the same.
     """
     params, pages, caps = facts.parameters, facts.pages, facts.device
     large = facts.n_rows > MOST_WHOLE_ROWS or pages.adds_histograms
@@ -258,7 +258,8 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     lists_drawn = (
         params.leaves_out_rows and variant_of("update_margins", facts, caps).name == "walk"
     )
-    if of_borders or lists_drawn or pages.masks_columns or params.draws_splits:
+    masked = pages.masks_columns and not facts.n_drawn
+    if of_borders or lists_drawn or masked or params.draws_splits:
         return False
     few = pages.most_bins < MOST_CODES_WHOLE and pages.most_codes <= MOST_CODES_WHOLE
     if not few or pages.n_features >= MOST_FEATURES_WHOLE:

@@ -17,6 +17,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, PAYLOAD, SUM
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import level, partition
+from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
 
 #: Words of a phase's counters: those of what is taken and of what is finished lie in cache lines of
 #: their own. Phases of a level: search, move.
@@ -34,6 +35,8 @@ class WholeTrees:
 
     def __init__(self, parts: FitParts) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        self.n_places = self.ways.facts.n_drawn or self.features.layout.n_features
+        self.drawn = DrawnColumns(parts) if self.ways.facts.n_drawn else None
         choose = partial(self.ways.variant, self.kernels[0])
         self._program = build_variant(self.arena.device, self.kernels[0], choose, self._build)[1]
         if self._program is not None:
@@ -45,9 +48,7 @@ class WholeTrees:
         level.tree_arrays(self.arena, self.rows, self.nodes)
         partition.row_lists(self.rows, self.nodes)
         arena.array("pool", (nodes.slots, self.features.layout.n_codes, 2), SUM)
-        arena.array(
-            "candidates", (nodes.search_capacity, self.features.layout.n_features), CANDIDATE
-        )
+        arena.array("candidates", (nodes.search_capacity, self.n_places), CANDIDATE)
         arena.array("scratch", (self.groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
         # every launch leaves the counters at 0
         arena.array("counters", (_PHASES * nodes.n_levels + 1) * _WORDS, np.uint32, zeros)
@@ -61,7 +62,7 @@ class WholeTrees:
         return self.ways.device.build(
             "whole_trees", wg_size=1, clipped=clipped, code=code, most_codes=MOST_CODES_WHOLE,
             at_once=_AT_ONCE, phases=_PHASES, counter_words=_WORDS,
-            counted=self.nodes.params.limits_rows,
+            counted=self.nodes.params.limits_rows, drawn=self.drawn is not None,
         )  # fmt: skip
 
     @property
@@ -72,12 +73,13 @@ class WholeTrees:
         level of few nodes has no more tasks.
         """
         per_unit: int = self.ways.variant("whole_trees").params["groups_per_unit"]
-        most = max(per_unit, self.nodes.n_trees * self.features.layout.n_features)
+        most = max(per_unit, self.nodes.n_trees * self.n_places)
         return min(per_unit * self.arena.device.caps.compute_units, most)
 
     def tree(self, batch: Batch) -> list[Action]:
-        """Return the launch that grows some trees, bound to the fit's arrays."""
-        return [self._grow(batch)]
+        """Return the launches that grow some trees, bound to the fit's arrays."""
+        drawn = [] if self.drawn is None else [self.drawn.draw(batch)]
+        return [*drawn, self._grow(batch)]
 
     def finish_sets(self) -> list[Action]:
         """Return nothing: no split is by a set of codes."""
@@ -86,15 +88,16 @@ class WholeTrees:
     def _grow(self, batch: Batch) -> Launch:
         p, page = self.nodes.params, self.rows.pages[0]
         rows, features = self.rows, self.features
+        drawn = () if self.drawn is None else ("drawn_columns",)
         assert self._program is not None
         return self._program.bind(
             "grow", self.groups, n_levels=self.nodes.n_levels, n_trees=batch.size,
-            n_rows=rows.n_rows, n_sums=rows.row_groups, n_features=features.layout.n_features,
+            n_rows=rows.n_rows, n_sums=rows.row_groups, n_places=self.n_places,
             n_codes=features.layout.n_codes,
             gamma=p.gamma, reg_lambda=p.reg_lambda, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight, codes=page.codes.column_arguments()["codes"],
             high_words=page.part["high"], **page.arguments("levels", "nodes"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),
             **self.arena.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
-                           "scratch", "candidates", "counters", "opened", *PAYLOAD),
+                           "scratch", "candidates", "counters", "opened", *PAYLOAD, *drawn),
         )  # fmt: skip

@@ -132,8 +132,9 @@ class PageFacts:
         Of a feature; codes include the one for missing values.
     has_sets, has_monotone : bool
         Whether some features are split by sets of levels, or have a monotone constraint.
-    masks_columns : bool
-        Whether nodes may split on some of the features alone.
+    masks_columns, limits_paths : bool
+        Whether nodes may split on some of the features alone, and whether that depends on the
+        splits above them.
     adds_histograms : bool
         Whether a node's histogram is added up from several pages or devices.
     gathers : bool
@@ -152,6 +153,7 @@ class PageFacts:
     has_sets: bool = False
     has_monotone: bool = False
     masks_columns: bool = False
+    limits_paths: bool = False
     adds_histograms: bool = False
     gathers: bool = False
     most_picks: int = 0
@@ -229,6 +231,14 @@ class FitFacts:
         if self.in_team:
             return "on dense data of several devices"
         return "on dense data with statistics of categories" if self.statistics else ""
+
+    @property
+    def n_drawn(self) -> int:
+        """Features that a tree draws, if its nodes may split on all of these; 0 otherwise."""
+        if not self.pages.masks_columns or self.pages.limits_paths:
+            return 0
+        of_tree, _, of_node = self.parameters.column_counts(self.pages.n_features)
+        return of_tree if of_tree == of_node < self.pages.n_features else 0
 
     @property
     def n_outputs(self) -> int:

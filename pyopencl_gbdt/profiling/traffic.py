@@ -264,7 +264,7 @@ for _program, _functions in _WHOLE.items():
 #: Kernels that search splits, and move rows.
 _OF_SEARCH = (
     "histogram", "tiled_histogram", "vector_split", "partition", "plan.begin_tree", "plan.decide",
-    "plan.place", "plan.choose_columns",
+    "plan.place", "plan.choose_columns", "plan.draw_columns",
 )  # fmt: skip
 
 

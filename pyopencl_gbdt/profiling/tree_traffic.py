@@ -181,6 +181,13 @@ def _choose_columns(fit: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes[:-1].sum()) * (NODE.itemsize + -(-n // 32) * 4 + weights)
 
 
+@of_tree("plan.draw_columns")
+def _draw_columns(fit: FitParts, tree: TreeCounts) -> int:
+    n = fit.features.layout.n_features
+    weights = n * _FLOAT if fit.features.limits.feature_weights is not None else 0
+    return int(tree.nodes[0]) * (4 * fit.ways.facts.n_drawn + weights)
+
+
 @of_tree("plan.draw_borders")
 def _draw_borders(fit: FitParts, tree: TreeCounts) -> int:
     # a node is read, or the first one of a tree's level, and the bits of its features are written
@@ -266,7 +273,9 @@ def _grow(fit: FitParts, tree: TreeCounts) -> int:
     subtracted = searched - tree.built[:-1]
     # of the last level, histograms are read and none is kept
     cells = tree.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
-    codes = fit.features.layout.n_features * fit.rows.codes.code_bytes
+    n_features = fit.features.layout.n_features
+    n_places = fit.ways.facts.n_drawn or n_features
+    codes = n_places * fit.rows.codes.code_bytes
     rows = int(tree.built_rows.sum()) * (codes + 2 * QUANTA.itemsize)
     moved = tree.split_rows[:-2]
     rows += _row_ids(fit, tree.built_rows) + int(moved.sum()) * (
@@ -276,7 +285,7 @@ def _grow(fit: FitParts, tree: TreeCounts) -> int:
     return (
         rows
         + _row_ids(fit, moved)
-        + _histograms(fit, int(cells))
+        + _histograms(fit, int(cells)) * n_places // n_features
         + nodes
         + fit.arena["sums"].nbytes
     )

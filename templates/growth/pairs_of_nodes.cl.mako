@@ -4,17 +4,30 @@
 ##   smaller   |from rows         |
 ##   larger    |parent - smaller  |           subtracted, summed up and scored while it is in the cache
 
-<%def name="histograms(code, at_once)">
+<%def name="histograms(code, at_once, drawn)">
 #define MOST_FEATURES 16 /* of a task */
 
 typedef struct {
-    u32 n_rows, n_features, n_codes;
+    u32 n_rows, n_places, n_codes; /* places: features${" that a tree draws" if drawn else ""} */
     GLOBAL const u32* feature_offset;
     GLOBAL const u32* feature_bins;
     GLOBAL const ${code}* codes; /* by feature */
     GLOBAL const i32x2* quanta;
     GLOBAL const i32x2* high_words;
+% if drawn:
+    GLOBAL const u32* drawn; /* the features of each tree */
+% endif
 } data_t;
+
+/* The feature at a place among those of a tree. */
+FN u32 feature_at(const data_t* data, const u32 tree, const u32 place) {
+% if drawn:
+    return data->drawn[tree * data->n_places + place];
+% else:
+    (void)data; (void)tree;
+    return place;
+% endif
+}
 
 /* Features of a task: few enough that all groups have some, and many enough to share a node's best. */
 FN u32 features_of_task(const u32 n_features, const u32 n_pairs, const u32 n_groups) {
@@ -24,14 +37,15 @@ FN u32 features_of_task(const u32 n_features, const u32 n_pairs, const u32 n_gro
 }
 
 % for n in (at_once, 2, 1):
-/* Build the histograms of ${n} feature${"s, whose cells are neighbours," if n > 1 else ""} from a node's rows. */
-FN void build_${n}(const data_t* data, const u32 feature, GLOBAL const node_t* node, GLOBAL const u32* rows,
-              const u32 wide, GLOBAL i64x2* cells) {
-    const u32 first = data->feature_offset[feature], n_cells = data->feature_offset[feature + ${n}] - first;
-    for (u32 cell = 0; cell < n_cells; cell++) cells[cell] = MAKE_I64X2(0, 0);
+/* Build the histograms of ${f"{n} features, at places that follow each other," if n > 1 else "a feature"} from a node's rows. */
+FN void build_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node, GLOBAL const u32* rows,
+              const u32 wide, GLOBAL i64x2* const* cells) {
 % for k in range(n):
-    GLOBAL const ${code}* codes_${k} = data->codes + (u64)(feature + ${k}) * data->n_rows;
-    GLOBAL i64x2* cells_${k} = cells + (data->feature_offset[feature + ${k}] - first);
+    const u32 feature_${k} = feature_at(data, node->tree, place + ${k});
+    GLOBAL const ${code}* codes_${k} = data->codes + (u64)feature_${k} * data->n_rows;
+    GLOBAL i64x2* cells_${k} = cells[${k}];
+    const u32 n_${k} = data->feature_offset[feature_${k} + 1] - data->feature_offset[feature_${k}];
+    for (u32 cell = 0; cell < n_${k}; cell++) cells_${k}[cell] = MAKE_I64X2(0, 0);
 % endfor
     const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;
     GLOBAL const i32x2* quanta = data->quanta + (u64)node->tree * data->n_rows;
@@ -53,7 +67,7 @@ FN void build_${n}(const data_t* data, const u32 feature, GLOBAL const node_t* n
 % endfor
 </%def>
 
-<%def name="searches(at_once)">
+<%def name="searches(at_once, most_codes)">
 /* One node: what its borders are scored with, sums of its missing rows, and its search of all features of a task. */
 typedef struct {
     parent_t parent;
@@ -123,7 +137,7 @@ FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n
     other->missing_h = other_last.y;
 }
 
-/* Search the splits of two siblings, or of a root, by the features begin .. end - 1. */
+/* Search the splits of two siblings, or of a root, by the features at the places begin .. end - 1. */
 FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const u32 end, const u32 last,
                     GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales,
                     const f32 reg_lambda, const f32 max_delta_step, const f32 min_child_weight,
@@ -138,24 +152,25 @@ FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const 
     searched_t other = begin_node(node_sums[large], scale, reg_lambda, max_delta_step, min_child_weight);
     sums_t sums, other_sums;
     u32 n = 0;
-    for (u32 feature = begin; feature < end; feature += n) {
-        n = end - feature < ${at_once} ? end - feature : ${at_once};
-        GLOBAL i64x2* cells = scratch;
-        if (!last) cells = pool + (u64)node->slot * data->n_codes + data->feature_offset[feature];
-        if (n == ${at_once}) build_${at_once}(data, feature, node, rows, scale->wide, cells);
-        else if (n >= 2) build_2(data, feature, node, rows, scale->wide, cells);
-        else build_1(data, feature, node, rows, scale->wide, cells);
+    GLOBAL i64x2* own = pool + (u64)node->slot * data->n_codes;
+    for (u32 place = begin; place < end; place += n) {
+        n = end - place < ${at_once} ? end - place : ${at_once};
         if (n == 3) n = 2;
-        for (u32 k = feature; k < feature + n; k++) {
-            const u32 offset = data->feature_offset[k], n_codes = data->feature_offset[k + 1] - offset;
-            const u32 n_bins = data->feature_bins[k];
+        GLOBAL i64x2* cells[${at_once}];
+        for (u32 k = 0; k < n; k++)
+            cells[k] = last ? scratch + k * ${most_codes} : own + data->feature_offset[feature_at(data, node->tree, place + k)];
+        if (n == ${at_once}) build_${at_once}(data, place, node, rows, scale->wide, cells);
+        else if (n == 2) build_2(data, place, node, rows, scale->wide, cells);
+        else build_1(data, place, node, rows, scale->wide, cells);
+        for (u32 k = 0; k < n; k++) {
+            const u32 feature = feature_at(data, node->tree, place + k), offset = data->feature_offset[feature];
+            const u32 n_codes = data->feature_offset[feature + 1] - offset, n_bins = data->feature_bins[feature];
             if (depth) {
                 GLOBAL i64x2* parent = pool + (u64)sibling->slot * data->n_codes + offset;
-                sum_up_pair(cells, parent, n_bins, n_codes, !last, &sums, &other_sums, &search, &other);
-                search_feature(&other_sums, n_bins, k, &other);
-            } else sum_up(cells, n_bins, n_codes, &sums, &search);
-            search_feature(&sums, n_bins, k, &search);
-            cells += n_codes;
+                sum_up_pair(cells[k], parent, n_bins, n_codes, !last, &sums, &other_sums, &search, &other);
+                search_feature(&other_sums, n_bins, feature, &other);
+            } else sum_up(cells[k], n_bins, n_codes, &sums, &search);
+            search_feature(&sums, n_bins, feature, &search);
         }
     }
     end_node(&search, candidates + small * n_each);

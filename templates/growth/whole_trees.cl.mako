@@ -18,16 +18,16 @@
 ##
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type; most_codes of a feature;
 ##         at_once, features whose histograms are built together; phases of a level; counter_words of a phase;
-##         counted as in `split`
-<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted"/>
+##         counted as in `split`; drawn, trees draw some of the features
+<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, drawn"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
 ${candidates.consider(False)}
-${pairs.histograms(code, at_once)}
+${pairs.histograms(code, at_once, drawn)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
-${pairs.searches(at_once)}
+${pairs.searches(at_once, most_codes)}
 
 /* Counters of a phase: tasks that were taken, and tasks that are finished; each in a cache line. Before the first
    level there is the phase `begin`. */
@@ -141,11 +141,11 @@ FN void move_rows(GLOBAL node_t* nodes, const u32 left, const u32 slot, const u3
 }
 
 KERNEL(${wg_size}) grow(
-        const u32 n_levels, const u32 n_trees, const u32 n_rows, const u32 n_sums, const u32 n_features,
+        const u32 n_levels, const u32 n_trees, const u32 n_rows, const u32 n_sums, const u32 n_places,
         const u32 n_codes, const f32 gamma, const f32 reg_lambda, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const i64* RESTRICT sums, GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const ${code}* RESTRICT codes,
+        GLOBAL const u32* RESTRICT feature_bins, ${"GLOBAL const u32* RESTRICT drawn_columns, " if drawn else ""}GLOBAL const ${code}* RESTRICT codes,
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high_words,
         GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
@@ -153,13 +153,14 @@ KERNEL(${wg_size}) grow(
         GLOBAL u32* counters, GLOBAL u64* opened) {
     data_t data;
     data.n_rows = n_rows;
-    data.n_features = n_features;
+    data.n_places = n_places;
     data.n_codes = n_codes;
     data.feature_offset = feature_offset;
     data.feature_bins = feature_bins;
     data.codes = codes;
     data.quanta = quanta;
     data.high_words = high_words;
+    ${"data.drawn = drawn_columns;" if drawn else ""}
 ${payload.read()}\
     GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${at_once * most_codes};
     if (take(counters) == 0) {
@@ -171,12 +172,12 @@ ${payload.read()}\
         const u32 first = levels[depth].first, n_nodes = levels[depth].count, phase = 1 + ${phases} * depth;
         if (n_nodes == 0) break;
         const u32 stride = depth ? 2 : 1, n_pairs = n_nodes / stride;
-        const u32 each = features_of_task(n_features, n_pairs, N_GROUPS);
-        const u32 n_blocks = (n_features + each - 1) / each, n_tasks = n_pairs * n_blocks;
+        const u32 each = features_of_task(n_places, n_pairs, N_GROUPS);
+        const u32 n_blocks = (n_places + each - 1) / each, n_tasks = n_pairs * n_blocks;
         GLOBAL u32* searched = counters + phase * WORDS;
         for (u32 task = take(searched); task < n_tasks; task = take(searched)) {
             const u32 pair = task / n_blocks, begin = task % n_blocks * each;
-            const u32 end = begin + each < n_features ? begin + each : n_features;
+            const u32 end = begin + each < n_places ? begin + each : n_places;
             search_pair(&data, depth, begin, end, depth + 1 == n_levels, nodes + first + stride * pair,
                         node_sums + first + stride * pair, scale, reg_lambda, max_delta_step, min_child_weight,
                         even_rows, odd_rows, pool, own_scratch,

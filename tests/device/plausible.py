@@ -41,6 +41,7 @@ LIBRARIES = frozenset(
         "stretches",
         "packed_sums",
         "pairs_of_nodes",
+        "column_draws",
         *(
             "payload",
             "limited_splits",

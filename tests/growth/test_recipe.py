@@ -86,6 +86,22 @@ def test_facts_alone_choose_the_classes(other):
     assert choose_recipe(replace(facts, device=FakeDevice(**GPU).caps)).search is not None
 
 
+@pytest.mark.parametrize(
+    ("params", "pages", "n_drawn"),
+    [
+        ({"colsample_bytree": 0.5}, {}, 2), ({"colsample_bynode": 0.5}, {}, 0),
+        ({"colsample_bytree": 0.5, "colsample_bylevel": 0.5}, {}, 0),
+        ({"colsample_bytree": 0.5}, {"limits_paths": True}, 0), ({"colsample_bytree": 0.9}, {}, 4),
+    ],
+)  # fmt: skip
+def test_trees_that_draw_columns_are_whole(params, pages, n_drawn):
+    known = PageFacts(**ALONE, masks_columns=True, **pages)
+    p = Parameters.from_dict({"max_depth": 3, **params})
+    facts = FitFacts(p, n_rows=1000, device=FakeDevice(**CPU).caps, pages=known)
+    assert facts.n_drawn == n_drawn
+    assert (choose_recipe(facts).search is None) == (n_drawn > 0)
+
+
 #: Parameters, other facts, and how rows may lie on the device.
 ROWS = [
     ({}, {}, (FitRows, RowsInTurn)),

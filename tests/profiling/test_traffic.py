@@ -76,7 +76,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
         "samples_rows": False, "leaves_out_rows": False, "samples_by_gradient": False,
         "sampling_method": "uniform", "reg_alpha": 0.0, "search": "exact",
         "work_group_size": 0, "leaf_estimation_iterations": 3, "is_ordered": False,
-        "linear_tree": False, **params,
+        "linear_tree": False, "column_counts": lambda n: (n, n, n), **params,
     }  # fmt: skip
     arena = Arena(PaperDevice(BASELINE))
     arena.array("sums", (5, 2), np.int64)
@@ -188,6 +188,8 @@ ATOMICS = {
     "plan.decide": (10 + 6) * RECORD + 6 * CANDIDATE.itemsize,
     # A, b, C, D, e: a word of bits each
     "plan.choose_columns": 5 * (NODE.itemsize + 4),
+    # no column is drawn
+    "plan.draw_columns": 0,
     # the same, and bits for two features
     "plan.draw_borders": 5 * (NODE.itemsize + 2 * 4),
     # five sums of squares, the root's sums, and the noise
@@ -308,6 +310,17 @@ def test_features_weights_are_read_by_every_node():
     parts.features.limits.feature_weights = np.ones(FEATURES, np.float32)
     plain = ATOMICS["plan.choose_columns"]
     assert RULES["plan.choose_columns"].of_tree(parts, counts) == plain + 5 * FEATURES * 4
+
+
+def test_trees_of_drawn_columns_read_these_alone():
+    """One of two features is drawn: 15 codes less, and half of the histograms."""
+    counts, parts = count_tree(*tree()), fit(column_counts=lambda n: (1, 1, 1))
+    parts.ways.facts = parts.ways.facts.with_pages(masks_columns=True, n_features=FEATURES)
+    found = RULES["whole_trees.grow"].of_tree(parts, counts)
+    assert found == ATOMICS["whole_trees.grow"] - 15 - 5 * HISTOGRAM // 2
+    assert RULES["plan.draw_columns"].of_tree(parts, counts) == 4
+    parts.features.limits.feature_weights = np.ones(FEATURES, np.float32)
+    assert RULES["plan.draw_columns"].of_tree(parts, counts) == 4 + FEATURES * 4
 
 
 def test_leaf_by_leaf_all_rows_move():

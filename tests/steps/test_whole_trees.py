@@ -13,6 +13,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
+from tests.reference import feature_mask
 from tests.training.test_work import round_launches
 
 OPTIMISED = True
@@ -27,6 +28,7 @@ OUTLIERS = np.where(np.arange(700) % 350 == 7, Y * np.float32(1e7), Y)
 CLASSES = np.digitize(Y, [-1, 1]).astype(np.float32)
 WEIGHT = RNG.integers(0, 3, 700)
 LOGISTIC = {"objective": "binary:logistic"}
+WIDE = np.tile(X, 12)[:, :78] + np.arange(78, dtype=np.float32) % 5 * X[:, :1]
 
 #: Data and parameters: codes of one and of two bytes, high words, several trees at a time.
 CASES = {
@@ -38,6 +40,15 @@ CASES = {
     "sampled": (Dataset(X, Y), {"subsample": 0.4, "max_depth": 1}),
     "no_split": (Dataset(X, np.ones(700)), {"max_depth": 3}),
     "quantiles": (Dataset(X, Y), {"objective": "reg:absoluteerror", "max_depth": 3}),
+    "columns": (Dataset(WIDE, Y), {"colsample_bytree": 0.1}),
+    "columns_and_rows": (
+        Dataset(GAPS, Y > 0),
+        {**LOGISTIC, "colsample_bytree": 0.5, "subsample": 0.6},
+    ),
+    "columns_of_classes": (
+        Dataset(GAPS, CLASSES, feature_weights=np.arange(1, 8)),
+        {"objective": "multi:softprob", "num_class": 3, "colsample_bytree": 0.5},
+    ),
 }
 
 
@@ -69,6 +80,19 @@ def test_the_model_is_that_of_steps(expected, case):
     assert to_xgboost_json(model.ensemble) == expected[case]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [9, 64, 65, 300])
+def test_columns_are_drawn_as_by_the_twin(device, rng, n, weighted):
+    p = Parameters.from_dict({"colsample_bytree": 0.3, "num_parallel_tree": 3})
+    weights = rng.exponential(size=n).astype(np.float32) if weighted else None
+    data = Dataset(rng.random((20, n)), rng.random(20), feature_weights=weights)
+    fitting = Fit(device, p, get_objective(p.objective), data, 0.0)
+    fitting.run(1)
+    drawn = fitting.parts.arena["drawn_columns"].get()
+    masks = [feature_mask.chosen(p, n, weights, (0, tree), 0, 1) for tree in range(3)]
+    assert drawn.tolist() == [np.flatnonzero(mask).tolist() for mask in masks]
+
+
 @pytest.mark.parametrize("groups", [1, 33])
 def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
     monkeypatch.setattr(WholeTrees, "groups", groups)
@@ -94,6 +118,8 @@ def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
         {"max_leaves": 9}, {"max_leaves": 9, "grow_policy": "lossguide"},
         {"grow_policy": "symmetric"},
         {"monotone_constraints": "(1)"}, {"reg_alpha": 0.5}, {"colsample_bynode": 0.5},
+        {"colsample_bytree": 0.5, "colsample_bylevel": 0.5},
+        {"colsample_bytree": 0.5, "interaction_constraints": [[0, 1], [2, 3]]},
         {"max_bin": 257}, {"max_bin": 300}, {"tree_method": "exact"}, {"histogram": "cpu"},
         {"num_parallel_tree": 2, "subsample": 0.5}, {"boosting_type": "ordered"},
     ],
