@@ -360,3 +360,19 @@ def test_what_differs_as_documented():
     ):
         found = cls(**given).fit(rows, y).predict(rows[:1])[0]
         assert found == pytest.approx(np.interp(place, range(5), y), rel=1e-5)
+
+
+def test_names_of_columns_are_told_apart():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    table = pd.DataFrame(X, columns=["a", "b"])
+    small = {"max_iter": 1, "min_samples_leaf": 2}
+    named = ours.HistGradientBoostingRegressor(**small).fit(table, X[:, 0])
+    plain = ours.HistGradientBoostingRegressor(**small).fit(X, X[:, 0])
+    words = "X does not have valid feature names, but HistGradientBoostingRegressor was fitted"
+    with pytest.warns(UserWarning, match=words):
+        named.predict(X)
+    with pytest.warns(UserWarning, match="X has feature names, but .* was fitted without"):
+        plain.predict(table)
+    with pytest.raises(TypeError, match=r"input has \['int', 'str'\] as feature name"):
+        plain.fit(pd.DataFrame(X, columns=["a", 1]), X[:, 0])
+    assert np.array_equal(named.predict(table), plain.predict(X))

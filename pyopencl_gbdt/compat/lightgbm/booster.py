@@ -370,7 +370,13 @@ class Booster(BoosterModel):
         else:
             rows = self._task.rows_of(data)
             predicted = rows_to.predictions(self._model(), rows, self._link)
-            values = [metric.evaluate(predicted, rows) for metric in metrics]
+            values = [
+                metric.evaluate(
+                    rows_to.margins(self._model(), rows) if metric.reads_margins else predicted,
+                    rows,
+                )
+                for metric in metrics
+            ]
         found = [
             EvalResult(name, metric.name, value, metric.maximize)
             for metric, value in zip(metrics, values, strict=True)

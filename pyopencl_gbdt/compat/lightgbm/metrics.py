@@ -90,9 +90,8 @@ def chosen_metrics(params: Mapping[str, Any], objective: str) -> list[str]:
         given = [one.strip() for one in given.split(",")]
     asked = [] if given is None else [*given]
     asked = [one for one in asked if one is not None]
-    if any(one in _NONE for one in asked):
-        return []
     named = [str(one) for one in asked if one != ""] or [KINDS[objective].metric]
+    named = [one for one in named if one not in _NONE]
     found: dict[str, None] = {}
     for name in named:
         family, _, place = name.partition("@")
@@ -134,6 +133,11 @@ class Metric:
     def maximize(self) -> bool:
         return self.family in MAXIMIZED
 
+    @property
+    def reads_margins(self) -> bool:
+        """Whether the value is one of margins, not of predictions."""
+        return self.family == "auc_mu"
+
     def fits(self, rows: Dataset) -> bool:
         """Tell whether the metric here takes the labels: those of two classes are 0 and 1."""
         return self.family not in _OF_TWO or bool(np.isin(rows.label, (0, 1)).all())
@@ -148,7 +152,10 @@ class Metric:
         return value
 
     def evaluate(self, prediction: Found, rows: Dataset) -> float:
-        """Return the value for predictions, shape (n_rows,) or (n_rows, n_classes)."""
+        """Return the value for predictions, shape (n_rows,) or (n_rows, n_classes).
+
+        They have to be margins if the metric reads these.
+        """
         label = rows.label
         if self.family == "map":
             return self._ranked(prediction, rows)
@@ -269,12 +276,13 @@ def _kullback_leibler(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> fl
 
 
 def _auc_mu(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
-    """Return the mean over pairs of classes of the area under the curve (Kleiman, Page, 2019)."""
+    """Return the mean over pairs of classes of the area under the curve (Kleiman, Page, 2019).
+
+    ``p`` are margins.
+    """
     n_classes = p.shape[1]
-    given = settings.get("auc_mu_weights")
-    loss = 1.0 - np.eye(n_classes)
-    if given is not None and len(given):
-        loss = np.array(given, np.float64).reshape(n_classes, n_classes)
+    given = settings.get("auc_mu_weights") or 1.0 - np.eye(n_classes)
+    loss = np.reshape(np.asarray(given, np.float64), (n_classes, n_classes))
     total = 0.0
     for one in range(n_classes):
         for other in range(one + 1, n_classes):

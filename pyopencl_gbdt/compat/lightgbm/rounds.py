@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.compat.lightgbm import prediction as rows_to
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.compat.lightgbm.own_losses import HostLoss
@@ -142,15 +143,14 @@ class Rounds:
             history = self._fit.history[str(place)]
             return [one.converted(history[one.here][-1], rows) for one in self.task.metrics]
         found = self.prediction(place)
-        return [metric.evaluate(found, rows) for metric in self.task.metrics]
+        return [
+            metric.evaluate(self._margins(place) if metric.reads_margins else found, rows)
+            for metric in self.task.metrics
+        ]
 
     def prediction(self, place: int) -> F64:
         """Return the predictions of an evaluation set: (n_rows,), or (n_rows, n_classes)."""
-        given = self._found[place]
-        n_rows = self._rows[place].n_rows
-        margins = given.astype(np.float64)
-        if margins.ndim == 2 and margins.shape[0] != n_rows:
-            margins = margins.T
+        margins = self._kept(place)
         if self._fobj is not None or not self._is_by_host:
             return margins
         if self.task.boosting == "rf":
@@ -160,6 +160,23 @@ class Rounds:
             start = start[0] if margins.ndim == 1 and np.size(start) == 1 else start
             margins = start + (margins - start) / max(self.n_rounds, 1)
         return LINKS[self.task.kind.link](margins)
+
+    def _kept(self, place: int) -> F64:
+        """Return what the last round told of a set: predictions; margins of the host's losses."""
+        kept = self._found[place].astype(np.float64)
+        return kept.T if kept.ndim == 2 and kept.shape[0] != self._rows[place].n_rows else kept
+
+    def _margins(self, place: int) -> F64:
+        """Return the margins of an evaluation set, but for a number that each row may add to all.
+
+        Where weights of classes tell these numbers apart, all trees are walked.
+        """
+        if self._is_by_host:
+            return self._kept(place)
+        if self.task.params["auc_mu_weights"]:
+            return rows_to.margins(self.ensemble(), self._rows[place])
+        found: F64 = np.log(np.maximum(self._kept(place), np.finfo(np.float32).tiny))
+        return found
 
     def close(self) -> None:
         """Free the memory of the fit."""

@@ -98,7 +98,7 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
     found["max_depth"] = depth if 0 < depth <= _DEEPEST else 0
     found["max_cat_to_onehot"] = int(_given(params, "max_cat_to_onehot", 4))
     found["max_delta_step"] = max(float(_given(params, "max_delta_step", 0.0)), 0.0)
-    found["verbosity"] = min(max(int(_given(params, "verbosity", 1)), 0), 3)
+    found["verbosity"] = min(max(int(_given(params, "verbosity", 1)) - 1, 0), 3)  # LightGBM's 2: 1
     found["monotone_constraints"] = _signs(params)
     found["interaction_constraints"] = _groups(found["interaction_constraints"])
     if found["min_samples_leaf"] is not None:

@@ -16,6 +16,7 @@ from pyopencl_gbdt.compat.lightgbm.metrics import Metric, chosen_metrics, metric
 from pyopencl_gbdt.compat.lightgbm.objectives import KINDS, RANKING, SEVERAL, Kind, main_objective
 from pyopencl_gbdt.compat.lightgbm.own_losses import OWN_LOSSES, HostLoss, HostRows, host_loss
 from pyopencl_gbdt.compat.lightgbm.settings import boosting_of, hessian_factor, trained_parameters
+from pyopencl_gbdt.compat.lightgbm.values import checked_values, loss_of_classes
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.objectives import get_objective
@@ -60,7 +61,8 @@ class Task:
         ParameterError
             For what is refused, in LightGBM's words where it refuses it, too.
         """
-        given = dict(params)
+        given = checked_values(params)
+        given["auc_mu_weights"] = loss_of_classes(given)
         objective = main_objective(given.get("objective", "regression") or "none")
         n_classes = int(given.get("num_class", 1) or 1)
         if objective in SEVERAL and n_classes < 2:

@@ -23,6 +23,7 @@ from pyopencl_gbdt.compat.sklearn.rows import (
     check_lengths,
     checked_rows,
     checked_weight,
+    warn_of_names,
     without_fractions,
 )
 from pyopencl_gbdt.compat.sklearn.scores import (
@@ -324,6 +325,7 @@ class HistGradientBoosting(BaseEstimator):  # type: ignore[misc]
     def _rows_for(self, X: Any) -> tuple[Model, Any]:
         """Return the model, and the rows if they have the columns of training."""
         model, rows = self._as_model(), checked_rows(X)
+        warn_of_names(has_text_names(rows), hasattr(self, "feature_names_in_"), self._name)
         check_rows_of(model, rows, self._name)
         if self.is_categorical_ is not None and len(rows.shape) == 2:
             rows = without_fractions(rows, np.flatnonzero(self.is_categorical_))

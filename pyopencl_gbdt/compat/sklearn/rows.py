@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def checked_rows(X: Any) -> Any:
     Raises
     ------
     DataTypeError
-        If X is sparse, as in scikit-learn.
+        If X is sparse, or only some names of its columns are texts, as in scikit-learn.
     """
     if is_sparse(X):
         raise DataTypeError(
@@ -29,6 +30,7 @@ def checked_rows(X: Any) -> Any:
             "dense numpy array."
         )
     if is_frame(X):
+        _check_names(X)
         kinds = [getattr(dtype, "kind", "") for dtype in X.dtypes]
         places = [place for place, kind in enumerate(kinds) if kind == "f"]
         endless = [
@@ -44,6 +46,17 @@ def checked_rows(X: Any) -> Any:
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isinf(X).any():
         return np.clip(X, -_LARGEST, _LARGEST)
     return X
+
+
+def _check_names(frame: Any) -> None:
+    kinds = sorted({type(name).__name__ for name in frame.columns})
+    if len(kinds) > 1 and "str" in kinds:
+        raise DataTypeError(
+            "Feature names are only supported if all input features have string names, but your "
+            f"input has {kinds} as feature name / column name types. If you want feature names to "
+            "be stored and validated, you must convert them all to strings, by using X.columns = "
+            "X.columns.astype(str) for example."
+        )
 
 
 def checked_weight(given: Any, n_rows: int) -> F64 | None:
@@ -93,3 +106,24 @@ def without_fractions(X: Any, columns: npt.NDArray[np.intp]) -> Any:
             X = X.copy()
             X[:, columns] = np.where(part % 1 != 0, np.nan, part)
     return X
+
+
+def warn_of_names(has_names: bool, had_names: bool, estimator: str) -> None:
+    """Warn, in scikit-learn's words, where either training or predicted rows have names alone.
+
+    Parameters
+    ----------
+    has_names, had_names : bool
+        Whether all columns of the rows, and of the training, have texts as names.
+    estimator : str
+        For the message.
+    """
+    if has_names and not had_names:
+        warnings.warn(
+            f"X has feature names, but {estimator} was fitted without feature names", stacklevel=4
+        )
+    elif had_names and not has_names:
+        warnings.warn(
+            f"X does not have valid feature names, but {estimator} was fitted with feature names",
+            stacklevel=4,
+        )
