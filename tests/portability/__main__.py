@@ -7,15 +7,18 @@ something could not be tried because its compiler or runtime is not installed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from tests.portability import arm, drivers, offline, targets
-from tests.portability.chroot import chroot_of
+from tests.portability.chroot import Chroot, chroot_of
 from tests.portability.debian import DebianError
 from tests.portability.matrix import Compiled, compile_all
 from tests.portability.runtimes import ROOT, SETTINGS, Outcome, run_setting, run_suite
@@ -85,14 +88,23 @@ def _run(works: list[tuple[bool, Work]], jobs: int) -> list[Outcome]:
         return [started[k].result() for k in range(len(works))]
 
 
-def _run_in_chroot(rows: list[str], folder: Path | None, suite: str, jobs: int) -> list[Outcome]:
-    """Run the rows of ``drivers`` in a Debian; if it cannot be made, say why."""
-    with chroot_of(folder, suite) as debian:
-        made = _timed(lambda: drivers.filled(rows[0], debian))
+def _works_in_chroot(rows: list[str], debian: Chroot) -> list[tuple[bool, Work]]:
+    """Return what the rows of ``drivers`` run: the first fills a Debian, the others wait for it."""
+    lock = threading.Lock()
+    fill = cache(lambda: drivers.filled(rows[0], debian))
+
+    def filled() -> Outcome:
+        with lock:
+            return fill()
+
+    def run(trial: drivers.Trial) -> Outcome:
+        made = filled()
         if made.failures or made.skipped:
-            return [made]
-        trials = [trial for trial in drivers.TRIALS if trial.row in rows]
-        return [made, *_run([(False, lambda t=t: t.run(debian)) for t in trials], jobs)]
+            return Outcome(trial.row, trial.name, skipped="there is no Debian to run it in")
+        return trial.run(debian)
+
+    trials = [trial for trial in drivers.TRIALS if trial.row in rows]
+    return [(True, filled), *((True, lambda t=t: run(t)) for t in trials)]
 
 
 def main(words: list[str] | None = None) -> int:
@@ -121,10 +133,13 @@ def main(words: list[str] | None = None) -> int:
         args.every or args.write_docs,
         results,
     )
-    outcomes += _run(works, args.jobs)
     in_chroot = [row for row in IN_CHROOT if row in wanted]
-    if in_chroot:
-        outcomes += _run_in_chroot(in_chroot, args.chroot, args.debian, args.jobs)
+    with contextlib.ExitStack() as stack:
+        if in_chroot:
+            debian = stack.enter_context(chroot_of(args.chroot, args.debian))
+            fill, *trials = _works_in_chroot(in_chroot, debian)
+            works = [fill, *works, *trials]  # it waits for the network while others compile
+        outcomes += _run(works, args.jobs)
     for outcome in outcomes:
         for failure in outcome.failures:
             print(f"\n{outcome.row}, {outcome.name}: {failure}")

@@ -15,8 +15,6 @@ from tests.portability import chroot, drivers
 from tests.portability.chroot import Chroot, ChrootError
 from tests.portability.runtimes import Outcome
 
-NEEDS_ROOT = pytest.mark.skipif(bool(chroot.why_not()), reason=chroot.why_not())
-
 
 def outcome() -> Outcome:
     return Outcome(drivers.QUICK, "x")
@@ -51,6 +49,28 @@ def test_rows_are_skipped_with_the_reason(words, code, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "only root can" in printed
     assert "skipped" in printed
+
+
+@pytest.mark.parametrize(("failures", "code", "n_run"), [([], 0, 3), (["no mirror"], 1, 0)])
+def test_trials_run_in_one_debian_once_it_is_filled(failures, code, n_run, monkeypatch, capsys):
+    filled, ran = [], []
+
+    def fill(row, debian):
+        time.sleep(0.05)
+        filled.append(debian)
+        return Outcome(row, "Debian", failures=failures)
+
+    def run(trial, debian):
+        assert filled == [debian]
+        ran.append(trial.name)
+        return Outcome(trial.row, trial.name)
+
+    monkeypatch.setattr(drivers, "filled", fill)
+    monkeypatch.setattr(drivers.Trial, "run", run)
+    assert program.main([drivers.QUICK, "--jobs", "4"]) == code
+    assert len(filled) == 1
+    assert len(ran) == n_run
+    assert ("there is no Debian" in capsys.readouterr().out) == (n_run == 0)
 
 
 def test_they_run_where_they_are_named_only():
@@ -91,9 +111,10 @@ def test_nothing_stays_of_a_failure(tmp_path, monkeypatch):
     assert not folder.exists()
 
 
-@NEEDS_ROOT
 def test_a_command_leaves_neither_mounts_nor_processes(tmp_path, monkeypatch):
     """The host's own system stands for Debian: its folders are mounted read-only."""
+    if reason := chroot.why_not():
+        pytest.skip(reason)
     for name in ("bin", "lib", "lib64", "usr"):
         (tmp_path / name).mkdir()
     for name in ("proc", "sys", "dev", "checkout"):
