@@ -85,6 +85,7 @@ class FitFeatures:
             "n_features": self.layout.n_features,
             "most_bins": int(self.layout.feature_bins.max()),
             "most_codes": self.layout.most_codes,
+            "n_codes": self.layout.n_codes,
             "has_sets": self.has_categories,
             "has_monotone": self.limits.monotone is not None,
             "masks_columns": self.masks_columns,

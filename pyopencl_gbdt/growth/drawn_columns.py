@@ -1,13 +1,29 @@
-"""The features that each tree draws, listed, where its nodes may split on all of these."""
+"""The features that each tree draws, listed, where its nodes may split on all of these.
+
+A tree that grows by steps gathers their codes first::
+
+    codes by feature   f0 f1 f2 f3 f4 f5 f6 ..      all features
+    drawn columns      1 4 5
+    drawn codes        row 0: f1 f4 f5   row 1: f1 f4 f5 ..
+    histograms         |f1      |f4      |f5      |         each as wide as the widest feature's
+
+Histograms and the search of splits work on these alone. Rows move by the codes by feature.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.feature_mask import MOST_COMPARED, column_weights
+from pyopencl_gbdt.pages.page import Layout, Page
+from pyopencl_gbdt.primitives.block_order import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 
 class DrawnColumns:
@@ -41,3 +57,51 @@ class DrawnColumns:
             first_tree=batch.first, header=arena["leaf_header"], weights=arena["feature_weights"],
             all_keys=arena["column_keys"], drawn=arena["drawn_columns"],
         )  # fmt: skip
+
+
+def gathered_parts(parts: FitParts) -> FitParts:
+    """Return the parts of a search among gathered columns; asks for the array of their codes."""
+    arena, rows, _, features, ways = parts
+    (page,), n, width = rows.page_list, ways.facts.n_drawn, features.layout.most_codes
+    assert isinstance(page, Page)
+    assert isinstance(page.codes, PackedCodes)
+    dtype = page.codes.codes.dtype
+    order = BlockOrder.of(n, dtype, coalesced=arena.device.caps.coalesces_reads)
+    codes = arena.array("drawn_codes", order.shape(rows.n_rows), dtype)
+    nothing = DeviceArray(arena.device, (n, 0), dtype, None)
+    offset = np.arange(n + 1, dtype=np.uint32) * np.uint32(width)
+    layout = Layout(
+        np.full(n, width, np.uint32), offset, np.zeros(0, np.float32), np.zeros(n, np.uint32)
+    )
+    few = replace(features, layout=layout, sampled=False)
+    own = Page(PackedCodes(codes, nothing, order), 0, rows.n_rows)
+    return parts._replace(rows=replace(rows, features=few, page_list=[own]), features=few)
+
+
+class GatherColumns:
+    """Lists the features that a tree draws, and copies their codes.
+
+    Parameters
+    ----------
+    parts : FitParts
+    searched : FitParts
+        As ``gathered_parts`` returns them.
+    """
+
+    def __init__(self, parts: FitParts, searched: FitParts) -> None:
+        self.drawn, self.rows, self.gathered = DrawnColumns(parts), parts.rows, searched.rows
+        code = self.rows.codes.code_type
+        self.program = parts.ways.build_kernel("plan", template="gather_columns", code=code)
+
+    def launches(self, batch: Batch) -> list[Launch]:
+        """Return the launches that list the columns of a tree and gather them."""
+        source, to = self.rows.codes, self.gathered.codes
+        assert isinstance(source, PackedCodes)
+        assert isinstance(to, PackedCodes)
+        gather = self.program.bind(
+            "gather_columns", self.rows.row_groups, n_rows=self.rows.n_rows,
+            n_drawn=self.drawn.n_drawn, block_features=to.block_features,
+            columns=self.drawn.arena["drawn_columns"], by_feature=source.by_feature,
+            **to.row_arguments(),
+        )  # fmt: skip
+        return [self.drawn.draw(batch), gather]

@@ -17,6 +17,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
+from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
 from pyopencl_gbdt.growth.feature_mask import draw_arguments, draws_of, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
 
@@ -62,10 +63,17 @@ def candidates_of(parts: FitParts, step: int) -> Candidates:
 
 
 class Split:
-    """Searches the splits of one level after another; fills ``chosen``."""
+    """Searches the splits of one level after another; fills ``chosen``.
 
-    def __init__(self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways) -> None:
+    ``gathered`` says that ``features`` are those that a tree has drawn and gathered.
+    """
+
+    def __init__(
+        self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways, *,
+        gathered: bool = False,
+    ) -> None:  # fmt: skip
         self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
+        self.gathered = gathered
         self.sparse, self.sequential = False, False
         for attempt in ways.attempts("split"):
             with attempt as variant:
@@ -99,7 +107,7 @@ class Split:
             shrunk = options["shrunk"] = nodes.params.reg_alpha > 0
             plain = not (shrunk or options["monotone"] or options["noisy"])  # others clip anyway
             options["clipped"] = plain and nodes.params.max_delta_step > 0
-            options["sparse"] = self.sparse
+            options["sparse"], options["gathered"] = self.sparse, self.gathered
             options["doubles"] = plain and not options["clipped"] and self.arena.device.caps.fp64
             return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         many = has_many_features(ways.device.caps, features)
@@ -109,6 +117,10 @@ class Split:
     def _closed(self) -> dict[str, DeviceArray]:
         """Return the argument that only kernels for mostly empty bins have."""
         return {"closed": self.arena["closed_features"]} if self.sparse else {}
+
+    def _columns(self) -> dict[str, DeviceArray]:
+        """Return the argument that only kernels for gathered columns have."""
+        return self.arena.arguments("drawn_columns") if self.gathered else {}
 
     def _kinds(self) -> dict[str, DeviceArray]:
         """Return the argument that only kernels for categorical features have."""
@@ -165,7 +177,7 @@ class Split:
             **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
                               "feature_offset", "feature_bins", "fullest", "pool",
                               "candidates"),
-            **self._closed(), **draw_arguments(arena, self.nodes),
+            **self._closed(), **self._columns(), **draw_arguments(arena, self.nodes),
         )  # fmt: skip
 
 
@@ -194,11 +206,14 @@ class HistogramSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "split")
 
-    def __init__(self, parts: FitParts) -> None:
+    def __init__(self, parts: FitParts, *, gathered: bool = False) -> None:
         arena, _, nodes, features, ways = self.parts = parts
         self.columns = mask_of(parts)
         self.draws = draws_of(parts)
-        self.histogram, self.split = Histogram(parts), Split(arena, nodes, features, ways)
+        self.histogram, self.split = (
+            Histogram(parts),
+            Split(arena, nodes, features, ways, gathered=gathered),
+        )
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""
@@ -211,3 +226,17 @@ class HistogramSearch:
     def candidates(self, step: int) -> Candidates:
         """Return what the split kernels leave: every feature's candidate, or a node's best."""
         return candidates_of(self.parts, step)
+
+
+class GatheredSearch(HistogramSearch):
+    """Finds splits among the columns that a tree has drawn, whose codes it gathers first."""
+
+    def __init__(self, parts: FitParts) -> None:
+        searched = gathered_parts(parts)
+        self.gather = GatherColumns(parts, searched)
+        super().__init__(searched, gathered=True)
+
+    def search(self, step: int, batch: Batch) -> list[Action]:
+        """Return the actions of a step; the first one gathers the columns of its tree."""
+        gathered = [] if step else self.gather.launches(batch)
+        return [*gathered, *super().search(step, batch)]

@@ -128,8 +128,8 @@ class PageFacts:
     n_orders : int
         ... and in how many orders of the rows they are computed.
     n_features : int
-    most_bins, most_codes : int
-        Of a feature; codes include the one for missing values.
+    most_bins, most_codes, n_codes : int
+        Of a feature, and codes of all; codes include the one for missing values.
     has_sets, has_monotone : bool
         Whether some features are split by sets of levels, or have a monotone constraint.
     masks_columns, limits_paths : bool
@@ -150,6 +150,7 @@ class PageFacts:
     n_features: int = 1
     most_bins: int = 1
     most_codes: int = 1
+    n_codes: int = 1
     has_sets: bool = False
     has_monotone: bool = False
     masks_columns: bool = False

@@ -24,7 +24,9 @@ from pyopencl_gbdt.dtypes import BOUNDS, CANDIDATE, NODE, QUANTA, STEP, SUM, SUM
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.sketch import searched_parts
 from pyopencl_gbdt.growth.category_split import FACTS
+from pyopencl_gbdt.growth.drawn_columns import gathered_parts
 from pyopencl_gbdt.growth.newton_leaves import further_steps
+from pyopencl_gbdt.growth.recipe import gathers_columns
 from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
 from pyopencl_gbdt.profiling.least_bytes import (
     RULES,
@@ -264,8 +266,11 @@ for _program, _functions in _WHOLE.items():
 #: Kernels that search splits, and move rows.
 _OF_SEARCH = (
     "histogram", "tiled_histogram", "vector_split", "partition", "plan.begin_tree", "plan.decide",
-    "plan.place", "plan.choose_columns", "plan.draw_columns",
+    "plan.place", "plan.choose_columns",
 )  # fmt: skip
+
+#: Kernels that work on the columns that a tree has gathered, if it has.
+_OF_FEATURES = ("histogram", "split", "plan.best", "plan.decide")
 
 
 class Tally:
@@ -287,6 +292,7 @@ class Tally:
 
     def __init__(self, fit: FitParts, left_out: Collection[str]) -> None:
         self.fit, self._left_out = fit, left_out
+        self._gathered = gathered_parts(fit) if gathers_columns(fit.ways.facts) else None
         self.evaluation_rows = self.sparse_rows = 0
         self._trees: Counter[str] = Counter()
 
@@ -302,7 +308,9 @@ class Tally:
         for kernel, rule in RULES.items():
             if rule.of_tree is None or kernel.split(".")[0] in self._left_out:
                 continue
-            if kernel.startswith(_OF_SEARCH):
+            if kernel.startswith(_OF_FEATURES) and self._gathered is not None:
+                self._trees[kernel] += rule.of_tree(self._gathered, tree)
+            elif kernel.startswith(_OF_SEARCH):
                 self._trees[kernel] += rule.of_tree(searched, few)
             else:
                 self._trees[kernel] += rule.of_tree(self.fit, tree)

@@ -188,6 +188,12 @@ def _draw_columns(fit: FitParts, tree: TreeCounts) -> int:
     return int(tree.nodes[0]) * (4 * fit.ways.facts.n_drawn + weights)
 
 
+@of_tree("plan.gather_columns")
+def _gather_columns(fit: FitParts, tree: TreeCounts) -> int:
+    n_drawn = fit.ways.facts.n_drawn  # of dense codes, which are read by feature
+    return 2 * fit.rows.n_rows * n_drawn * fit.rows.codes.code_bytes if n_drawn else 0
+
+
 @of_tree("plan.draw_borders")
 def _draw_borders(fit: FitParts, tree: TreeCounts) -> int:
     # a node is read, or the first one of a tree's level, and the bits of its features are written

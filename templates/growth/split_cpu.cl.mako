@@ -11,8 +11,9 @@
 ## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked, categories as in `split`;
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha; sparse, most bins have
 ##         no rows of a node: scores are of those that have, and closed features are left out;
-##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn, noisy as in `split`
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn, noisy"/>
+##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn, noisy as in `split`;
+##         gathered, features are those that a tree has drawn, whose histograms are equally wide
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn, noisy, gathered"/>
 <%
     careful = monotone or shrunk or noisy
     searched = " && ".join(["!feature_kinds[id]"] * categories + ["searched"] * masked)
@@ -108,7 +109,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL i64* pool,${" GLOBAL u8* closed," if sparse else ""}
+        GLOBAL i64* pool,${" GLOBAL u8* closed," if sparse else ""}${" GLOBAL const u32* RESTRICT drawn_columns," if gathered else ""}
 % if categories:
         GLOBAL const u32* RESTRICT feature_kinds,
 % endif
@@ -119,10 +120,11 @@ KERNEL(${wg_size}) find(
 % if not masked:
     (void)allowed;
 % endif
-    const u32 id = first_feature + GROUP_ID;
+    const u32 place = first_feature + GROUP_ID, id = ${"drawn_columns[place]" if gathered else "place"};
     const u32 first = levels[depth].first, count = levels[depth].count;
-    const u32 offset = feature_offset[id], n_bins = feature_bins[id], full = fullest[id];
-    const u32 n_own = feature_offset[id + 1] - offset; /* codes: bins, and perhaps missing */
+    const u32 n_bins = feature_bins[id], full = fullest[id];
+    const u32 offset = ${"place * (n_codes / n_features)" if gathered else "feature_offset[id]"};
+    const u32 n_own = feature_offset[id + 1] - feature_offset[id]; /* codes: bins, and perhaps missing */
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
@@ -130,7 +132,7 @@ KERNEL(${wg_size}) find(
         read_tree(&parent, own_scale, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
         read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
-        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + id];
+        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + place];
 % if sparse:
         GLOBAL u8* mark = closed + (u64)(first + index) * n_features + id;
         *mark = closed_in_parent(node, closed + id, n_features);

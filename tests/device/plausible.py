@@ -204,6 +204,7 @@ VALUES: dict[str, list[Any]] = {
             "ballots",
             "counted",
             "drawn",
+            "gathered",
             "noisy",
             "squared",
             "linear",
@@ -265,6 +266,10 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return False
     if params.get("finds") and (params["finds"] == "by_node") == bool(params["code"]):
         return False
+    if params.get("gathered") and any(
+        params[name] for name in ("masked", "sparse", "categories", "drawn", "noisy")
+    ):
+        return False
     if template.startswith("split"):
         inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")
         if params.get("doubles") and inexact:
@@ -288,7 +293,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return params["rows"] > 0
     if template in ("predict_tables", "predict_codes"):
         return params["code"] != "tiled" and params["rows"] > 0
-    if template in ("quantize", "pack_codes"):
+    if template in ("quantize", "pack_codes", "gather_columns"):
         return params["code"] != "tiled"
     if template == "order_codes":  # codes of some features are no wider than those of all
         return params["own"] <= params["code"] and params["code"] != "tiled"

@@ -42,7 +42,7 @@ _BOUNDED = {
     "noisy": False,
     **_NUMBERS,
 }
-_SCORES = {"clipped": False, "sparse": False, "doubles": False}
+_SCORES = {"clipped": False, "sparse": False, "doubles": False, "gathered": False}
 _MOVED = {"chunk": 2048, **_NUMBERS}
 
 #: Small templates, once for one work-item a group and once for many; and the kernels of a tree that

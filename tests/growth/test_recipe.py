@@ -9,7 +9,8 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.growth.finalize import LeafValues
-from pyopencl_gbdt.growth.recipe import EVERY, choose_recipe
+from pyopencl_gbdt.growth.recipe import EVERY, choose_recipe, gathers_columns
+from pyopencl_gbdt.growth.split import GatheredSearch
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -100,6 +101,33 @@ def test_trees_that_draw_columns_are_whole(params, pages, n_drawn):
     facts = FitFacts(p, n_rows=1000, device=FakeDevice(**CPU).caps, pages=known)
     assert facts.n_drawn == n_drawn
     assert (choose_recipe(facts).search is None) == (n_drawn > 0)
+
+
+WIDE = {**ALONE, "n_features": 20, "n_codes": 20 * 65, "masks_columns": True}
+
+
+@pytest.mark.parametrize(
+    ("params", "facts", "pages", "gathers"),
+    [
+        ({}, {}, {}, True), ({"grow_policy": "lossguide", "max_leaves": 9}, {}, {}, True),
+        ({"colsample_bytree": 0.75}, {}, {}, True), ({"colsample_bytree": 0.8}, {}, {}, False),
+        ({"colsample_bylevel": 0.5}, {}, {}, False), ({"num_parallel_tree": 2}, {}, {}, False),
+        ({"extra_trees": True}, {}, {}, False), ({"grow_policy": "symmetric"}, {}, {}, False),
+        ({"boosting_type": "ordered"}, {}, {}, False),
+        ({"histogram": "bin_range_passes"}, {}, {}, False),
+        ({}, {"loss": LossFacts(n_outputs=3)}, {}, False), ({}, {}, {"limits_paths": True}, False),
+        ({}, {}, {"kind": "tiled"}, False), ({}, {}, {"adds_histograms": True}, False),
+        ({}, {}, {"has_sets": True}, False), ({}, {}, {"n_orders": 2}, False),
+        ({}, {}, {"n_codes": 649}, False),  # one wide column among narrow ones
+    ],
+)  # fmt: skip
+def test_steps_gather_the_columns_of_their_tree(params, facts, pages, gathers):
+    p = Parameters.from_dict({"max_depth": 3, "colsample_bytree": 0.5, **params})
+    caps, known = FakeDevice(**CPU).caps, PageFacts(**{**WIDE, **pages})
+    of_fit = FitFacts(p, n_rows=131073, device=caps, pages=known, **facts)
+    assert gathers_columns(of_fit) == gathers
+    assert not gathers_columns(replace(of_fit, device=FakeDevice(**GPU).caps))
+    assert (choose_recipe(of_fit).search is GatheredSearch) == gathers
 
 
 #: Parameters, other facts, and how rows may lie on the device.

@@ -72,6 +72,7 @@ WAYS = {
     "forest": (FOREST, {}, "plan.choose_columns"),
     "goss": (GOSS, {}, "gradients.count_classes"),
     "leaf-wise": (LEAF_WISE, {}, "plan.decide_picked"),
+    "columns": ({**LEAF_WISE, "colsample_bytree": 0.5}, {}, "plan.decide_picked"),
     "symmetric": ({"grow_policy": "symmetric"}, {}, "symmetric.find_roughly"),
     "exact": ({"tree_method": "exact"}, {}, "exact.find"),
     "exact leaf-wise": ({"tree_method": "exact", **LEAF_WISE}, {}, "columns.move_entries"),

@@ -190,6 +190,7 @@ ATOMICS = {
     "plan.choose_columns": 5 * (NODE.itemsize + 4),
     # no column is drawn
     "plan.draw_columns": 0,
+    "plan.gather_columns": 0,
     # the same, and bits for two features
     "plan.draw_borders": 5 * (NODE.itemsize + 2 * 4),
     # five sums of squares, the root's sums, and the noise
@@ -319,6 +320,7 @@ def test_trees_of_drawn_columns_read_these_alone():
     found = RULES["whole_trees.grow"].of_tree(parts, counts)
     assert found == ATOMICS["whole_trees.grow"] - 15 - 5 * HISTOGRAM // 2
     assert RULES["plan.draw_columns"].of_tree(parts, counts) == 4
+    assert RULES["plan.gather_columns"].of_tree(parts, counts) == 2 * ROWS
     parts.features.limits.feature_weights = np.ones(FEATURES, np.float32)
     assert RULES["plan.draw_columns"].of_tree(parts, counts) == 4 + FEATURES * 4
 

@@ -1,0 +1,78 @@
+"""Trees of gathered columns are those of masked ones, and the codes are those of the columns."""
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.growth import recipe
+from pyopencl_gbdt.growth.split import GatheredSearch
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fit import Fit
+from tests.conftest import TEST_DEVICE
+from tests.reference import feature_mask
+
+OPTIMISED = True
+RNG = np.random.default_rng(11)
+X = RNG.standard_normal((1500, 41)).astype(np.float32)
+X[:, ::3] = np.round(X[:, ::3])
+X[RNG.random(X.shape) < 0.1] = np.nan
+Y = np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 2]) + RNG.standard_normal(1500).astype(np.float32)
+WEIGHTS = RNG.random(41).astype(np.float32) + 0.1
+FEW = np.digitize(X, [-1, 0, 1]).astype(np.float32)
+LEAF_WISE = {"grow_policy": "lossguide", "max_leaves": 12}
+#: Data and parameters: codes of one byte, of few values and of two bytes; rows that are drawn.
+CASES = {
+    "levels": (Dataset(X, Y, feature_weights=WEIGHTS), {"max_bin": 64}),
+    "leaf_wise": (Dataset(FEW, Y), {**LEAF_WISE, "colsample_bytree": 0.5}),
+    "wide_codes": (
+        Dataset(X, Y), {"max_bin": 400, "monotone_constraints": "(1,0,-1)", "subsample": 0.5}
+    ),
+    "leaves_limited": (
+        Dataset(X, Y > 0, RNG.integers(0, 3, 1500)),
+        {"objective": "binary:logistic", "max_leaves": 9, "reg_alpha": 0.3, "max_bin": 40},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _by_steps(monkeypatch):
+    monkeypatch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
+
+
+def open_fit(data, params):
+    p = Parameters.from_dict({"max_depth": 4, "colsample_bytree": 0.2, **params})
+    return Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_model_is_that_of_masks(monkeypatch, device, case):
+    data, params = CASES[case]
+    if open_fit(data, params).kernels.recipe.search is not GatheredSearch:
+        pytest.skip("this device masks the columns of a tree")
+    given = {"device": TEST_DEVICE, "max_depth": 4, "colsample_bytree": 0.2, **params}
+    gathered = train(given, data, 3)
+    monkeypatch.setattr(recipe, "MOST_GATHERED", 0)
+    assert open_fit(data, params).kernels.recipe.search is not GatheredSearch
+    assert to_xgboost_json(train(given, data, 3).ensemble) == to_xgboost_json(gathered.ensemble)
+
+
+@pytest.mark.parametrize("max_bin", [64, 400])
+@pytest.mark.parametrize("share", [0.03, 0.2, 0.42, 0.7])
+def test_codes_are_those_of_the_columns(monkeypatch, device, max_bin, share):
+    """1, 8, 17 and 28 of 41 columns."""
+    monkeypatch.setattr(recipe, "MOST_GATHERED", 99)
+    params = {"colsample_bytree": share, "max_bin": max_bin, "max_depth": 1}
+    fitting = open_fit(Dataset(X, Y), params)
+    if fitting.kernels.recipe.search is not GatheredSearch:
+        pytest.skip("this device masks the columns of a tree")
+    fitting.run(2)
+    search = fitting.kernels.grower.search
+    mask = feature_mask.chosen(fitting.parts.nodes.params, 41, None, (1, 0), 0, 1)
+    codes = search.histogram.rows.codes
+    rows = np.concatenate(codes.order.blocks(codes.codes.get()), axis=1)
+    (page,) = fitting.parts.rows.page_list
+    expected = page.codes.by_feature.get()[mask].T
+    assert np.array_equal(rows[:, codes.order.places()], expected)
