@@ -101,7 +101,7 @@ class Recipe:
     policy : Policy
         Which nodes split next.
     search, partition : type, or None
-        What finds splits, and what moves rows to the children. None: ``WholeTrees`` does both.
+        What finds splits, and what moves rows to the children. None: ``whole`` does both.
     update : type
         What adds finished trees to the margins.
     sets : tuple of type
@@ -112,6 +112,8 @@ class Recipe:
         What moves the weights of leaves further, if they take several steps.
     boosting : type
         What gradients are taken of, and what becomes of the trees.
+    whole : type, or None
+        What grows the trees of a batch by one launch.
     """
 
     rows: tuple[type[FitRows], ...]
@@ -123,12 +125,13 @@ class Recipe:
     leaves: type[LeafValues] = LeafValues
     steps: type[NewtonLeaves] | None = None
     boosting: type[Boosting] = PlainBoosting
+    whole: type[WholeTrees] | None = None
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """The kernels of these classes that not every fit has."""
         parts: list[type[RecipePart] | None] = [
-            self.search or WholeTrees, self.partition, self.update, *self.sets, self.leaves,
+            self.whole, self.search, self.partition, self.update, *self.sets, self.leaves,
             self.steps, self.boosting,
         ]  # fmt: skip
         every = [name for part in parts if part is not None for name in part.kernels]
@@ -144,8 +147,8 @@ class Recipe:
         kernels = [name for name in fit_kernels() if name not in self.left_out]
         kernels += [name for name in self.kernels if name not in (*kernels, *_UNNAMED)]
         found = {kernel: parts.ways.variant(kernel).name for kernel in kernels}
-        if self.search is None:
-            (whole,) = WholeTrees.kernels
+        if self.whole is not None:
+            (whole,) = self.whole.kernels
             found |= dict.fromkeys(_OF_STEPS, found.pop(whole))
         return found | parts.rows.kinds()
 
@@ -175,7 +178,8 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     search: type[SplitSearch] | None
     partition: type[Partition] | None
     sets: tuple[type[RecipePart], ...] = ()
-    if grows_whole(facts, policy):
+    whole = WholeTrees if grows_whole(facts, policy) else None
+    if whole is not None:
         search, partition = None, None
     elif kind != "sorted":
         alike = policy.fills_levels
@@ -190,7 +194,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
         search = ApproximateSearch if params.search == "approx" else ExactSearch
         partition, update = PartitionByColumns, UpdateMarginsByNode
     rows = choose_rows(facts)
-    return Recipe(rows, policy, search, partition, update, sets, leaves, steps, boosting)
+    return Recipe(rows, policy, search, partition, update, sets, leaves, steps, boosting, whole)
 
 
 def choose_rows(facts: FitFacts) -> tuple[type[FitRows], ...]:

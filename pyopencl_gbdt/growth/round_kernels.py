@@ -25,7 +25,6 @@ from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.sketched_leaves import SketchedLeaves
 from pyopencl_gbdt.growth.split import SplitSearch
-from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.objectives import Objective
 
 #: Steps that are enqueued before the host asks again whether a leaf splits. On an H200 a step
@@ -180,9 +179,11 @@ class RoundKernels:
         searched = searched_parts(grown) if nodes.n_sketches else grown
         self.sketch = None if searched is grown else Sketch(grown, searched, objective)
         self.grower: TreeGrower
-        if recipe.search is None or recipe.partition is None:
-            self.grower = WholeTrees(parts)
+        if recipe.whole is not None:
+            self.grower = recipe.whole(parts)
         else:
+            assert recipe.search is not None
+            assert recipe.partition is not None
             search = recipe.search(searched)
             partition = recipe.partition(searched, search)
             self.grower = Grower(searched, search, policy, partition)

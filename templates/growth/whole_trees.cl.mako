@@ -13,8 +13,7 @@
 ##   decide  which nodes of the level split; as `level` does
 ##   move    a node that splits: its rows to its children, and where their histograms will lie
 ##
-##   A group waits only for tasks that other running groups have taken: a group that has not started has
-##   none. So groups may run in any order, and need not run at the same time.
+##   `whole_tasks` says how groups share tasks.
 ##
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type; most_codes of a feature;
 ##         at_once, features whose histograms are built together; phases of a level; counter_words of a phase;
@@ -24,63 +23,14 @@
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
+<%namespace name="tasks" file="whole_tasks.cl.mako"/>
 ${candidates.consider(False)}
 ${pairs.histograms(code, at_once, drawn)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
 ${pairs.searches(at_once, most_codes)}
 
-/* Counters of a phase: tasks that were taken, and tasks that are finished; each in a cache line. Before the first
-   level there is the phase `begin`. */
-#define WORDS ${counter_words}
-#define DONE (WORDS / 2)
-
-FN u32 take(GLOBAL u32* phase) { return atomic_add_global_u32(phase, 1); }
-
-/* Count a finished task; returns whether it is the phase's last one. */
-FN u32 finishes(GLOBAL u32* phase, const u32 n_tasks) {
-    FENCE();
-    const u32 before = atomic_add_global_u32(phase + DONE, 1);
-    FENCE();
-    return before + 1 == n_tasks;
-}
-
-FN void open_next(GLOBAL u64* opened, const u32 phase) {
-    FENCE();
-    WRITE_SHARED_U64(opened, phase + 1);
-}
-
-FN void wait_for(GLOBAL u64* opened, const u32 phase) {
-    while (READ_SHARED_U64(opened) <= phase) {}
-    FENCE();
-}
-
-/* Make the roots. */
-FN void begin_trees(const u32 n_trees, const u32 n_rows, const u32 n_sums, GLOBAL const i64* sums,
-                    GLOBAL level_t* levels, GLOBAL node_t* nodes, const payload_t payload) {
-    for (u32 tree = 0; tree < n_trees; tree++) {
-        GLOBAL node_t* root = &nodes[tree];
-        i64 g = 0, h = 0;
-        for (u32 i = tree * n_sums; i < (tree + 1) * n_sums; i++) {
-            g += sums[2 * i];
-            h += sums[2 * i + 1];
-        }
-        payload.sums[tree] = MAKE_I64X2(g, h);
-        payload.bounds[tree] = no_bounds();
-        root->begin = tree * n_rows;
-        root->count = n_rows;
-        root->in_order = 1;
-        root->parent = NO_NODE;
-        root->depth = 0;
-        root->slot = (i32)tree;
-        root->sibling_slot = -1;
-        root->tree = tree;
-        root->path = 1;
-    }
-    levels[0].first = 0;
-    levels[0].count = n_trees;
-    levels[0].row_tasks = levels[0].hist_tasks = 0;
-}
-
+${tasks.phases(counter_words)}
+${tasks.roots()}
 /* Decide which nodes of a level split, of `n_each` candidates each. Behind the last level that has splits
    all levels are empty. */
 FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 gamma, const f32 reg_lambda,
@@ -109,37 +59,7 @@ FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 
     }
 }
 
-/* Move a node's rows to its children: of those that go left the first places, of others the last. */
-FN void move_rows(GLOBAL node_t* nodes, const u32 left, const u32 slot, const u32 n_rows,
-                  GLOBAL const ${code}* codes, GLOBAL const u32* feature_bins,
-                  GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
-    GLOBAL const node_t* node = &nodes[nodes[left].parent];
-    GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
-    GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
-    const code_split_t split = code_split(node->bin, node->default_left, feature_bins[node->feature]);
-    GLOBAL const ${code}* column = codes + (u64)node->feature * n_rows;
-    const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;
-    u32 front = begin, back = end - 1;
-    for (u32 at = begin; at < end; at++) { /* a row is written to both, and one of them counts */
-        const u32 row = in_order ? at - begin : rows[at];
-        const u32 goes_left = code_goes_left(column[row], split);
-        moved[front] = row;
-        moved[back] = row;
-        front += goes_left;
-        back -= 1 - goes_left;
-    }
-    const u32 n_left = front - begin, n_right = end - front, small = n_right < n_left;
-    const i32 own = node->slot;
-    nodes[left].begin = begin;
-    nodes[left].count = n_left;
-    nodes[left + 1].begin = front;
-    nodes[left + 1].count = n_right;
-    nodes[left + small].slot = (i32)slot;
-    nodes[left + small].sibling_slot = -1;
-    nodes[left + 1 - small].slot = own;
-    nodes[left + 1 - small].sibling_slot = (i32)slot;
-}
-
+${tasks.moves(code)}
 KERNEL(${wg_size}) grow(
         const u32 n_levels, const u32 n_trees, const u32 n_rows, const u32 n_sums, const u32 n_places,
         const u32 n_codes, const f32 gamma, const f32 reg_lambda, const f32 max_delta_step,

@@ -42,6 +42,7 @@ LIBRARIES = frozenset(
         "packed_sums",
         "pairs_of_nodes",
         "column_draws",
+        "whole_tasks",
         *(
             "payload",
             "limited_splits",
