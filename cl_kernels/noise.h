@@ -1,6 +1,16 @@
 /* noise: scores of splits with noise, by which splits are ranked; see `border_draws`. Needs portable_log and random.
    Twin: tests/reference/border_draws.py. */
 
+/* How large noise is in a tree's scores: see `border_draws`. `squares` is the sum of the squares of its root's gradients,
+   2^18 quanta^2 a unit; their mean is that of a gradient without weight, the expected gain of a split of noise. */
+FN f32 noise_size(const i64 squares, const i64 root_h, const f32 strength, const f32 rates_so_far, const f32 log_rows) {
+    const f32 ratio = df_div(df_from_i64(squares), df_from_i64(root_h < 1 ? 1 : root_h)).hi;
+    const f32 variance = ratio * 0.015625f; /* in units of 2^24 quanta */
+    const f32 share = portable_sigmoid(log_rows - rates_so_far);
+    const f32 deviation = variance < 1e-30f ? 0.0f : variance * portable_rsqrt(variance);
+    return strength * share * deviation;
+}
+
 /* Noise of a border: about normal, the sum of four random bytes. `unit` is that of a standard deviation of 1. */
 FN f32 noise_of(const u32 bits, const u32 at, const f32 unit) {
     const u32 drawn = random_bits(bits, at);

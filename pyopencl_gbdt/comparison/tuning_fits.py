@@ -125,11 +125,13 @@ def contests(caps: Capabilities, data: TuningData) -> list[Contest]:
     ----------
     caps : Capabilities
     data : TuningData
-        What the kernels were tuned on. The way of most kernels has further fits: a small one,
-        and, where one launch grows the trees of so few rows, one by the steps of more rows.
+        What the kernels were tuned on. The way of most kernels has a small fit, too. Where one
+        launch grows the trees of so few rows, there are fits by the steps of more rows.
     """
     device = caps.device_id
     found = []
+    with using({}):
+        whole = grows_whole(caps)
 
     def add(name: str, rows: Dataset, way: FitKind, always: Choices) -> None:
         running = _running(device, rows, way, always) - always.keys()
@@ -143,10 +145,8 @@ def contests(caps: Capabilities, data: TuningData) -> list[Contest]:
         add(way.name, rows, way, {})
         if way == PLAIN:
             add("a small fit", data.few(_FEW_ROWS).of(way.rows), way, {})
-            with using({}):
-                whole = grows_whole(caps)
-            if whole:
-                add("a fit by steps", rows, way, BY_STEPS)
+        if whole and way in (PLAIN, way_of("symmetric")):
+            add(f"{way.name} by steps", rows, way, BY_STEPS)
         predicting = frozenset(k for k in _measured(way) if KERNELS[k].phase == "prediction")
         if predicting:
             name = "prediction" if way == PLAIN else f"prediction, {way.name}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch
@@ -10,6 +12,7 @@ from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.growth.planned_levels import PlannedLevels
 from pyopencl_gbdt.numerics.portable_math import portable_log
 
 #: What draws columns, one of those of the other.
@@ -69,16 +72,26 @@ class FeatureMask:
 
     def level(self, depth: int, batch: Batch) -> Launch:
         """Return the launch for the nodes of a level."""
+        level = self.arena.arguments("levels", "nodes")
+        return self._choose(depth, batch, self.nodes.level_capacity(depth), level)
+
+    def planned(self, batch: Batch, plan: PlannedLevels) -> Launch:
+        """Return the launch for all levels of some trees, before these grow."""
+        return self._choose(plan.number(batch), batch, plan.places(batch), plan.arguments())
+
+    def _choose(
+        self, depth: int, batch: Batch, most: int, level: dict[str, DeviceArray]
+    ) -> Launch:  # fmt: skip
         n = self.features.layout.n_features
         arena, nodes = self.arena, self.nodes
         of_tree, of_level, of_node = nodes.params.column_counts(n)
         return self.program.bind(
-            "choose_columns", min(self.groups, nodes.level_capacity(depth)), depth=depth,
+            "choose_columns", min(self.groups, most), depth=depth,
             n_features=n, seed=nodes.params.random_state, n_batches=len(nodes.batches),
             first_tree=batch.first, of_tree=of_tree, of_level=of_level, of_node=of_node,
             n_groups=len(self.features.limits.interactions), header=arena["leaf_header"],
             weights=arena["feature_weights"], groups=arena["column_groups"],
-            all_keys=arena["column_keys"], **arena.arguments("levels", "nodes", "allowed"),
+            all_keys=arena["column_keys"], allowed=arena["allowed"], **level,
         )  # fmt: skip
 
 
@@ -92,12 +105,18 @@ class BorderDraws:
     """Fills ``draws``, 32 bits for each feature and node, or feature and level of a tree.
 
     With noise in scores, fills ``noise`` too, the size of a tree's.
+
+    Parameters
+    ----------
+    parts : FitParts
+    levels : int
+        Levels of a tree that are drawn at a time, where nodes of a level share their bits.
     """
 
-    def __init__(self, parts: FitParts) -> None:
+    def __init__(self, parts: FitParts, levels: int = 1) -> None:
         self.arena, _, self.nodes, self.features, ways = parts
         self.shared = self.nodes.policy.fills_levels
-        places = self.nodes.n_trees if self.shared else self.nodes.search_capacity
+        places = self.nodes.n_trees * levels if self.shared else self.nodes.search_capacity
         self.arena.array("draws", (places, self.features.layout.n_features), np.uint32)
         self.noisy, n_trees = self.nodes.params.random_strength > 0, self.nodes.n_trees
         if self.noisy:
@@ -114,25 +133,40 @@ class BorderDraws:
         """Return the launch that tells how large noise in scores is, once for a tree."""
         if step or not self.noisy:
             return []
-        p, arena = self.nodes.params, self.arena
-        log_rows = portable_log(np.array([self.nodes.all_rows], np.float32))
         scale = self.program.bind(
             "scale_noise", batch.size, n_groups=self.row_groups,
-            n_batches=len(self.nodes.batches), strength=p.random_strength * UNIT_NOISE,
-            learning_rate=p.learning_rate, log_rows=float(log_rows[0]),
-            header=arena["leaf_header"], **arena.arguments("squares", "node_sums", "noise"),
+            node_sums=self.arena["node_sums"], **self.sizes(),
         )  # fmt: skip
         return [scale]
 
+    def sizes(self) -> dict[str, Any]:
+        """Return the arguments that tell how large noise in scores is."""
+        p, arena = self.nodes.params, self.arena
+        log_rows = portable_log(np.array([self.nodes.all_rows], np.float32))
+        return {
+            "n_batches": len(self.nodes.batches), "strength": p.random_strength * UNIT_NOISE,
+            "learning_rate": p.learning_rate, "log_rows": float(log_rows[0]),
+            "header": arena["leaf_header"], **arena.arguments("squares", "noise"),
+        }  # fmt: skip
+
     def _draw(self, step: int, batch: Batch) -> Launch:
-        arena, nodes = self.arena, self.nodes
         width = 1 << step if self.shared else 1
-        places = max(1, nodes.level_capacity(step) // width)
+        places = max(1, self.nodes.level_capacity(step) // width)
+        return self._bits(step, batch, width, places, self.arena.arguments("levels", "nodes"))
+
+    def planned(self, batch: Batch, plan: PlannedLevels) -> Launch:
+        """Return the launch for all levels of some symmetric trees, before these grow."""
+        return self._bits(plan.number(batch), batch, 1, plan.places(batch), plan.arguments())
+
+    def _bits(
+        self, depth: int, batch: Batch, width: int, places: int, level: dict[str, DeviceArray]
+    ) -> Launch:  # fmt: skip
+        arena, nodes = self.arena, self.nodes
         return self.program.bind(
-            "draw_borders", min(_DRAWING_GROUPS, places), depth=step,
+            "draw_borders", min(_DRAWING_GROUPS, places), depth=depth,
             width=width, n_features=self.features.layout.n_features,
             seed=nodes.params.random_state, n_batches=len(nodes.batches), first_tree=batch.first,
-            header=arena["leaf_header"], **arena.arguments("levels", "nodes", "draws"),
+            header=arena["leaf_header"], draws=arena["draws"], **level,
         )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.vector_split import VectorSearch
+from pyopencl_gbdt.growth.whole_symmetric import WholeSymmetric
 from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
@@ -82,11 +83,10 @@ class RecipePart(Protocol):
 
 #: All classes that some fits have and others have not.
 EVERY: tuple[type[RecipePart], ...] = (
-    WholeTrees, HistogramSearch, GatheredSearch, SymmetricSearch, VectorSearch, ExactSearch,
-    ApproximateSearch, ColumnSearch, PartitionByCodes, PartitionByColumns, PartitionOfRows,
-    UpdateMargins, UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders, OrderedLeaves,
-    LeavesByNextOrder, SketchedLeaves, NewtonLeaves, LinearLeaves,
-    DropoutBoosting,
+    WholeTrees, WholeSymmetric, HistogramSearch, GatheredSearch, SymmetricSearch, VectorSearch,
+    ExactSearch, ApproximateSearch, ColumnSearch, PartitionByCodes, PartitionByColumns,
+    PartitionOfRows, UpdateMargins, UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders,
+    OrderedLeaves, LeavesByNextOrder, SketchedLeaves, NewtonLeaves, LinearLeaves, DropoutBoosting,
 )  # fmt: skip
 
 
@@ -178,8 +178,9 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     search: type[SplitSearch] | None
     partition: type[Partition] | None
     sets: tuple[type[RecipePart], ...] = ()
-    whole = WholeTrees if grows_whole(facts, policy) else None
-    if whole is not None:
+    whole: type[WholeTrees] | None = None
+    if grows_whole(facts, policy):
+        whole = WholeSymmetric if policy.fills_levels else WholeTrees
         search, partition = None, None
     elif kind != "sorted":
         alike = policy.fills_levels
@@ -253,14 +254,16 @@ def walks_columns(facts: FitFacts, policy: Policy) -> bool:
 def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     """Whether one launch grows all trees of a batch, rather than one or more for each step.
 
-    That is on CPUs, for few rows of dense codes, where all nodes of a tree have its features, and
-    may split on each. The trees are the same.
+    That is on CPUs, for few rows of dense codes, level by level, where all nodes of a tree have
+    its features, and may split on each. Levels of symmetric trees may draw columns and noise, too.
+    The trees are the same.
     """
     params, pages, caps = facts.parameters, facts.pages, facts.device
     large = facts.n_rows > MOST_WHOLE_ROWS or pages.adds_histograms
-    if caps is None or pages.kind != "dense" or large or not policy.splits_alone:
+    if caps is None or pages.kind != "dense" or large or params.is_ordered:
         return False
-    if params.histogram != "auto" or params.work_group_size or params.is_ordered:
+    by_level = policy.splits_alone or (policy.fills_levels and not facts.has_vectors)
+    if not by_level or params.histogram != "auto" or params.work_group_size:
         return False
     if params.linear_tree:  # all leaves need their lists of rows
         return False
@@ -268,8 +271,7 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     lists_drawn = (
         params.leaves_out_rows and variant_of("update_margins", facts, caps).name == "walk"
     )
-    masked = pages.masks_columns and not facts.n_drawn
-    if of_borders or lists_drawn or masked or params.draws_splits:
+    if of_borders or lists_drawn or not _draws_whole(facts, policy):
         return False
     few = pages.most_bins < MOST_CODES_WHOLE and pages.most_codes <= MOST_CODES_WHOLE
     if not few or pages.n_features >= MOST_FEATURES_WHOLE:
@@ -295,3 +297,11 @@ def gathers_columns(facts: FitFacts) -> bool:
         return False
     few = facts.n_drawn * pages.most_codes <= MOST_GATHERED * pages.n_codes
     return few and variant_of("split", facts, caps).name == "sequential"
+
+
+def _draws_whole(facts: FitFacts, policy: Policy) -> bool:
+    """Whether one launch can grow trees with these draws of columns and of splits."""
+    params = facts.parameters
+    if policy.fills_levels:  # groups that interact depend on the nodes above
+        return not (params.extra_trees or facts.pages.limits_paths)
+    return not ((facts.pages.masks_columns and not facts.n_drawn) or params.draws_splits)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,23 +20,29 @@ from pyopencl_gbdt.growth import level, partition
 from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
 
 #: Words of a phase's counters: those of what is taken and of what is finished lie in cache lines of
-#: their own. Phases of a level: search, move.
-_WORDS, _PHASES = 32, 2
+#: their own.
+_WORDS = 32
 #: Most codes of a feature: 256 bins and missing values.
 MOST_CODES_WHOLE = 257
 #: Features whose histograms a work-group builds at once: they fit a core's first cache.
-_AT_ONCE = 4
+AT_ONCE = 4
 
 
 class WholeTrees:
     """Grows the trees of a batch by one launch; see `recipe.grows_whole`."""
 
     kernels: ClassVar[tuple[str, ...]] = ("whole_trees",)
+    template: ClassVar[str] = "whole_trees"
+    #: Phases of a level: search, move.
+    phases: ClassVar[int] = 2
+    #: Whether the columns that each tree draws are listed.
+    lists_columns: ClassVar[bool] = True
 
     def __init__(self, parts: FitParts) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
-        self.n_places = self.ways.facts.n_drawn or self.features.layout.n_features
-        self.drawn = DrawnColumns(parts) if self.ways.facts.n_drawn else None
+        n_drawn = self.ways.facts.n_drawn if self.lists_columns else 0
+        self.n_places = n_drawn or self.features.layout.n_features
+        self.drawn = DrawnColumns(parts) if n_drawn else None
         choose = partial(self.ways.variant, self.kernels[0])
         self._program = build_variant(self.arena.device, self.kernels[0], choose, self._build)[1]
         if self._program is not None:
@@ -48,22 +54,32 @@ class WholeTrees:
         level.tree_arrays(self.arena, self.rows, self.nodes)
         partition.row_lists(self.rows, self.nodes)
         arena.array("pool", (nodes.slots, self.features.layout.n_codes, 2), SUM)
-        arena.array("candidates", (nodes.search_capacity, self.n_places), CANDIDATE)
-        arena.array("scratch", (self.groups, _AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
         # every launch leaves the counters at 0
-        arena.array("counters", (_PHASES * nodes.n_levels + 1) * _WORDS, np.uint32, zeros)
+        arena.array("counters", (self.phases * nodes.n_levels + 1) * _WORDS, np.uint32, zeros)
         arena.array("opened", 1, np.uint64, zeros)
+        self._ask_for_splits()
+
+    def _ask_for_splits(self) -> None:
+        """Ask for what the search of splits takes."""
+        arena = self.arena
+        arena.array("candidates", (self.nodes.search_capacity, self.n_places), CANDIDATE)
+        arena.array("scratch", (self.groups, AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
 
     def _build(self, variant: Variant) -> Program | None:
         """Build the variant's kernel; none if the driver failed to, so that steps have to."""
         if variant.name != "one_launch":
             return None
-        clipped, code = self.nodes.params.max_delta_step > 0, self.rows.codes.code_type
+        params = self.nodes.params
         return self.ways.device.build(
-            "whole_trees", wg_size=1, clipped=clipped, code=code, most_codes=MOST_CODES_WHOLE,
-            at_once=_AT_ONCE, phases=_PHASES, counter_words=_WORDS,
-            counted=self.nodes.params.limits_rows, drawn=self.drawn is not None,
+            self.template, wg_size=1, clipped=params.max_delta_step > 0,
+            code=self.rows.codes.code_type, most_codes=MOST_CODES_WHOLE, at_once=AT_ONCE,
+            phases=self.phases, counter_words=_WORDS, counted=params.limits_rows,
+            **self._built_for(),
         )  # fmt: skip
+
+    def _built_for(self) -> dict[str, bool]:
+        """Return the parameters that the template alone has."""
+        return {"drawn": self.drawn is not None}
 
     @property
     def groups(self) -> int:
@@ -79,16 +95,18 @@ class WholeTrees:
     def tree(self, batch: Batch) -> list[Action]:
         """Return the launches that grow some trees, bound to the fit's arrays."""
         drawn = [] if self.drawn is None else [self.drawn.draw(batch)]
-        return [*drawn, self._grow(batch)]
+        listed = () if self.drawn is None else ("drawn_columns",)
+        own = self.arena.arguments("scratch", "candidates", *listed)
+        return [*drawn, self._grow(batch, **own)]
 
     def finish_sets(self) -> list[Action]:
         """Return nothing: no split is by a set of codes."""
         return []
 
-    def _grow(self, batch: Batch) -> Launch:
+    def _grow(self, batch: Batch, **more: Any) -> Launch:
+        """Return the launch; ``more`` are the arguments of the search of splits."""
         p, page = self.nodes.params, self.rows.pages[0]
         rows, features = self.rows, self.features
-        drawn = () if self.drawn is None else ("drawn_columns",)
         assert self._program is not None
         return self._program.bind(
             "grow", self.groups, n_levels=self.nodes.n_levels, n_trees=batch.size,
@@ -99,5 +117,6 @@ class WholeTrees:
             high_words=page.part["high"], **page.arguments("levels", "nodes"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),
             **self.arena.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
-                           "scratch", "candidates", "counters", "opened", *PAYLOAD, *drawn),
+                                   "counters", "opened", *PAYLOAD),
+            **more,
         )  # fmt: skip

@@ -1,6 +1,6 @@
 ## border_draws: random bits for every feature of every node of a level, or of every tree's level
 ## uses: structs random
-## uses if noisy: portable_math portable_log
+## uses if noisy: portable_math portable_log noise
 ##
 ##   nodes   |0 1 2 3|4 5 6 7|      `width` neighbouring nodes share their bits: 1, or a symmetric tree's level
 ##   draws   |f0 f1 ..|f0 f1 ..|    bits for each feature, by the seed, the tree, and the path of the first node
@@ -26,7 +26,6 @@ KERNEL(${wg_size}) draw_borders(
 }
 % if noisy:
 
-/* The mean of squares is that of a gradient without weight: the expected gain of a split of noise. */
 KERNEL(${wg_size}) scale_noise(
         const u32 n_groups, const u32 n_batches, const f32 strength, const f32 learning_rate, const f32 log_rows,
         GLOBAL const u32* RESTRICT header, GLOBAL const i64* RESTRICT squares, GLOBAL const i64x2* RESTRICT node_sums,
@@ -34,12 +33,7 @@ KERNEL(${wg_size}) scale_noise(
     if (LOCAL_ID != 0) return;
     i64 sum = 0;
     for (u32 i = 0; i < n_groups; i++) sum += squares[GROUP_ID * n_groups + i];
-    const i64 h = node_sums[GROUP_ID].y;
-    const f32 ratio = df_div(df_from_i64(sum), df_from_i64(h < 1 ? 1 : h)).hi;
-    const f32 variance = ratio * 0.015625f; /* 2^18 quanta^2 a square, in units of 2^24 quanta */
     const f32 far = (f32)(header[3] / n_batches) * learning_rate;
-    const f32 share = portable_sigmoid(log_rows - far);
-    const f32 deviation = variance < 1e-30f ? 0.0f : variance * portable_rsqrt(variance);
-    noise[GROUP_ID] = strength * share * deviation;
+    noise[GROUP_ID] = noise_size(sum, node_sums[GROUP_ID].y, strength, far, log_rows);
 }
 % endif

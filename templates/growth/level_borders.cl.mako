@@ -1,9 +1,13 @@
-## level_borders: a feature's borders in all nodes of a tree's level; `symmetric` imports it
+## level_borders: a feature's borders in all nodes of a tree's level; `symmetric` and `whole_symmetric` import it
 ##
 ##   The cells of a node are those of `border_sums`. The importing template has `rough_scores`.
+##
+##   by_tree: masks and draws of a level lie by the numbers of trees, also where some have stopped growing; else
+##            by the places of nodes and trees that grow
 
-<%def name="borders(monotone, masked, categories, drawn, noisy=False)">
+<%def name="borders(monotone, masked, categories, drawn, noisy=False, by_tree=False)">
 <%
+    mask_at, draws_at = ("(u64)level.nodes[0].tree",) * 2 if by_tree else ("((u64)tree << depth)", "(u64)tree")
     more = """
         const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* borders, GLOBAL const u32* border_flags,
         GLOBAL const i64* border_sums,""" if categories else ""
@@ -79,12 +83,12 @@ FN level_borders_t borders_of(${more}
     }
 % endif
 % if noisy:
-    level.bits = draws[(u64)tree * n_features + feature];
+    level.bits = draws[${draws_at} * n_features + feature];
     level.noise = noise[level.nodes[0].tree];
 % endif
 % if drawn:
     const u32 n_borders = level.n_bins + level.directions - 2; /* behind the last bin are missing values alone */
-    level.only = drawn_place(draws[(u64)tree * n_features + feature], ${
+    level.only = drawn_place(draws[${draws_at} * n_features + feature], ${
         "level.by_set ? level.n_searched : n_borders" if categories else "n_borders"});
 % endif
 % if monotone:
@@ -96,7 +100,7 @@ FN level_borders_t borders_of(${more}
 % endif
 % if masked:
     const u32 n_words = (n_features + 31) / 32;
-    const u32 word = allowed[((u64)tree << depth) * n_words + feature / 32];
+    const u32 word = allowed[${mask_at} * n_words + feature / 32];
     if (!((word >> feature % 32) & 1)) level.n_searched = 0;
 % else:
     (void)allowed; (void)n_features;
@@ -188,46 +192,4 @@ FN int keeps_level_order(const level_borders_t* level, const u32 bin, const u32 
     return kept;
 }
 % endif
-</%def>
-
-<%def name="rough_sums(careful, categories)">
-<% sides = "sides" if categories else "rule" %>
-/* Add the rough scores of `n` borders in one node to their sums; the missing rows go left if `direction`. */
-FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, const u32 n,
-                    const u32 direction, f32* sums, f32* errors) {
-    const i64 node_g = level->sums[i].x, node_h = level->sums[i].y;
-    const least_t least = level->least;
-    if (node_h <= 0) return;
-    GLOBAL const i64* cells = level->pool + first_cell(level, i);
-    const i64 more_g = direction ? cells[2 * level->n_bins] : 0;
-    const i64 more_h = direction ? cells[2 * level->n_bins + 1] : 0;
-    const rule_t rule = rule_of(level, i);
-% if categories:
-    const rule_t sides = sides_of(level, i);
-% endif
-    GLOBAL const i64* here = cells + 2 * (u64)begin; /* indices below RUN do not wrap: PoCL vectorises */
-% if careful:
-    f32 lower, upper;
-    bounds_of(rule, &lower, &upper);
-    const f32 unsure = (f32)level->n_nodes * 2.38418579e-7f; /* 2^-22, for the sum */
-    const side_t own = rough(node_g, node_h, rule, lower, upper);
-    for (u32 k = 0; k < n; k++) {
-        const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
-        const side_t l = rough(g, h, ${sides}, lower, upper);
-        const side_t r = rough(node_g - g, node_h - h, ${sides}, lower, upper);
-        const int idle = is_idle(node_g, node_h, g, h, least);
-        const f32 s = idle ? own.score : l.score + r.score;
-        sums[k] += s;
-        errors[k] += (idle ? own.score_error : l.score_error + r.score_error) * 2.0f + unsure * SIZE(s);
-    }
-% else:
-    (void)errors;
-    const f32 own = rough(node_g, node_h, rule);
-    for (u32 k = 0; k < n; k++) {
-        const i64 g = here[2 * k] + more_g, h = here[2 * k + 1] + more_h;
-        const f32 s = rough(g, h, ${sides}) + rough(node_g - g, node_h - h, ${sides});
-        sums[k] += is_idle(node_g, node_h, g, h, least) ? own : s;
-    }
-% endif
-}
 </%def>

@@ -1,4 +1,5 @@
-## pairs_of_nodes: histograms and splits of two siblings together, for one work-item; `whole_trees` imports it
+## pairs_of_nodes: histograms and splits of two siblings together, for one work-item; `whole_trees` imports it, and
+##                 `whole_symmetric` the histograms
 ##
 ##   parent    |cells of a feature|           becomes the larger child's histogram
 ##   smaller   |from rows         |
@@ -65,6 +66,20 @@ FN void build_${n}(const data_t* data, const u32 place, GLOBAL const node_t* nod
 }
 
 % endfor
+</%def>
+
+## Sets `data` of a kernel's parameters.
+<%def name="read(drawn)">
+    data_t data;
+    data.n_rows = n_rows;
+    data.n_places = n_places;
+    data.n_codes = n_codes;
+    data.feature_offset = feature_offset;
+    data.feature_bins = feature_bins;
+    data.codes = codes;
+    data.quanta = quanta;
+    data.high_words = high_words;
+    ${"data.drawn = drawn_columns;" if drawn else ""}
 </%def>
 
 <%def name="searches(at_once, most_codes)">

@@ -26,8 +26,6 @@
 <%page args="wg_size, run, monotone, masked, clipped, shrunk, categories, counted, drawn, noisy"/>
 <%
     careful = monotone or shrunk
-    order = " && keeps_level_order(&level, bin, direction)" if monotone else ""
-    order += " && is_open(&level, bin, direction)" if categories else ""
     sides = "sides" if categories else "rule"
     more = """
         const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* RESTRICT borders,
@@ -43,6 +41,7 @@
 <%namespace name="rough_scores" file="rough_scores.cl.mako"/>
 <%namespace name="border_sums" file="border_sums.cl.mako"/>
 <%namespace name="level_borders" file="level_borders.cl.mako"/>
+<%namespace name="level_scores" file="level_scores.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
@@ -50,9 +49,11 @@ ${rough_scores.rough(careful, clipped)}
 ${border_sums.functions(wg_size)}
 ${level_borders.borders(monotone, masked, categories, drawn, noisy)}
 % if not drawn:
-${level_borders.rough_sums(careful, categories)}
+${level_scores.rough_sums(careful, categories, noisy)}
 % endif
 #define NO_KEY 0xFFFFFFFFu
+${level_scores.best_borders(monotone, categories, drawn, noisy)}
+${level_scores.shares()}
 #define RUN ${run}
 
 ## The parameters of the kernels that score borders, from `more` on, and how these read a level of a tree.
@@ -81,7 +82,6 @@ KERNEL(${wg_size}) find_roughly(${more}
     for (u32 tree = GROUP_ID_Y; tree < levels[depth].count >> depth; tree += N_GROUPS_Y) {
 ${read_level()}\
         GLOBAL f32* most = rough_sums + 2 * ((u64)tree * n_codes + feature_offset[feature]);
-        const f32 error = 1.52587891e-5f + (f32)level.n_nodes * 2.38418579e-7f; /* 2^-16, 2^-22 */
         f32 best = NO_SCORE;
         for (u32 begin = (part * ${wg_size} + LOCAL_ID) * RUN; begin < level.n_searched;
              begin += n_parts * ${wg_size} * RUN) {
@@ -91,24 +91,9 @@ ${read_level()}\
                 for (u32 k = 0; k < RUN; k++) sums[k] = errors[k] = 0.0f;
                 for (u32 i = 0; i < level.n_nodes; i++)
                     add_roughly(&level, i, begin, n, direction, sums, errors);
-                for (u32 k = 0; k < n; k++) {
-                    const f32 off = ${"errors[k]" if careful else "sums[k] * error"};
-% if noisy:
-                    const u32 at = 2 * (begin + k) + direction;
-                    const rough_rank_t high = rough_rank(sums[k] + off, level.bits, at, level.noise);
-                    const rough_rank_t low = rough_rank(sums[k] - off, level.bits, at, level.noise);
-                    most[direction * level.n_bins + begin + k] = high.rank + high.error;
-                    best = low.rank - low.error > best${
-                        " && is_open(&level, begin + k, direction)" if categories else ""} ? low.rank - low.error : best;
-% else:
-                    most[direction * level.n_bins + begin + k] = sums[k] + off;
-                    best = sums[k] - off > best${
-                        " && is_open(&level, begin + k, direction)" if categories else ""} ? sums[k] - off : best;
-% endif
-                }
+                best = bound_sums(&level, begin, n, direction, sums, errors, most, best);
             }
         }
-        (void)error;
         best = group_max(level.constraint ? NO_SCORE : best, shared);
         if (LOCAL_ID == 0) rough_best[(u64)tree * N_GROUPS + GROUP_ID] = best;
     }
@@ -138,47 +123,25 @@ ${read_level()}\
         }
         least = group_max(least, best_hi);
 % endif
-        df top = df_make(NO_SCORE, 0.0f);
-        u32 key = NO_KEY;
+        border_t best = best_border(&level, ${"" if drawn else "most, least, "}LOCAL_ID, ${wg_size});
 % if noisy:
-        df gain = top;
-        const f32 own = level.n_searched ? own_scores(&level) : 0.0f;
-% endif
-        for (u32 at = LOCAL_ID; at < level.n_searched * level.directions; at += ${wg_size}) {
-            const u32 direction = at >= level.n_searched, bin = at - direction * level.n_searched;
-            if (${"bin == level.only" if drawn else "most[direction * level.n_bins + bin] >= least"}${order}) {
-                const df sum = exact_gain(&level, bin, direction);
-% if noisy:
-                const df rank = df_make(noisy_rank(own + sum.hi, level.bits, 2 * bin + direction, level.noise), 0.0f);
-% endif
-                if (ahead(${"rank" if noisy else "sum"}, 2 * bin + direction, top, key)) {
-                    top = ${"rank" if noisy else "sum"};
-% if noisy:
-                    gain = sum;
-% endif
-                    key = 2 * bin + direction;
-                }
-            }
-        }
-% if noisy:
-        const u32 mine = key;
+        const u32 mine = best.key;
 % endif
 % if wg_size > 1:
-        group_best(&top, &key, best_hi, best_lo, best_key);
+        group_best(&best.rank, &best.key, best_hi, best_lo, best_key);
 % endif
 % if noisy:
-        if (key == NO_KEY ? LOCAL_ID == 0 : mine == key) {
-            noisy_ranks[(u64)tree * n_features + feature] = top.hi;
-            top = gain;
+        if (best.key == NO_KEY ? LOCAL_ID == 0 : mine == best.key) {
+            noisy_ranks[(u64)tree * n_features + feature] = best.rank.hi;
 % else:
         if (LOCAL_ID == 0) {
 % endif
             GLOBAL candidate_t* out = &candidates[(u64)tree * n_features + feature];
             out->left_g = out->left_h = 0;
-            out->score_hi = top.hi;
-            out->score_lo = top.lo;
+            out->score_hi = best.${"gain" if noisy else "rank"}.hi;
+            out->score_lo = best.${"gain" if noisy else "rank"}.lo;
             out->feature = feature;
-            out->bin_direction = key;
+            out->bin_direction = best.key;
         }
     }
 }
@@ -201,16 +164,10 @@ KERNEL(${wg_size}) share(${more}
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, bounds);
         GLOBAL const candidate_t* best = candidates + (u64)(index >> depth) * n_features;
         best += ${"highest_of(noisy_ranks + (u64)(index >> depth) * n_features, n_features)" if noisy else "best_of(best, n_features)"};
-        const f32 gain = best->score_hi > NO_SCORE ? finite(scale_by(best->score_hi, rule.gain_power)) : 0.0f;
-        candidate_t own;
-        own.left_g = own.left_h = 0;
-        own.score_hi = gain > 1e-6f && gain >= gamma ? 0.0f : NO_SCORE;
-        own.score_lo = 0.0f;
-        own.feature = best->feature;
-        own.bin_direction = best->bin_direction;
+        candidate_t own = level_split(best, rule, gamma);
         const i64x2 sums = node_sums[first + index];
         if (own.score_hi > NO_SCORE && sums.y > 0) {
-            const u32 offset = feature_offset[own.feature], bin = own.bin_direction >> 1;
+            const u32 offset = feature_offset[own.feature];
             GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
 % if categories:
             const u32x4 of_set = borders[own.feature];
@@ -221,16 +178,7 @@ KERNEL(${wg_size}) share(${more}
 % else:
             const u32 missing = feature_bins[own.feature];
 % endif
-            own.left_g = cells[2 * bin];
-            own.left_h = cells[2 * bin + 1];
-            if (own.bin_direction & 1) {
-                own.left_g += cells[2 * missing];
-                own.left_h += cells[2 * missing + 1];
-            }
-            const df gained = gain_in_node(own.left_g, own.left_h, sums.x, sums.y,
-                                           least_child(min_child_weight, own_scale), rule, ${sides});
-            own.score_hi = gained.hi;
-            own.score_lo = gained.lo;
+            take_share(&own, cells, missing, sums, least_child(min_child_weight, own_scale), rule, ${sides});
         }
         chosen[index] = own;
     }

@@ -71,16 +71,7 @@ KERNEL(${wg_size}) grow(
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
         GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL candidate_t* candidates,
         GLOBAL u32* counters, GLOBAL u64* opened) {
-    data_t data;
-    data.n_rows = n_rows;
-    data.n_places = n_places;
-    data.n_codes = n_codes;
-    data.feature_offset = feature_offset;
-    data.feature_bins = feature_bins;
-    data.codes = codes;
-    data.quanta = quanta;
-    data.high_words = high_words;
-    ${"data.drawn = drawn_columns;" if drawn else ""}
+${pairs.read(drawn)}\
 ${payload.read()}\
     GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${at_once * most_codes};
     if (take(counters) == 0) {

@@ -11,7 +11,10 @@ DEVICE = f"device={TEST_DEVICE}"
 @pytest.mark.parametrize(
     ("arguments", "classes"),
     [
-        (["grow_policy=symmetric"], {"search": "SymmetricSearch", "policy": "Symmetric"}),
+        (
+            ["grow_policy=symmetric", "reg_alpha=1"],
+            {"search": "SymmetricSearch", "policy": "Symmetric"},
+        ),
         (
             ["tree_method=approx", "objective=rank:ndcg", "n_queries=9"],
             {"search": "ApproximateSearch", "source": "LambdaGradients"},

@@ -36,6 +36,8 @@ LIBRARIES = frozenset(
             "set_borders",
         ),
         "level_borders",
+        "level_scores",
+        "level_searches",
         "border_sums",
         "level_places",
         "stretches",
@@ -278,7 +280,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "update_margins":
         return params["walk"] or not params["linear"]
-    if template == "whole_trees":
+    if template in ("whole_trees", "whole_symmetric"):
         return params["wg_size"] == 1 and params["code"] != "tiled"
     if template == "category_split":
         return (params["wg_size"] == 1) == (params["digit"] == 8)

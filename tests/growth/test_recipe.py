@@ -29,6 +29,7 @@ CASES = [
         "HistogramSearch PartitionByCodes UpdateMargins",
     ),
     ({"grow_policy": "symmetric"}, GPU, "SymmetricSearch PartitionByCodes UpdateMargins"),
+    ({"grow_policy": "symmetric"}, CPU, "WholeSymmetric UpdateMargins"),
     ({"tree_method": "exact"}, GPU, "ExactSearch PartitionByColumns UpdateMarginsByNode"),
     ({"tree_method": "exact"}, CPU, "ColumnSearch PartitionOfRows UpdateMarginsByNode"),
     ({"tree_method": "approx"}, CPU, "ApproximateSearch PartitionByColumns UpdateMarginsByNode"),
@@ -63,10 +64,11 @@ def recipe_of(params, device):
 def test_the_classes_of_a_fit(params, device, names):
     recipe = recipe_of(params, device)
     leaves = () if recipe.leaves is LeafValues else (recipe.leaves,)
-    parts = (recipe.search, recipe.partition, recipe.update, *recipe.sets, *leaves)
+    parts = (
+        recipe.whole, recipe.search, recipe.partition, recipe.update, *recipe.sets, *leaves,
+    )  # fmt: skip
     found = [part.__name__ for part in parts if part is not None]
-    assert found == [name for name in names.split() if name != "WholeTrees"]
-    assert (recipe.search is None) == ("WholeTrees" in names)
+    assert found == names.split()
 
 
 #: Pages of a fit that one launch grows, and others each of which asks for steps.

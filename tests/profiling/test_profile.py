@@ -73,7 +73,12 @@ WAYS = {
     "goss": (GOSS, {}, "gradients.count_classes"),
     "leaf-wise": (LEAF_WISE, {}, "plan.decide_picked"),
     "columns": ({**LEAF_WISE, "colsample_bytree": 0.5}, {}, "plan.decide_picked"),
-    "symmetric": ({"grow_policy": "symmetric"}, {}, "symmetric.find_roughly"),
+    "symmetric": ({"grow_policy": "symmetric"}, {}, "plan.finish_tree"),
+    "symmetric steps": (
+        {"grow_policy": "symmetric", "reg_alpha": 0.1},
+        {},
+        "symmetric.find_roughly",
+    ),
     "exact": ({"tree_method": "exact"}, {}, "exact.find"),
     "exact leaf-wise": ({"tree_method": "exact", **LEAF_WISE}, {}, "columns.move_entries"),
     "exact quantiles": ({"tree_method": "exact", **QUANTILES}, {}, "renew_leaves.renew"),

@@ -6,6 +6,7 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.variants import fallbacks
+from pyopencl_gbdt.fit import parts as fit_parts
 from pyopencl_gbdt.growth import recipe, round_kernels
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.model import to_xgboost_json
@@ -29,6 +30,10 @@ CLASSES = np.digitize(Y, [-1, 1]).astype(np.float32)
 WEIGHT = RNG.integers(0, 3, 700)
 LOGISTIC = {"objective": "binary:logistic"}
 WIDE = np.tile(X, 12)[:, :78] + np.arange(78, dtype=np.float32) % 5 * X[:, :1]
+SYMMETRIC = {"grow_policy": "symmetric"}
+#: As the default preset draws.
+DRAWN = {**SYMMETRIC, "random_strength": 1, "subsample": 0.8, "colsample_bylevel": 0.8}
+SOFTMAX = {"objective": "multi:softprob", "num_class": 3}
 
 #: Data and parameters: codes of one and of two bytes, high words, several trees at a time.
 CASES = {
@@ -36,7 +41,7 @@ CASES = {
     "gaps": (Dataset(GAPS, Y > 0), {**LOGISTIC, "max_bin": 40, "max_delta_step": 0.3}),
     "wide_codes": (Dataset(GAPS, Y > 0, WEIGHT), {**LOGISTIC, "max_depth": 7, "gamma": 0.1}),
     "high_words": (Dataset(X, OUTLIERS), {"max_depth": 4, "min_child_weight": 5}),
-    "classes": (Dataset(X, CLASSES), {"objective": "multi:softprob", "num_class": 3}),
+    "classes": (Dataset(X, CLASSES), SOFTMAX),
     "sampled": (Dataset(X, Y), {"subsample": 0.4, "max_depth": 1}),
     "no_split": (Dataset(X, np.ones(700)), {"max_depth": 3}),
     "quantiles": (Dataset(X, Y), {"objective": "reg:absoluteerror", "max_depth": 3}),
@@ -47,7 +52,16 @@ CASES = {
     ),
     "columns_of_classes": (
         Dataset(GAPS, CLASSES, feature_weights=np.arange(1, 8)),
-        {"objective": "multi:softprob", "num_class": 3, "colsample_bytree": 0.5},
+        {**SOFTMAX, "colsample_bytree": 0.5},
+    ),
+    "symmetric": (Dataset(GAPS, Y > 0), {**SYMMETRIC, **LOGISTIC, "max_delta_step": 0.3}),
+    "symmetric_high": (Dataset(X, OUTLIERS), {**SYMMETRIC, "min_child_weight": 5, "gamma": 0.1}),
+    "symmetric_counted": (Dataset(GAPS, Y, WEIGHT), {**SYMMETRIC, "min_samples_leaf": 9}),
+    "symmetric_columns": (Dataset(WIDE, Y), {**SYMMETRIC, "colsample_bytree": 0.1}),
+    "symmetric_drawn": (Dataset(GAPS, Y > 0, WEIGHT), {**DRAWN, **LOGISTIC, "max_bin": 40}),
+    "symmetric_stops": (
+        Dataset(X, CLASSES),
+        {**DRAWN, **SOFTMAX, "gamma": 30, "colsample_bytree": 0.6, "colsample_bynode": 0.8},
     ),
 }
 
@@ -94,9 +108,15 @@ def test_columns_are_drawn_as_by_the_twin(device, rng, n, weighted):
 
 
 @pytest.mark.parametrize("groups", [1, 33])
-def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
+@pytest.mark.parametrize("case", ["gaps", "symmetric_stops"])
+def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups, case):
     monkeypatch.setattr(WholeTrees, "groups", groups)
-    assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
+    assert to_xgboost_json(fit(*CASES[case]).ensemble) == expected[case]
+
+
+def test_trees_of_some_outputs_at_a_time_are_the_same(expected, monkeypatch):
+    monkeypatch.setattr(fit_parts, "trees_fit", lambda fit, on_paper: fit.nodes.n_trees <= 2)
+    assert to_xgboost_json(fit(*CASES["symmetric_stops"]).ensemble) == expected["symmetric_stops"]
 
 
 def boosting(**params):
@@ -104,9 +124,10 @@ def boosting(**params):
     return Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), Dataset(X, Y), 0.0)
 
 
-def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
-    fitting = boosting()
-    assert len(round_launches(fitting)) <= 7
+@pytest.mark.parametrize(("params", "most"), [({}, 7), (SYMMETRIC, 7), (DRAWN, 11)])
+def test_a_round_is_few_launches_and_leaves_the_counters_at_0(params, most):
+    fitting = boosting(**params)
+    assert len(round_launches(fitting)) <= most
     fitting.run(3)
     assert not fitting.parts.arena["counters"].get().any()
     assert not fitting.parts.arena["opened"].get().any()
@@ -116,7 +137,8 @@ def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
     "params",
     [
         {"max_leaves": 9}, {"max_leaves": 9, "grow_policy": "lossguide"},
-        {"grow_policy": "symmetric"},
+        {**SYMMETRIC, "extra_trees": True}, {**SYMMETRIC, "interaction_constraints": "[[0, 1]]"},
+        {"random_strength": 1}, {"colsample_bylevel": 0.5},
         {"monotone_constraints": "(1)"}, {"reg_alpha": 0.5}, {"colsample_bynode": 0.5},
         {"colsample_bytree": 0.5, "colsample_bylevel": 0.5},
         {"colsample_bytree": 0.5, "interaction_constraints": [[0, 1], [2, 3]]},
