@@ -1,4 +1,4 @@
-"""The features that each tree draws, listed, where its nodes may split on all of these.
+"""The features that each tree draws, listed.
 
 A tree that grows by steps gathers their codes first::
 
@@ -7,7 +7,8 @@ A tree that grows by steps gathers their codes first::
     drawn codes        row 0: f1 f4 f5   row 1: f1 f4 f5 ..
     histograms         |f1      |f4      |f5      |         each as wide as the widest feature's
 
-Histograms and the search of splits work on these alone. Rows move by the codes by feature.
+Histograms and the search of splits work on these alone. Rows move by the codes by feature. What
+levels, nodes and constraints leave of a tree's features is masked, as ever.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class DrawnColumns:
 
     def __init__(self, parts: FitParts) -> None:
         self.arena, _, self.nodes, self.features, ways = parts
-        n, self.n_drawn = self.features.layout.n_features, ways.facts.n_drawn
+        n, self.n_drawn = self.features.layout.n_features, ways.facts.columns_of_tree
         self.program = ways.build(
             "plan",
             lambda variant: ways.device.build(
@@ -45,7 +46,7 @@ class DrawnColumns:
             ),
         )
         column_weights(self.arena, self.features)
-        self.arena.array("column_keys", (self.nodes.n_trees, n), np.uint32)
+        self.arena.array("drawn_keys", (self.nodes.n_trees, n), np.uint32)
         self.arena.array("drawn_columns", (self.nodes.n_trees, self.n_drawn), np.uint32)
 
     def draw(self, batch: Batch) -> Launch:
@@ -55,14 +56,14 @@ class DrawnColumns:
             "draw_columns", batch.size, n_features=self.features.layout.n_features,
             n_drawn=self.n_drawn, seed=nodes.params.random_state, n_batches=len(nodes.batches),
             first_tree=batch.first, header=arena["leaf_header"], weights=arena["feature_weights"],
-            all_keys=arena["column_keys"], drawn=arena["drawn_columns"],
+            all_keys=arena["drawn_keys"], drawn=arena["drawn_columns"],
         )  # fmt: skip
 
 
 def gathered_parts(parts: FitParts) -> FitParts:
     """Return the parts of a search among gathered columns; asks for the array of their codes."""
     arena, rows, _, features, ways = parts
-    (page,), n, width = rows.page_list, ways.facts.n_drawn, features.layout.most_codes
+    (page,), n, width = rows.page_list, ways.facts.columns_of_tree, features.layout.most_codes
     assert isinstance(page, Page)
     assert isinstance(page.codes, PackedCodes)
     dtype = page.codes.codes.dtype
@@ -73,7 +74,7 @@ def gathered_parts(parts: FitParts) -> FitParts:
     layout = Layout(
         np.full(n, width, np.uint32), offset, np.zeros(0, np.float32), np.zeros(n, np.uint32)
     )
-    few = replace(features, layout=layout, sampled=False)
+    few = replace(features, layout=layout, sampled=not ways.facts.n_drawn)
     own = Page(PackedCodes(codes, nothing, order), 0, rows.n_rows)
     return parts._replace(rows=replace(rows, features=few, page_list=[own]), features=few)
 

@@ -287,16 +287,17 @@ def gathers_columns(facts: FitFacts) -> bool:
     That is on CPUs, for dense codes of one page and one tree at a time. The trees are the same.
     """
     params, pages, caps = facts.parameters, facts.pages, facts.device
-    if caps is None or not facts.n_drawn or pages.kind != "dense" or pages.adds_histograms:
+    few = facts.columns_of_tree
+    if caps is None or not few or pages.kind != "dense" or pages.adds_histograms:
         return False
     if facts.n_outputs * params.num_parallel_tree > 1 or params.is_ordered or pages.n_orders > 1:
         return False
-    if pages.has_sets or params.draws_splits or params.symmetric_trees:
+    if pages.has_sets or params.symmetric_trees:
         return False
     if variant_of("histogram", facts, caps).name != "cpu":
         return False
-    few = facts.n_drawn * pages.most_codes <= MOST_GATHERED * pages.n_codes
-    return few and variant_of("split", facts, caps).name == "sequential"
+    pays = few * pages.most_codes <= MOST_GATHERED * pages.n_codes
+    return pays and variant_of("split", facts, caps).name == "sequential"
 
 
 def _draws_whole(facts: FitFacts, policy: Policy) -> bool:

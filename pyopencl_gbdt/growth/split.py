@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -65,15 +65,15 @@ def candidates_of(parts: FitParts, step: int) -> Candidates:
 class Split:
     """Searches the splits of one level after another; fills ``chosen``.
 
-    ``gathered`` says that ``features`` are those that a tree has drawn and gathered.
+    ``features`` may be those that a tree has drawn and gathered, of ``n_all``.
     """
 
     def __init__(
         self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways, *,
-        gathered: bool = False,
+        n_all: int = 0,
     ) -> None:  # fmt: skip
         self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
-        self.gathered = gathered
+        self.n_all = n_all
         self.sparse, self.sequential = False, False
         for attempt in ways.attempts("split"):
             with attempt as variant:
@@ -107,7 +107,7 @@ class Split:
             shrunk = options["shrunk"] = nodes.params.reg_alpha > 0
             plain = not (shrunk or options["monotone"] or options["noisy"])  # others clip anyway
             options["clipped"] = plain and nodes.params.max_delta_step > 0
-            options["sparse"], options["gathered"] = self.sparse, self.gathered
+            options["sparse"], options["gathered"] = self.sparse, self.n_all > 0
             options["doubles"] = plain and not options["clipped"] and self.arena.device.caps.fp64
             return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         many = has_many_features(ways.device.caps, features)
@@ -118,9 +118,11 @@ class Split:
         """Return the argument that only kernels for mostly empty bins have."""
         return {"closed": self.arena["closed_features"]} if self.sparse else {}
 
-    def _columns(self) -> dict[str, DeviceArray]:
-        """Return the argument that only kernels for gathered columns have."""
-        return self.arena.arguments("drawn_columns") if self.gathered else {}
+    def _columns(self) -> dict[str, Any]:
+        """Return the arguments that only kernels for gathered columns have."""
+        if not self.n_all:
+            return {}
+        return {"n_all": self.n_all, **self.arena.arguments("drawn_columns")}
 
     def _kinds(self) -> dict[str, DeviceArray]:
         """Return the argument that only kernels for categorical features have."""
@@ -206,14 +208,14 @@ class HistogramSearch:
 
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "split")
 
-    def __init__(self, parts: FitParts, *, gathered: bool = False) -> None:
-        arena, _, nodes, features, ways = self.parts = parts
-        self.columns = mask_of(parts)
+    def __init__(self, parts: FitParts, gathered: FitParts | None = None) -> None:
+        """``gathered`` are the parts whose features a tree has drawn, if it gathers them."""
+        arena, _, nodes, features, ways = self.parts = gathered or parts
+        self.columns = mask_of(parts) if features.masks_columns else None
         self.draws = draws_of(parts)
-        self.histogram, self.split = (
-            Histogram(parts),
-            Split(arena, nodes, features, ways, gathered=gathered),
-        )
+        self.histogram = Histogram(self.parts)
+        n_all = parts.features.layout.n_features if gathered else 0
+        self.split = Split(arena, nodes, features, ways, n_all=n_all)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""
@@ -232,9 +234,9 @@ class GatheredSearch(HistogramSearch):
     """Finds splits among the columns that a tree has drawn, whose codes it gathers first."""
 
     def __init__(self, parts: FitParts) -> None:
-        searched = gathered_parts(parts)
-        self.gather = GatherColumns(parts, searched)
-        super().__init__(searched, gathered=True)
+        gathered = gathered_parts(parts)
+        self.gather = GatherColumns(parts, gathered)
+        super().__init__(parts, gathered)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of a step; the first one gathers the columns of its tree."""

@@ -234,12 +234,19 @@ class FitFacts:
         return "on dense data with statistics of categories" if self.statistics else ""
 
     @property
+    def columns_of_tree(self) -> int:
+        """Features that a tree draws; 0: it has all."""
+        if not self.pages.masks_columns:
+            return 0
+        of_tree, _, _ = self.parameters.column_counts(self.pages.n_features)
+        return of_tree if of_tree < self.pages.n_features else 0
+
+    @property
     def n_drawn(self) -> int:
         """Features that a tree draws, if its nodes may split on all of these; 0 otherwise."""
-        if not self.pages.masks_columns or self.pages.limits_paths:
-            return 0
         of_tree, _, of_node = self.parameters.column_counts(self.pages.n_features)
-        return of_tree if of_tree == of_node < self.pages.n_features else 0
+        alone = of_tree == of_node and not self.pages.limits_paths
+        return self.columns_of_tree if alone else 0
 
     @property
     def n_outputs(self) -> int:

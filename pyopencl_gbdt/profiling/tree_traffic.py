@@ -185,12 +185,12 @@ def _choose_columns(fit: FitParts, tree: TreeCounts) -> int:
 def _draw_columns(fit: FitParts, tree: TreeCounts) -> int:
     n = fit.features.layout.n_features
     weights = n * _FLOAT if fit.features.limits.feature_weights is not None else 0
-    return int(tree.nodes[0]) * (4 * fit.ways.facts.n_drawn + weights)
+    return int(tree.nodes[0]) * (4 * fit.ways.facts.columns_of_tree + weights)
 
 
 @of_tree("plan.gather_columns")
 def _gather_columns(fit: FitParts, tree: TreeCounts) -> int:
-    n_drawn = fit.ways.facts.n_drawn  # of dense codes, which are read by feature
+    n_drawn = fit.ways.facts.columns_of_tree  # of dense codes, which are read by feature
     return 2 * fit.rows.n_rows * n_drawn * fit.rows.codes.code_bytes if n_drawn else 0
 
 

@@ -12,13 +12,14 @@
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha; sparse, most bins have
 ##         no rows of a node: scores are of those that have, and closed features are left out;
 ##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn, noisy as in `split`;
-##         gathered, features are those that a tree has drawn, whose histograms are equally wide
+##         gathered, features are those that a tree has drawn of `n_all`, whose histograms are equally wide
 <%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn, noisy, gathered"/>
 <%
     careful = monotone or shrunk or noisy
     searched = " && ".join(["!feature_kinds[id]"] * categories + ["searched"] * masked)
     n_searched = f"{searched} ? n_bins : 0" if searched else "n_bins"
-    only = ", drawn_place(draws[(u64)index * n_features + id], n_own - 1)" if drawn else ""
+    n_all = "n_all" if gathered else "n_features"
+    only = f", drawn_place(draws[(u64)index * {n_all} + id], n_own - 1)" if drawn else ""
     constraint = (", constraints[id]" if monotone else ", 0") if careful else ""
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -109,7 +110,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL i64* pool,${" GLOBAL u8* closed," if sparse else ""}${" GLOBAL const u32* RESTRICT drawn_columns," if gathered else ""}
+        GLOBAL i64* pool,${" GLOBAL u8* closed," if sparse else ""}${" const u32 n_all, GLOBAL const u32* RESTRICT drawn_columns," if gathered else ""}
 % if categories:
         GLOBAL const u32* RESTRICT feature_kinds,
 % endif
@@ -160,17 +161,17 @@ KERNEL(${wg_size}) find(
         }
 % endif
 % if masked:
-        const u32 n_words = (n_features + 31) / 32;
+        const u32 n_words = (${n_all} + 31) / 32;
         const u32 searched = (allowed[(u64)index * n_words + id / 32] >> id % 32) & 1;
 % endif
 % if noisy:
-        parent.bits = draws[(u64)index * n_features + id];
+        parent.bits = draws[(u64)index * ${n_all} + id];
         parent.noise = noise[node->tree];
 % endif
         const best_t best = search_borders(cells, ${n_searched}, full, &feature, &parent${constraint}${only});
         write_candidate(out, id, best);
 % if noisy:
-        noisy_ranks[(u64)index * n_features + id] = best.rank;
+        noisy_ranks[(u64)index * n_features + place] = best.rank;
 % endif
     }
 }

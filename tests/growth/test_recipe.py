@@ -113,11 +113,12 @@ WIDE = {**ALONE, "n_features": 20, "n_codes": 20 * 65, "masks_columns": True}
     [
         ({}, {}, {}, True), ({"grow_policy": "lossguide", "max_leaves": 9}, {}, {}, True),
         ({"colsample_bytree": 0.75}, {}, {}, True), ({"colsample_bytree": 0.8}, {}, {}, False),
-        ({"colsample_bylevel": 0.5}, {}, {}, False), ({"num_parallel_tree": 2}, {}, {}, False),
-        ({"extra_trees": True}, {}, {}, False), ({"grow_policy": "symmetric"}, {}, {}, False),
+        ({"colsample_bylevel": 0.5}, {}, {}, True), ({"num_parallel_tree": 2}, {}, {}, False),
+        ({"colsample_bytree": 1, "colsample_bynode": 0.5}, {}, {}, False),
+        ({"extra_trees": True}, {}, {}, True), ({"grow_policy": "symmetric"}, {}, {}, False),
         ({"boosting_type": "ordered"}, {}, {}, False),
         ({"histogram": "bin_range_passes"}, {}, {}, False),
-        ({}, {"loss": LossFacts(n_outputs=3)}, {}, False), ({}, {}, {"limits_paths": True}, False),
+        ({}, {"loss": LossFacts(n_outputs=3)}, {}, False), ({}, {}, {"limits_paths": True}, True),
         ({}, {}, {"kind": "tiled"}, False), ({}, {}, {"adds_histograms": True}, False),
         ({}, {}, {"has_sets": True}, False), ({}, {}, {"n_orders": 2}, False),
         ({}, {}, {"n_codes": 649}, False),  # one wide column among narrow ones

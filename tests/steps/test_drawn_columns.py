@@ -30,6 +30,16 @@ CASES = {
     "wide_codes": (
         Dataset(X, Y), {"max_bin": 400, "monotone_constraints": "(1,0,-1)", "subsample": 0.5}
     ),
+    "levels_and_nodes": (
+        Dataset(X, Y, feature_weights=WEIGHTS),
+        {"colsample_bytree": 0.4, "colsample_bylevel": 0.6, "colsample_bynode": 0.5, "max_bin": 64},
+    ),
+    "paths": (
+        Dataset(FEW, Y),
+        {"colsample_bytree": 0.6, "interaction_constraints": [[*range(20)], [*range(15, 41)]]},
+    ),
+    "noise": (Dataset(FEW, Y), {"random_strength": 1, "colsample_bynode": 0.5, "max_depth": 3}),
+    "random_borders": (Dataset(FEW, Y), {"extra_trees": True, "max_depth": 3}),
     "leaves_limited": (
         Dataset(X, Y > 0, RNG.integers(0, 3, 1500)),
         {"objective": "binary:logistic", "max_leaves": 9, "reg_alpha": 0.3, "max_bin": 40},
