@@ -137,6 +137,7 @@ def test_parts_of_coverage_are_seeded_and_take_every_row_once():
     assert not np.array_equal(parts[0][1], other[0][1])
 
 
+@pytest.mark.thorough
 def test_coverage_has_a_line_for_each_table(tmp_path, capsys):
     rng = np.random.default_rng(8)
     X = rng.normal(size=(400, 2)).astype(np.float32)

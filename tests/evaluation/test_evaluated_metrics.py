@@ -86,7 +86,7 @@ SEVERAL_WORK_ITEMS = (
 THOROUGH = {"test_history_is_the_hosts": lambda case, wg: wg > 0 and case not in SEVERAL_WORK_ITEMS}
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("wg", [0, 16])
 def test_history_is_the_hosts(case, wg):
@@ -103,6 +103,7 @@ def test_history_is_the_hosts(case, wg):
             assert model.history[name][metric][-1] == pytest.approx(wanted, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES)
 def test_few_bytes_come_to_the_host(case):
     params, metrics, evals = problem(case)

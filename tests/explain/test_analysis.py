@@ -22,6 +22,7 @@ def labelled(model, data, **options):
     return labelled_rows(model, data, None, **given)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["numbers", "binary", "counts", "classes of forests", "sets"])
 def test_metrics_are_those_of_training(kind):
     data = Dataset(rows_of(kind), target_of(kind))

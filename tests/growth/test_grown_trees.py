@@ -84,6 +84,7 @@ def test_members_compare_sets_by_which_nodes_split():
     assert digest() != before
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("growth", [*GROWTH, "exact", "approx"])
 def test_a_fit_is_gone_after_training(monkeypatch, growth):
     """Its memory does not wait for Python's collector of cycles."""

@@ -109,7 +109,7 @@ def wanted(case, weighted):
     return params, own, found
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("weighted", "pretence"), WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case, weighted, pretence):

@@ -81,6 +81,7 @@ def test_the_model_is_the_twins(kind):
     assert bytes_of(found) == bytes_of(Model(twin))
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("kind", ["plain", "classes", "forest"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_model_is_the_same_in_every_way(way, kind):

@@ -55,6 +55,7 @@ def twin_of(params, y, weight=None, rows=X, **extra):
     return train_reference(Parameters.from_dict(params), rows, y, weight, **extra)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_twin_has_the_same_model(kind):
     own, y, weight = KINDS[kind]
@@ -160,7 +161,7 @@ def test_special_values_leave_finite_functions():
 
 def test_of_a_long_path_the_nearest_features_count():
     rng = np.random.default_rng(5)
-    rows = rng.normal(size=(1 << 11, 40)).astype(np.float32)
+    rows = rng.normal(size=(1 << 9, 40)).astype(np.float32)
     y = np.cumprod(rows > -2, axis=1).sum(axis=1).astype(np.float32)
     params = {**PARAMS, "max_depth": 0, "n_estimators": 2}
     model = gbdt.train({**params, "device": TEST_DEVICE}, gbdt.Dataset(rows, y))

@@ -67,7 +67,7 @@ def usual(case):
     return text(*problem(case))
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, label, weight = problem(case)

@@ -73,7 +73,7 @@ def test_labels_of_any_size_and_weights(growth, scale):
     assert model.ensemble.trees[0].n_nodes > 1
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 @pytest.mark.parametrize("way", WAYS)
 def test_wherever_rows_lie(growth, way, monkeypatch):

@@ -23,6 +23,7 @@ def twin(params, y, weight=None):
     return train_reference(Parameters.from_dict(params), X, y, weight)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", SKETCHED)
 def test_bits_are_those_of_the_twin(kind):
     given, y, weight = KINDS[kind]

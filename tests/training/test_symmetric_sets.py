@@ -67,6 +67,7 @@ def wanted(case, weighted):
     return params, dataset(X, label, own), twin
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("weighted", "pretence"), WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case, weighted, pretence):

@@ -62,6 +62,7 @@ def trained(kind: str, **more):
     return gbdt.train({**PARAMS, **given, **more}, gbdt.Dataset(X, y, weight))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_bits_are_those_of_the_twin(kind):
     given, y, weight = KINDS[kind]
