@@ -62,25 +62,26 @@ class DrawnColumns:
 
 def gathered_parts(parts: FitParts) -> FitParts:
     """Return the parts of a search among gathered columns; asks for the array of their codes."""
-    arena, rows, _, features, ways = parts
+    arena, rows, nodes, features, ways = parts
     (page,), n, width = rows.page_list, ways.facts.columns_of_tree, features.layout.most_codes
     assert isinstance(page, Page)
     assert isinstance(page.codes, PackedCodes)
     dtype = page.codes.codes.dtype
     order = BlockOrder.of(n, dtype, coalesced=arena.device.caps.coalesces_reads)
-    codes = arena.array("drawn_codes", order.shape(rows.n_rows), dtype)
+    runs, *others = order.shape(rows.n_rows)
+    codes = arena.array("drawn_codes", (nodes.n_trees * runs, *others), dtype)
     nothing = DeviceArray(arena.device, (n, 0), dtype, None)
     offset = np.arange(n + 1, dtype=np.uint32) * np.uint32(width)
     layout = Layout(
         np.full(n, width, np.uint32), offset, np.zeros(0, np.float32), np.zeros(n, np.uint32)
     )
     few = replace(features, layout=layout, sampled=not ways.facts.n_drawn)
-    own = Page(PackedCodes(codes, nothing, order), 0, rows.n_rows)
+    own = Page(PackedCodes(codes, nothing, order, nodes.n_trees), 0, rows.n_rows)
     return parts._replace(rows=replace(rows, features=few, page_list=[own]), features=few)
 
 
 class GatherColumns:
-    """Lists the features that a tree draws, and copies their codes.
+    """Lists the features that each tree draws, and copies their codes.
 
     Parameters
     ----------
@@ -95,13 +96,14 @@ class GatherColumns:
         self.program = parts.ways.build_kernel("plan", template="gather_columns", code=code)
 
     def launches(self, batch: Batch) -> list[Launch]:
-        """Return the launches that list the columns of a tree and gather them."""
+        """Return the launches that list the columns of some trees and gather them."""
         source, to = self.rows.codes, self.gathered.codes
         assert isinstance(source, PackedCodes)
         assert isinstance(to, PackedCodes)
         gather = self.program.bind(
-            "gather_columns", self.rows.row_groups, n_rows=self.rows.n_rows,
+            "gather_columns", (self.rows.row_groups, batch.size), n_rows=self.rows.n_rows,
             n_drawn=self.drawn.n_drawn, block_features=to.block_features,
+            copy_codes=np.uint64(to.copy_codes),
             columns=self.drawn.arena["drawn_columns"], by_feature=source.by_feature,
             **to.row_arguments(),
         )  # fmt: skip

@@ -284,15 +284,17 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
 def gathers_columns(facts: FitFacts) -> bool:
     """Whether trees that grow by steps gather the codes of the columns that they draw.
 
-    That is on CPUs, for dense codes of one page and one tree at a time. The trees are the same.
+    That is on CPUs, for dense codes of one page, where the trees of a round together gather no more
+    columns than there are. The trees are the same.
     """
     params, pages, caps = facts.parameters, facts.pages, facts.device
     few = facts.columns_of_tree
     if caps is None or not few or pages.kind != "dense" or pages.adds_histograms:
         return False
-    if facts.n_outputs * params.num_parallel_tree > 1 or params.is_ordered or pages.n_orders > 1:
+    gathered = few * facts.n_outputs * params.num_parallel_tree
+    if gathered > pages.n_features or params.is_ordered or pages.n_orders > 1:
         return False
-    if pages.has_sets or params.symmetric_trees:
+    if pages.has_sets or params.symmetric_trees or facts.has_vectors:
         return False
     if variant_of("histogram", facts, caps).name != "cpu":
         return False

@@ -183,7 +183,7 @@ class HistogramKernel:
         where = (layout, capacity, order.places(), order.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = self._groups_in_x = len(ranges)
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int | np.uint64] = {}
         offset = order.in_row_order(layout.feature_offset[:-1])
         fullest = order.in_row_order(layout.fullest).astype(order.dtype)
         self.ranges, self.place_offset, self.fullest = uploaded(device, (ranges, offset, fullest))
@@ -200,6 +200,8 @@ class HistogramKernel:
         return self._wg_size or variant.params["wg_size"]
 
     def _build_cpu(self, variant: Variant, most: int, most_places: int) -> Program:
+        if self.page.n_copies > 1:
+            self._numbers = {"copy_codes": np.uint64(self.page.copy_codes)}
         byte = self.page.code_bytes == 1  # a feature's sums begin at a multiple of 256
         own_sums = most > _LEAST_PAIRS and not self._skips
         own_sums &= (256 * most_places if byte else most) <= _MOST_PAIRS
@@ -214,6 +216,7 @@ class HistogramKernel:
             sampled=self._skips,
             pairs=_MOST_PAIRS if own_sums else 0,
             adds=self._adds,
+            copied=self.page.n_copies > 1,
         )
 
     def _build_local(self, variant: Variant, capacity: int, most: int, *, ranged: bool) -> Program:

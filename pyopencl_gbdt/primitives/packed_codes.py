@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +26,15 @@ class PackedCodes:
     by_feature : DeviceArray of the same dtype, shape (n_features, n_rows), or (n_features, 0)
         In the second case, the partition reads ``codes``.
     order : BlockOrder
+    n_copies : int
+        Copies in ``codes``, one after the other, each with features of its own; 1 but where trees
+        gather features.
     """
 
     codes: DeviceArray
     by_feature: DeviceArray
     order: BlockOrder
+    n_copies: int = 1
 
     @property
     def block_features(self) -> int:
@@ -55,6 +60,11 @@ class PackedCodes:
     def row_bytes(self) -> int:
         """Bytes of a row's codes, padding included."""
         return self.order.row_bytes
+
+    @property
+    def copy_codes(self) -> int:
+        """Codes of a copy, padding included."""
+        return math.prod(self.codes.shape) // self.n_copies
 
     def block_strides(self) -> dict[str, int]:
         """Return the kernel arguments that say where blocks lie; strides count blocks."""

@@ -191,7 +191,8 @@ def _draw_columns(fit: FitParts, tree: TreeCounts) -> int:
 @of_tree("plan.gather_columns")
 def _gather_columns(fit: FitParts, tree: TreeCounts) -> int:
     n_drawn = fit.ways.facts.columns_of_tree  # of dense codes, which are read by feature
-    return 2 * fit.rows.n_rows * n_drawn * fit.rows.codes.code_bytes if n_drawn else 0
+    rows = int(tree.nodes[0]) * fit.rows.n_rows
+    return 2 * rows * n_drawn * fit.rows.codes.code_bytes if n_drawn else 0
 
 
 @of_tree("plan.draw_borders")

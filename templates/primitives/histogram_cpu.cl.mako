@@ -14,8 +14,9 @@
 ## params: wg_size (1); chunk, rows a task; block, codes in a load of 16 bytes elsewhere; places,
 ##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled;
 ##         pairs, sums of its own that a work-group has (0: none);
-##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
-<%page args="wg_size, chunk, block, places, prefetch, sampled, pairs, adds"/>
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added; copied, each
+##         tree has codes of its own, `copy_codes` behind those of the tree before
+<%page args="wg_size, chunk, block, places, prefetch, sampled, pairs, adds, copied"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%namespace name="packed" file="packed_sums.cl.mako"/>
@@ -92,7 +93,7 @@ FN u32 list_drawn(u32* drawn, const piece_t piece, const u32 run, const u32 run_
 
 % endif
 KERNEL(${wg_size}) histogram(
-${pieces.arguments(dense=True, sum="i64x2")}) {
+${pieces.arguments(dense=True, sum="i64x2", more="const u64 copy_codes, " if copied else "")}) {
 % if pairs:
     LOCAL_ARRAY(i64x2, pairs, ${pairs});
 % endif
@@ -100,15 +101,19 @@ ${pieces.own_tasks()}\
     const u32 first_block = ranges[4 * GROUP_ID] / ${block};
     const u32 n_places = ranges[4 * GROUP_ID + 1] - first_block * ${block};
     GLOBAL const u32* offset = place_offset + first_block * ${block};
-    GLOBAL const ${code}* mine = (GLOBAL const ${code}*)(codes + block_at(first_block, block_stride, paired, 1));
+    GLOBAL const ${code}* ${"first_copy" if copied else "mine"} = (GLOBAL const ${code}*)(codes + block_at(first_block, block_stride, paired, 1));
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     (void)fullest; /* here it costs less to add than to leave out */
 
 % if pairs:
-${packed.begin(block, code)}\
+${packed.begin(block, code, "first_copy" if copied else "mine")}\
 % endif
 
 <%call expr="pieces.each_piece('i64x2', True, adds)">
+% if copied:
+        GLOBAL const ${code}* mine = first_copy + node->tree * copy_codes;
+        ${"source.codes = mine;" if pairs else ""}
+% endif
         for (u32 c = code_begin; clears && c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
 % if sampled:
         for (u32 run = piece.begin; run < piece.end; run += RUN) {

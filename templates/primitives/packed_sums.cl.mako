@@ -185,12 +185,12 @@ FN u32 add_piece(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, 
 </%def>
 
 ## Say what rows are added with, and clear the sums.
-<%def name="begin(block, code)">
+<%def name="begin(block, code, codes)">
     source_t source;
     source.quanta = quanta;
     source.high_words = high_words;
     source.offset = offset;
-    source.codes = mine;
+    source.codes = ${codes};
     source.stride = (u64)row_stride * ${block};
     source.straddles = (row_stride & (row_stride - 1)) || row_stride > 4;
     source.first_row = first_row;

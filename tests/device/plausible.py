@@ -208,6 +208,7 @@ VALUES: dict[str, list[Any]] = {
             "counted",
             "drawn",
             "gathered",
+            "copied",
             "noisy",
             "squared",
             "linear",

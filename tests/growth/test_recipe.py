@@ -113,7 +113,9 @@ WIDE = {**ALONE, "n_features": 20, "n_codes": 20 * 65, "masks_columns": True}
     [
         ({}, {}, {}, True), ({"grow_policy": "lossguide", "max_leaves": 9}, {}, {}, True),
         ({"colsample_bytree": 0.75}, {}, {}, True), ({"colsample_bytree": 0.8}, {}, {}, False),
-        ({"colsample_bylevel": 0.5}, {}, {}, True), ({"num_parallel_tree": 2}, {}, {}, False),
+        ({"colsample_bylevel": 0.5}, {}, {}, True), ({"num_parallel_tree": 2}, {}, {}, True),
+        ({"num_parallel_tree": 3}, {}, {}, False),
+        ({"multi_strategy": "multi_output_tree"}, {"n_targets": 2}, {}, False),
         ({"colsample_bytree": 1, "colsample_bynode": 0.5}, {}, {}, False),
         ({"extra_trees": True}, {}, {}, True), ({"grow_policy": "symmetric"}, {}, {}, False),
         ({"boosting_type": "ordered"}, {}, {}, False),

@@ -30,6 +30,13 @@ CASES = {
     "wide_codes": (
         Dataset(X, Y), {"max_bin": 400, "monotone_constraints": "(1,0,-1)", "subsample": 0.5}
     ),
+    "classes": (
+        Dataset(X, np.digitize(Y, [-1, 1])),
+        {"objective": "multi:softprob", "num_class": 3, "colsample_bytree": 0.3, "max_bin": 64},
+    ),
+    "forest": (
+        Dataset(FEW, Y), {"num_parallel_tree": 4, "subsample": 0.5, "colsample_bynode": 0.7}
+    ),
     "levels_and_nodes": (
         Dataset(X, Y, feature_weights=WEIGHTS),
         {"colsample_bytree": 0.4, "colsample_bylevel": 0.6, "colsample_bynode": 0.5, "max_bin": 64},

@@ -272,13 +272,14 @@ KERNEL(1) find(
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL i64* pool, GLOBAL u8* closed,
         GLOBAL candidate_t* RESTRICT candidates) {
-    const u32 place = first_feature + GROUP_ID, id = place;
+    const u32 place = first_feature + GROUP_ID;
     const u32 first = levels[depth].first, count = levels[depth].count;
-    const u32 n_bins = feature_bins[id], full = fullest[id];
-    const u32 offset = feature_offset[id];
-    const u32 n_own = feature_offset[id + 1] - feature_offset[id]; /* codes: bins, and perhaps missing */
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
         GLOBAL const node_t* node = &nodes[first + index];
+        const u32 id = place;
+        const u32 n_bins = feature_bins[id], full = fullest[id];
+        const u32 offset = feature_offset[id];
+        const u32 n_own = feature_offset[id + 1] - feature_offset[id]; /* codes: bins, and perhaps missing */
         GLOBAL const scale_t* own_scale = scale + node->tree;
         parent_t parent;
         read_tree(&parent, own_scale, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
