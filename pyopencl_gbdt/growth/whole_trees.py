@@ -57,13 +57,13 @@ class WholeTrees:
         # every launch leaves the counters at 0
         arena.array("counters", (self.phases * nodes.n_levels + 1) * _WORDS, np.uint32, zeros)
         arena.array("opened", 1, np.uint64, zeros)
+        arena.array("scratch", (self.groups, AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
         self._ask_for_splits()
 
     def _ask_for_splits(self) -> None:
         """Ask for what the search of splits takes."""
-        arena = self.arena
-        arena.array("candidates", (self.nodes.search_capacity, self.n_places), CANDIDATE)
-        arena.array("scratch", (self.groups, AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
+        shape = (self.nodes.search_capacity, self.n_places)
+        self.arena.array("candidates", shape, CANDIDATE)
 
     def _build(self, variant: Variant) -> Program | None:
         """Build the variant's kernel; none if the driver failed to, so that steps have to."""
@@ -96,7 +96,7 @@ class WholeTrees:
         """Return the launches that grow some trees, bound to the fit's arrays."""
         drawn = [] if self.drawn is None else [self.drawn.draw(batch)]
         listed = () if self.drawn is None else ("drawn_columns",)
-        own = self.arena.arguments("scratch", "candidates", *listed)
+        own = self.arena.arguments("candidates", *listed)
         return [*drawn, self._grow(batch, **own)]
 
     def finish_sets(self) -> list[Action]:
@@ -117,6 +117,6 @@ class WholeTrees:
             high_words=page.part["high"], **page.arguments("levels", "nodes"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),
             **self.arena.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",
-                                   "counters", "opened", *PAYLOAD),
+                                   "scratch", "counters", "opened", *PAYLOAD),
             **more,
         )  # fmt: skip

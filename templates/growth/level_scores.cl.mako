@@ -47,26 +47,31 @@ FN void add_roughly(const level_borders_t* level, const u32 i, const u32 begin, 
 % endif
 }
 
-/* Write what each of `n` borders' sum of scores is at most; returns what the best is at least, `so_far` included. */
+/* Write what each of `n` borders' sum of scores is at most; returns what the best is at least, `so_far` included. Sums
+   become what they are at least. */
 FN f32 bound_sums(const level_borders_t* level, const u32 begin, const u32 n, const u32 direction,
-                  const f32* sums, const f32* errors, GLOBAL f32* most, const f32 so_far) {
+                  f32* sums, const f32* errors, GLOBAL f32* most, const f32 so_far) {
     const f32 error = 1.52587891e-5f + (f32)level->n_nodes * 2.38418579e-7f; /* 2^-16, 2^-22 */
+    GLOBAL f32* own = most + direction * level->n_bins + begin;
+% if noisy:
+    const u32 bits = level->bits, first = 2 * begin + direction;
+    const f32 noise = level->noise;
+% endif
     f32 best = so_far;
     for (u32 k = 0; k < n; k++) {
         const f32 off = ${"errors[k]" if careful else "sums[k] * error"};
 % if noisy:
-        const u32 at = 2 * (begin + k) + direction;
-        const rough_rank_t high = rough_rank(sums[k] + off, level->bits, at, level->noise);
-        const rough_rank_t low = rough_rank(sums[k] - off, level->bits, at, level->noise);
-        most[direction * level->n_bins + begin + k] = high.rank + high.error;
-        best = low.rank - low.error > best${
-            " && is_open(level, begin + k, direction)" if categories else ""} ? low.rank - low.error : best;
+        const rough_rank_t high = rough_rank(sums[k] + off, bits, first + 2 * k, noise);
+        const rough_rank_t low = rough_rank(sums[k] - off, bits, first + 2 * k, noise);
+        own[k] = high.rank + high.error;
+        sums[k] = low.rank - low.error;
 % else:
-        most[direction * level->n_bins + begin + k] = sums[k] + off;
-        best = sums[k] - off > best${
-            " && is_open(level, begin + k, direction)" if categories else ""} ? sums[k] - off : best;
+        own[k] = sums[k] + off;
+        sums[k] = sums[k] - off;
 % endif
     }
+    for (u32 k = 0; k < n; k++)
+        best = sums[k] > best${" && is_open(level, begin + k, direction)" if categories else ""} ? sums[k] : best;
     (void)error; (void)errors;
     return best;
 }

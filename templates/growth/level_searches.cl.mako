@@ -1,8 +1,9 @@
 ## level_searches: features of a symmetric tree's level, searched by one work-item; `whole_symmetric` imports it
 ##
-##   parent    |sums up to borders|         becomes the larger child's, as its own minus the smaller one's
-##   smaller   |bins, from rows   |         becomes sums up to borders
-##   borders   |. . . .|                    what they gain roughly, added up over nodes while their sums are in the cache
+##   bins      |of the smaller child's rows|   in a work-group's own memory, for a few features at a time
+##   smaller   |sums up to borders|            added up from these
+##   parent    |sums up to borders|            becomes the larger child's, as its own minus the smaller one's
+##   borders   |. . . .|                       what they gain roughly, added up over nodes while their sums are in the cache
 ##
 ##   The importing template has `pairs_of_nodes`, `level_borders` and `level_scores`.
 
@@ -17,20 +18,21 @@ typedef struct {
     GLOBAL candidate_t* candidates;
 } found_t;
 
-/* Sums of a node's bins become sums up to every border. They are taken from `other`'s, which are its parent's until now. */
-FN void add_up_pair(GLOBAL i64x2* cells, GLOBAL i64x2* other, const u32 n_bins, const u32 n_codes, const u32 subtract) {
+/* Add up a node's bins to sums up to every border. They are taken from `other`'s, which are its parent's until now. */
+FN void add_up_pair(GLOBAL const i64x2* bins, GLOBAL i64x2* cells, GLOBAL i64x2* other, const u32 n_bins, const u32 n_codes,
+                    const u32 subtract) {
     i64x2 sum = MAKE_I64X2(0, 0);
-    for (u32 bin = 0; bin < n_bins; bin++) {
-        sum = ADD_I64X2(sum, cells[bin]);
-        cells[bin] = sum;
+    for (u32 code = 0; code < n_codes; code++) {
+        sum = code < n_bins ? ADD_I64X2(sum, bins[code]) : bins[code];
+        cells[code] = sum;
+        if (subtract) other[code] = SUB_I64X2(other[code], sum);
     }
-    for (u32 code = 0; code < (subtract ? n_codes : 0); code++) other[code] = SUB_I64X2(other[code], cells[code]);
 }
 
 /* Find what the borders of a tree's features begin .. end - 1 gain roughly, in all nodes of a level. */
-FN void search_roughly(const data_t* data, const u32 depth, const u32 tree, const u32 begin, const u32 end,
+FN void search_roughly(const data_t* data, const u32 depth, const u32 last, const u32 tree, const u32 begin, const u32 end,
                        const level_borders_t* levels, GLOBAL const u32* rows, GLOBAL const scale_t* scale,
-                       GLOBAL i64x2* pool, const found_t found) {
+                       GLOBAL i64x2* pool, GLOBAL i64x2* scratch, const found_t found) {
     f32 sums[${at_once}][2][MOST_BINS];
     const level_borders_t* first = &levels[0];
     const u32 stride = depth ? 2 : 1, n_own = end - begin;
@@ -41,18 +43,22 @@ FN void search_roughly(const data_t* data, const u32 depth, const u32 tree, cons
         GLOBAL i64x2* cells = pool + (u64)first->nodes[built].slot * data->n_codes;
         GLOBAL i64x2* parent = pool + (u64)first->nodes[other].slot * data->n_codes;
         if (first->sums[built].y > 0) { /* nodes without weight are never read */
-            u32 n = 0;
-            for (u32 feature = begin; feature < end; feature += n) {
-                n = end - feature >= ${at_once} ? ${at_once} : (end - feature >= 2 ? 2 : 1);
+            u32 n = 1;
+            for (u32 k = 0; k < n_own; k += n) {
+                n = n_own - k >= ${at_once} ? ${at_once} : (n_own - k >= 2 ? 2 : 1);
+                u32 searched = 0;
+                for (u32 i = k; i < k + n; i++) searched |= levels[i].n_searched;
+                if (last && !searched) continue; /* no level below needs them */
                 GLOBAL i64x2* own[${at_once}];
-                for (u32 k = 0; k < n; k++) own[k] = cells + data->feature_offset[feature + k];
-                if (n == ${at_once}) build_${at_once}(data, feature, first->nodes + built, rows, scale->wide, own);
-                else if (n == 2) build_2(data, feature, first->nodes + built, rows, scale->wide, own);
-                else build_1(data, feature, first->nodes + built, rows, scale->wide, own);
-            }
-            for (u32 feature = begin; feature < end; feature++) {
-                const u32 offset = data->feature_offset[feature], n_codes = data->feature_offset[feature + 1] - offset;
-                add_up_pair(cells + offset, parent + offset, data->feature_bins[feature], n_codes, depth > 0);
+                for (u32 i = 0; i < n; i++) own[i] = scratch + i * (MOST_BINS + 1);
+                if (n == ${at_once}) build_${at_once}(data, begin + k, first->nodes + built, rows, scale->wide, own);
+                else if (n == 2) build_2(data, begin + k, first->nodes + built, rows, scale->wide, own);
+                else build_1(data, begin + k, first->nodes + built, rows, scale->wide, own);
+                for (u32 i = 0; i < n; i++) {
+                    const u32 offset = data->feature_offset[begin + k + i];
+                    add_up_pair(own[i], cells + offset, parent + offset, data->feature_bins[begin + k + i],
+                                data->feature_offset[begin + k + i + 1] - offset, depth > 0);
+                }
             }
         }
         for (u32 k = 0; k < n_own; k++)

@@ -46,7 +46,8 @@ FN void build_${n}(const data_t* data, const u32 place, GLOBAL const node_t* nod
     GLOBAL const ${code}* codes_${k} = data->codes + (u64)feature_${k} * data->n_rows;
     GLOBAL i64x2* cells_${k} = cells[${k}];
     const u32 n_${k} = data->feature_offset[feature_${k} + 1] - data->feature_offset[feature_${k}];
-    for (u32 cell = 0; cell < n_${k}; cell++) cells_${k}[cell] = MAKE_I64X2(0, 0);
+    GLOBAL i64* words_${k} = (GLOBAL i64*)cells_${k};
+    for (u32 word = 0; word < 2 * n_${k}; word++) words_${k}[word] = 0;
 % endfor
     const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;
     GLOBAL const i32x2* quanta = data->quanta + (u64)node->tree * data->n_rows;

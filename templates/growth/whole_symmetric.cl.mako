@@ -85,10 +85,10 @@ FN void scale_noise(const u32 n_trees, const u32 n_sums, const f32 strength, con
 
 % endif
 /* Search or compare the borders of a tree's features begin .. end - 1 in all nodes of a level. */
-FN void do_task(const data_t* data, const u32 compares, const u32 depth, const u32 tree, const u32 begin, const u32 end,
+FN void do_task(const data_t* data, const u32 compares, const u32 depth, const u32 last, const u32 tree, const u32 begin, const u32 end,
                 ${"GLOBAL const u32* draws, GLOBAL const f32* noise, " if noisy else ""}const limits_t limits, GLOBAL const u32* allowed, GLOBAL const level_t* levels,
                 GLOBAL const node_t* nodes, const payload_t payload, GLOBAL const scale_t* scale,
-                GLOBAL const u32* rows, GLOBAL i64x2* pool, const found_t found) {
+                GLOBAL const u32* rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch, const found_t found) {
     for (u32 some = begin; some < end; some += ${at_once}) {
         const u32 behind = some + ${at_once} < end ? some + ${at_once} : end;
         level_borders_t borders[${at_once}];
@@ -101,7 +101,8 @@ FN void do_task(const data_t* data, const u32 compares, const u32 depth, const u
             if (compares) compare(data, tree, feature, own, found);
         }
         if (!compares)
-            search_roughly(data, depth, tree, some, behind, borders, rows, scale + borders[0].nodes[0].tree, pool, found);
+            search_roughly(data, depth, last, tree, some, behind, borders, rows, scale + borders[0].nodes[0].tree, pool,
+                           scratch, found);
     }
 }
 
@@ -118,12 +119,13 @@ KERNEL(${wg_size}) grow(
         GLOBAL f32* noise, GLOBAL f32* noisy_ranks,
 % endif
         GLOBAL const u32* RESTRICT allowed, GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
-        GLOBAL u32* even_rows, GLOBAL u32* odd_rows, GLOBAL i64x2* pool, GLOBAL f32* rough_sums, GLOBAL f32* rough_best,
+        GLOBAL u32* even_rows, GLOBAL u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL f32* rough_sums, GLOBAL f32* rough_best,
         GLOBAL candidate_t* candidates, GLOBAL candidate_t* chosen, GLOBAL u32* counters, GLOBAL u64* opened) {
 ${pairs.read(False)}\
     const limits_t limits = {gamma, reg_lambda, max_delta_step, min_child_weight};
     const found_t found = {rough_sums, rough_best, ${"noisy_ranks, " if noisy else ""}candidates};
 ${payload.read()}\
+    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${at_once * most_codes};
     if (take(counters) == 0) {
         begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes, payload);
 % if noisy:
@@ -147,8 +149,8 @@ ${payload.read()}\
             for (u32 task = take(searched); task < n_tasks; task = take(searched)) {
                 const u32 tree = task / n_blocks, begin = task % n_blocks * each;
                 const u32 end = begin + each < n_places ? begin + each : n_places;
-                do_task(&data, step, depth, tree, begin, end, ${"bits, noise, " if noisy else ""}limits, masks, levels, nodes,
-                        payload, scale, depth % 2 ? odd_rows : even_rows, pool, found);
+                do_task(&data, step, depth, depth + 1 == n_levels, tree, begin, end, ${"bits, noise, " if noisy else ""}limits, masks, levels, nodes,
+                        payload, scale, depth % 2 ? odd_rows : even_rows, pool, own_scratch, found);
                 if (finishes(searched, n_tasks)) {
                     if (step)
                         decide(&data, depth, n_levels, limits, leaf_rate[0], levels, nodes, payload, scale,
