@@ -157,6 +157,15 @@ _BALANCE = Answer(
 )  # fmt: skip
 _DEVICES = Answer("leave it out, and choose the device by device=cuda:0", (-1,))
 _EVERY: tuple[object, ...] = (True, False)
+_TEXT = Answer(
+    "text is not split into words; give columns of numbers in its place, such as those of "
+    "TfidfVectorizer and TruncatedSVD of scikit-learn, or leave the column out to take each text "
+    "for a level"
+)
+_EMBEDDING = Answer(
+    "embeddings are not projected on the labels; give each of their numbers a column of its own, "
+    "and leave it out"
+)
 ANSWERS: dict[str, Answer] = {
     "min_samples_split": Answer("give min_samples_leaf, the least rows of a child", (0, 1, 2)),
     **dict.fromkeys(("bagging_seed", "feature_fraction_seed", "data_random_seed",
@@ -198,6 +207,9 @@ ANSWERS: dict[str, Answer] = {
     "label_gain": Answer("give ndcg_exp_gain=False for gains that are the labels"),
     "logging_level": Answer("give verbosity, 0 to 3"),
     "metric_period": Answer("give verbose= to fit or train", (1,)),
+    **dict.fromkeys(("text_features", "tokenizers", "dictionaries", "feature_calcers",
+                     "text_processing"), _TEXT),
+    "embedding_features": _EMBEDDING,
     "gpu_id": _DEVICES,
     "gpu_device_id": _DEVICES,
     "gpu_platform_id": _DEVICES,

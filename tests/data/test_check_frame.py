@@ -64,6 +64,10 @@ def test_names(columns, expected):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
+        (
+            [[1.0, 2.0], [3.0]],
+            r"holds \[1.0, 2.0\] at row 0, column 1 \('c'\).*a column of its own",
+        ),
         (["red", "blue"], r"holds 'red' at row 0, column 1 \('c'\).*encode it as numbers"),
         (pd.Series([1, "blue"], dtype=object), r"'blue' at row 1, column 1 \('c'\)"),
         (pd.Series([pd.NA, "z"], dtype="string"), r"'z' at row 1, column 1 \('c'\)"),

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, cv, train
 from pyopencl_gbdt.cli import build_parser
 from pyopencl_gbdt.cli.configuration import read
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import ArgumentError, ParameterError
 from pyopencl_gbdt.estimators.constructor import PARAMETERS
 from pyopencl_gbdt.metrics import METRICS, get_metric, metric_name
 from pyopencl_gbdt.parameters.foreign import (
@@ -174,6 +174,16 @@ def test_answers_name_what_is_taken(text):
     of_values = ("objective", "sampling_method", "booster", "sample_type")
     known = [value for name in of_values for value in ROWS[name].allowed]
     assert set(values) <= {*known, *METRICS, "balanced", "gpu:0", "gpu:1", "ndcg@5"}
+
+
+@pytest.mark.parametrize("name", ["text_features", "embedding_features"])
+def test_columns_of_text_and_embeddings_are_refused_by_fit(name):
+    """The constructor and ``train`` refuse them, too, as all answers."""
+    words = f"^{name}=\\['note'\\]: {re.escape(ANSWERS[name].text)}$"
+    with pytest.raises(ParameterError, match=words):
+        GBDTClassifier(**{name: ["note"]})
+    with pytest.raises(ArgumentError, match=words):
+        GBDTClassifier(**SMALL).fit(X, Y > 0, **{name: ["note"]})
 
 
 def test_dictionaries_of_other_libraries():

@@ -268,6 +268,8 @@ def _not_a_number(value: object, source: Source, row: int, column: int) -> DataE
     or_missing = "" if source.is_vector else ", or a missing value (NaN, None)"
     named = "" if source.is_vector else ", or name the column in categorical_features"
     move = _ENCODE + named if isinstance(value, (str, bytes)) else "correct it or drop the row"
+    if isinstance(value, (list, tuple, np.ndarray)) and not source.is_vector:
+        move = "give each of its numbers a column of its own, by np.column_stack"
     error = DataError if isinstance(value, (str, bytes)) else DataTypeError
     return error(
         f"{source.name} holds {show(value)} at {source.place(row, column)}: "
