@@ -52,6 +52,7 @@ def assert_same(found, wanted, what):
         assert_same_bits(ours.astype(np.float32), theirs.astype(np.float32), f"{name} {what}")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES)
 def test_parts_have_the_cuts_of_all_rows(case, monkeypatch):
     rows, kind, max_bin, ends = CASES[case]

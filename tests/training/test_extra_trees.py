@@ -41,7 +41,7 @@ def both(params, X, y, **columns):
     return model
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", DRAWN)
 def test_models_are_the_twins(growth, size):
@@ -54,7 +54,7 @@ def test_models_are_the_twins(growth, size):
     assert to_xgboost_json(train(again, Dataset(X, y)).ensemble) != to_xgboost_json(model.ensemble)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 @pytest.mark.parametrize("threshold", [64, 5])

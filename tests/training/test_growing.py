@@ -88,7 +88,7 @@ def usual_bytes(case):
     return bytes_of(*problem(case))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, X, y, weight, extra = problem(case)

@@ -37,7 +37,7 @@ def both(params, X, y, weight=None, **columns):
     return model
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", NOISY)
 def test_models_are_the_twins(growth, size):
@@ -50,7 +50,7 @@ def test_models_are_the_twins(growth, size):
     assert train(plain, Dataset(X, y)).ensemble.trees != model.ensemble.trees
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 def test_sets_of_categories(growth, size):

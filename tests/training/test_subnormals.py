@@ -69,35 +69,43 @@ def bits(device, case):
 
 
 @pytest.fixture(scope="module")
-def both(device):
-    """Each case's bits on a device that keeps subnormals, and on one that flushes them."""
+def flushed(device):
+    """A function that returns a case's bits on a device that flushes subnormals."""
     if device.caps.platform != POCL:
         pytest.skip("only PoCL flushes subnormals on request")
-    kept = {case: bits(device, case) for case in CASES}
-    usual = opencl.OpenCLDevice._options
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opencl, "_programs", {})
+    programs, usual = {}, opencl.OpenCLDevice._options
+
+    def flushing(patch):
+        patch.setattr(opencl, "_programs", programs)
         patch.setattr(
             opencl.OpenCLDevice, "_options", lambda *a: [*usual(*a), "-cl-denorms-are-zero"]
         )
+
+    def of(case):
+        with pytest.MonkeyPatch.context() as patch:
+            flushing(patch)
+            return bits(device, case)
+
+    with pytest.MonkeyPatch.context() as patch:
+        flushing(patch)
         assert measured_facts.subnormals(device) == 1
-        return {case: (kept[case], bits(device, case)) for case in CASES}
+    return of
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("case", CASES)
-def test_a_device_that_flushes_them_trains_the_same_model(both, case):
-    kept, flushed = both[case]
-    assert kept == flushed
+def test_a_device_that_flushes_them_trains_the_same_model(device, flushed, case):
+    assert bits(device, case) == flushed(case)
 
 
 @pytest.mark.parametrize(
     "case", ["labels near", "medians near", "quantiles small", "small rate", "step", "small step"]
 )
-def test_the_twin_trains_it_too(both, case):
+def test_the_twin_trains_it_too(device, case):
     params, values, label, weight = CASES[case]
     given = {**params, "max_depth": 3, "n_estimators": 3}
     twin = train_reference(Parameters.from_dict(given), values, label, weight)
-    assert to_xgboost_json(twin) == both[case][0][0]
+    assert to_xgboost_json(twin) == bits(device, case)[0]
 
 
 def test_what_is_added_to_margins_has_no_subnormal_sums():
