@@ -238,3 +238,30 @@ def test_columns_of_weight_0_are_not_sampled():
     matrix = xgb.DMatrix(X, y, feature_weights=[0, 1, 1, 0, 0, 1])
     own = xgb.train({"colsample_bynode": 0.5, "seed": 3}, matrix, 5)
     assert set(own.get_score()) <= {"f1", "f2", "f5"}
+
+
+@pytest.mark.parametrize("levels", [list("zabcd"), [9, 4, 5, 6, 7]])
+def test_levels_without_rows_are_known(theirs, levels):
+    pd = pytest.importorskip("pandas")
+    column = pd.Categorical([levels[n] for n in (1, 2, 3, 1, 2, 3, 1, 2)], categories=levels)
+    table = pd.DataFrame({"a": column, "x": np.arange(8.0)})
+    some, y = table.a != levels[3], np.arange(8.0)
+    found = []
+    for library in (xgb, theirs):
+        matrix = library.DMatrix(table[some], y[some], enable_categorical=True)
+        booster = library.train({"max_depth": 2}, matrix, 2)
+        found.append(booster.predict(library.DMatrix(table, enable_categorical=True))[some])
+        arrow = matrix.get_categories(export_to_arrow=True).to_arrow()
+        assert sorted(arrow[0][1].to_pylist()) == sorted(levels)
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_levels_of_another_kind_are_refused(theirs):
+    pd = pytest.importorskip("pandas")
+    words = pd.DataFrame({"c": ["cdef", "abc", "def"]}, dtype="category")
+    numbers = pd.DataFrame({"c": [0, 1, 1]}, dtype="category")
+    for library in (xgb, theirs):
+        known = library.DMatrix(words, enable_categorical=True).get_categories()
+        for matrix in (library.DMatrix, library.QuantileDMatrix):
+            with pytest.raises(ValueError, match="index type must match between the training"):
+                matrix(numbers, enable_categorical=True, feature_types=known)

@@ -15,7 +15,7 @@ from pyopencl_gbdt.data.arrays.tables import ColumnTable, is_table
 from pyopencl_gbdt.data.categories.columns import Column
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.data.features import Features, check_features, raw_columns
+from pyopencl_gbdt.data.features import Features, check_features, raw_columns, recoded
 from pyopencl_gbdt.errors import DataError, DataTypeError
 from pyopencl_gbdt.messages import show
 
@@ -160,6 +160,9 @@ def read_columns(
     by_level = [n for n in categorical if n not in by_code]
     try:
         found = check_features(data, missing=missing, categorical=by_level or None)
+        if is_frame(data) and by_level:
+            declared = {n: _declared(data.dtypes.iloc[n], found.categories[n]) for n in by_level}
+            found = recoded(found, declared, "data") or found
         return _with_codes(found, by_code), of_table
     except DataError as error:
         if "inf" in str(error):
@@ -168,6 +171,15 @@ def read_columns(
                 "set to `inf`"
             ) from None
         raise
+
+
+def _declared(dtype: Any, used: Levels) -> Levels:
+    """Return the levels that a column of pandas declares, also those that no row has."""
+    listed = np.asarray(getattr(dtype, "categories", ()), object).tolist()
+    kind = str if all(isinstance(one, str) for one in listed) else int
+    if len(listed) <= used.n_levels or not all(type(one) is kind for one in listed):
+        return used
+    return Levels(np.array(sorted(listed), object if kind is str else np.int64))
 
 
 def _with_codes(found: Features, columns: Sequence[int]) -> Features:

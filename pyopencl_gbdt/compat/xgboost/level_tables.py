@@ -6,8 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyopencl_gbdt.data.categories.levels import Levels
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import pip_install
+
+
+def other_kind(column: int) -> DataError:
+    """Return the error for a column of another kind than in training, with XGBoost's words."""
+    return DataError(
+        f"column {column}: The data type doesn't match the one used in the training dataset. Both "
+        "should be either numeric or categorical. For a categorical feature, the index type must "
+        "match between the training and test set; convert the column"
+    )
 
 
 class Categories:

@@ -16,7 +16,7 @@ import scipy.sparse
 from pyopencl_gbdt.compat.xgboost.data_iter import is_iterator, read_all
 from pyopencl_gbdt.compat.xgboost.inputs import check_names, check_types, read_columns
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
-from pyopencl_gbdt.compat.xgboost.level_tables import Categories
+from pyopencl_gbdt.compat.xgboost.level_tables import Categories, other_kind
 from pyopencl_gbdt.compat.xgboost.matrix_files import read_matrix, sparse_values, write_matrix
 from pyopencl_gbdt.compat.xgboost.row_facts import RowFacts
 from pyopencl_gbdt.data.dataset import Dataset
@@ -149,6 +149,9 @@ class DMatrix:
         """Take the codes of other rows' levels."""
         known = reference.levels
         rows = Dataset(self._features)
+        for column, own in rows.categories.items():
+            if column in known and not known[column].suits(own.values):
+                raise other_kind(column)
         self._features = rows.coded_by({n: known[n] for n in rows.categories if n in known}).checked
 
     @classmethod

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
+from pyopencl_gbdt.compat.xgboost.level_tables import other_kind
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble, LinearModel
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.data.dataset import Dataset
@@ -19,6 +20,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.prediction.model import Model
 
 F32 = npt.NDArray[np.float32]
+_QUANTILES = "reg:quantileerror"
 
 
 class Predicting:
@@ -105,9 +107,10 @@ class Predicting:
             how["device"] = "auto"
         if pred_leaf and used is None:
             return np.zeros((data.num_row(), 0), np.float32)
+        crosses = ensemble.objective == _QUANTILES and not pred_leaf  # not sorted, as in XGBoost
         found = model.predict(
-            rows, output_margin=output_margin, pred_leaf=pred_leaf, pred_contribs=pred_contribs,
-            pred_interactions=pred_interactions,
+            rows, output_margin=output_margin or crosses, pred_leaf=pred_leaf,
+            pred_contribs=pred_contribs, pred_interactions=pred_interactions,
             approx_contribs=bool(approx_contribs and pred_contribs),
             iteration_range=used, **how,
         ).astype(np.float32, copy=False)  # fmt: skip
@@ -245,12 +248,7 @@ def _coded(data: DMatrix, ensemble: Ensemble) -> Dataset:
     both = known.keys() & own.categories.keys()
     kinds = [n for n in both if known[n].are_strings != own.categories[n].are_strings]
     if more or kinds or (plain and data.feature_types is not None):
-        column = (more or kinds or plain)[0]
-        raise DataError(
-            f"column {column}: The data type doesn't match the one used in the training dataset. "
-            "Both should be either numeric or categorical. For a categorical feature, the index "
-            "type must match between the training and test set; convert the column"
-        )
+        raise other_kind((more or kinds or plain)[0])
     for column in sorted(both):
         listed = known[column].values.tolist()
         unseen = [one for one in own.categories[column].values.tolist() if one not in {*listed}]

@@ -1,0 +1,95 @@
+"""XGBoost's names for Dask train the models of one process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.compat import xgboost as xgb
+
+array = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4)).astype(np.float32)
+Y = (X[:, 0] * X[:, 1] + RNG.normal(size=300) / 4).astype(np.float32)
+CLASSES = np.digitize(Y, [-0.5, 0.5]).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as it,
+        distributed.Client(it) as client,
+    ):
+        yield client
+
+
+def parts(values):
+    return array.from_array(values, chunks=(120, *values.shape[1:]))
+
+
+def test_a_booster_is_that_of_one_process(client):
+    params = {"max_depth": 3, "eval_metric": "mae"}
+    rows = xgb.dask.DaskDMatrix(client, parts(X), parts(Y), weight=parts(np.abs(Y)))
+    found = xgb.dask.train(client, params, rows, 4, evals=[(rows, "a")], verbose_eval=False)
+    alone = xgb.DMatrix(X, Y, weight=np.abs(Y))
+    history: dict = {}
+    wanted = xgb.train(params, alone, 4, evals=[(alone, "a")], evals_result=history,
+                       verbose_eval=False)  # fmt: skip
+    assert found["booster"].get_dump() == wanted.get_dump()
+    assert found["history"]["a"]["mae"] == history["a"]["mae"]
+    for how in ({}, {"output_margin": True}, {"pred_contribs": True}, {"iteration_range": (0, 2)}):
+        own = xgb.dask.predict(client, found, parts(X), **how).compute()
+        np.testing.assert_allclose(own, wanted.predict(xgb.DMatrix(X), **how), atol=1e-6)
+    own = xgb.dask.inplace_predict(client, found["booster"], parts(X), predict_type="margin")
+    assert np.array_equal(own.compute(), wanted.predict(xgb.DMatrix(X), output_margin=True))
+    bins = xgb.dask.DaskQuantileDMatrix(client, parts(X), parts(Y), max_bin=8)
+    assert bins.num_col() == 4
+    few = xgb.dask.train(client, {"max_depth": 3}, bins, 2)["booster"]
+    wanted = xgb.train({"max_depth": 3, "max_bin": 8}, xgb.DMatrix(X, Y), 2)
+    assert few.get_dump() == wanted.get_dump()
+
+
+@pytest.mark.thorough
+def test_estimators(client):
+    given = {"n_estimators": 3, "max_depth": 3}
+    own = xgb.dask.DaskXGBRegressor(**given)
+    own.client = client
+    own.fit(parts(X), parts(Y), eval_set=[(parts(X), parts(Y))], verbose=False)
+    wanted = xgb.XGBRegressor(**given).fit(X, Y)
+    assert np.array_equal(own.predict(parts(X)).compute(), wanted.predict(X))
+    assert len(own.evals_result()["validation_0"]["rmse"]) == 3
+    for label in (CLASSES, (Y > 0).astype(np.float32)):
+        own = xgb.dask.DaskXGBClassifier(**given).fit(parts(X), parts(label), verbose=False)
+        wanted = xgb.XGBClassifier(**given).fit(X, label)
+        found = own.predict_proba(parts(X)).compute()
+        np.testing.assert_allclose(found, wanted.predict_proba(X), atol=1e-6)
+        assert np.array_equal(own.predict(parts(X)).compute(), wanted.predict(X))
+    qid = np.arange(300) // 20
+    own = xgb.dask.DaskXGBRanker(**given).fit(parts(X), parts(CLASSES), qid=parts(qid))
+    wanted = xgb.XGBRanker(**given).fit(X, CLASSES, qid=qid)
+    np.testing.assert_allclose(own.predict(parts(X)).compute(), wanted.predict(X), atol=1e-6)
+    with pytest.raises(ValueError, match="qid=None"):
+        xgb.dask.DaskXGBRanker().fit(parts(X), parts(CLASSES))
+
+
+def test_what_is_refused(client):
+    rows = xgb.dask.DaskDMatrix(client, parts(X), parts(Y))
+    booster = xgb.dask.train(client, {}, rows, 1)
+    calls = {
+        "obj=": lambda: xgb.dask.train(client, {}, rows, 1, obj=lambda margins, data: None),
+        "booster='gblinear'": lambda: xgb.dask.train(client, {"booster": "gblinear"}, rows, 1),
+        "group=": lambda: xgb.dask.DaskDMatrix(client, parts(X), group=[1]),
+        "feature_types=": lambda: xgb.dask.DaskDMatrix(client, parts(X), feature_types=["q"] * 4),
+        "data is of type": lambda: xgb.dask.DaskDMatrix(client, X),
+        "strict_shape=": lambda: xgb.dask.predict(client, booster, rows, strict_shape=True),
+        "base_margin=": lambda: xgb.dask.inplace_predict(client, booster, X, base_margin=Y),
+        "predict_type=": lambda: xgb.dask.inplace_predict(client, booster, X, predict_type="x"),
+        "model is of type": lambda: xgb.dask.predict(client, 3, rows),
+    }
+    linear = xgb.train({"booster": "gblinear"}, xgb.DMatrix(X, Y), 1)
+    calls["model is linear"] = lambda: xgb.dask.predict(client, linear, rows)
+    for text, call in calls.items():
+        with pytest.raises(xgb.XGBoostError, match=text):
+            call()
