@@ -374,19 +374,3 @@ def test_trees_are_told_as_by_xgboost(theirs):
     assert list(ours.trees_to_dataframe().columns) == list(other.trees_to_dataframe().columns)
     with pytest.raises(ValueError, match="Unknown feature importance type"):
         ours.get_score(importance_type="colour")
-
-
-def test_quantiles_may_cross_as_in_xgboost(theirs):
-    rng = np.random.default_rng(3)
-    x, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-    params = {"objective": "reg:quantileerror", "quantile_alpha": [0.5, 0.45, 0.55], "eta": 1.0}
-    matrix, result = xgb.DMatrix(x, y), {}
-    booster = xgb.train(params, matrix, 4, evals=[(matrix, "a")], evals_result=result,
-                        verbose_eval=False)  # fmt: skip
-    found = booster.predict(matrix)
-    assert np.array_equal(found, booster.predict(matrix, output_margin=True))
-    back = theirs.Booster(model_file=booster.save_raw())
-    np.testing.assert_allclose(back.predict(theirs.DMatrix(x)), found, rtol=1e-6)
-    error = y[:, None] - found
-    losses = np.maximum(error * params["quantile_alpha"], error * (np.array([0.5, 0.45, 0.55]) - 1))
-    assert result["a"]["quantile"][-1] == pytest.approx(losses.mean(), rel=1e-6)

@@ -113,8 +113,20 @@ class BoosterTrees:
         bins: int | None = None,
         as_pandas: bool = True,
     ) -> Any:
-        """Return how often thresholds of a column occur."""
+        """Return how often thresholds of a column occur.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or it is split by sets of levels.
+        """
         shown = self._shown()
+        known_names = shown.feature_names or [f"f{n}" for n in range(shown.num_features())]
+        if feature in {known_names[n] for n in shown.ensemble.categories}:
+            raise ParameterError(
+                f"feature={show(feature)}: the histogram of split values doesn't support "
+                "categorical splits: expected a column of numbers; see trees_to_dataframe"
+            )
         if shown.feature_names is None and isinstance(feature, str) and feature[:1] == "f":
             number = feature[1:]
             known = number.isdigit() and int(number) < shown.num_features()

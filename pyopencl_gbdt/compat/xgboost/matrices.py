@@ -353,7 +353,9 @@ class DMatrix:
                 "The quantile cut hasn't been generated yet: expected a QuantileDMatrix, or a "
                 "matrix that has been trained on; train first"
             )
-        return cut_points(self.dataset(), self._max_bin)
+        reference = getattr(self, "ref", None)
+        training = None if reference is None else reference()
+        return cut_points((self if training is None else training).dataset(), self._max_bin)
 
     # -- for this library -----------------------------------------------------------------------
     def dataset(self) -> MatrixRows:

@@ -1,0 +1,48 @@
+"""Behaviours of XGBoost that programs rely on, beside the installed one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt.compat import xgboost as xgb
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    return pytest.importorskip("xgboost", "3.2", reason="needs XGBoost")
+
+
+def test_quantiles_may_cross_as_in_xgboost(theirs):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    params = {"objective": "reg:quantileerror", "quantile_alpha": [0.5, 0.45, 0.55], "eta": 1.0}
+    matrix, result = xgb.DMatrix(x, y), {}
+    booster = xgb.train(params, matrix, 4, evals=[(matrix, "a")], evals_result=result,
+                        verbose_eval=False)  # fmt: skip
+    found = booster.predict(matrix)
+    assert np.array_equal(found, booster.predict(matrix, output_margin=True))
+    back = theirs.Booster(model_file=booster.save_raw())
+    np.testing.assert_allclose(back.predict(theirs.DMatrix(x)), found, rtol=1e-6)
+    error = y[:, None] - found
+    losses = np.maximum(error * params["quantile_alpha"], error * (np.array([0.5, 0.45, 0.55]) - 1))
+    assert result["a"]["quantile"][-1] == pytest.approx(losses.mean(), rel=1e-6)
+
+
+def test_no_histogram_of_splits_by_levels(theirs):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"c": pd.Categorical(list("abcabcab")), "x": np.arange(8.0)})
+    for library in (xgb, theirs):
+        rows = library.DMatrix(table, [1.0, 5, 9, 1, 5, 9, 1, 5], enable_categorical=True)
+        booster = library.train({"min_child_weight": 0}, rows, 2)
+        with pytest.raises(ValueError, match="doesn't support"):
+            booster.get_split_value_histogram("c")
+
+
+def test_cut_points_are_those_of_the_training_rows(theirs):
+    x = np.random.default_rng(0).normal(size=(90, 2))
+    for library in (xgb, theirs):
+        first = library.QuantileDMatrix(x[:50], x[:50, 0])
+        found = library.QuantileDMatrix(x[50:], x[50:, 0], ref=first).get_quantile_cut()
+        for own, wanted in zip(found, first.get_quantile_cut(), strict=True):
+            assert np.array_equal(own, wanted)
