@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.compat import lightgbm as lgb
+from pyopencl_gbdt.compat.lightgbm.settings import column_shares
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compat.test_lightgbm_values import libraries
 
 RNG = np.random.default_rng(3)
@@ -112,3 +114,91 @@ def test_nothing_is_told_of_kernels(caplog, capfd):
     with caplog.at_level(logging.DEBUG):
         lgb.train({"num_leaves": 3}, lgb.Dataset(X[:, :2], CLASSES), 1)
     assert "kernels" not in caplog.text + "".join(capfd.readouterr())
+
+
+FOREST = {
+    **QUIET,
+    "boosting": "rf",
+    "feature_fraction": 0.99,
+    "num_leaves": 4,
+    "min_data_in_bin": 1,
+}
+
+
+@pytest.mark.parametrize("objective", ["regression", "binary", "huber"])
+def test_forests_are_means_of_trees_that_start_from_the_mean(objective):
+    """No column is left out of 3 x 0.99, so all trees are the same."""
+    y = X[:, 0] + 2 if objective != "binary" else (CLASSES > 0).astype(float)
+    shown = []
+    for lib in libraries():
+        booster = lib.train({**FOREST, "objective": objective}, lib.Dataset(X, y), 3)
+        one = booster.predict(X, num_iteration=1)
+        assert np.allclose(booster.predict(X), one, rtol=1e-6)
+        raw = booster.predict(X, raw_score=True)
+        assert np.allclose(raw, 3 * booster.predict(X, raw_score=True, num_iteration=1))
+        assert np.allclose(booster.predict(X, pred_contrib=True).sum(axis=1), raw, atol=1e-5)
+        assert booster.dump_model()["average_output"]
+        again = lib.Booster(model_str=booster.model_to_string())
+        assert np.allclose(again.predict(X), booster.predict(X), rtol=1e-6)
+        assert again.model_to_string().count("\naverage_output\n") == 1
+        ends = booster.lower_bound(), booster.upper_bound()
+        refitted = [one.refit(X, y[::-1].copy()).predict(X[:20]) for one in (booster, again)]
+        assert np.allclose(*refitted, rtol=1e-6)
+        shown.append([*ends, *raw[:9], *refitted[0]])
+    assert np.allclose(shown[0], shown[-1], rtol=1e-4)
+
+
+def test_positive_rows_of_forests_weigh_as_asked():
+    y = (CLASSES > 0).astype(float)
+    params = {**FOREST, "objective": "binary"}
+    for how in ({"is_unbalance": True}, {"scale_pos_weight": 3.0}):
+        found = [lib.train({**params, **how}, lib.Dataset(X, y), 1) for lib in libraries()]
+        plain, given = lgb.train(params, lgb.Dataset(X, y), 1), found[0]
+        assert not np.array_equal(plain.predict(X), given.predict(X))
+        assert np.allclose(given.predict(X), found[-1].predict(X), rtol=1e-4)
+
+
+def test_what_forests_cannot_start_from(tmp_path):
+    data = lgb.Dataset(X, X[:, 0], init_score=X[:, 1])
+    with pytest.raises(ParameterError, match="'rf': init_score was given: expected None"):
+        lgb.train(FOREST, data, 1)
+    data = lgb.Dataset(X, X[:, 0])
+    with pytest.raises(ParameterError, match="'rf': init_model was given: expected None"):
+        lgb.train(FOREST, data, 1, init_model=lgb.train(FOREST, data, 1))
+    loss = lambda margins, rows: (margins - rows.get_label(), np.ones(120))  # noqa: E731
+    with pytest.raises(ParameterError, match="RF mode do not support custom objective function"):
+        lgb.train({**FOREST, "objective": loss}, data, 1)
+    path = tmp_path / "forest.txt"
+    first = lgb.train(FOREST, data, 2).save_model(path)
+    assert np.allclose(lgb.Booster(model_file=path).predict(X), first.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "drawn"), [(0.99, 3, 3), (0.5, 3, 2), (0.1, 9, 2), (0.5, 9, 5), (0.3, 1, 1)]
+)
+def test_as_many_columns_are_drawn(share, n, drawn):
+    found = column_shares({"feature_fraction": share, "feature_fraction_bynode": 0.5}, n)
+    counts = Parameters.from_dict(found).column_counts(n)
+    assert counts[0] == drawn
+    assert counts[2] == max(int(drawn * 0.5 + 0.5), min(2, drawn))
+
+
+def test_ranges_of_columns_are_those_of_the_rows():
+    rows = np.column_stack([X, np.ones(120), CLASSES + 3])
+    rows[4, 1] = np.nan
+    infos = []
+    for lib in libraries():
+        data = lib.Dataset(rows, X[:, 0], categorical_feature=[4])
+        booster = lib.train({**QUIET, "min_data_in_bin": 1}, data, 2)
+        again = lib.Booster(model_str=booster.model_to_string())
+        (line,) = [x for x in again.model_to_string().split("\n") if x.startswith("feature_infos=")]
+        infos.append(line.removeprefix("feature_infos=").split(" ")[:4])
+        dumped = again.dump_model()["feature_infos"]
+        assert dumped["Column_0"] == {
+            "min_value": X[:, 0].min(), "max_value": X[:, 0].max(), "values": [],
+        }  # fmt: skip
+        assert "Column_3" not in dumped
+        assert {3, 4, 5}.issubset(dumped["Column_4"]["values"])
+        assert booster.dump_model()["feature_infos"] == dumped
+    assert infos[0] == infos[-1]
+    assert infos[0][3] == "none"

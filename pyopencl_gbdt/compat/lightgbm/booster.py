@@ -19,8 +19,9 @@ from pyopencl_gbdt.compat.lightgbm.objectives import LINKS, link_of_model
 from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 from pyopencl_gbdt.compat.lightgbm.rounds import MANY, Rounds
 from pyopencl_gbdt.compat.lightgbm.settings import check_columns
-from pyopencl_gbdt.compat.lightgbm.stored import stored_parameters
+from pyopencl_gbdt.compat.lightgbm.stored import stored_infos, stored_parameters, without_average
 from pyopencl_gbdt.compat.lightgbm.task import Task
+from pyopencl_gbdt.compat.lightgbm.trees import with_start
 from pyopencl_gbdt.model import Ensemble, read_model
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.lightgbm_reader import OBJECTIVES as IN_FILES
@@ -69,6 +70,7 @@ class Booster(BoosterModel):
         self._shown: tuple[int, Ensemble] | None = None
         self._link = "identity"
         self._objective_text = ""
+        self._averages, self._ranges = False, list[str]()
         self._planned = MANY
         self._evaluates_training = self._keeps_predictions = False
         self._fobj: Callable[..., Any] | None = None
@@ -99,6 +101,8 @@ class Booster(BoosterModel):
         own = own | {"objective": "none"} if callable(own.get("objective")) else own
         self._task = Task.of(by_main_names(own))
         check_columns(self._task.params, train_set.rows.n_features)
+        self._averages, self._ranges = self._task.boosting == "rf", train_set.ranges
+        self._task.check_start(init_score=train_set.init_score)
         self._link = self._task.kind.link
         self._objective_text = self._task.objective
         self.pandas_categorical = train_set.pandas_categorical
@@ -106,12 +110,17 @@ class Booster(BoosterModel):
     def _read(self, path: Path) -> None:
         if self.params:
             log_warning("Ignoring params argument, using parameters from model file.")
-        self._take_model(read_model(path))
         with path.open(encoding="utf-8", errors="replace") as file:
-            self.params = stored_parameters(file.read())
+            text = file.read()
+        plain, averages = without_average(text)
+        self._take_model(read_model(plain.encode("utf-8") if averages else path), text)
 
-    def _take_model(self, ensemble: Ensemble) -> None:
+    def _take_model(self, ensemble: Ensemble, text: str) -> None:
+        """Take a model, and what its text tells beside."""
         self._close()
+        self.params, self._averages = stored_parameters(text), without_average(text)[1]
+        self._ranges = stored_infos(text)
+        self._ranges = self._ranges if len(self._ranges) == ensemble.n_features else []
         self._kept, self._shown, self._task = (
             ensemble.with_numbers() if ensemble.tree_outputs > 1 else ensemble,
             None,
@@ -175,13 +184,7 @@ class Booster(BoosterModel):
             found = self._empty()
         found = found.folded()
         if self._task is not None:
-            found = self._named(found)
-            if self._task.boosting == "rf" and n_rounds:
-                share = np.float32(1 / n_rounds)
-                found = replace(found, trees=[
-                    tree.with_values((tree.value * share).astype(np.float32))
-                    for tree in found.trees
-                ])  # fmt: skip
+            found = self._named(with_start(found) if self._averages and n_rounds else found)
         self._shown = n_rounds, found
         return found
 
@@ -244,6 +247,8 @@ class Booster(BoosterModel):
 
     def begin_with(self, ensemble: Ensemble) -> None:
         """Take the trees of a model to continue."""
+        assert self._task is not None
+        self._task.check_start(init_model=ensemble)
         self._kept, self._shown = ensemble, None
 
     def _open(self) -> Rounds:
@@ -285,6 +290,8 @@ class Booster(BoosterModel):
                 train_set.set_reference(self.train_set)
             self._take(train_set)
         if fobj is not None and fobj is not self._fobj:
+            assert self._task is not None
+            self._task.check_start(fobj=fobj)
             self._close()
             self._fobj, self._link, self._objective_text = fobj, "identity", ""
         if not self._open().step():  # as many rounds as were planned
@@ -328,8 +335,8 @@ class Booster(BoosterModel):
 
     def model_from_string(self, model_str: str) -> Booster:
         """Take the model of LightGBM's text."""
-        self._take_model(read_model(model_str.encode("utf-8")))
-        self.params = stored_parameters(model_str)
+        plain, _ = without_average(model_str)
+        self._take_model(read_model(plain.encode("utf-8")), model_str)
         return self
 
     def current_iteration(self) -> int:
@@ -369,12 +376,10 @@ class Booster(BoosterModel):
             predicted = rounds.prediction(place) if functions else None
         else:
             rows = self._task.rows_of(data)
-            predicted = rows_to.predictions(self._model(), rows, self._link)
+            margins = rows_to.margins(self._model(), rows)
+            predicted = self._linked(margins, self.current_iteration())
             values = [
-                metric.evaluate(
-                    rows_to.margins(self._model(), rows) if metric.reads_margins else predicted,
-                    rows,
-                )
+                metric.evaluate(margins if metric.reads_margins else predicted, rows)
                 for metric in metrics
             ]
         found = [

@@ -17,7 +17,12 @@ from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.compat.lightgbm.refitting import refitted
-from pyopencl_gbdt.compat.lightgbm.stored import with_parameters
+from pyopencl_gbdt.compat.lightgbm.stored import (
+    stored_infos,
+    with_average,
+    with_parameters,
+    with_ranges,
+)
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.compat.lightgbm.trees import (
     base_of,
@@ -46,6 +51,8 @@ class BoosterModel:
     _shown: tuple[int, Ensemble] | None
     _link: str
     _objective_text: str
+    _averages: bool
+    _ranges: list[str]
     _task: Task | None
     _fobj: Callable[..., Any] | None
 
@@ -115,9 +122,12 @@ class BoosterModel:
             found = rows_to.contributions(part, rows)
             return _as_sparse(found, data, whole.n_outputs)
         margins = rows_to.margins(part, rows)
-        if raw_score or self._link == "identity":
-            return margins
-        return LINKS[self._link](margins)
+        return margins if raw_score else self._linked(margins, part.n_rounds)
+
+    def _linked(self, margins: Array, n_rounds: int) -> Array:
+        """Return the predictions of margins: those of a forest are means of its trees."""
+        mean = margins / n_rounds if self._averages and n_rounds else margins
+        return mean if self._link == "identity" else LINKS[self._link](mean)
 
     def refit(
         self: _Own,
@@ -157,10 +167,8 @@ class BoosterModel:
         given.construct()
         leaves = rows_to.leaves(whole, rows)
         found = deepcopy(self)
-        found._kept = refitted(whole, leaves, given, task, decay_rate)
+        found._kept = refitted(whole, leaves, given, task, decay_rate, is_forest=self._averages)
         found._shown, found.params = None, {**found.params, "refit_decay_rate": decay_rate}
-        if found._task is not None and found._task.boosting == "rf":
-            raise LightGBMError("refit: boosting='rf' is not refitted; train another forest")
         return found
 
     def num_model_per_iteration(self) -> int:
@@ -206,6 +214,7 @@ class BoosterModel:
         """Return the model as LightGBM's text."""
         importances(self._model(), importance_type)  # raises for an unknown kind
         text = to_lightgbm_text(self._used(num_iteration, start_iteration))
+        text = with_ranges(with_average(text) if self._averages else text, self._ranges)
         return with_parameters(text, self.params)
 
     def dump_model(
@@ -217,7 +226,9 @@ class BoosterModel:
     ) -> dict[str, Any]:
         """Return the model as a dictionary of plain values, as LightGBM's JSON."""
         model = self._used(num_iteration, start_iteration)
-        found = dumped(model, self._objective_text, importance_type, self.feature_name())
+        infos = stored_infos(with_ranges(to_lightgbm_text(model), self._ranges))
+        found = dumped(model, self._objective_text, importance_type, self.feature_name(), infos,
+                       averages=self._averages)  # fmt: skip
         if object_hook is not None:
             found = _hooked(found, object_hook)
         found["pandas_categorical"] = self.pandas_categorical

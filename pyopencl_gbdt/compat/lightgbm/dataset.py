@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.compat.lightgbm.dataset_parts import FIELDS, Columns
+from pyopencl_gbdt.compat.lightgbm.dataset_parts import FIELDS, Columns, column_ranges
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
 from pyopencl_gbdt.compat.lightgbm.tables import read_rows, whole_levels
@@ -76,6 +76,7 @@ class Dataset(Columns):
         self.used_indices: list[int] | None = None
         self.pandas_categorical: list[list[Any]] | None = None
         self.version = 0
+        self.ranges: list[str] = []
         self._rows: own.Dataset | None = None
         self._trained: tuple[tuple[int, bool], own.Dataset] | None = None
         self._names_given = False
@@ -119,6 +120,7 @@ class Dataset(Columns):
                 f"Cannot add validation data, since it has different bin mappers with training "
                 f"data: expected {n_features} columns, got {self._rows.n_features}"
             )
+        self.ranges = column_ranges(data, self._rows)
         levels = self._rows.categories
         self.pandas_categorical = [levels[c].values.tolist() for c in sorted(levels)] or None
         for name in ("label", "weight", "group", "init_score"):
@@ -215,7 +217,7 @@ class Dataset(Columns):
         whole.construct()
         chosen = np.asarray(self.used_indices, np.intp)
         group = whole.get_group()
-        self._rows = whole.rows.slice(chosen)
+        self._rows, self.ranges = whole.rows.slice(chosen), whole.ranges
         self.pandas_categorical, self._names_given = whole.pandas_categorical, whole._names_given
         for name in ("label", "weight"):
             value = getattr(whole, name)

@@ -20,6 +20,33 @@ _Own = TypeVar("_Own", bound="Fields")
 _Data = TypeVar("_Data", bound="Columns")
 
 
+def column_ranges(data: Any, rows: own.Dataset) -> list[str]:
+    """Return the range of each column as LightGBM's text has it; none for sparse rows.
+
+    Parameters
+    ----------
+    data : array-like or table
+        The rows as they were given.
+    rows : Dataset
+        The same rows, checked.
+
+    Returns
+    -------
+    list of str
+        Such as ``"[0:1]"``; ``"none"`` for one value alone, ``""`` for categorical columns.
+    """
+    if rows.is_sparse:
+        return []
+    values = data if isinstance(data, np.ndarray) and data.dtype.kind == "f" else rows.values
+    ends = [of.reduce(values, axis=0).tolist() for of in (np.fmin, np.fmax)]
+    missing = np.isnan(np.maximum.reduce(values, axis=0))
+    found = [
+        f"[{low:.17g}:{high:.17g}]" if low < high or (gaps and low == high) else "none"
+        for low, high, gaps in zip(*ends, missing.tolist(), strict=True)
+    ]
+    return ["" if place in rows.categories else one for place, one in enumerate(found)]
+
+
 class Fields:
     """The part that has labels, weights, groups and starting margins."""
 

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
-from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.compat.lightgbm.tables import read_rows, whole_levels
 from pyopencl_gbdt.compat.lightgbm.trees import leaf_numbers
 from pyopencl_gbdt.data import dataset as own
@@ -105,11 +104,6 @@ def margins(ensemble: Ensemble, rows: own.Dataset) -> F64:
         found = np.tile(base, (rows.n_rows, 1))
         return found[:, 0] if len(base) == 1 else found
     return Model(ensemble).predict(rows, output_margin=True).astype(np.float64)
-
-
-def predictions(ensemble: Ensemble, rows: own.Dataset, link: str) -> F64:
-    """Return predictions, float64, shape (n_rows,) or (n_rows, n_outputs)."""
-    return LINKS[link](margins(ensemble, rows))
 
 
 def leaves(ensemble: Ensemble, rows: own.Dataset) -> npt.NDArray[np.int32]:

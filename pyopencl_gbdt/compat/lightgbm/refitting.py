@@ -15,7 +15,13 @@ from pyopencl_gbdt.model import Ensemble
 
 
 def refitted(
-    model: Ensemble, leaves: npt.NDArray[np.int32], data: Dataset, task: Task, decay_rate: float
+    model: Ensemble,
+    leaves: npt.NDArray[np.int32],
+    data: Dataset,
+    task: Task,
+    decay_rate: float,
+    *,
+    is_forest: bool,
 ) -> Ensemble:
     """Return the model whose leaves are mixed with a Newton step for other rows.
 
@@ -32,6 +38,8 @@ def refitted(
         The loss, the penalties and the learning rate.
     decay_rate : float
         The share of the old values.
+    is_forest : bool
+        Whether all trees take their gradients at the same margins, and none is shrunk.
     """
     n_rows, n = leaves.shape[0], model.n_outputs
     start = data.get_field("init_score")
@@ -40,6 +48,7 @@ def refitted(
         float(task.params.get(name) or usual)
         for name, usual in (("lambda_l2", 0.0), ("learning_rate", 0.1))
     )
+    rate = 1.0 if is_forest else rate
     trees: list[Any] = []
     gradients = (margins, margins)
     for place, tree in enumerate(model.trees):
@@ -54,7 +63,8 @@ def refitted(
         step = np.where(h + penalty > 0, -g / np.maximum(h + penalty, 1e-300), 0.0)
         new = step * (rate if base == 0 else 1.0)  # a tree with a bias is not shrunk
         mixed = decay_rate * old + (1 - decay_rate) * new
-        margins[:, output] += mixed[own]
+        if not is_forest:
+            margins[:, output] += mixed[own]
         values = tree.value.copy()
         values[leaf_places(tree), 0] = mixed - base
         trees.append(tree.with_values(values.astype(np.float32)))

@@ -14,7 +14,7 @@ from pyopencl_gbdt.compat.lightgbm import prediction as rows_to
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.compat.lightgbm.own_losses import HostLoss
-from pyopencl_gbdt.compat.lightgbm.settings import hessian_factor
+from pyopencl_gbdt.compat.lightgbm.settings import column_shares, hessian_factor
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import ParameterError
@@ -71,7 +71,7 @@ class Rounds:
             start = labels.get("base_score", 0.0)
             start = start if before is None else [*each(before.base_margin)]
             loss = task.by_host(data, fobj, start, 0 if before is None else before.n_rounds)
-        params = task.trained(loss) | labels
+        params = task.trained(loss) | labels | column_shares(task.params, mine.n_features)
         if fobj is not None:
             params["base_score"] = [0.0] * task.n_outputs if task.n_outputs > 1 else 0.0
         if before is not None:

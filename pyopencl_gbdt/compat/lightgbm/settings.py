@@ -255,6 +255,20 @@ def _boosting(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def column_shares(params: Mapping[str, Any], n_features: int) -> dict[str, float]:
+    """Return the shares of columns by which trees and nodes draw as many as in LightGBM.
+
+    It rounds their number to the nearest, and draws two at least.
+    """
+    found, n = {}, n_features
+    for name in ("feature_fraction", "feature_fraction_bynode"):
+        share = float(_given(params, name, 1.0))
+        drawn = max(int(n * share + 0.5), min(2, n)) if share < 1 else n
+        found[_SAME[name][0]] = (drawn + 0.5) / n if drawn < n else 1.0
+        n = drawn
+    return found
+
+
 def hessian_factor(params: Mapping[str, Any], objective: str) -> float:
     """Return how many times as large a Hessian here is as LightGBM's.
 

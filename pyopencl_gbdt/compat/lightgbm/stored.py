@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names
 
 _BEGIN, _END = "\nparameters:\n", "\nend of parameters\n"
 _LINE = re.compile(r"\[([a-z_0-9]+): (.*)\]")
+_AVERAGES, _INFOS = "\naverage_output\n", "\nfeature_infos="
 #: Written by the format itself.
 _OWN = ("categorical_feature",)
 
@@ -47,3 +48,37 @@ def _read(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def with_ranges(text: str, ranges: Sequence[str]) -> str:
+    """Return a model's text whose columns have the ranges of the training rows.
+
+    Parameters
+    ----------
+    text : str
+    ranges : sequence of str
+        Such as ``"[0:1]"`` or ``"none"``; ``""`` leaves what the text has. May be empty.
+    """
+    if not ranges:
+        return text
+    head, begin, tail = text.partition(_INFOS)
+    line, end, tail = tail.partition("\n")
+    both = zip(line.split(" "), ranges, strict=True)
+    return head + begin + " ".join(own or written for written, own in both) + end + tail
+
+
+def stored_infos(text: str) -> list[str]:
+    """Return what a model's text tells of each column."""
+    return text.partition(_INFOS)[2].partition("\n")[0].split(" ")
+
+
+def with_average(text: str) -> str:
+    """Return the text of a model whose predictions are means of its trees."""
+    head, begin, tail = text.partition("\nfeature_names=")
+    return head + _AVERAGES.rstrip("\n") + begin + tail
+
+
+def without_average(text: str) -> tuple[str, bool]:
+    """Return the text of a model that sums its trees, and whether it told to take means."""
+    found = text.replace(_AVERAGES, "\n", 1)
+    return found, found != text

@@ -99,6 +99,26 @@ class Task:
         """Return the rows of a data set with what a training needs."""
         return data.trained_rows(self.n_outputs, two_classes=self.objective == "binary")
 
+    def check_start(self, **given: Any) -> None:
+        """Refuse what a forest cannot start from: the first of ``given`` that is not None.
+
+        Raises
+        ------
+        ParameterError
+        """
+        for name, value in given.items():
+            if self.boosting != "rf" or value is None:
+                continue
+            if name == "fobj":
+                raise ParameterError(
+                    "RF mode do not support custom objective function, please use built-in "
+                    "objectives: give objective by name, or boosting='gbdt'"
+                )
+            raise ParameterError(
+                f"boosting='rf': {name} was given: expected None, as all trees of a forest start "
+                "from the labels' mean; leave it out, or give boosting='gbdt'"
+            )
+
     def asks_host(self, data: Dataset) -> bool:
         """Tell whether the host computes gradients of these rows.
 
@@ -119,9 +139,8 @@ class Task:
         """Return what parameters depend on the labels: the weight of a class, and the start."""
         found: dict[str, Any] = {}
         labels = np.asarray(data.label)
-        if self.params.get("is_unbalance") and self.objective == "binary":
-            positive = float(np.count_nonzero(labels > 0))
-            found["scale_pos_weight"] = (len(labels) - positive) / max(positive, 1.0)
+        if self.objective == "binary" and not self.is_by_host:
+            found["scale_pos_weight"] = self._weight_of_positive(labels)
         if self.objective == "binary" and not self.is_by_host:  # also where a class weighs more
             mean = float(np.average(labels > 0, weights=data.weight))
             found["base_score"] = min(max(mean, 1e-6), 1 - 1e-6)
@@ -131,6 +150,12 @@ class Task:
         elif self.is_by_host:
             found["base_score"] = self._start_by_host(data)
         return found
+
+    def _weight_of_positive(self, labels: npt.NDArray[Any]) -> float:
+        if not self.params.get("is_unbalance"):
+            return float(self.params.get("scale_pos_weight") or 1.0)
+        positive = float(np.count_nonzero(labels > 0))
+        return (len(labels) - positive) / max(positive, 1.0)
 
     def zero_start(self) -> Any:
         """Return the base score whose margin is 0."""
@@ -149,6 +174,9 @@ class Task:
         if self.objective == "cross_entropy_lambda":
             mean = float(np.average(labels, weights=weight))
             return math.log(math.expm1(max(mean, 1e-15)))
+        if self.objective == "binary":  # a forest, whose start knows no weights of classes
+            mean = min(max(float(np.average(labels > 0, weights=weight)), 1e-6), 1 - 1e-6)
+            return math.log(mean / (1 - mean))
         if self.kind.loss:  # a forest
             p = Parameters.from_dict(self.trained())
             objective = get_objective(p.objective, p)
@@ -206,9 +234,12 @@ class Task:
         plain = own.Dataset(rows.checked, rows.label, rows.weight, group=data.group)
         own_margins = np.ascontiguousarray(margins.T, np.float32)
         g, h = objective.gradients(own_margins, plain)
-        weight = 1 if rows.weight is None else rows.weight
+        factor: Any = 1 if rows.weight is None else rows.weight
+        if self.objective == "binary" and self.params.get("is_unbalance"):
+            own_weight = self._weight_of_positive(rows.label)
+            factor = factor * np.where(rows.label > 0, own_weight, 1)
         h = h / np.float32(hessian_factor(self.params, self.objective))
-        return (g * weight).T.astype(np.float64), (h * weight).T.astype(np.float64)
+        return (g * factor).T.astype(np.float64), (h * factor).T.astype(np.float64)
 
 
 def _called(fobj: Callable[..., Any], margins: F64, data: Dataset) -> tuple[Any, Any]:

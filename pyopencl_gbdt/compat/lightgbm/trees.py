@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,20 @@ def base_of(ensemble: Ensemble, index: int) -> float:
     """Return what LightGBM adds to the leaves of a tree: the starting margin, to the first ones."""
     margins = each(ensemble.base_margin)
     return float(margins[index]) if index < len(margins) else 0.0
+
+
+def with_start(forest: Ensemble) -> Ensemble:
+    """Return a forest with the starting margin in each tree, as LightGBM's has it."""
+    margins = np.array(each(forest.base_margin))
+
+    def moved(tree: Tree, start: float) -> Tree:
+        value, weight = tree.value.copy(), (tree.weight + start).astype(np.float32)
+        value[tree.is_leaf] += np.float32(start)
+        return Tree.trusted(**(vars(tree) | {"value": value, "weight": weight}))
+
+    trees = [moved(tree, margins[place % margins.size]) for place, tree in enumerate(forest.trees)]
+    zero = (0.0,) * margins.size if margins.size > 1 else 0.0
+    return replace(forest, trees=trees, base_margin=zero, base_score=zero)
 
 
 def leaf_places(tree: Tree) -> npt.NDArray[np.intp]:
@@ -52,11 +67,33 @@ def importances(ensemble: Ensemble, kind: str) -> F64:
     return found
 
 
-def dumped(ensemble: Ensemble, objective: str, kind: str, names: list[str]) -> dict[str, Any]:
-    """Return a model as the dictionary of LightGBM's ``dump_model``."""
+def dumped(
+    ensemble: Ensemble,
+    objective: str,
+    kind: str,
+    names: list[str],
+    infos: Sequence[str],
+    *,
+    averages: bool,
+) -> dict[str, Any]:
+    """Return a model as the dictionary of LightGBM's ``dump_model``.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    objective : str
+        LightGBM's name of the loss.
+    kind : {"split", "gain"}
+        Which importances are told.
+    names : list of str
+        Of the columns.
+    infos : sequence of str
+        What ``feature_infos`` of the text has for each column.
+    averages : bool
+        Whether predictions are means of the trees.
+    """
     numbers = LevelNumbers(ensemble)
     worth = importances(ensemble, kind)
-    infos = _infos(ensemble, numbers, names)
     return {
         "name": "tree",
         "version": "v4",
@@ -65,10 +102,10 @@ def dumped(ensemble: Ensemble, objective: str, kind: str, names: list[str]) -> d
         "label_index": 0,
         "max_feature_idx": ensemble.n_features - 1,
         "objective": objective,
-        "average_output": False,
+        "average_output": averages,
         "feature_names": names,
         "monotone_constraints": [],
-        "feature_infos": infos,
+        "feature_infos": _infos(names, infos),
         "tree_info": [
             {
                 "tree_index": index,
@@ -87,20 +124,16 @@ def dumped(ensemble: Ensemble, objective: str, kind: str, names: list[str]) -> d
     }
 
 
-def _infos(ensemble: Ensemble, numbers: LevelNumbers, names: list[str]) -> dict[str, Any]:
-    """Return the range of the thresholds of each column that is split, or its levels' numbers."""
+def _infos(names: list[str], infos: Sequence[str]) -> dict[str, Any]:
+    """Return the range of each column, or the numbers of its levels."""
     found: dict[str, Any] = {}
-    for column, name in enumerate(names):
-        if column in numbers.columns:
-            listed = numbers.numbers(column).tolist()
-            found[name] = {"min_value": min(listed, default=0), "max_value": max(listed, default=0),
-                           "values": listed}  # fmt: skip
-            continue
-        own = [t.threshold[~t.is_leaf & (t.feature == column)] for t in ensemble.trees]
-        values = np.concatenate([np.zeros(0, np.float32), *own])
-        if values.size:
-            found[name] = {"min_value": float(values.min()), "max_value": float(values.max()),
-                           "values": []}  # fmt: skip
+    for name, info in zip(names, infos, strict=True):
+        if info.startswith("["):
+            low, high = map(float, info[1:-1].split(":"))
+            found[name] = {"min_value": low, "max_value": high, "values": []}
+        elif info != "none":
+            listed = [int(one) for one in info.split(":")]
+            found[name] = {"min_value": min(listed), "max_value": max(listed), "values": listed}
     return found
 
 
