@@ -39,6 +39,7 @@ from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.vector_split import VectorSearch
+from pyopencl_gbdt.growth.whole_best_first import WholeBestFirst
 from pyopencl_gbdt.growth.whole_symmetric import WholeSymmetric
 from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -58,6 +59,9 @@ MOST_WALKED_NODES = 4096
 #: by steps and by one launch, depth 6, 28 features: 60 k rows 4.1 and 2.2; 200 k 8.2 and 6.6; 500 k
 #: 21.5 and 19.9; 1 M 38.5 and 47. Depth 8: 60 k 8.2 and 4.3; 200 k 14.4 and 9.1; 1 M 54 and 82.
 MOST_WHOLE_ROWS = 131072
+#: The same, leaf by leaf. PoCL on 1 thread, processor ms a round by steps and by one launch, 20 k x
+#: 28: 31 leaves 5.5 and 3.9, 255 leaves 38 and 14.
+MOST_BEST_FIRST_ROWS = 131072
 #: Features from which on the keys of borders would leave 32 bits.
 MOST_FEATURES_WHOLE = 1 << 22
 #: Trees gather the codes of their columns if the histograms of these take at most this share of
@@ -83,7 +87,8 @@ class RecipePart(Protocol):
 
 #: All classes that some fits have and others have not.
 EVERY: tuple[type[RecipePart], ...] = (
-    WholeTrees, WholeSymmetric, HistogramSearch, GatheredSearch, SymmetricSearch, VectorSearch,
+    WholeTrees, WholeSymmetric, WholeBestFirst, HistogramSearch, GatheredSearch, SymmetricSearch,
+    VectorSearch,
     ExactSearch, ApproximateSearch, ColumnSearch, PartitionByCodes, PartitionByColumns,
     PartitionOfRows, UpdateMargins, UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders,
     OrderedLeaves, LeavesByNextOrder, SketchedLeaves, NewtonLeaves, LinearLeaves, DropoutBoosting,
@@ -180,7 +185,8 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     sets: tuple[type[RecipePart], ...] = ()
     whole: type[WholeTrees] | None = None
     if grows_whole(facts, policy):
-        whole = WholeSymmetric if policy.fills_levels else WholeTrees
+        whole = WholeBestFirst if policy.picks_leaves else WholeTrees
+        whole = WholeSymmetric if policy.fills_levels else whole
         search, partition = None, None
     elif kind != "sorted":
         alike = policy.fills_levels
@@ -254,16 +260,18 @@ def walks_columns(facts: FitFacts, policy: Policy) -> bool:
 def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     """Whether one launch grows all trees of a batch, rather than one or more for each step.
 
-    That is on CPUs, for few rows of dense codes, level by level, where all nodes of a tree have
-    its features, and may split on each. Levels of symmetric trees may draw columns and noise, too.
-    The trees are the same.
+    That is on CPUs, for few rows of dense codes, where all nodes of a tree have its features, and
+    may split on each. Levels of symmetric trees may draw columns and noise, too. The trees are the
+    same.
     """
     params, pages, caps = facts.parameters, facts.pages, facts.device
-    large = facts.n_rows > MOST_WHOLE_ROWS or pages.adds_histograms
+    best_first = policy == BestFirst()
+    most_rows = MOST_BEST_FIRST_ROWS if best_first else MOST_WHOLE_ROWS
+    large = facts.n_rows > most_rows or pages.adds_histograms
     if caps is None or pages.kind != "dense" or large or params.is_ordered:
         return False
     by_level = policy.splits_alone or (policy.fills_levels and not facts.has_vectors)
-    if not by_level or params.histogram != "auto" or params.work_group_size:
+    if not (by_level or best_first) or params.histogram != "auto" or params.work_group_size:
         return False
     if params.linear_tree:  # all leaves need their lists of rows
         return False
@@ -307,4 +315,5 @@ def _draws_whole(facts: FitFacts, policy: Policy) -> bool:
     params = facts.parameters
     if policy.fills_levels:  # groups that interact depend on the nodes above
         return not (params.extra_trees or facts.pages.limits_paths)
-    return not ((facts.pages.masks_columns and not facts.n_drawn) or params.draws_splits)
+    listed = facts.n_drawn and not policy.picks_leaves
+    return not ((facts.pages.masks_columns and not listed) or params.draws_splits)

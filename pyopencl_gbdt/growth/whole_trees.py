@@ -21,7 +21,7 @@ from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
 
 #: Words of a phase's counters: those of what is taken and of what is finished lie in cache lines of
 #: their own.
-_WORDS = 32
+COUNTER_WORDS = 32
 #: Most codes of a feature: 256 bins and missing values.
 MOST_CODES_WHOLE = 257
 #: Features whose histograms a work-group builds at once: they fit a core's first cache.
@@ -35,6 +35,8 @@ class WholeTrees:
     template: ClassVar[str] = "whole_trees"
     #: Phases of a level: search, move.
     phases: ClassVar[int] = 2
+    #: Cells in which a work-group builds histograms that are not kept.
+    scratch_cells: ClassVar[int] = AT_ONCE * MOST_CODES_WHOLE
     #: Whether the columns that each tree draws are listed.
     lists_columns: ClassVar[bool] = True
 
@@ -55,9 +57,11 @@ class WholeTrees:
         partition.row_lists(self.rows, self.nodes)
         arena.array("pool", (nodes.slots, self.features.layout.n_codes, 2), SUM)
         # every launch leaves the counters at 0
-        arena.array("counters", (self.phases * nodes.n_levels + 1) * _WORDS, np.uint32, zeros)
+        arena.array(
+            "counters", (self.phases * nodes.n_levels + 1) * COUNTER_WORDS, np.uint32, zeros
+        )
         arena.array("opened", 1, np.uint64, zeros)
-        arena.array("scratch", (self.groups, AT_ONCE * MOST_CODES_WHOLE, 2), SUM)
+        arena.array("scratch", (self.groups, self.scratch_cells, 2), SUM)
         self._ask_for_splits()
 
     def _ask_for_splits(self) -> None:
@@ -73,7 +77,7 @@ class WholeTrees:
         return self.ways.device.build(
             self.template, wg_size=1, clipped=params.max_delta_step > 0,
             code=self.rows.codes.code_type, most_codes=MOST_CODES_WHOLE, at_once=AT_ONCE,
-            phases=self.phases, counter_words=_WORDS, counted=params.limits_rows,
+            phases=self.phases, counter_words=COUNTER_WORDS, counted=params.limits_rows,
             **self._built_for(),
         )  # fmt: skip
 

@@ -24,6 +24,7 @@ from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
 from pyopencl_gbdt.growth.split import candidates_of
+from pyopencl_gbdt.growth.whole_best_first import FEW_ROWS
 from pyopencl_gbdt.profiling.least_bytes import I64, TreeCounts, of_tree, partial_histograms
 
 _ROW_ID = _FLOAT = 4
@@ -296,6 +297,20 @@ def _grow(fit: FitParts, tree: TreeCounts) -> int:
         + nodes
         + fit.arena["sums"].nbytes
     )
+
+
+@of_tree("whole_trees.grow_leaves")
+def _grow_leaves(fit: FitParts, tree: TreeCounts) -> int:
+    # nodes of few rows have no histograms
+    large = sum(int((sizes > FEW_ROWS).sum()) for sizes in tree.sizes)
+    built = sum(int((sizes > FEW_ROWS).sum()) for sizes in tree.built_sizes)
+    cells = built + 2 * (large - built)
+    codes = fit.features.layout.n_features * fit.rows.codes.code_bytes
+    rows = int(tree.built_rows.sum()) * (codes + 2 * QUANTA.itemsize)
+    rows += int(tree.split_rows.sum()) * (fit.rows.codes.code_bytes + _ROW_ID)
+    ids = _row_ids(fit, tree.built_rows) + _row_ids(fit, tree.split_rows)
+    nodes = 2 * int(tree.nodes.sum() + tree.splits.sum()) * _RECORD
+    return rows + ids + nodes + _histograms(fit, cells) + fit.arena["sums"].nbytes
 
 
 @of_tree("plan.finish_tree")

@@ -83,7 +83,7 @@ FN void build_${n}(const data_t* data, const u32 place, GLOBAL const node_t* nod
     ${"data.drawn = drawn_columns;" if drawn else ""}
 </%def>
 
-<%def name="searches(at_once, most_codes)">
+<%def name="searches()">
 /* One node: what its borders are scored with, sums of its missing rows, and its search of all features of a task. */
 typedef struct {
     parent_t parent;
@@ -152,7 +152,9 @@ FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n
     other->missing_g = other_last.x;
     other->missing_h = other_last.y;
 }
+</%def>
 
+<%def name="searches_of_pairs(at_once, most_codes)">
 /* Search the splits of two siblings, or of a root, by the features at the places begin .. end - 1. */
 FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const u32 end, const u32 last,
                     GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales,

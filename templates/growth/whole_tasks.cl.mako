@@ -1,4 +1,4 @@
-## whole_tasks: how work-groups share the tasks of trees that one launch grows; `whole_trees` imports it
+## whole_tasks: how work-groups share the tasks of trees that one launch grows; kernels import these defs
 ##
 ##   phase   |taken ..    |finished ..    |     counters, each in a cache line: a group takes a phase's next task,
 ##                                              and who finishes the last one opens the next phase
@@ -62,7 +62,22 @@ FN void begin_trees(const u32 n_trees, const u32 n_rows, const u32 n_sums, GLOBA
 }
 </%def>
 
+<%def name="places()">
+/* Give two siblings, whose rows are counted, the places of their rows and histograms. */
+FN void place_pair(GLOBAL node_t* nodes, const u32 left, const u32 slot) {
+    GLOBAL const node_t* parent = &nodes[nodes[left].parent];
+    const u32 small = nodes[left + 1].count < nodes[left].count;
+    nodes[left].begin = parent->begin;
+    nodes[left + 1].begin = parent->begin + nodes[left].count;
+    nodes[left + small].slot = (i32)slot;
+    nodes[left + small].sibling_slot = -1;
+    nodes[left + 1 - small].slot = parent->slot;
+    nodes[left + 1 - small].sibling_slot = (i32)slot;
+}
+</%def>
+
 <%def name="moves(code)">
+${places()}
 /* Move a node's rows to its children: of those that go left the first places, of others the last. */
 FN void move_rows(GLOBAL node_t* nodes, const u32 left, const u32 slot, const u32 n_rows,
                   GLOBAL const ${code}* codes, GLOBAL const u32* feature_bins,
@@ -82,15 +97,8 @@ FN void move_rows(GLOBAL node_t* nodes, const u32 left, const u32 slot, const u3
         front += goes_left;
         back -= 1 - goes_left;
     }
-    const u32 n_left = front - begin, n_right = end - front, small = n_right < n_left;
-    const i32 own = node->slot;
-    nodes[left].begin = begin;
-    nodes[left].count = n_left;
-    nodes[left + 1].begin = front;
-    nodes[left + 1].count = n_right;
-    nodes[left + small].slot = (i32)slot;
-    nodes[left + small].sibling_slot = -1;
-    nodes[left + 1 - small].slot = own;
-    nodes[left + 1 - small].sibling_slot = (i32)slot;
+    nodes[left].count = front - begin;
+    nodes[left + 1].count = end - front;
+    place_pair(nodes, left, slot);
 }
 </%def>

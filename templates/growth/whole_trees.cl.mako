@@ -27,7 +27,8 @@
 ${candidates.consider(False)}
 ${pairs.histograms(code, at_once, drawn)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
-${pairs.searches(at_once, most_codes)}
+${pairs.searches()}
+${pairs.searches_of_pairs(at_once, most_codes)}
 
 ${tasks.phases(counter_words)}
 ${tasks.roots()}

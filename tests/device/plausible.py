@@ -45,6 +45,7 @@ LIBRARIES = frozenset(
         "pairs_of_nodes",
         "column_draws",
         "whole_tasks",
+        "rows_of_nodes",
         *(
             "payload",
             "limited_splits",
@@ -172,6 +173,8 @@ VALUES: dict[str, list[Any]] = {
     "picked": [0, 1, 4],
     "most_codes": [257],
     "at_once": [4],
+    "few_rows": [256],
+    "most_features": [16],
     "phases": [2],
     "counter_words": [32],
     "n_facts": [6],
@@ -279,7 +282,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "update_margins":
         return params["walk"] or not params["linear"]
-    if template in ("whole_trees", "whole_symmetric"):
+    if template in ("whole_trees", "whole_symmetric", "whole_best_first"):
         return params["wg_size"] == 1 and params["code"] != "tiled"
     if template == "category_split":
         return (params["wg_size"] == 1) == (params["digit"] == 8)

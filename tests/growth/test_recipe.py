@@ -24,8 +24,9 @@ SETS = {"cat_method": "sets"}
 CASES = [
     ({}, GPU, "HistogramSearch PartitionByCodes UpdateMargins"),
     ({}, CPU, "WholeTrees UpdateMargins"),
+    ({"grow_policy": "lossguide", "max_leaves": 5}, CPU, "WholeBestFirst UpdateMargins"),
     (
-        {"grow_policy": "lossguide", "max_leaves": 5}, CPU,
+        {"grow_policy": "lossguide", "max_leaves": 5}, GPU,
         "HistogramSearch PartitionByCodes UpdateMargins",
     ),
     ({"grow_policy": "symmetric"}, GPU, "SymmetricSearch PartitionByCodes UpdateMargins"),

@@ -218,6 +218,8 @@ ATOMICS = {
     # rows of A, b, e: codes, quanta, and ids but for A; those of A and C move; histograms of A and
     # b written, C's made of A's, D's read; nodes in and out, and children; sums of the root
     "whole_trees.grow": 15 * 10 + 5 * 4 + 16 * 5 + 6 * 4 + 5 * HISTOGRAM + 16 * RECORD + 80,
+    # as above, but no histograms of so few rows; rows of D move, too
+    "whole_trees.grow_leaves": 15 * 10 + 5 * 4 + 21 * 5 + 11 * 4 + 20 * RECORD + 80,
     "renew_leaves.count_next": 3 * 10 * (8 + 8),
     # four times: the counts of all nodes in, and cleared
     "renew_leaves.pick_digit": 4 * 2 * 7 * 512 * 4,

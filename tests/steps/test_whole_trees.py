@@ -136,7 +136,7 @@ def test_a_round_is_few_launches_and_leaves_the_counters_at_0(params, most):
 @pytest.mark.parametrize(
     "params",
     [
-        {"max_leaves": 9}, {"max_leaves": 9, "grow_policy": "lossguide"},
+        {"max_leaves": 9},
         {**SYMMETRIC, "extra_trees": True}, {**SYMMETRIC, "interaction_constraints": "[[0, 1]]"},
         {"random_strength": 1}, {"colsample_bylevel": 0.5},
         {"monotone_constraints": "(1)"}, {"reg_alpha": 0.5}, {"colsample_bynode": 0.5},

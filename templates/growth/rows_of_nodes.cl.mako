@@ -1,0 +1,240 @@
+## rows_of_nodes: histograms and splits of nodes from codes by row, for one work-item; `whole_best_first` imports these defs
+##
+##   row      |f0 f1 f2 f3|f4 ..       four codes in a load; a task adds those of its features
+##   rows     r17 r3 r90 ..            of a node's list: each is asked for some rows ahead
+
+<%def name="histograms(code, prefetch)">
+<%
+    word, bits = ("u32", 8) if code == "u8" else ("u64", 16)
+%>
+typedef struct {
+    u32 n_rows, row_codes, n_codes; /* codes of a row, with padding; codes of all features */
+    GLOBAL const u32* feature_offset;
+    GLOBAL const u32* feature_bins;
+    GLOBAL const ${code}* codes; /* by row */
+    GLOBAL const i32x2* quanta;
+    GLOBAL const i32x2* high_words;
+    GLOBAL i64x2* scratch; /* of a group: cells of a task's features, and one behind them */
+} data_t;
+
+/* Rows of a node, and where these have their quanta. */
+typedef struct {
+    u32 begin, end, in_order, wide;
+    GLOBAL const u32* rows;
+    GLOBAL const i32x2* quanta;
+    GLOBAL const i32x2* high_words;
+} rows_t;
+
+FN rows_t rows_of(const data_t* data, GLOBAL const node_t* node, GLOBAL const scale_t* scales,
+                  GLOBAL const u32* even_rows, GLOBAL const u32* odd_rows) {
+    rows_t own;
+    own.begin = node->begin, own.end = node->begin + node->count, own.in_order = node->in_order;
+    own.wide = scales[node->tree].wide;
+    own.rows = node->depth % 2 ? odd_rows : even_rows;
+    own.quanta = data->quanta + (u64)node->tree * data->n_rows;
+    own.high_words = data->high_words + (own.wide ? (u64)node->tree * data->n_rows : 0);
+    return own;
+}
+
+FN i64x2 pair_of(const rows_t* own, const u32 row) {
+    const i32x2 low = own->quanta[row];
+    const i64x2 pair = MAKE_I64X2(low.x, low.y);
+    if (!own->wide) return pair;
+    const i32x2 high = own->high_words[row];
+    return ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
+}
+
+% for words in (4, 2, 1):
+/* Add a node's rows to the cells of ${4 * words} features; those from `end` on have one cell together, behind all. */
+FN void add_${4 * words}(const data_t* data, const u32 feature, const u32 end, const rows_t* own, GLOBAL i64x2* cells,
+              GLOBAL i64x2* behind) {
+    const u32 first = data->feature_offset[feature];
+% for k in range(4 * words):
+    GLOBAL i64x2* cells_${k} = feature + ${k} < end ? cells + (data->feature_offset[feature + ${k}] - first) : behind;
+% endfor
+    for (u32 at = own->begin; at < own->end; at++) {
+        const u32 row = own->in_order ? at - own->begin : own->rows[at];
+        GLOBAL const ${word}* code = (GLOBAL const ${word}*)(data->codes + (u64)row * data->row_codes + feature);
+% if prefetch:
+        if (!own->in_order && at + ${prefetch} < own->end) {
+            const u32 later = own->rows[at + ${prefetch}];
+            PREFETCH(data->codes + (u64)later * data->row_codes + feature);
+            PREFETCH(own->quanta + later);
+        }
+% endif
+        const i64x2 pair = pair_of(own, row);
+% for w in range(words):
+        const ${word} some_${w} = code[${w}];
+% endfor
+% for k in range(4 * words):
+        {
+            GLOBAL i64x2* cell = cells_${k} + (u32)(some_${k // 4} >> ${k % 4 * bits} & ${2**bits - 1});
+            *cell = ADD_I64X2(*cell, pair);
+        }
+% endfor
+    }
+}
+
+% endfor
+/* Build the histograms of a task's features, whose cells are neighbours. */
+FN void build(const data_t* data, const u32 begin, const u32 end, const rows_t* own, GLOBAL i64x2* cells,
+              GLOBAL i64x2* behind) {
+    const u32 first = data->feature_offset[begin], n_cells = data->feature_offset[end] - first;
+    for (u32 cell = 0; cell < n_cells; cell++) cells[cell] = MAKE_I64X2(0, 0);
+    for (u32 feature = begin; feature < end;) {
+        GLOBAL i64x2* target = cells + (data->feature_offset[feature] - first);
+        const u32 left = end - feature;
+        if (left > 8) add_16(data, feature, end, own, target, behind);
+        else if (left > 4) add_8(data, feature, end, own, target, behind);
+        else add_4(data, feature, end, own, target, behind);
+        feature += left > 8 ? 16 : (left > 4 ? 8 : 4);
+    }
+}
+</%def>
+
+<%def name="few_rows(code, few_rows, most_codes)">
+#define FEW ${few_rows}
+
+/* Give a key by the number of a present code its code. */
+FN u32 key_of_bin(const u32 at, const u32 feature, const u32* bins) {
+    return at / 1024 == feature ? 1024 * feature + 2 * bins[at % 1024 / 2] + at % 2 : at;
+}
+
+/* Search a node of few rows by the codes that these have, of the features begin .. end - 1. */
+FN void search_few(const data_t* data, const u32 begin, const u32 end, const rows_t* own, searched_t* search) {
+    i64x2 cells[${most_codes}], pairs[FEW];
+    u64 places[FEW]; /* of a row's codes */
+    u32 bins[${most_codes}], marks[${(most_codes + 31) // 32}];
+    sums_t sums;
+    const u32 n = own->end - own->begin;
+    for (u32 i = 0; i < n; i++) {
+        const u32 row = own->in_order ? i : own->rows[own->begin + i];
+        pairs[i] = pair_of(own, row);
+        places[i] = (u64)row * data->row_codes;
+    }
+    for (u32 code = 0; code < ${most_codes}; code++) cells[code] = MAKE_I64X2(0, 0);
+    for (u32 word = 0; word < ${(most_codes + 31) // 32}; word++) marks[word] = 0;
+    for (u32 feature = begin; feature < end; feature++) {
+        const u32 n_bins = data->feature_bins[feature];
+        GLOBAL const ${code}* codes = data->codes + feature;
+        for (u32 i = 0; i < n; i++) {
+            const u32 code = codes[places[i]];
+            marks[code / 32] |= (u32)1 << code % 32;
+            cells[code] = ADD_I64X2(cells[code], pairs[i]);
+        }
+        i64x2 sum = MAKE_I64X2(0, 0);
+        u32 n_present = 0;
+        sums.h[0] = 0;
+        search->missing_g = search->missing_h = 0;
+        for (u32 word = 0; word < ${(most_codes + 31) // 32}; word++) {
+            u32 mark = marks[word];
+            marks[word] = 0;
+            for (; mark; mark &= mark - 1) {
+                const u32 code = 32 * word + POPCOUNT((mark & (0u - mark)) - 1);
+                const i64x2 cell = cells[code];
+                cells[code] = MAKE_I64X2(0, 0);
+                if (code == n_bins) { /* of missing values */
+                    search->missing_g = cell.x;
+                    search->missing_h = cell.y;
+                    continue;
+                }
+                sum = ADD_I64X2(sum, cell);
+                sums.g[n_present] = sum.x;
+                sums.h[n_present + 1] = sum.y;
+                bins[n_present++] = code;
+            }
+        }
+        search_feature(&sums, n_present, feature, search);
+        search->search.waiting_at = key_of_bin(search->search.waiting_at, feature, bins);
+        search->search.best.at = key_of_bin(search->search.best.at, feature, bins);
+    }
+}
+
+/* Search the splits of two siblings, or of a root, by the features begin .. end - 1; of those that may split. */
+FN void search_nodes(const data_t* data, const u32 begin, const u32 end, GLOBAL const node_t* nodes, const u32 id,
+                     const u32 has_sibling, const u32 splits_first, const u32 splits_second,
+                     GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales, const f32 reg_lambda,
+                     const f32 max_delta_step, const f32 min_child_weight, GLOBAL const u32* even_rows,
+                     GLOBAL const u32* odd_rows, GLOBAL i64x2* pool, GLOBAL candidate_t* candidates, const u32 n_each) {
+    const u32 small = has_sibling && nodes[id].sibling_slot >= 0, large = has_sibling ? 1 - small : 0;
+    GLOBAL const node_t* node = nodes + id + small;
+    GLOBAL const node_t* sibling = nodes + id + large;
+    GLOBAL const scale_t* scale = scales + node->tree;
+    const u32 splits_small = small ? splits_second : splits_first, splits_large = large ? splits_second : splits_first;
+    const u32 n_rows = has_sibling ? nodes[node->parent].count : node->count;
+    searched_t search = begin_node(node_sums[id + small], scale, reg_lambda, max_delta_step, min_child_weight);
+    searched_t other = begin_node(node_sums[id + large], scale, reg_lambda, max_delta_step, min_child_weight);
+    const rows_t rows = rows_of(data, node, scales, even_rows, odd_rows);
+    if (n_rows <= FEW) {
+        const rows_t more = rows_of(data, sibling, scales, even_rows, odd_rows);
+        if (splits_small) search_few(data, begin, end, &rows, &search);
+        if (has_sibling && splits_large) search_few(data, begin, end, &more, &other);
+    } else if (splits_small || splits_large) {
+        sums_t sums, other_sums;
+        const u32 first = data->feature_offset[begin];
+        GLOBAL i64x2* cells = pool + (u64)node->slot * data->n_codes + first;
+        if (node->count <= FEW) cells = data->scratch; /* its children are searched without */
+        build(data, begin, end, &rows, cells, data->scratch + BEHIND);
+        for (u32 feature = begin; feature < end; feature++) {
+            const u32 offset = data->feature_offset[feature], n_codes = data->feature_offset[feature + 1] - offset;
+            const u32 n_bins = data->feature_bins[feature];
+            GLOBAL i64x2* own = cells + (offset - first);
+            if (has_sibling) {
+                GLOBAL i64x2* parent = pool + (u64)sibling->slot * data->n_codes + offset;
+                sum_up_pair(own, parent, n_bins, n_codes, sibling->count > FEW, &sums, &other_sums, &search, &other);
+                if (splits_large) search_feature(&other_sums, n_bins, feature, &other);
+            } else sum_up(own, n_bins, n_codes, &sums, &search);
+            if (splits_small) search_feature(&sums, n_bins, feature, &search);
+        }
+    }
+    end_node(&search, candidates + small * n_each);
+    if (has_sibling) end_node(&other, candidates + (1 - small) * n_each);
+}
+</%def>
+
+<%def name="chunks(code, chunk)">
+#define CHUNK ${chunk}
+
+FN u32 chunks_of(GLOBAL const node_t* nodes, GLOBAL const u32* picked, const u32 n_trees) {
+    u32 n = 0;
+    for (u32 tree = 0; tree < n_trees; tree++) {
+        if (picked[tree] != NO_NODE) n += (nodes[picked[tree]].count + CHUNK - 1) / CHUNK;
+    }
+    return n;
+}
+
+/* Move a chunk of the rows of nodes that split to their children: to the front those that go left, to the back
+   others. Both are written and one of them counts: no branch is mispredicted. */
+FN void move_chunk(GLOBAL node_t* nodes, GLOBAL const u32* picked, const u32 task, const u32 n_rows,
+                   GLOBAL const ${code}* columns, GLOBAL const u32* feature_bins,
+                   GLOBAL u32* even_rows, GLOBAL u32* odd_rows) {
+    u32 chunk = task, tree = 0;
+    for (;; tree++) { /* one of them has it */
+        if (picked[tree] == NO_NODE) continue;
+        const u32 own = (nodes[picked[tree]].count + CHUNK - 1) / CHUNK;
+        if (chunk < own) break;
+        chunk -= own;
+    }
+    GLOBAL const node_t* node = nodes + picked[tree];
+    GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
+    GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
+    const code_split_t split = code_split(node->bin, node->default_left, feature_bins[node->feature]);
+    GLOBAL const ${code}* column = columns + (u64)node->feature * n_rows;
+    const u32 begin = node->begin + chunk * CHUNK, node_end = node->begin + node->count, in_order = node->in_order;
+    const u32 n = node_end - begin < CHUNK ? node_end - begin : CHUNK;
+    u32 lefts[CHUNK], rights[CHUNK];
+    u32 n_left = 0, n_right = 0;
+    for (u32 i = 0; i < n; i++) {
+        const u32 row = in_order ? begin - node->begin + i : rows[begin + i];
+        const u32 left = code_goes_left(column[row], split);
+        lefts[n_left] = row;
+        rights[n_right] = row;
+        n_left += left;
+        n_right += 1 - left;
+    }
+    const u32 left_at = node->begin + atomic_add_global_u32(&nodes[node->left].count, n_left);
+    const u32 right_at = node_end - n_right - atomic_add_global_u32(&nodes[node->left + 1].count, n_right);
+    for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
+    for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+}
+</%def>

@@ -1,0 +1,104 @@
+"""One launch grows the same trees leaf by leaf as launches for each split."""
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device.variants import fallbacks
+from pyopencl_gbdt.growth import recipe
+from pyopencl_gbdt.growth.whole_best_first import WholeBestFirst
+from pyopencl_gbdt.model import to_xgboost_json
+from tests.conftest import TEST_DEVICE
+from tests.steps.test_whole_trees import boosting
+from tests.training.test_work import round_launches
+
+OPTIMISED = True
+N = 3000
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((N, 7)).astype(np.float32)
+X[:, 3] = np.round(X[:, 3])
+X[:, 5] = 0
+Y = X[:, 0] * X[:, 1] + X[:, 2] + RNG.standard_normal(N).astype(np.float32)
+GAPS = np.where(RNG.random(X.shape) < 0.2, np.float32(np.nan), X)
+OUTLIERS = np.where(np.arange(N) % 350 == 7, Y * np.float32(1e7), Y)
+CLASSES = np.digitize(Y, [-1, 1]).astype(np.float32)
+WEIGHT = RNG.integers(0, 3, N)
+LOGISTIC = {"objective": "binary:logistic"}
+
+#: Data and parameters: nodes of many and of few rows, codes of one and of two bytes, high words,
+#: trees that end early, several trees at a time.
+CASES = {
+    "plain": (Dataset(X, Y), {"max_leaves": 60, "max_bin": 255}),
+    "gaps": (Dataset(GAPS, Y > 0), {**LOGISTIC, "max_leaves": 200, "max_delta_step": 0.3}),
+    "depth": (
+        Dataset(GAPS, Y > 0, WEIGHT),
+        {**LOGISTIC, "max_leaves": 60, "max_depth": 6, "min_child_weight": 9, "gamma": 2},
+    ),
+    "high_words": (Dataset(X, OUTLIERS), {"max_leaves": 30, "reg_lambda": 3}),
+    "classes": (Dataset(X, CLASSES), {"objective": "multi:softprob", "num_class": 3}),
+    "sampled": (Dataset(X, Y), {"subsample": 0.3, "max_leaves": 300, "min_child_weight": 0}),
+    "few_rows": (Dataset(X[:90], Y[:90]), {"max_leaves": 30, "min_data_in_leaf": 3}),
+    "no_split": (Dataset(X, np.ones(N)), {}),
+}  # fmt: skip
+
+
+def fit(data, params):
+    given = {"grow_policy": "lossguide", "max_depth": 0, "max_leaves": 20, **params}
+    return train({"device": TEST_DEVICE, "n_estimators": 3, **given}, data)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Models that were grown step by step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recipe, "MOST_BEST_FIRST_ROWS", 0)
+        models = {name: fit(*case) for name, case in CASES.items()}
+    assert not any("one_launch" in model.variants.values() for model in models.values())
+    return {name: to_xgboost_json(model.ensemble) for name, model in models.items()}
+
+
+@pytest.fixture(autouse=True)
+def _chosen(device):
+    if fallbacks("whole_trees", device.caps)[0].name != "one_launch":
+        pytest.skip("this device grows trees step by step")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_model_is_that_of_steps(expected, case):
+    model = fit(*CASES[case])
+    for kernel in ("histogram", "split", "partition"):
+        assert model.variants[kernel] == "one_launch"
+    assert to_xgboost_json(model.ensemble) == expected[case]
+
+
+@pytest.mark.parametrize("groups", [1, 33])
+def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
+    monkeypatch.setattr(WholeBestFirst, "groups", groups)
+    assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
+
+
+@pytest.mark.parametrize("rows", [1, 30, 5000])
+def test_any_chunk_and_number_of_few_rows_grows_the_same(expected, monkeypatch, rows):
+    monkeypatch.setattr("pyopencl_gbdt.growth.whole_best_first.FEW_ROWS", min(rows, 1000))
+    monkeypatch.setattr("pyopencl_gbdt.growth.whole_best_first._CHUNK", rows)
+    assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
+
+
+def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
+    fitting = boosting(grow_policy="lossguide", max_leaves=31)
+    assert len(round_launches(fitting)) <= 7
+    fitting.run(3)
+    assert not fitting.parts.arena["counters"].get().any()
+    assert not fitting.parts.arena["opened"].get().any()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"reg_alpha": 0.5}, {"colsample_bytree": 0.5}, {"monotone_constraints": "(1)"},
+        {"max_bin": 300}, {"linear_tree": True}, {"extra_trees": True},
+    ],
+)  # fmt: skip
+def test_other_fits_take_steps(params):
+    fitting = boosting(grow_policy="lossguide", max_leaves=9, **params)
+    assert fitting.kernels.recipe.whole is None
