@@ -59,9 +59,12 @@ MOST_WALKED_NODES = 4096
 #: by steps and by one launch, depth 6, 28 features: 60 k rows 4.1 and 2.2; 200 k 8.2 and 6.6; 500 k
 #: 21.5 and 19.9; 1 M 38.5 and 47. Depth 8: 60 k 8.2 and 4.3; 200 k 14.4 and 9.1; 1 M 54 and 82.
 MOST_WHOLE_ROWS = 131072
-#: The same, leaf by leaf. PoCL on 1 thread, processor ms a round by steps and by one launch, 20 k x
-#: 28: 31 leaves 5.5 and 3.9, 255 leaves 38 and 14.
+#: The same, leaf by leaf, ... PoCL, 1 thread, processor ms a round by steps and by one launch, 28
+#: features: 20 k rows, 31 leaves 5.5 and 3.9, 255 leaves 38 and 14; 100 k, 255 leaves 56 and 31.
 MOST_BEST_FIRST_ROWS = 131072
+#: ... or for at most this many rows a leaf. The same: 500 k rows, 255 leaves 133 and 86; 31 leaves
+#: 46 and 57.
+MOST_ROWS_A_LEAF = 4096
 #: Features from which on the keys of borders would leave 32 bits.
 MOST_FEATURES_WHOLE = 1 << 22
 #: Trees gather the codes of their columns if the histograms of these take at most this share of
@@ -266,7 +269,9 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     """
     params, pages, caps = facts.parameters, facts.pages, facts.device
     best_first = policy == BestFirst()
-    most_rows = MOST_BEST_FIRST_ROWS if best_first else MOST_WHOLE_ROWS
+    most_rows = MOST_WHOLE_ROWS
+    if best_first:
+        most_rows = max(MOST_BEST_FIRST_ROWS, MOST_ROWS_A_LEAF * params.max_leaves)
     large = facts.n_rows > most_rows or pages.adds_histograms
     if caps is None or pages.kind != "dense" or large or params.is_ordered:
         return False

@@ -136,6 +136,14 @@ def test_steps_gather_the_columns_of_their_tree(params, facts, pages, gathers):
     assert (choose_recipe(of_fit).search is GatheredSearch) == gathers
 
 
+@pytest.mark.parametrize(("leaves", "rows", "whole"), [(31, 131073, False), (64, 262144, True)])
+def test_many_leaves_are_worth_one_launch_for_more_rows(leaves, rows, whole):
+    params = Parameters.from_dict({"grow_policy": "lossguide", "max_leaves": leaves})
+    device = FakeDevice(**CPU).caps
+    facts = FitFacts(params, n_rows=rows, device=device, pages=PageFacts(**ALONE))
+    assert (choose_recipe(facts).whole is not None) == whole
+
+
 #: Parameters, other facts, and how rows may lie on the device.
 ROWS = [
     ({}, {}, (FitRows, RowsInTurn)),

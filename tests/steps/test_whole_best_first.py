@@ -52,6 +52,7 @@ def expected():
     """Models that were grown step by step."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recipe, "MOST_BEST_FIRST_ROWS", 0)
+        patch.setattr(recipe, "MOST_ROWS_A_LEAF", 0)
         models = {name: fit(*case) for name, case in CASES.items()}
     assert not any("one_launch" in model.variants.values() for model in models.values())
     return {name: to_xgboost_json(model.ensemble) for name, model in models.items()}
