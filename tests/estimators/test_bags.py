@@ -72,16 +72,23 @@ def test_margins_are_means_of_the_members(linear):
     np.testing.assert_array_equal(first, members[0][0].ensemble.trees[0].value * np.float32(0.25))
 
 
-@pytest.mark.parametrize("name", ["m.json", "m.ubj", "m.gbdt"])
-def test_it_is_one_model_in_one_file(tmp_path, name):
-    fitted = GBDTRegressor(**BEST).fit(X, Y)
+@pytest.fixture(scope="module")
+def fitted():
+    return GBDTRegressor(**BEST).fit(X, Y)
+
+
+def test_a_second_fit_is_the_same(fitted):
     assert fitted.model_.parameters["grow_policy"] == "symmetric"
     assert fitted.evals_result() == {}
+    again = GBDTRegressor(**BEST).fit(X, Y)
+    assert again.model_.ensemble == fitted.model_.ensemble
+
+
+@pytest.mark.parametrize("name", ["m.json", "m.ubj", "m.gbdt"])
+def test_it_is_one_model_in_one_file(fitted, tmp_path, name):
     fitted.save_model(tmp_path / name)
     read = Model.load_model(tmp_path / name)
     np.testing.assert_array_equal(read.predict(X), fitted.predict(X))
-    again = GBDTRegressor(**BEST).fit(X, Y)
-    assert again.model_.ensemble == fitted.model_.ensemble
 
 
 def test_linear_leaves():
@@ -99,8 +106,7 @@ def test_classes_and_exact_rounds():
     assert GBDTClassifier(**BEST, n_iter_no_change=5).fit(X, CODES > 0).n_iter_ > 4
 
 
-def test_intervals_come_from_rows_that_members_have_not_seen():
-    fitted = GBDTRegressor(**BEST).fit(X, Y)
+def test_intervals_come_from_rows_that_members_have_not_seen(fitted):
     assert fitted._scores_of_rows.size == 200
     ends = fitted.predict_interval(X, 0.8)
     assert ((ends[:, 0] <= Y) & (ends[:, 1] >= Y)).mean() >= 0.8

@@ -152,7 +152,8 @@ def test_a_row_for_what_trains_is_found(monkeypatch):
 
 def sampled():
     """Return some pairs that no row refuses, drawn from a seed."""
-    trained = [pair for pair in pairs() if known()[pair] == "+"]
+    signs = known()
+    trained = [pair for pair in pairs() if signs[pair] == "+"]
     return random.Random(SEED).sample(trained, N_SAMPLED)
 
 
