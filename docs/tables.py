@@ -176,7 +176,13 @@ def refusals() -> str:
     from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
     from pyopencl_gbdt.parameters import refusals as table_of
     from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
-    from pyopencl_gbdt.parameters.refused_searches import OF_DRAWS, OF_VECTORS
+    from pyopencl_gbdt.parameters.refused_searches import (
+        OF_DRAWS,
+        OF_LINEAR,
+        OF_SMOOTHING,
+        OF_STEPS,
+        OF_VECTORS,
+    )
 
     def plain(text: str) -> str:
         """Return a message with `...` where it shows what was given."""
@@ -186,8 +192,10 @@ def refusals() -> str:
         "Parameters": OF_PARAMETERS,
         "Data and losses": table_of.OF_DATA,
         "Splits drawn at random": OF_DRAWS,
+        "Smoothed weights": OF_SMOOTHING,
         "Trees with vector leaves": OF_VECTORS,
-        "Several Newton steps of leaves": table_of.OF_STEPS,
+        "Several Newton steps of leaves": OF_STEPS,
+        "Linear leaves": OF_LINEAR,
         "Pages that take turns": table_of.OF_PAGES,
         "Models that are continued": table_of.OF_MODELS,
         "Several devices and processes": table_of.OF_TEAMS,

@@ -40,6 +40,7 @@ class Constructed(AliasedParameters):
     gamma: float
     min_child_weight: float | None
     min_samples_leaf: int | None
+    path_smooth: float
     max_delta_step: float | None
     leaf_estimation_iterations: int
     linear_tree: bool
@@ -139,6 +140,7 @@ class Constructed(AliasedParameters):
         gamma: float = ...,
         min_child_weight: float | None = ...,
         min_samples_leaf: int | None = ...,
+        path_smooth: float = ...,
         max_delta_step: float | None = ...,
         leaf_estimation_iterations: int = ...,
         linear_tree: bool = ...,

@@ -78,6 +78,8 @@ class Parametrised(Constructed):
         Least sum of Hessians in a child.
     min_samples_leaf : int, default 0
         Least rows in a child; 0 and 1 are no limit. LightGBM's ``min_child_samples``.
+    path_smooth : float, default 0
+        Rows with its parent's weight that a node's weight is averaged with, as in LightGBM.
     max_delta_step : float or None
         Largest absolute leaf value; 0 is no limit; None is 0.7 for ``count:poisson``, else 0.
     leaf_estimation_iterations : int, default 1

@@ -35,6 +35,7 @@ class Pick:
             template="best_first",
             row_chunk=ways.variant("partition").params["chunk"],
             rank=rank,
+            smooth=nodes.params.smooths,
         )
         open_leaves(self.rows, self.nodes)
         self.rows.array_of_pages("open_gain", nodes.n_trees * nodes.policy.most_leaves, np.float32)
@@ -62,7 +63,7 @@ class Pick:
             "pick", batch.size, step=step, n_each=found.per_node,
             most_leaves=self.nodes.policy.most_leaves, max_depth=p.max_depth or 2**31,
             gamma=p.gamma, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
-            max_delta_step=p.max_delta_step, chosen=arena[found.array],
+            max_delta_step=p.max_delta_step, chosen=arena[found.array], **p.smoothing,
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
             **arena.arguments("leaf_rate", "scale", *PAYLOAD),
         )  # fmt: skip

@@ -35,6 +35,7 @@ class PickSeveral:
             rank=rank,
             picked=nodes.policy.picks,
             most_open=MOST_SEVERAL,
+            smooth=nodes.params.smooths,
         )
         open_leaves(self.rows, self.nodes)
         trees, made = nodes.n_trees, nodes.policy.made
@@ -61,7 +62,7 @@ class PickSeveral:
             max_depth=p.max_depth or 2**31, gamma=p.gamma,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             chosen=arena[found.array], gains=page["known_gain"], ranks=page["known_rank"],
-            open_leaves=page["open"],
+            open_leaves=page["open"], **p.smoothing,
             **page.arguments("levels", "nodes", "kept", "made", "waiting", "reach",
                              "progress", "growing", "picked"),
             **arena.arguments("leaf_rate", "scale", *PAYLOAD),
@@ -85,7 +86,7 @@ class PickSeveral:
         return [
             self.program.bind(
                 "settle", groups, n_steps=nodes.n_levels, reg_lambda=p.reg_lambda,
-                reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
+                reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step, **p.smoothing,
                 **page.arguments("levels", "made", "nodes"),
                 **arena.arguments("leaf_rate", "scale", *PAYLOAD),
             )

@@ -73,6 +73,7 @@ class Finalize:
             tables=nodes.policy.splits_alike,
             n_exponents=EXPONENTS,
             counted=nodes.params.limits_rows,
+            smooth=nodes.params.smooths,
         )
         self._learning_rate = nodes.params.learning_rate  # that which ``leaf_rate`` holds
         most, block = nodes.max_nodes, nodes.forest_block
@@ -111,7 +112,7 @@ class Finalize:
             n_lists=nodes.n_lists,
             features_per_block=block[0], block=block[1], most_kept=nodes.forest_block,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            min_child_weight=p.min_child_weight,
+            min_child_weight=p.min_child_weight, **p.smoothing,
             **page.arguments("levels", "nodes", "leaf_task_begin", "leaf_header", "drawn"),
             **self.arena.arguments("leaf_rate", "scale", "feature_offset", "feature_bins",
                                    "thresholds", "walk", "steps", "exponents", *PAYLOAD),

@@ -61,6 +61,7 @@ class Level:
             limited=nodes.policy.limits_leaves,
             tables=nodes.policy.splits_alike,
             counted=nodes.params.limits_rows,
+            smooth=nodes.params.smooths,
         )
         tree_arrays(self.arena, self.rows, self.nodes)
 
@@ -125,7 +126,7 @@ class Level:
             n_alike=self.nodes.n_alike,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             has_monotone=self.features.limits.monotone is not None, chosen=arena[found.array],
-            wanted=page["open_gain"], min_child_weight=p.min_child_weight,
+            wanted=page["open_gain"], min_child_weight=p.min_child_weight, **p.smoothing,
             **page.arguments("levels", "nodes", "splits_left", "row_task_begin"),
             **arena.arguments("leaf_rate", "monotone", "scale", "child_rows", *PAYLOAD),
         )  # fmt: skip

@@ -280,7 +280,7 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
         return False
     if params.linear_tree:  # all leaves need their lists of rows
         return False
-    of_borders = pages.has_sets or pages.has_monotone or params.reg_alpha > 0
+    of_borders = pages.has_sets or pages.has_monotone or params.reg_alpha > 0 or params.smooths
     lists_drawn = (
         params.leaves_out_rows and variant_of("update_margins", facts, caps).name == "walk"
     )

@@ -100,18 +100,20 @@ class Split:
             "monotone": features.limits.monotone is not None, "masked": features.masks_columns,
             "categories": features.has_categories, "counted": nodes.params.limits_rows,
             "drawn": nodes.params.extra_trees, "noisy": nodes.params.random_strength > 0,
+            "smooth": nodes.params.smooths,
         }  # fmt: skip
+        exact = options["monotone"] or options["noisy"] or options["smooth"]
         self.sparse = searches_few_bins(self.features, variant)
         self.sequential = variant.name == "sequential"
         if self.sequential:
             shrunk = options["shrunk"] = nodes.params.reg_alpha > 0
-            plain = not (shrunk or options["monotone"] or options["noisy"])  # others clip anyway
+            plain = not (shrunk or exact)  # others clip anyway
             options["clipped"] = plain and nodes.params.max_delta_step > 0
             options["sparse"], options["gathered"] = self.sparse, self.n_all > 0
             options["doubles"] = plain and not options["clipped"] and self.arena.device.caps.fp64
             return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         many = has_many_features(ways.device.caps, features)
-        options["many"] = many and not (options["monotone"] or options["noisy"])
+        options["many"] = many and not exact
         return ways.device.build("split", wg_size=ways.wg_size(variant), **options)
 
     def _closed(self) -> dict[str, DeviceArray]:
@@ -127,6 +129,11 @@ class Split:
     def _kinds(self) -> dict[str, DeviceArray]:
         """Return the argument that only kernels for categorical features have."""
         return {} if self.sets is None else self.arena.arguments("feature_kinds")
+
+    def _smoothing(self) -> dict[str, DeviceArray | float]:
+        """Return the arguments that only kernels have which smooth weights."""
+        smoothing = self.nodes.params.smoothing
+        return {**smoothing, **self.arena.arguments("node_weights")} if smoothing else {}
 
     def _groups_of_a_feature(self, n_features: int, n_nodes: int) -> int:
         if self.sequential:
@@ -175,7 +182,7 @@ class Split:
             n_features=self.features.layout.n_features, n_codes=self.features.layout.n_codes,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
-            constraints=arena["monotone"], **self._kinds(),
+            constraints=arena["monotone"], **self._kinds(), **self._smoothing(),
             **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
                               "feature_offset", "feature_bins", "fullest", "pool",
                               "candidates"),

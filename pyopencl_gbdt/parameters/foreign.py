@@ -181,7 +181,6 @@ ANSWERS: dict[str, Answer] = {
     "auto_class_weights": Answer("give class_weight='balanced' to GBDTClassifier", ("None",)),
     "class_weights": Answer("give class_weight= to GBDTClassifier, a dict of class to weight"),
     "max_features": Answer("give colsample_bynode, a share of the features", (1.0,)),
-    "path_smooth": Answer("leaves are not smoothed by their parents here; raise reg_lambda", (0,)),
     "min_impurity_decrease": Answer("give gamma, the least gain of a split", (0,)),
     "ccp_alpha": Answer("trees are not pruned afterwards; give gamma, the least gain", (0,)),
     "criterion": Answer("splits are scored by gradients and Hessians; leave it out",

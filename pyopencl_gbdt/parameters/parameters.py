@@ -73,15 +73,18 @@ class Parameters(ParameterValues):
                 values[row.name] = row.convert(value, name)
         if values["objective"] == "count:poisson" and "max_delta_step" not in spelled:
             values["max_delta_step"] = POISSON_DELTA_STEP
+        if values["path_smooth"] > 0 and "min_samples_leaf" not in spelled:
+            values["min_samples_leaf"] = 2
         return cls(**values)
 
     def with_least_hessian(self, *, unit_hessians: bool) -> Parameters:
         """Return parameters in which the least Hessian says ``min_samples_leaf``, if it can.
 
         It can where each row that counts has a Hessian of 1: a child's is then the number of its
-        rows. Otherwise kernels count rows, see ``cl_kernels/counted_children.h``.
+        rows. Otherwise, and for ``path_smooth``, kernels count rows, see
+        ``cl_kernels/counted_children.h``.
         """
-        if not (self.limits_rows and unit_hessians) or self.weighs_samples:
+        if not (self.limits_rows and unit_hessians) or self.weighs_samples or self.smooths:
             return self
         rows = np.float32(self.min_samples_leaf)
         if float(rows) < self.min_samples_leaf:  # float32 has no number between

@@ -14,7 +14,7 @@ from pyopencl_gbdt.pages.levels import MOST_LEVELS
 from pyopencl_gbdt.parameters.facts import CutFacts, FitFacts
 from pyopencl_gbdt.parameters.refusal import Refusal
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
-from pyopencl_gbdt.parameters.refused_searches import OF_DRAWS, OF_LINEAR, OF_STEPS, OF_VECTORS
+from pyopencl_gbdt.parameters.refused_searches import OF_SEARCHES
 
 #: Bins of a feature from which on exact search has none for every distinct value: codes have 16
 #: bits, and one is that of missing values.
@@ -391,10 +391,7 @@ OF_CUTS: tuple[Refusal[CutFacts], ...] = (
 REFUSED: tuple[Refusal[FitFacts], ...] = (
     *OF_PARAMETERS,
     *OF_DATA,
-    *OF_DRAWS,
-    *OF_VECTORS,
-    *OF_STEPS,
-    *OF_LINEAR,
+    *OF_SEARCHES,
     *OF_PAGES,
     *OF_MODELS,
     *OF_TEAMS,

@@ -37,6 +37,13 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         "raise max_leaves",
     ),
     Refusal(
+        "`path_smooth` with `min_samples_leaf` below 2",
+        _of(lambda p: p.smooths and not p.limits_rows),
+        "min_samples_leaf={min_samples_leaf}: expected 2 or more for path_smooth={path_smooth!r}, "
+        "as in LightGBM",
+        "raise min_samples_leaf, or leave out path_smooth",
+    ),
+    Refusal(
         "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities",
         lambda f: f.infinite_score is not None and _is_probability(f.parameters),
         "base_score={infinite_score!r}: expected 0 < base_score < 1 for objective={objective!r}",

@@ -1,4 +1,4 @@
-"""What is refused of vector and linear leaves, Newton steps, and splits drawn at random."""
+"""What is refused of vector and linear leaves, Newton steps, smoothed weights, and draws."""
 
 from __future__ import annotations
 
@@ -154,6 +154,69 @@ OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
 )
 
 
+_SMOOTH = "for path_smooth={path_smooth!r}"
+_OR_SHARP = ", or leave out path_smooth"
+
+
+def _smoothing_row(
+    name: str, when: Callable[[FitFacts], bool], said: str, way_out: str
+) -> Refusal[FitFacts]:
+    """Return a row about a fit whose weights are moved towards those of parents."""
+    return Refusal(
+        f"`path_smooth` {name}",
+        lambda facts: facts.parameters.smooths and when(facts),
+        said,
+        way_out + _OR_SHARP,
+    )
+
+
+OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
+    *_drawn_rows("path_smooth", "{path_smooth!r}", lambda f: f.parameters.smooths),
+    _smoothing_row(
+        'with `grow_policy="symmetric"`',
+        lambda f: f.parameters.symmetric_trees,
+        f"grow_policy='symmetric': expected 'depthwise' or 'lossguide' {_SMOOTH}",
+        "change grow_policy",
+    ),
+    _smoothing_row(
+        "with sets of categories",
+        lambda f: bool(f.sets),
+        "path_smooth={path_smooth!r}: expected 0 where {sets[0].shown} is split by sets of levels",
+        "give the column as numbers",
+    ),
+    _smoothing_row(
+        "with statistics of categories",
+        lambda f: bool(f.statistics),
+        "path_smooth={path_smooth!r}: expected 0 where statistics replace {statistics[0].shown}",
+        "give the column as numbers",
+    ),
+    _smoothing_row(
+        "with `monotone_constraints`",
+        lambda f: bool(f.parameters.monotone_constraints),
+        f"monotone_constraints={{monotone_constraints!r}}: expected none {_SMOOTH}",
+        "leave out monotone_constraints",
+    ),
+    _smoothing_row(
+        "with ordered boosting",
+        lambda f: f.parameters.is_ordered,
+        f"boosting_type='ordered': expected 'plain' {_SMOOTH}",
+        "leave out boosting_type",
+    ),
+    _smoothing_row(
+        "with `linear_tree`",
+        lambda f: f.parameters.linear_tree,
+        f"linear_tree=True: expected False {_SMOOTH}",
+        "leave out linear_tree",
+    ),
+    _smoothing_row(
+        "with several Newton steps",
+        lambda f: f.parameters.leaf_estimation_iterations > 1,
+        f"leaf_estimation_iterations={{leaf_estimation_iterations}}: expected 1 {_SMOOTH}",
+        "leave out leaf_estimation_iterations",
+    ),
+)
+
+
 _STEPS = "for several Newton steps of leaves"
 _OR_ONE = ", or leave out leaf_estimation_iterations"
 
@@ -302,4 +365,13 @@ OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
         f"leaf_estimation_iterations={{leaf_estimation_iterations}}: expected 1 {_LINEAR}",
         "leave out leaf_estimation_iterations",
     ),
+)
+
+#: The rows of this module.
+OF_SEARCHES: tuple[Refusal[FitFacts], ...] = (
+    *OF_DRAWS,
+    *OF_SMOOTHING,
+    *OF_VECTORS,
+    *OF_STEPS,
+    *OF_LINEAR,
 )

@@ -89,6 +89,9 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("min_child_weight", float, 1.0, "Least sum of Hessians in a child.", low=0),
     ParameterRow("min_samples_leaf", int, 0, "Least rows in a child; 0 and 1 are no limit.",
                  low=0, high=2**31 - 1),
+    ParameterRow("path_smooth", float, 0.0, "The weight of a node of n rows becomes (n weight + "
+                 "path_smooth parent's) / (n + path_smooth), as in LightGBM; above 0 the default "
+                 "of min_samples_leaf is 2.", low=0, high=1e12),
     ParameterRow("max_delta_step", float, 0.0,
                  "Largest absolute leaf value before learning_rate; 0 is no limit. The default of "
                  f"count:poisson is {POISSON_DELTA_STEP}.", low=0),

@@ -45,6 +45,7 @@ class ParameterValues:
     gamma: float
     min_child_weight: float
     min_samples_leaf: int
+    path_smooth: float
     max_delta_step: float
     leaf_estimation_iterations: int
     linear_tree: bool
@@ -204,6 +205,16 @@ class ParameterValues:
     def limits_rows(self) -> bool:
         """Whether a child needs more than one row."""
         return self.min_samples_leaf > 1
+
+    @property
+    def smooths(self) -> bool:
+        """Whether weights of nodes are moved towards those of their parents; 1e-15 as LightGBM."""
+        return self.path_smooth > 1e-15
+
+    @property
+    def smoothing(self) -> dict[str, float]:
+        """The argument that only kernels have which smooth weights; its products are not tiny."""
+        return {"path_smooth": max(self.path_smooth, 2.0**-20)} if self.smooths else {}
 
     @property
     def root_lambda(self) -> np.float32:

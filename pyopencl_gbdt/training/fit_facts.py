@@ -127,7 +127,8 @@ def resolved(params: Parameters, data: Dataset) -> Parameters:
     """Return the parameters with ``tree_method="exact"`` where ``auto`` means that.
 
     Symmetric trees need histograms, dropped trees are walked by codes, and drawn borders lie
-    between bins: sparse data get tiled pages.
+    between bins, as those do of which both sides' weights are smoothed: sparse data get tiled
+    pages.
 
     Only data and parameters decide, never the device, so the model is the same everywhere. A
     ``max_bin`` of the user's own asks for histograms.
@@ -135,7 +136,7 @@ def resolved(params: Parameters, data: Dataset) -> Parameters:
     sparse = data.sparse
     if params.symmetric_trees:  # splits of levels are searched in histograms
         return params if sparse is None else replace(params, page="tiled")
-    if (params.booster == "dart" or params.draws_splits) and sparse is not None:
+    if (params.booster == "dart" or params.draws_splits or params.smooths) and sparse is not None:
         return replace(params, page="tiled") if params.page == "auto" else params
     return params if sparse is None else of_sparse(params, data.n_features, sparse.density)
 

@@ -1,5 +1,6 @@
 ## best_first: best-first growth: the open leaf of every tree with the highest rank, and its split
 ## uses: portable_math structs gain growth tasks
+## uses if smooth: counted_children smoothing
 ##
 ##   open   |a|b|c|d|.|.|    leaves of a tree: step s begins with s + 1 of them
 ##              ^            the one of the highest rank splits; its left child takes its place,
@@ -9,8 +10,8 @@
 ##   decide_picked  this one splits: ids of the children; row tasks
 ##
 ## params: wg_size; row_chunk, rows in a task; rank, of a leaf whose split gains `gain`: an expression
-##         of `gain` and `node`
-<%page args="wg_size, row_chunk, rank"/>
+##         of `gain` and `node`; smooth as in `split`
+<%page args="wg_size, row_chunk, rank, smooth"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="picked_nodes" file="picked_nodes.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -23,7 +24,7 @@ ${picked_nodes.rank_of(rank)}
 KERNEL(${wg_size}) pick(
         const u32 step, const u32 n_each, const u32 most_leaves,
         const u32 max_depth, const f32 gamma, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, GLOBAL const f32* RESTRICT leaf_rate,
+        const f32 reg_alpha, const f32 max_delta_step, ${"const f32 path_smooth, " if smooth else ""}GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL candidate_t* RESTRICT kept, GLOBAL u32* open, GLOBAL f32* open_gain,
@@ -42,13 +43,19 @@ ${payload.read()}\
         for (u32 id = first; id < first + count; id++) {
             if (nodes[id].tree != tree) continue;
             const rule_t rule = within(unbounded, node_bounds[id]);
+% if smooth:
+            const smoothing_t below =
+                smoothing_below(path_smooth, scale + tree, &nodes[id], node_sums[id], node_weights, rule);
+            finish_smoothed(nodes, payload, id, node_sums[id], rule, below, leaf_rate[0]);
+% else:
             finish_node(nodes, payload, id, node_sums[id], rule, leaf_rate[0]);
+% endif
             GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
             c += best_of(c, n_each);
             /* the left child takes its parent's entry */
             const u32 place = step == 0 ? 0 : (side == 0 ? before : step);
             leaves[place] = id;
-            leaf_gains[place] = leaf_gain(c, nodes[id].depth, node_sums[id], rule, max_depth, gamma);
+            leaf_gains[place] = ${"smoothed_leaf_gain(c, nodes[id].depth, node_sums[id], rule, below, max_depth, gamma)" if smooth else "leaf_gain(c, nodes[id].depth, node_sums[id], rule, max_depth, gamma)"};
             kept[id] = *c;
             side++;
         }

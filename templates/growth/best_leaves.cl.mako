@@ -1,5 +1,6 @@
 ## best_leaves: best-first growth, several leaves a step: the tree is that of one leaf a step
 ## uses: portable_math structs gain growth tasks
+## uses if smooth: counted_children smoothing
 ##
 ##   expanded   a ── b ── d      split in some step; so their gains and those of their children are known
 ##                 └─ e
@@ -17,8 +18,8 @@
 ##
 ## params: wg_size; row_chunk, rows in a task; rank, of a leaf whose split gains `gain`: an expression of
 ##         `gain` and `node`; picked, leaves of a tree that are picked in a step at most; most_open,
-##         leaves of a tree at most
-<%page args="wg_size, row_chunk, rank, picked, most_open"/>
+##         leaves of a tree at most; smooth as in `split`
+<%page args="wg_size, row_chunk, rank, picked, most_open, smooth"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="picked_nodes" file="picked_nodes.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -103,17 +104,22 @@ FN f32 reach_of(const known_t known, u32 id) {
 
 /* Finish the new nodes of a tree, and note what their splits gain. */
 FN void take_nodes(const u32 first, const u32 count, const u32 tree, const u32 n_each, const u32 max_depth,
-                   const f32 gamma, const rule_t unbounded, const f32 rate, GLOBAL node_t* nodes,
+                   const f32 gamma, const rule_t unbounded, ${"const f32 path_smooth, GLOBAL const scale_t* scale, " if smooth else ""}const f32 rate, GLOBAL node_t* nodes,
                    const payload_t payload, GLOBAL const candidate_t* chosen, GLOBAL candidate_t* kept,
                    GLOBAL f32* gains, GLOBAL f32* ranks, GLOBAL u32* made) {
     for (u32 id = first + LOCAL_ID; id < first + count; id += ${wg_size}) {
         GLOBAL const node_t* node = &nodes[id];
         if (node->tree != tree) continue;
         const rule_t rule = within(unbounded, payload.bounds[id]);
+% if smooth:
+        const smoothing_t below = smoothing_below(path_smooth, scale, node, payload.sums[id], payload.weights, rule);
+        finish_smoothed(nodes, payload, id, payload.sums[id], rule, below, rate);
+% else:
         finish_node(nodes, payload, id, payload.sums[id], rule, rate);
+% endif
         GLOBAL const candidate_t* c = chosen + (u64)(id - first) * n_each;
         c += best_of(c, n_each);
-        gains[id] = leaf_gain(c, node->depth, payload.sums[id], rule, max_depth, gamma);
+        gains[id] = ${"smoothed_leaf_gain(c, node->depth, payload.sums[id], rule, below, max_depth, gamma)" if smooth else "leaf_gain(c, node->depth, payload.sums[id], rule, max_depth, gamma)"};
         ranks[id] = rank_of(node, gains[id]);
         made[id] = node->parent == NO_NODE ? 0 : NO_NODE;
         kept[id] = *c;
@@ -145,7 +151,7 @@ FN u32 list_waiting(const known_t known, const u32 n_nodes, const u32 tree, cons
 KERNEL(${wg_size}) pick_leaves(
         const u32 step, const u32 n_each, const u32 most_leaves, const u32 most_made,
         const u32 max_depth, const f32 gamma, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, GLOBAL const f32* RESTRICT leaf_rate,
+        const f32 reg_alpha, const f32 max_delta_step, ${"const f32 path_smooth, " if smooth else ""}GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen,
         GLOBAL candidate_t* RESTRICT kept, GLOBAL f32* gains, GLOBAL f32* ranks, GLOBAL u32* made,
@@ -160,7 +166,7 @@ ${payload.read()}\
     known.nodes = nodes; known.gains = gains; known.ranks = ranks; known.made = made;
     GLOBAL u32* own = open_leaves + tree * most_leaves;
     u32 n_open = step ? progress[2 * tree] : 1, n_made = step ? progress[2 * tree + 1] : 0;
-    take_nodes(first, count, tree, n_each, max_depth, gamma, unbounded, leaf_rate[0], nodes, payload, chosen,
+    take_nodes(first, count, tree, n_each, max_depth, gamma, unbounded, ${"path_smooth, scale + tree, " if smooth else ""}leaf_rate[0], nodes, payload, chosen,
                kept, gains, ranks, made);
     for (u32 i = LOCAL_ID; i < ${picked}; i += ${wg_size}) picked[tree * ${picked} + i] = NO_NODE;
     BARRIER();
@@ -212,7 +218,7 @@ ${picked_nodes.split_picks(wg_size, row_chunk, f"n_trees * {picked}", "gains[id]
 
 /* A node whose split is not settled is a leaf of the tree. */
 KERNEL(${wg_size}) settle(
-        const u32 n_steps, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
+        const u32 n_steps, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,${" const f32 path_smooth," if smooth else ""}
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const u32* RESTRICT made, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL node_t* RESTRICT nodes, ${payload.parameters()}) {
@@ -222,6 +228,12 @@ ${payload.read()}\
         GLOBAL const node_t* node = &nodes[id];
         if (node->left == NO_NODE || made[id] == NO_NODE || made[node->left] != NO_NODE) continue;
         const rule_t rule = node_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
+% if smooth:
+        const smoothing_t below =
+            smoothing_below(path_smooth, scale + node->tree, node, payload.sums[id], payload.weights, rule);
+        finish_smoothed(nodes, payload, id, payload.sums[id], rule, below, leaf_rate[0]);
+% else:
         finish_node(nodes, payload, id, payload.sums[id], rule, leaf_rate[0]);
+% endif
     }
 }

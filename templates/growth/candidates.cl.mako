@@ -4,7 +4,7 @@
 ##   runs    |  the best of a run  |  ..      a work-item compares each run, then one compares the runs
 ##   all                                      the group's best; of equal scores the one with the lower key
 
-<%def name="consider(monotone, noisy=False)">
+<%def name="consider(monotone, noisy=False, smooth=False)">
 <%
     constraint = ", const u32 constraint" if monotone else ""
 %>
@@ -20,6 +20,9 @@ typedef struct {
 % if noisy:
     u32 bits;   /* of the feature, for noise in its borders' scores */
     f32 noise;
+% endif
+% if smooth:
+    smoothing_t smoothing; /* of its children */
 % endif
 } parent_t;
 
@@ -65,7 +68,12 @@ FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
 % if monotone:
     if (!keeps_order(constraint, g, h, right_g, right_h, rule)) return;
 % endif
+% if smooth:
+    const df s = df_add(smoothed_score(g, h, rule, node->smoothing),
+                        smoothed_score(right_g, right_h, rule, node->smoothing));
+% else:
     const df s = df_add(score(g, h, rule), score(right_g, right_h, rule));
+% endif
 % if noisy:
     const f32 rank = noisy_rank(s.hi, node->bits, at, node->noise);
     if (rank > best->rank || (rank == best->rank && at < best->at)) {

@@ -2,6 +2,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if smooth: smoothing
 ## uses: tasks decision tables
 ##
 ##   finish_tree  one work-group sets the last level's leaves, leaf tasks, and the trees in the forms
@@ -10,8 +11,8 @@
 ##                array
 ##
 ## params: wg_size; leaf_chunk, rows of a leaf task; tables, nodes of a level share a split;
-##         n_exponents as in `gradients`; counted as in `split`
-<%page args="wg_size, leaf_chunk, tables, n_exponents, counted"/>
+##         n_exponents as in `gradients`; counted, smooth as in `split`
+<%page args="wg_size, leaf_chunk, tables, n_exponents, counted, smooth"/>
 <%  # what `keep` writes of a node, in the order of dtypes.KEPT
     kept = [f"(u32)nodes[id].{name}" for name in (
         "tree", "parent", "left", "feature", "bin", "default_left", "split_kind", "count", "sibling_slot")]
@@ -36,7 +37,7 @@ BRIEF
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 n_lists, const u32 features_per_block, const u32 block,
         const u32 most_kept, const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const f32 min_child_weight,
+        const f32 min_child_weight,${" const f32 path_smooth," if smooth else ""}
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         ${payload.parameters()}, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
@@ -56,7 +57,13 @@ ${payload.read()}\
         finish_table_node(nodes, payload, id, rule, leaf_rate[0], least_child(min_child_weight, own_scale));
 % else:
         (void)min_child_weight;
+% if smooth:
+        const smoothing_t below =
+            smoothing_below(path_smooth, own_scale, &nodes[id], payload.sums[id], payload.weights, rule);
+        finish_smoothed(nodes, payload, id, payload.sums[id], rule, below, leaf_rate[0]);
+% else:
         finish_node(nodes, payload, id, payload.sums[id], rule, leaf_rate[0]);
+% endif
 % endif
     }
     BARRIER();

@@ -3,6 +3,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if smooth: smoothing
 ## uses: growth tasks tables
 ##
 ##   begin_tree   makes the roots
@@ -24,8 +25,8 @@
 ## params: wg_size; row_chunk, hist_chunk: rows in a task of each kind; picked, leaves of every tree
 ##         that the policy lists in `picked`; it has the kernel that decides; limited, `decide` counts leaves;
 ##         tables, nodes of a level share a split, and `chosen` has only those that gain enough;
-##         counted as in `split`
-<%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables, counted"/>
+##         counted, smooth as in `split`
+<%page args="wg_size, row_chunk, hist_chunk, picked, limited, tables, counted, smooth"/>
 <%namespace name="limits" file="limited_splits.cl.mako"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -72,36 +73,36 @@ KERNEL(${wg_size}) begin_tree(
 
 % if not picked:
 /* Whether a node splits by its best candidate, and what that gains. */
-FN int splits(GLOBAL const candidate_t* best, const i64x2 sums, const rule_t rule, const f32 gamma, f32* gain) {
+FN int splits(GLOBAL const candidate_t* best, const i64x2 sums, const rule_t rule, const f32 gamma, ${"const smoothing_t below, " if smooth else ""}f32* gain) {
     if (!(best->score_hi > NO_SCORE)) return 0;
 % if tables:
     (void)sums; (void)gamma; /* the search has compared the level's gain with it */
     *gain = finite(scale_by(best->score_hi, rule.gain_power));
     return 1;
 % else:
-    *gain = gain_of(best, sums, rule);
+    *gain = ${"smoothed_gain(best, sums, rule, below)" if smooth else "gain_of(best, sums, rule)"};
     return *gain > 1e-6f && *gain >= gamma;
 % endif
 }
 
 /* Set a node's weight and value. */
 FN void finish(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const i64x2 sums,
-               GLOBAL const scale_t* scale, const rule_t rule, const f32 rate, const f32 min_child_weight) {
+               GLOBAL const scale_t* scale, const rule_t rule, ${"const smoothing_t below, " if smooth else ""}const f32 rate, const f32 min_child_weight) {
 % if tables:
     (void)sums;
     finish_table_node(nodes, payload, id, rule, rate, least_child(min_child_weight, scale));
 % else:
     (void)min_child_weight; (void)scale;
-    finish_node(nodes, payload, id, sums, rule, rate);
+    ${"finish_smoothed(nodes, payload, id, sums, rule, below, rate)" if smooth else "finish_node(nodes, payload, id, sums, rule, rate)"};
 % endif
 }
 
-${limits.functions(wg_size) if limited else ""}
+${limits.functions(wg_size, smooth) if limited else ""}
 /* `chosen` has `n_each` candidates for every node. */
 BRIEF
 KERNEL(${wg_size}) decide(
         const u32 depth, const u32 n_each, const u32 n_alike, const f32 gamma, const f32 reg_lambda, const f32 reg_alpha,
-        const f32 max_delta_step, const f32 min_child_weight, const u32 has_monotone,
+        const f32 max_delta_step, const f32 min_child_weight, ${"const f32 path_smooth, " if smooth else ""}const u32 has_monotone,
         GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const u32* RESTRICT monotone,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT chosen, GLOBAL u32* splits_left,
@@ -110,7 +111,7 @@ KERNEL(${wg_size}) decide(
 ${payload.read()}\
     const u32 first = levels[depth].first, count = levels[depth].count;
 % if limited:
-    list_gains(first, count, n_each, gamma, reg_lambda, reg_alpha, max_delta_step, min_child_weight,
+    list_gains(first, count, n_each, gamma, reg_lambda, reg_alpha, max_delta_step, min_child_weight,${" path_smooth," if smooth else ""}
                leaf_rate[0], nodes, payload, scale, chosen, wanted);
     BARRIER();
     if (LOCAL_ID == 0) limit_splits(first, count, nodes, splits_left, wanted);
@@ -134,10 +135,14 @@ ${payload.read()}\
             GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
             const i64x2 sums = node_sums[id];
             const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
-            finish(nodes, payload, id, sums, own_scale, rule, leaf_rate[0], min_child_weight);
+% if smooth:
+            const smoothing_t below =
+                smoothing_below(path_smooth, own_scale, &nodes[id], sums, payload.weights, rule);
+% endif
+            finish(nodes, payload, id, sums, own_scale, rule, ${"below, " if smooth else ""}leaf_rate[0], min_child_weight);
             c += (u64)index * n_each;
             c += best_of(c, n_each);
-            split = splits(c, sums, rule, gamma, &gain);
+            split = splits(c, sums, rule, gamma, ${"below, " if smooth else ""}&gain);
 % endif
         }
         const u32 tasks = split && index < count / n_alike ? tasks_of(nodes[near].count, ${row_chunk}) : 0;

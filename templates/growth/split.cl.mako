@@ -2,6 +2,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if smooth: smoothing
 ## uses if drawn: draws
 ## uses if noisy: random portable_log noise
 ##
@@ -24,8 +25,9 @@
 ##         masked, nodes have features of their own; categories, some features are left to `category_split`;
 ##         many, so many features that a node's record tells the best rough score;
 ##         counted, children have to have a number of rows; drawn, one border of a feature, drawn at random,
-##         may be a split; noisy, splits are ranked by their scores with noise, and `noisy_ranks` tells the ranks
-<%page args="wg_size, monotone, masked, categories, many, counted, drawn, noisy"/>
+##         may be a split; noisy, splits are ranked by their scores with noise, and `noisy_ranks` tells the ranks;
+##         smooth, weights are moved towards those of parents: all borders get exact scores
+<%page args="wg_size, monotone, masked, categories, many, counted, drawn, noisy, smooth"/>
 <%
     searched = " && ".join(
         ["!feature_kinds[feature]"] * categories
@@ -40,7 +42,7 @@
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
-${candidates.consider(monotone, noisy)}
+${candidates.consider(monotone, noisy, smooth)}
 ${run_sums.functions(wg_size)}
 <%def name="each_border()">
     i64 left_g = run.left_g, left_h = run.left_h;
@@ -79,7 +81,7 @@ FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent,
                ${"const u32 constraint, " if monotone else ""}const f32 known,
                GLOBAL node_t* node, const u32 feature, GLOBAL candidate_t* out,
                LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key${", const u32 only" if drawn else ""}${", GLOBAL f32* rank" if noisy else ""}) {
-    const int exact_only = ${"1" if monotone else "is_exact_only(parent)"};
+    const int exact_only = ${"1" if monotone or smooth else "is_exact_only(parent)"};
     const f32 most = best_rough(cells, run, parent, exact_only ? run.begin : end${', only' if drawn else ''});
     const f32 own = group_max(most, best_hi);
 % if noisy:
@@ -116,7 +118,7 @@ FN int is_allowed(GLOBAL const u32* allowed, const u32 index, const u32 feature,
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
+        const f32 min_child_weight, ${"const f32 path_smooth, GLOBAL const f32* RESTRICT node_weights, " if smooth else ""}GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
@@ -153,6 +155,9 @@ KERNEL(${wg_size}) find(
             read_tree(&parent, scale + tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
         }
         read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
+% if smooth:
+        parent.smoothing = smoothing_below(path_smooth, scale + tree, node, node_sums[first + index], node_weights, parent.rule);
+% endif
         const int subtract = node->sibling_slot >= 0;
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);

@@ -2,6 +2,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if smooth: smoothing
 ## uses if drawn: draws
 ## uses if noisy: random portable_log noise
 ## uses if doubles: double_scores
@@ -11,9 +12,9 @@
 ## params: wg_size (1); run, bins of a run, a multiple of 16; monotone, masked, categories as in `split`;
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha; sparse, most bins have
 ##         no rows of a node: scores are of those that have, and closed features are left out;
-##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn, noisy as in `split`;
-##         gathered, features are those that a tree has drawn of `n_all`, whose histograms are equally wide
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn, noisy, gathered"/>
+##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn, noisy, smooth as in
+##         `split`; gathered, features are those that a tree has drawn of `n_all`, whose histograms are equally wide
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn, noisy, gathered, smooth"/>
 <%
     careful = monotone or shrunk or noisy
     searched = " && ".join(["!feature_kinds[id]"] * categories + ["searched"] * masked)
@@ -25,11 +26,11 @@
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="closed_features" file="closed_features.cl.mako"/>
-${candidates.consider(monotone, noisy)}
+${candidates.consider(monotone, noisy, smooth)}
 % if sparse:
 ${closed_features.functions()}
 % endif
-% if not drawn:
+% if not (drawn or smooth):
 ${runs.functions(run, monotone, careful, clipped, sparse, doubles, noisy=noisy)}
 % endif
 
@@ -60,7 +61,25 @@ FN feature_t sum_apart(GLOBAL const i64* cells, const u32 n_codes, const u32 n_b
 /* Find the best split of a node's feature. */
 FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 full, const feature_t* feature,
                          const parent_t* node${", const u32 constraint" if careful else ""}${", const u32 only" if drawn else ""}) {
-% if drawn:
+% if smooth:
+    best_t best = no_split();
+    i64 left_g = 0, left_h = 0;
+    for (u32 bin = 0; bin < n_bins; bin++) {
+        const i64 own_h = bin == full ? feature->full_h : cells[2 * bin + 1];
+        left_g += bin == full ? feature->full_g : cells[2 * bin];
+        left_h += own_h;
+        if (${"bin != only" if drawn else "own_h == 0"}) continue;
+        i64 g = left_g, h = left_h;
+        for (u32 direction = 0; direction < (feature->missing_h > 0 ? 2u : 1u); direction++) {
+            g += direction ? feature->missing_g : 0;
+            h += direction ? feature->missing_h : 0;
+            if (may_split(g, h, node->g - g, node->h - h, node->least))
+                consider(&best, g, h, 2 * bin + direction, node${", constraint" if monotone else ""});
+        }
+    }
+    ${"(void)constraint;" if careful and not monotone else ""}
+    return best;
+% elif drawn:
     best_t best = no_split();
     i64 g = 0, h = 0;
     for (u32 bin = 0; bin <= only && only < n_bins; bin++) {
@@ -104,7 +123,7 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
+        const f32 min_child_weight, ${"const f32 path_smooth, GLOBAL const f32* RESTRICT node_weights, " if smooth else ""}GLOBAL const u32* RESTRICT constraints,
         GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
@@ -133,6 +152,9 @@ KERNEL(${wg_size}) find(
         parent_t parent;
         read_tree(&parent, own_scale, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
         read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
+% if smooth:
+        parent.smoothing = smoothing_below(path_smooth, own_scale, node, node_sums[first + index], node_weights, parent.rule);
+% endif
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + place];
 % if sparse:

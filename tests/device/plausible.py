@@ -213,6 +213,7 @@ VALUES: dict[str, list[Any]] = {
             "gathered",
             "copied",
             "noisy",
+            "smooth",
             "squared",
             "linear",
         )
@@ -266,6 +267,10 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     search, so few sets of parameters do.
     """
     if params.get("counted") and params.get("masked"):
+        return False
+    if params.get("smooth") and (
+        not params.get("counted", True) or params.get("tables") or params.get("monotone")
+    ):
         return False
     if (params.get("drawn") or params.get("noisy")) and (
         params.get("counted") or params.get("clipped")

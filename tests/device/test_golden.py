@@ -32,6 +32,7 @@ _PLAIN = {
     "counted": False,
     "drawn": False,
     "noisy": False,
+    "smooth": False,
     **_NUMBERS,
 }
 _BOUNDED = {
@@ -40,6 +41,7 @@ _BOUNDED = {
     "counted": True,
     "drawn": False,
     "noisy": False,
+    "smooth": False,
     **_NUMBERS,
 }
 _SCORES = {"clipped": False, "sparse": False, "doubles": False, "gathered": False}

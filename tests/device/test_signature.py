@@ -32,7 +32,7 @@ def test_names_and_types_are_read_from_the_source():
 
 def test_every_parameter_of_a_real_kernel_is_read():
     source = render("level", "opencl", wg_size=64, row_chunk=8, hist_chunk=8, picked=0,
-                    limited=True, tables=False, counted=False)  # fmt: skip
+                    limited=True, tables=False, counted=False, smooth=False)  # fmt: skip
     names = [parameter.name for parameter in signatures(source)["decide"]]
     assert names[:4] == ["depth", "n_each", "n_alike", "gamma"]
     assert names[-1] == "child_rows"

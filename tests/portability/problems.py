@@ -61,6 +61,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "noise": {"objective": "binary:logistic", "random_strength": 1.0, **_SIGNS},
     "noise, symmetric": {"grow_policy": "symmetric", "random_strength": 1.0},
     "counted rows": {"objective": "binary:logistic", "min_samples_leaf": 5},
+    "smoothed weights": {"objective": "binary:logistic", "path_smooth": 3.0},
+    "smoothed weights, leaf by leaf": {"path_smooth": 3.0, **_LEAF_WISE},
     "steps": {"objective": "binary:logistic", "leaf_estimation_iterations": 3, **_SIGNS},
     "exact": {"tree_method": "exact", "reg_lambda": 0.3},
     "exact, leaf by leaf": {

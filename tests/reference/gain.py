@@ -52,6 +52,10 @@ class Rule:
         ``max_delta_step`` in real units.
     count_bits, least_rows : int
         As those of ``Scale``.
+    smoothing : float32 array, shape (1,), or None
+        ``path_smooth``; None if weights are not moved towards ``above``.
+    above : float32 array, shape (1,), or None
+        The weight in units of the parent of what is scored; None above a root.
     """
 
     reg_lambda: F
@@ -64,6 +68,8 @@ class Rule:
     least_rows: int = 0
     lower: np.float32 = -_UNBOUNDED
     upper: np.float32 = _UNBOUNDED
+    smoothing: F | None = None
+    above: F | None = None
 
     @property
     def bounded(self) -> bool:
@@ -154,11 +160,33 @@ def score(g: I, h: I, rule: Rule) -> DF:
     pair of float32 arrays, shape (n,)
     """
     t, d = _fraction(g, h, rule)
-    if rule.max_delta[0] > 0 or rule.bounded:
-        w = unit_weight(t, d, rule)
+    if rule.max_delta[0] > 0 or rule.bounded or rule.above is not None:
+        w = smoothed(unit_weight(t, d, rule), g, h, rule)
         twice = _f(2.0) * t[0], _f(2.0) * t[1]
         return df_neg(df_mul(w, df_add(twice, df_mul(d, w))))
     return df_div(df_mul(t, t), d)
+
+
+def _not_small(w: DF) -> DF:
+    small = np.abs(w[0]) < _LEAST_STEP
+    return np.where(small, _f(0), w[0]), np.where(small, _f(0), w[1])
+
+
+def smoothed(raw: DF, g: I, h: I, rule: Rule) -> DF:
+    """Return (n raw + s above) / (n + s) of nodes of n rows, in units; see ``smoothing.h``."""
+    if rule.above is None:
+        return raw
+    assert rule.smoothing is not None
+    n = df_from_i64(np.asarray(number_of_rows(g, h, rule.count_bits)))
+    s, above = _constant(rule.smoothing, n[0]), _constant(rule.above, n[0])
+    moved = df_add(df_mul(n, _not_small(raw)), df_mul(s, above))
+    return _not_small(df_div(moved, df_add(n, s)))
+
+
+def weight_above(weight: F, rule: Rule) -> F:
+    """Return a real weight in units, as what children's are moved towards."""
+    units = scale_by(weight, -rule.weight_power)
+    return _not_small((units, np.zeros_like(units)))[0]
 
 
 def score_of_pairs(sums: I, rule: Rule) -> DF:
@@ -175,7 +203,7 @@ def score_of_pairs(sums: I, rule: Rule) -> DF:
 
 def weight_in_units(g: I, h: I, rule: Rule) -> F:
     """Return the optimal weight in units, float32, shape (n,); 0 if no row has a weight."""
-    weight = unit_weight(*_fraction(g, np.maximum(h, 1), rule), rule)[0]
+    weight = smoothed(unit_weight(*_fraction(g, np.maximum(h, 1), rule), rule), g, h, rule)[0]
     return np.where(h == 0, _f(0.0), weight)
 
 

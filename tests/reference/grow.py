@@ -40,7 +40,9 @@ from tests.reference.gain import (
     make_rule,
     node_weight,
     real_hessian,
+    real_weight,
     score_of_pairs,
+    weight_above,
     weight_in_units,
 )
 from tests.reference.gradients import Scale, sum_of_squares
@@ -86,6 +88,8 @@ class Node:
         The optimal weights, those times the learning rate, and what a leaf adds to margins.
     kept_weights : float32 array, shape (n_outputs,), or None
         Its parent's, below an idle split of a symmetric tree.
+    above_weight : float32 array, shape (1,), or None
+        Its parent's weight; None in a root.
     terms : LeafTerms
         A leaf's linear function.
     """
@@ -109,6 +113,7 @@ class Node:
     values: F = field(default_factory=_no_outputs)
     hessian: np.float32 = field(default=_ZERO)
     kept_weights: F | None = None
+    above_weight: F | None = None
     terms: LeafTerms = field(default_factory=LeafTerms)
 
     @property
@@ -178,7 +183,15 @@ class Grower:
         return make_rule(self.scale, p.reg_lambda, p.reg_alpha, p.max_delta_step)
 
     def _rule_of(self, node: Node) -> Rule:
-        return replace(self.rule, lower=node.lower, upper=node.upper)
+        rule = replace(self.rule, lower=node.lower, upper=node.upper)
+        return self._smoothing(rule, node.weights)
+
+    def _smoothing(self, rule: Rule, weight: F | None) -> Rule:
+        """Return a rule for nodes below one of this weight."""
+        strength = np.array([*self.params.smoothing.values()], np.float32)
+        if weight is None or not strength.size:
+            return rule
+        return replace(rule, smoothing=strength, above=weight_above(weight, rule))
 
     def _allowed(self, node: Node) -> npt.NDArray[np.bool_]:
         """Return a mask of the features that a node may split on."""
@@ -213,6 +226,7 @@ class Grower:
             Node(
                 part, own, number, depth=node.depth + 1, path=2 * node.path + side,
                 above=node.above | {best.feature}, lower=node.lower, upper=node.upper,
+                above_weight=node.weights,
             )
             for side, (part, own) in enumerate(zip(rows, sums, strict=True))
         ]  # fmt: skip
@@ -263,7 +277,11 @@ class Grower:
 
     def _finish(self, node: Node) -> None:
         """Set a node's weights and values as a leaf."""
-        node.weights = node_weight(node.sums[:, 0], node.sums[:, 1], self._rule_of(node))
+        rule = replace(self.rule, lower=node.lower, upper=node.upper)
+        rule = self._smoothing(rule, node.above_weight)
+        node.weights = node_weight(node.sums[:, 0], node.sums[:, 1], rule)
+        if self.params.smooths:
+            node.weights = real_weight(weight_above(node.weights, rule), rule)
         self._shrink(node)
         node.hessian = real_hessian(node.sums[:1, 1], self.scale)[0]
 

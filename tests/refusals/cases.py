@@ -88,6 +88,10 @@ _TOGETHER = "where several devices train together"
 #: In the order of the table, by the names of its rows.
 CASES: dict[str, Case] = {
     "`max_leaves` of 1": Case("max_leaves=1: expected 0 (no limit)", params={"max_leaves": 1}),
+    "`path_smooth` with `min_samples_leaf` below 2": Case(
+        "min_samples_leaf=1: expected 2 or more for path_smooth=2.0", "smoothed",
+        {"min_samples_leaf": 1},
+    ),
     "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities": Case(
         "base_score=1.5: expected 0 < base_score < 1", "logistic", {"base_score": 1.5}
     ),
@@ -232,6 +236,36 @@ CASES: dict[str, Case] = {
     ),
     '`random_strength` with `multi_strategy="multi_output_tree"`': Case(
         "multi_strategy='multi_output_tree': expected 'one_", "noise, vectors"
+    ),
+    '`path_smooth` without `tree_method="hist"`': Case(
+        "tree_method='exact': expected 'hist' or 'auto' for path_smooth=2.0", "smoothed, exact"
+    ),
+    '`path_smooth` of sparse data without `page="tiled"`': Case(
+        "page='sorted' of a sparse matrix: expected 'auto' or", "smoothed, sparse, sorted"
+    ),
+    '`path_smooth` with `multi_strategy="multi_output_tree"`': Case(
+        "multi_strategy='multi_output_tree': expected 'one_", "smoothed, vectors"
+    ),
+    '`path_smooth` with `grow_policy="symmetric"`': Case(
+        "grow_policy='symmetric': expected 'depthwise' or 'lossguide'", "smoothed, symmetric"
+    ),
+    "`path_smooth` with sets of categories": Case(
+        "path_smooth=2.0: expected 0 where column 3 is split by sets", "smoothed, categories, sets"
+    ),
+    "`path_smooth` with statistics of categories": Case(
+        "path_smooth=2.0: expected 0 where statistics replace column 3", "smoothed, many levels"
+    ),
+    "`path_smooth` with `monotone_constraints`": Case(
+        "monotone_constraints='[1, 0, 0, 0]': expected none for path", "smoothed, monotone"
+    ),
+    "`path_smooth` with ordered boosting": Case(
+        "boosting_type='ordered': expected 'plain' for path_smooth=2.0", "smoothed, ordered"
+    ),
+    "`path_smooth` with `linear_tree`": Case(
+        "linear_tree=True: expected False for path_smooth=2.0", "smoothed, linear"
+    ),
+    "`path_smooth` with several Newton steps": Case(
+        "leaf_estimation_iterations=3: expected 1 for path_smooth=2.0", "smoothed, steps"
     ),
     '`multi_strategy="multi_output_tree"` with `max_leaves`': Case(
         "max_leaves=5: expected 0 for multi_strategy='multi_output_tree'", "vectors, few leaves"

@@ -123,6 +123,7 @@ OPTIONS: dict[str, Option] = {
     "steps": Option({"leaf_estimation_iterations": 3}),
     "noise": Option({"random_strength": 0.5}),
     "linear": Option({"linear_tree": True}),
+    "smoothed": Option({"path_smooth": 2.0}),
 }
 
 

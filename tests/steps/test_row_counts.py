@@ -57,7 +57,7 @@ def test_kernels_count_as_their_twin(device, rng, monkeypatch, bits):
 
 def render_split(dialect):
     return render("split", dialect, wg_size=64, monotone=False, masked=False, categories=False,
-                  many=False, counted=True, drawn=False, noisy=False)  # fmt: skip
+                  many=False, counted=True, drawn=False, noisy=False, smooth=False)  # fmt: skip
 
 
 @pytest.mark.parametrize("bits", [2, 7, 12])
