@@ -120,7 +120,6 @@ FOREST = {
     **QUIET,
     "boosting": "rf",
     "feature_fraction": 0.99,
-    "num_leaves": 4,
     "min_data_in_bin": 1,
 }
 
