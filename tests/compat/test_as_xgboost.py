@@ -46,3 +46,24 @@ def test_cut_points_are_those_of_the_training_rows(theirs):
         found = library.QuantileDMatrix(x[50:], x[50:, 0], ref=first).get_quantile_cut()
         for own, wanted in zip(found, first.get_quantile_cut(), strict=True):
             assert np.array_equal(own, wanted)
+
+
+def test_bins_are_of_one_tree_method(theirs):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    for library in (xgb, theirs):
+        matrix = library.QuantileDMatrix(x, x[:, 0])
+        for method in ("exact", "approx"):
+            with pytest.raises(ValueError, match=r"[Oo]nly the `hist`|Only `hist`"):
+                library.train({"tree_method": method}, matrix, 1)
+
+
+def test_the_ending_of_a_file_tells_its_format(theirs, tmp_path):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    for library in (xgb, theirs):
+        booster = library.train({}, library.DMatrix(x, x[:, 0]), 1)
+        for right, wrong in (("ubj", "json"), ("json", "ubj")):
+            path = tmp_path / f"model.{right}"
+            booster.save_model(path)
+            assert library.Booster(model_file=path).num_boosted_rounds() == 1
+            with pytest.raises(ValueError, match=r"\{"):
+                library.Booster(model_file=path.rename(tmp_path / f"model.{wrong}"))

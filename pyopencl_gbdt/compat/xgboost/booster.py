@@ -186,6 +186,12 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
     @staticmethod
     def _check_bins(matrix: DMatrix, plan: Plan) -> None:
         own, asked = getattr(matrix, "max_bin", None), int(plan.params.get("max_bin", 256))
+        method = plan.params.get("tree_method", "auto")
+        if own is not None and method not in ("auto", "hist"):
+            raise ParameterError(
+                f"tree_method={show(method)}: Only the `hist` tree method can use the "
+                "`QuantileDMatrix`: expected 'hist'; or give a DMatrix"
+            )
         if own is not None and own != asked:
             raise ParameterError(
                 f"Inconsistent `max_bin`. `max_bin` should be the same across different "

@@ -152,12 +152,27 @@ class BoosterFiles:
 
 
 def _warn_of_ending(path: str) -> None:
-    """Warn of a name without an ending of model files, whose content tells the format."""
+    """Warn of a name without an ending of model files, whose content tells the format.
+
+    Raises
+    ------
+    ModelFormatError
+        If the name ends in .json, and the content is UBJSON, or the other way round.
+    """
     ending = pathlib.Path(path).suffix.lower()
-    if any(ending in one.suffixes for one in FORMATS) or not pathlib.Path(path).is_file():
+    known = any(ending in one.suffixes for one in FORMATS)
+    if (known and ending not in (".json", ".ubj")) or not pathlib.Path(path).is_file():
         return
     with pathlib.Path(path).open("rb") as file:
         head = file.read(2)
+    is_json = head[:1] == b"{" and head[1:] in _JSON
+    if known and head[:1] == b"{" and is_json != (ending == ".json"):
+        raise ModelFormatError(
+            f"{path}: Expecting: {{...}} of {'JSON' if ending == '.json' else 'UBJSON'}, as its "
+            "name says, got the other one; rename the file"
+        )
+    if known:
+        return
     guess = "JSON (`json`)" if head[:1] == b"{" and head[1:] in _JSON else "UBJSON (`ubj`)"
     warnings.warn(
         f"Unknown file format: `{ending[1:]}`. Using {guess} as a guess.", UserWarning, stacklevel=3
