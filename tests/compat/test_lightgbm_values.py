@@ -194,3 +194,47 @@ def test_penalties_of_linear_leaves_have_the_scale_of_hessians():
     plain = lgb.train({**given, "linear_lambda": 0.0}, lgb.Dataset(rows, COUNTS), 4)
     assert np.abs(plain.predict(rows, raw_score=True) - found[0]).max() > 0.03
     assert np.allclose(found[0], found[-1], atol=2e-3)
+
+
+def tree_of(lib, params, rows, y):
+    """Return what a tree's splits gain, and the values and rows of its leaves, in order."""
+    booster = lib.train({**QUIET, **params}, lib.Dataset(rows, y), 1)
+    (found,) = booster.dump_model()["tree_info"]
+    gains, leaves, open_nodes = [], [], [found["tree_structure"]]
+    while open_nodes:
+        node = open_nodes.pop()
+        if "leaf_value" in node:
+            leaves.append((node["leaf_value"], node["leaf_count"]))
+        else:
+            gains.append(node["split_gain"])
+            open_nodes += [node["right_child"], node["left_child"]]
+    return gains, leaves
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"num_leaves": 20},
+        {"num_leaves": 7, "lambda_l1": 3.0},
+        {"num_leaves": 3, "max_delta_step": 0.4},
+    ],
+    ids=str,
+)
+def test_leaves_are_smoothed_alike(params):
+    """Values, gains and rows are LightGBM's; Hessians of 1 tell it the numbers of rows."""
+    given = {"objective": "regression", "path_smooth": 15.0, **params}
+    y = COUNTS + np.sin(X[:, 1])
+    found = [tree_of(lib, given, X, y) for lib in libraries()]
+    gains, leaves = found[0]
+    assert len(leaves) == params["num_leaves"]
+    for their_gains, their_leaves in found[1:]:
+        assert np.allclose(gains, their_gains, rtol=1e-3)
+        assert np.allclose(leaves, their_leaves, rtol=1e-3, atol=1e-4)
+
+
+def test_smoothing_raises_the_least_rows_to_2():
+    given = {**QUIET, "path_smooth": 1.0, "min_data_in_leaf": 1}
+    with pytest.warns(UserWarning, match="min_data_in_leaf is raised to 2"):
+        booster = lgb.train(given, lgb.Dataset(X, COUNTS), 1)
+    (tree,) = booster.dump_model()["tree_info"]
+    assert tree["num_leaves"] == 7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -103,6 +104,9 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
     found["interaction_constraints"] = _groups(found["interaction_constraints"])
     if found["min_samples_leaf"] is not None:
         found["min_samples_leaf"] = max(int(found["min_samples_leaf"]), 0)
+    if found.get("path_smooth", 0) > 0 and found.get("min_samples_leaf", 0) < 2:
+        warnings.warn("min_data_in_leaf is raised to 2, which path_smooth needs", stacklevel=2)
+        found["min_samples_leaf"] = 2
     found |= _of_loss(params, objective)
     found |= _sampling(params) | _boosting(params)
     if objective not in RANKING:
