@@ -53,7 +53,7 @@ class Calls:
         sys.setprofile(None)
 
     def _see(self, frame: FrameType, event: str, argument: Any) -> None:
-        if event != "call" or self.is_over:
+        if event != "call" or self.is_over or _is_of_an_import(frame):
             return
         name = _file(frame)
         if not name:
@@ -70,6 +70,12 @@ class Calls:
 
     def _of(self, name: str) -> int:
         return self._floor.get(name.partition("/")[0], -1)
+
+
+def _is_of_an_import(frame: FrameType) -> bool:
+    """Tell whether the import system calls a function, of a finder that somebody installed."""
+    caller = frame.f_back
+    return caller is not None and caller.f_code.co_filename.startswith("<frozen importlib")
 
 
 def _file(frame: FrameType) -> str:

@@ -98,4 +98,4 @@ def test_two_runtimes(objective):
 
 def test_every_metric_is_compared():
     families = {m.partition("@")[0] for metrics in METRICS_OF.values() for m in metrics}
-    assert families == METRICS.keys()
+    assert families == {name for name, entry in METRICS.items() if entry.has_kernels}

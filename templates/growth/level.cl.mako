@@ -136,8 +136,7 @@ ${payload.read()}\
             const i64x2 sums = node_sums[id];
             const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
 % if smooth:
-            const smoothing_t below =
-                smoothing_below(path_smooth, own_scale, &nodes[id], sums, payload.weights, rule);
+            const smoothing_t below = smoothing_below(path_smooth, own_scale, &nodes[id], sums, payload.weights, rule);
 % endif
             finish(nodes, payload, id, sums, own_scale, rule, ${"below, " if smooth else ""}leaf_rate[0], min_child_weight);
             c += (u64)index * n_each;

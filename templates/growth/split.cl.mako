@@ -81,7 +81,11 @@ FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent,
                ${"const u32 constraint, " if monotone else ""}const f32 known,
                GLOBAL node_t* node, const u32 feature, GLOBAL candidate_t* out,
                LOCAL f32* best_hi, LOCAL f32* best_lo, LOCAL u32* best_key${", const u32 only" if drawn else ""}${", GLOBAL f32* rank" if noisy else ""}) {
-    const int exact_only = ${"1" if monotone or smooth else "is_exact_only(parent)"};
+% if smooth:
+    const f32 least_score = ${"NO_SCORE" if noisy else "-1.0f"};
+    (void)known; (void)node;
+% else:
+    const int exact_only = ${"1" if monotone else "is_exact_only(parent)"};
     const f32 most = best_rough(cells, run, parent, exact_only ? run.begin : end${', only' if drawn else ''});
     const f32 own = group_max(most, best_hi);
 % if noisy:
@@ -96,8 +100,9 @@ FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent,
         return;
     }
 % endif
+% endif
     best_t best = best_exact(
-        cells, run, parent, most < least_score ? run.begin : end${', only' if drawn else ''}${", constraint" if monotone else ""}, exact_only, least_score);
+        cells, run, parent, ${"end" if smooth else "most < least_score ? run.begin : end"}${', only' if drawn else ''}${", constraint" if monotone else ""}, ${"1" if smooth else "exact_only"}, least_score);
     const u32 mine = best.at;
 % if noisy:
     df top = df_make(best.rank, 0.0f);
@@ -157,6 +162,7 @@ KERNEL(${wg_size}) find(
         read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
 % if smooth:
         parent.smoothing = smoothing_below(path_smooth, scale + tree, node, node_sums[first + index], node_weights, parent.rule);
+        parent.smoothing.bits = parent.least.bits; /* one value in one register */
 % endif
         const int subtract = node->sibling_slot >= 0;
         GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];

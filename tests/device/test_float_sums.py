@@ -58,11 +58,18 @@ REASONS = {
         *(("value_places", "node_weights"), ("value_places", "nodes.gain")),
         ("list_terms", "intercepts"),
         *(("eliminate", "hi"), ("eliminate", "lo")),
+        # leaves that may split next, and candidates of a work-group
+        *(("take_leaf", "trees.open_gain"), ("search_roughly", "found.rough_best")),
+        *(("take_share", "own.score_hi"), ("take_share", "own.score_lo")),
         # lanes
         *(("reduce_tiles", "lanes"), ("reduce_tiles", "quads"), ("segment_level", "lanes")),
     },
-    LARGEST: {("group_max", "shared"), ("find_roughly", "best"), ("best_rough", "most")},
-    BOUND: {("add_roughly", "sums"), ("add_roughly", "errors")},
+    LARGEST: {
+        *(("group_max", "shared"), ("best_rough", "most")),
+        *(("bound_sums", "best"), ("search_roughly", "best"), ("find_roughly", "best")),
+        ("compare", "least"),
+    },
+    BOUND: {("add_roughly", "sums"), ("add_roughly", "errors"), ("bound_sums", "sums")},
 }
 ALLOWED = set().union(*REASONS.values())
 

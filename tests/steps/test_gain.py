@@ -161,5 +161,5 @@ def test_borders_are_scored_in_one_place():
     }
     places = {name: n for name, n in found.items() if n}
     # the last two: bits of near borders, and sums over the nodes of a level
-    expected = {"candidates": 3, "rough_scores": 2, "borders": 1, "level_borders": 2}
+    expected = {"candidates": 3, "rough_scores": 2, "borders": 1, "level_scores": 2}
     assert places == {**expected, "scores_of_places": 1}
