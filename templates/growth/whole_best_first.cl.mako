@@ -67,11 +67,11 @@ typedef struct {
     payload_t payload;
 } trees_t;
 
-FN GLOBAL u32* phase_of(const trees_t* trees, const u32 phase) { return trees->counters + (phase + 1) * WORDS; }
+FN u32 words_before(const u32 phase) { return (phase + 1) * WORDS; }
 
 FN void open_phase(const trees_t* trees, const u32 phase, const u32 kind, const u32 step, const u32 n_tasks,
                    const u32 each) {
-    GLOBAL u32* own = phase_of(trees, phase);
+    GLOBAL u32* own = trees->counters + words_before(phase);
     own[N_TASKS] = n_tasks;
     own[KIND] = kind;
     own[STEP] = step;
@@ -219,7 +219,7 @@ ${payload.read()}\
         wait_for(opened, phase);
         phase = (u32)READ_SHARED_U64(opened) - 1;
         FENCE();
-        GLOBAL u32* own = phase_of(&trees, phase);
+        GLOBAL u32* own = trees.counters + words_before(phase);
         const u32 n_tasks = own[N_TASKS], kind = own[KIND], step = own[STEP], each = own[EACH];
         if (kind == END) break;
         const u32 first = levels[step].first;

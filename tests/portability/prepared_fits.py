@@ -37,6 +37,8 @@ _VECTORS = {"multi_strategy": "multi_output_tree", "objective": "multi:softprob"
 #: Sampling, constraints and orders of growth; columns with weights where nothing bounds splits.
 GROWN: tuple[dict[str, Any], ...] = (
     {"subsample": 0.5, "colsample_bynode": 0.5},
+    {"colsample_bytree": 0.5},  # a CPU lists the columns that a tree draws, or gathers their codes
+    {"colsample_bytree": 0.5, "reg_alpha": 1.0},
     {"monotone_constraints": [1, -1]},
     {"monotone_constraints": [1, -1], "interaction_constraints": [[0, 1]]},
     {"max_leaves": 3, "num_parallel_tree": 2},

@@ -71,7 +71,8 @@ WAYS = {
     "quantiles": (QUANTILES, {}, "renew_leaves.renew"),
     "forest": (FOREST, {}, "plan.choose_columns"),
     "goss": (GOSS, {}, "gradients.count_classes"),
-    "leaf-wise": (LEAF_WISE, {}, "plan.decide_picked"),
+    "leaf-wise": ({**LEAF_WISE, "reg_alpha": 0.1}, {}, "plan.decide_picked"),
+    "leaf-wise in one launch": (LEAF_WISE, {}, "whole_trees.grow_leaves"),
     "columns": ({**LEAF_WISE, "colsample_bytree": 0.5}, {}, "plan.decide_picked"),
     "symmetric": ({"grow_policy": "symmetric"}, {}, "plan.finish_tree"),
     "symmetric steps": (
