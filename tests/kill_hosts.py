@@ -25,6 +25,7 @@ from pathlib import Path
 from pyopencl_gbdt import train
 from pyopencl_gbdt.messages import pip_install
 from tests import host_member
+from tests.processes import IMPORT_PATH
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Seconds without a sign of life after which a rank is given up, and those that ranks wait for one
@@ -39,7 +40,7 @@ def started(ranks: int, folder: Path) -> subprocess.Popen[str]:
     )
     assert run is not None, f"mpirun is not here: {pip_install('mpi')}"
     environment = {
-        **os.environ, "PYTHONPATH": str(ROOT), "PYOPENCL_GBDT_TEAM_SILENCE": str(SILENCE),
+        **os.environ, "PYTHONPATH": IMPORT_PATH, "PYOPENCL_GBDT_TEAM_SILENCE": str(SILENCE),
         "PYOPENCL_GBDT_TEAM_PATIENCE": str(PATIENCE),
     }  # fmt: skip
     member = ROOT / "tests" / "host_member.py"

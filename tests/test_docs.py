@@ -14,9 +14,9 @@ import pytest
 
 from pyopencl_gbdt.cli import build_parser
 from tests.conftest import TEST_DEVICE
+from tests.processes import IMPORT_PATH
 
 ROOT = Path(__file__).resolve().parents[1]
-PATHS = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))] if (DOCS / "conf.py").is_file() else []
 MOST_LINES = 250
@@ -210,7 +210,7 @@ def test_sphinx_builds_without_warnings(tmp_path):
         [sys.executable, "-m", "sphinx", "-q", "-W", "-n", "-b", "html", "-d",
          str(tmp_path / "doctrees"), str(DOCS), str(tmp_path / "html")],
         cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": PATHS},
+        env={**os.environ, "PYTHONPATH": IMPORT_PATH},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     devices = (tmp_path / "html" / "devices.html").read_text(encoding="utf-8")

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import IMPORT_PATH
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -13,7 +15,7 @@ def run(*arguments, timeout=120):
     return subprocess.run(
         [sys.executable, "-m", "bench", *map(str, arguments)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": IMPORT_PATH},
         capture_output=True,
         text=True,
         timeout=timeout,

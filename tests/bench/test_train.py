@@ -17,6 +17,7 @@ from bench.train_table import ratios, table
 from pyopencl_gbdt.comparison.shapes import SHAPES
 from tests.bench.running import ROOT, run
 from tests.conftest import TEST_DEVICE
+from tests.processes import IMPORT_PATH
 
 SYSTEM = {
     "name", "ours", "device", "problem", "version", "cold_seconds", "setup_seconds",
@@ -112,7 +113,7 @@ def test_errors_come_before_the_work():
     words = json.dumps([arguments for arguments, _ in WRONG])
     done = subprocess.run(
         [sys.executable, "-c", ALL, words], cwd=ROOT, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120,
+        env={**os.environ, "PYTHONPATH": IMPORT_PATH}, timeout=120,
     )  # fmt: skip
     for (code, found), (arguments, said) in zip(json.loads(done.stdout), WRONG, strict=True):
         assert code == 2, arguments

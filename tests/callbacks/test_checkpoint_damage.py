@@ -19,6 +19,7 @@ from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from tests.callbacks.test_checkpoint import DATA, PARAMS, TEST, X, Y, crash, names, text_of
 from tests.device import strangers
 from tests.full_disk import fill, small_disk
+from tests.processes import IMPORT_PATH
 
 KEY = "pyopencl_gbdt.checkpoint"
 EVALS = [(TEST, "test")]
@@ -314,7 +315,7 @@ def test_two_trainings_share_a_folder_with_one_that_is_killed(tmp_path):
         subprocess.Popen(
             [sys.executable, "-c", TRAINING, str(tmp_path)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root, text=True,
-            env={**os.environ, "PYTHONPATH": str(root)},
+            env={**os.environ, "PYTHONPATH": IMPORT_PATH},
         )
         for _ in range(3)
     ]  # fmt: skip

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from pyopencl_gbdt.compat import lightgbm as lgb
 from pyopencl_gbdt.compat import xgboost as xgb
 from pyopencl_gbdt.compat.sklearn import HistGradientBoostingRegressor
 from pyopencl_gbdt.compat.xgboost.fitted_booster import SklearnNotFittedError
+from tests.processes import IMPORT_PATH
 
-ROOT = Path(__file__).resolve().parents[2]
 ORDERS = (
     "import shap; from pyopencl_gbdt.compat import xgboost as xgb",
     "from pyopencl_gbdt.compat import xgboost as xgb; import shap",
@@ -86,9 +85,8 @@ def test_any_order_of_imports(order):
         "import pyopencl_gbdt.explain.shap as own\n"
         "print(shap.Explainer.__new__ is own._new, shap.__spec__.name)"
     )
-    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths},
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": IMPORT_PATH},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.split() == ["True", "shap"]
@@ -102,9 +100,8 @@ def test_importing_an_interface_does_not_import_shap():
         "print('shap' in sys.modules, 'numpy' in sys.modules, len(found),\n"
         "      found[0].find_spec('numpy'), found[0].find_spec('no_such_shap'))"
     )
-    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths},
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": IMPORT_PATH},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.split() == ["False", "False", "1", "None", "None"]

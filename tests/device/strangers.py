@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes import IMPORT_PATH
+
 #: No real user's number; it has no entry and no home.
 STRANGER = 54321
 #: May read and search everything, as this interpreter may lie in root's home, but writes nothing.
@@ -94,7 +95,7 @@ def run(
     if mount and why_no_mounts():
         pytest.skip(why_no_mounts())
     environment = {k: v for k, v in os.environ.items() if k not in _PLACES}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **places}
+    environment |= {"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1", **places}
     command = [*(_AS_STRANGER if stranger else ()), sys.executable, *arguments]
     if mount:
         script = f'set -e; {mount}; exec "$@"'

@@ -3,15 +3,13 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import cache, open_device
 from pyopencl_gbdt.dtypes import WALK
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes import IMPORT_PATH
 
 
 @pytest.fixture
@@ -240,8 +238,7 @@ assert build_and_run(open_device(sys.argv[1]))
 
 def run_at_once(code, *arguments):
     """Run Python code in several processes at once; all must succeed."""
-    places = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": places}
+    environment = {**os.environ, "PYTHONPATH": IMPORT_PATH}
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", code, *given],

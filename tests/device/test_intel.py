@@ -12,8 +12,7 @@ import pytest
 
 from pyopencl_gbdt.device import owner_only_files
 from pyopencl_gbdt.device.drivers import intel
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes import IMPORT_PATH
 
 
 @pytest.fixture
@@ -184,7 +183,7 @@ for _ in range(2):
 print("SEEN")
 """
     environment = {k: v for k, v in os.environ.items() if k != intel._VARIABLE}
-    environment |= {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment |= {"TMPDIR": str(tmp_path), "PYTHONPATH": IMPORT_PATH}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120,
         check=False,

@@ -4,7 +4,6 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -18,10 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from pyopencl_gbdt import GBDTClassifier, GBDTRegressor, devices
 from pyopencl_gbdt.callbacks import EarlyStopping
 from tests.conftest import TEST_DEVICE
+from tests.processes import IMPORT_PATH
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
-ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((200, 4)).astype(np.float32)
 Y = X[:, 0] - 2 * X[:, 1] + RNG.standard_normal(200) / 4
@@ -129,13 +128,12 @@ for name in sys.argv[2:]:
 def test_fitted_on_one_device_predicts_on_another(pretend, tmp_path):
     """Each device that is here, as itself and as what it can pretend to be, in a new process."""
     rows = X[:20]
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     estimators = fitted()
     names = [found.device_id for found in devices() if not found.problem]
     (tmp_path / "model").write_bytes(pickle.dumps((estimators, rows)))
     done = subprocess.run(
         [sys.executable, "-c", PREDICT, str(tmp_path / "model"), *names],
-        env={**os.environ, "PYTHONPATH": path, "PYOPENCL_GBDT_PRETEND": pretend},
+        env={**os.environ, "PYTHONPATH": IMPORT_PATH, "PYOPENCL_GBDT_PRETEND": pretend},
         capture_output=True, timeout=300, check=False, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -19,6 +19,7 @@ from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import read_model
 from tests import host_member
 from tests.conftest import TEST_DEVICE
+from tests.processes import IMPORT_PATH
 
 ROOT = Path(__file__).resolve().parents[2]
 THOROUGH = {"test_ranks_get_the_model_of_one_process": lambda size, more: size == 4}
@@ -35,7 +36,7 @@ def job():
     def run(size, *command, **variables):
         environment = {
             **os.environ,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": IMPORT_PATH,
             "PYOPENCL_GBDT_DEVICE": TEST_DEVICE,
             **variables,
         }
