@@ -6,8 +6,9 @@ mpi       the ranks of a job: ``mpirun -n 4 python -m bench devices-jobs --way m
 dask      workers of a local cluster of Dask
 xgboost   XGBoost on the workers of such a cluster, each with a card of its own
 
-ms a round is the median over groups; the model is read at both ends of a group. Seconds in all are
-those of the training, from rows in the processes' memory on. The digest is that of the trees.
+ms a round is the median over groups of rounds, at the end of which rank 0 waits for its device, as
+in ``bench devices``. Seconds in all are those of the training, from rows in the processes'
+memory. The digest is that of the trees.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Laps(TrainingCallback):
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         if epoch % self.n_rounds == 0:
-            model.current()  # waits for the devices
+            model.wait()
             self.seconds.append(self._watch.lap())
         return False
 

@@ -27,6 +27,9 @@ class RunningFit(Protocol):
     def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the device."""
 
+    def wait(self) -> None:
+        """Wait until the device is idle."""
+
 
 class TrainingModel:
     """The model in training; callbacks get it as an argument.
@@ -98,6 +101,11 @@ class TrainingModel:
     def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the device."""
         return self._alive()[0].state()
+
+    def wait(self) -> None:
+        """Wait until the device has trained all rounds so far; rounds are enqueued ahead of it."""
+        for fit in self._alive():
+            fit.wait()
 
     def close(self) -> None:
         """Release the fits, and thus the device's memory."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.callbacks import (
     EvaluationMonitor,
     LearningRateScheduler,
@@ -20,6 +21,7 @@ from pyopencl_gbdt.callbacks import (
 from pyopencl_gbdt.device import Launch, open_device
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.training.running_task import RunningTask
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(2)
@@ -91,6 +93,18 @@ def test_the_model_so_far():
     seen = []
     train(PARAMS, DATA, 4, callbacks=[Looks()])
     assert seen == [text_of(train(PARAMS, DATA, n)) for n in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("fit", [train, partial(cv, nfold=2)], ids=["train", "cv"])
+def test_callbacks_can_wait_for_the_device(fit, monkeypatch):
+    class Waits(TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            model.wait()
+
+    n_waits, wait = [], RunningTask.wait
+    monkeypatch.setattr(RunningTask, "wait", lambda task: (n_waits.append(1), wait(task)))
+    fit(PARAMS, DATA, 4, callbacks=[Waits()])
+    assert len(n_waits) == (4 if fit is train else 8)  # each fold's fit
 
 
 @pytest.mark.parametrize("evals", [(), [(TEST, "test")]], ids=["no evals", "evals"])
