@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Stopwatch, Total
-from pyopencl_gbdt.profiling.least_bytes import RULES
-from pyopencl_gbdt.profiling.traffic import Tally
+from pyopencl_gbdt.profiling.traffic import WHOLE_ARRAYS, Tally
 
 #: Phases of a fit: launches before the first tree, and launches of the rounds.
 SET_UP, ROUNDS = "set-up", "rounds"
@@ -169,8 +168,7 @@ class Recorder:
 
 def _n_bytes(tally: Tally, phase: str, kernel: str, total: Total, weighted: bool) -> int | None:
     sorts_rows = phase == ROUNDS and kernel.startswith("radix_sort.")  # for a metric, in one piece
-    whole = kernel in RULES and RULES[kernel].whole_arrays
-    exact = whole or kernel in _COPIES or sorts_rows
+    exact = kernel in WHOLE_ARRAYS or kernel in _COPIES or sorts_rows
     return total.n_bytes if exact else tally.n_bytes(kernel, weighted)
 
 

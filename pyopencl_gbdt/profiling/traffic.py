@@ -5,227 +5,89 @@ the finished trees, which tell how many rows each node had. Small tables (task o
 feature) are not counted. A kernel that reads a value twice, or a whole memory transaction for one
 byte, moves more; its share of the bandwidth shows that.
 
-A new kernel needs one rule, here, in `tree_traffic`, or in a module for one way of training, such
-as `column_traffic` or `ordered_traffic`; a test finds kernels without one.
+A kernel has the name of ``Program.label``: the kernel of the variant table and, if it differs,
+the function of the program, such as ``histogram.reduce``. A new kernel needs one formula: in
+``OF_SET_UP`` here, for kernels that quantise; in ``OF_TREE`` of `tree_traffic`, `leaf_traffic` or
+`column_traffic`; or in ``_WHOLE``. A test finds kernels without one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-import pyopencl_gbdt.profiling.linear_traffic
-import pyopencl_gbdt.profiling.ordered_traffic  # noqa: F401 (registers its rules)
-from pyopencl_gbdt.dtypes import BOUNDS, CANDIDATE, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.sketch import searched_parts
-from pyopencl_gbdt.growth.category_split import FACTS
 from pyopencl_gbdt.growth.drawn_columns import gathered_parts
-from pyopencl_gbdt.growth.newton_leaves import further_steps
 from pyopencl_gbdt.growth.recipe import gathers_columns
-from pyopencl_gbdt.profiling.column_traffic import with_entries_of_roots
-from pyopencl_gbdt.profiling.least_bytes import (
-    RULES,
-    TreeCounts,
-    count_tree,
-    of_set_up,
-    of_tree,
-    whole_arrays,
-)
-from pyopencl_gbdt.profiling.tree_traffic import mean_steps, outputs_of
-
-_LEAF = 4
-#: Bytes of the sums of gradients and Hessians of a leaf.
-_SUMS = 16
-
-
-def _rows(fit: FitParts, tree: TreeCounts) -> int:
-    """Rows of all trees."""
-    return int(tree.nodes[0]) * fit.rows.n_rows
-
-
-@of_tree("leaves_by_next_order.sum_leaves")
-def _sum_leaves(fit: FitParts, tree: TreeCounts) -> int:
-    rows = _rows(fit, tree)
-    return (
-        rows * (2 * QUANTA.itemsize + _LEAF)
-        + round(rows * mean_steps(tree)) * fit.rows.codes.code_bytes
-    )
-
-
-@of_tree("leaves_by_next_order.value_leaves")
-def _value_leaves(fit: FitParts, tree: TreeCounts) -> int:
-    leaves = int(tree.nodes.sum() - tree.splits.sum())
-    return leaves * (2 * _SUMS + 4 * _FLOAT)  # sums are cleared, too; a weight and three values
-
-
-@of_tree("leaves_by_next_order.add_leaves")
-def _add_leaves(fit: FitParts, tree: TreeCounts) -> int:
-    return outputs_of(fit, tree) * fit.rows.n_rows * 2 * _FLOAT + _rows(fit, tree) * _LEAF
-
-
-@of_tree("newton_leaves.begin_steps")
-def _begin_steps(fit: FitParts, tree: TreeCounts) -> int:
-    leaves = int(tree.nodes.sum() - tree.splits.sum())
-    return leaves * (2 * _FLOAT + BOUNDS.itemsize)
-
-
-@of_tree("newton_leaves.count_rows", "newton_leaves.sum_rows")
-def _sum_rows(fit: FitParts, tree: TreeCounts) -> int:
-    steps = further_steps(fit.nodes.params)
-    return steps * _rows(fit, tree) * ((2 + fit.rows.weighted) * _FLOAT + _LEAF)
-
-
-@of_tree("newton_leaves.step_leaves")
-def _step_leaves(fit: FitParts, tree: TreeCounts) -> int:
-    # sums are cleared, too; a weight and its bounds in and out; a weight and three values
-    each = 2 * _SUMS + 2 * (_FLOAT + BOUNDS.itemsize) + 4 * _FLOAT
-    leaves = int(tree.nodes.sum() - tree.splits.sum())
-    return further_steps(fit.nodes.params) * leaves * each
-
-
-@of_tree("dropout.keep_trees")
-def _keep_trees(fit: FitParts, tree: TreeCounts) -> int:
-    return int(tree.nodes.sum()) * 2 * (STEP.itemsize + WALK.itemsize)
-
-
-@of_tree("dropout.change")
-def _change(fit: FitParts, tree: TreeCounts) -> int:
-    """Return the bytes of the walk of new trees; how many are dropped does not follow from them."""
-    sums = outputs_of(fit, tree) * fit.rows.n_rows * (2 * SUM.itemsize + 2 * _FLOAT)
-    return sums + round(_rows(fit, tree) * mean_steps(tree)) * fit.rows.codes.code_bytes
-
-
-#: Of a feature in a node: levels in order, and sums.
-_FACTS = FACTS * SUM.itemsize
-
-
-def _searched(tree: TreeCounts) -> int:
-    return int(tree.nodes[:-1].sum())
-
-
-@of_tree("category_split.order_levels")
-def _order_levels(fit: FitParts, tree: TreeCounts) -> int:
-    assert fit.features.layout.categorical is not None
-    codes = np.diff(fit.features.layout.feature_offset)[fit.features.layout.categorical]
-    ordered = (
-        int(tree.nodes[0]) if fit.nodes.policy.fills_levels else _searched(tree)
-    )  # once a tree
-    return ordered * (int(codes.sum()) * 2 * SUM.itemsize + codes.size * _FACTS)
-
-
-@of_tree("category_split.find_sets")
-def _find_sets(fit: FitParts, tree: TreeCounts) -> int:
-    assert fit.features.layout.categorical is not None
-    each = _FACTS + NODE.itemsize + SUMS_BYTES + CANDIDATE.itemsize
-    return _searched(tree) * int(fit.features.layout.categorical.sum()) * each
-
-
-@of_tree("category_sets.write_sets")
-def _write_sets(fit: FitParts, tree: TreeCounts) -> int:
-    return int(tree.splits.sum()) * (NODE.itemsize + SUMS_BYTES)
-
-
-@of_tree("category_sets.finish_sets")
-def _finish_sets(fit: FitParts, tree: TreeCounts) -> int:
-    nodes = int(tree.nodes.sum())
-    kept = 2 * (nodes // 2 + 1) * fit.nodes.set_words * 4  # read and written
-    return nodes * NODE.itemsize + kept
-
+from pyopencl_gbdt.profiling import column_traffic, leaf_traffic, tree_traffic
+from pyopencl_gbdt.profiling.tree_facts import TreeFacts, count_tree, with_entries_of_roots
 
 _FLOAT = 4
 
 
 def _are_cut(fit: FitParts) -> npt.NDArray[np.bool_]:
     """Return which features are sorted and cut: not those with levels, nor the last, shares."""
-    cut = (
-        np.arange(fit.features.layout.n_features)
-        < fit.features.layout.n_features - fit.features.n_ordered
-    )
-    return (
-        cut if fit.features.layout.categorical is None else cut & ~fit.features.layout.categorical
-    )
+    layout = fit.features.layout
+    cut = np.arange(layout.n_features) < layout.n_features - fit.features.n_ordered
+    return cut if layout.categorical is None else cut & ~layout.categorical
 
 
-@of_set_up("quantize.columns")
-def _columns(fit: FitParts, weighted: bool) -> int:
-    values = fit.rows.n_rows * int(_are_cut(fit).sum())
-    return values * (3 if weighted else 2) * _FLOAT
+def _values(fit: FitParts) -> int:
+    """Return the bytes of the values that are sorted."""
+    return fit.rows.n_rows * int(_are_cut(fit).sum()) * _FLOAT
 
 
-def _passes(fit: FitParts) -> int:
-    return int(32 // fit.ways.variant("radix_sort").params["radix_bits"])
+def _sorts(fit: FitParts, weighted: bool) -> int:
+    """Return the bytes of the passes of a sort, which moves row ids, too, if rows have weights."""
+    passes = 32 // int(fit.ways.variant("radix_sort").params["radix_bits"])
+    return passes * 2 * _values(fit) * (2 if weighted else 1)
 
 
-@of_set_up("radix_sort.radix_count")
-def _radix_count(fit: FitParts, weighted: bool) -> int:
-    return _passes(fit) * fit.rows.n_rows * int(_are_cut(fit).sum()) * _FLOAT
-
-
-@of_set_up("radix_sort.radix_histogram")
-def _radix_histogram(fit: FitParts, weighted: bool) -> int:
-    return _radix_count(fit, weighted) // _passes(fit)  # counts all digits in a single read
-
-
-@of_set_up("radix_sort.radix_scatter", "radix_sort.radix_sweep")
-def _radix_scatter(fit: FitParts, weighted: bool) -> int:
-    return 2 * _radix_count(fit, weighted) * (2 if weighted else 1)  # moves row ids too
-
-
-@of_set_up("radix_sort.radix_columns")
-def _radix_columns(fit: FitParts, weighted: bool) -> int:
-    return _radix_count(fit, weighted) // _passes(fit) + _radix_scatter(fit, weighted)
-
-
-@of_set_up("quantize.cuts")
-def _cuts(fit: FitParts, weighted: bool) -> int:
-    # for each cut, the values on both sides: read from the sorted column, and written
-    return int(fit.features.layout.feature_bins[_are_cut(fit)].sum()) * 2 * 2 * _FLOAT
-
-
-@of_set_up("quantize.encode")
 def _encode(fit: FitParts, weighted: bool) -> int:
     values = fit.rows.n_rows * fit.features.layout.n_features
-    alone = (
-        fit.ways.variant("quantize").params["wg_size"] == 1
-    )  # then it also writes codes by feature
+    alone = fit.ways.variant("quantize").params["wg_size"] == 1  # also writes codes by feature
     twice = values * fit.rows.codes.code_bytes if alone else 0
     return values * _FLOAT + fit.rows.codes.row_bytes * fit.rows.n_rows + twice
 
 
-@of_set_up("tiles.count")
-def _count_cells(fit: FitParts, weighted: bool) -> int:
-    return fit.rows.n_rows * (
-        fit.features.layout.n_features * _FLOAT + fit.rows.tiles.size * _FLOAT
-    )
-
-
-@of_set_up("tiles.write")
-def _write_cells(fit: FitParts, weighted: bool) -> int:
-    return fit.rows.n_rows * (fit.features.layout.n_features * _FLOAT + fit.rows.codes.row_bytes)
-
-
-@of_set_up("wide_rows.place")
-def _place(fit: FitParts, weighted: bool) -> int:
-    return (
-        2 * fit.rows.n_rows * fit.features.layout.n_features * _FLOAT
-    )  # every value is written, and most read
-
-
-@of_set_up("wide_rows.take_levels", "wide_rows.write_counts")
 def _levels_of_columns(fit: FitParts, weighted: bool) -> int:
     # a column that became statistics is empty: code in, level out, emptied; level in, count out
     return 2 * fit.rows.n_rows * int((fit.features.layout.feature_bins == 0).sum()) * _FLOAT
 
 
-@of_set_up("tiles.total")
-def _total_cells(fit: FitParts, weighted: bool) -> int:
-    return 2 * _FLOAT
-
+#: Bytes of quantising by kernel; the second argument tells whether rows have weights.
+OF_SET_UP: Mapping[str, Callable[[FitParts, bool], int]] = {
+    "quantize.columns": lambda fit, weighted: _values(fit) * (3 if weighted else 2),
+    "radix_sort.radix_count": lambda fit, weighted: _sorts(fit, False) // 2,
+    # counts all digits in a single read
+    "radix_sort.radix_histogram": lambda fit, weighted: _values(fit),
+    "radix_sort.radix_scatter": _sorts,
+    "radix_sort.radix_sweep": _sorts,
+    "radix_sort.radix_columns": lambda fit, weighted: _values(fit) + _sorts(fit, weighted),
+    # for each cut, the values on both sides: read from the sorted column, and written
+    "quantize.cuts": lambda fit, weighted: (
+        int(fit.features.layout.feature_bins[_are_cut(fit)].sum()) * 2 * 2 * _FLOAT
+    ),
+    "quantize.encode": _encode,
+    "tiles.count": lambda fit, weighted: (
+        fit.rows.n_rows * (fit.features.layout.n_features + fit.rows.tiles.size) * _FLOAT
+    ),
+    "tiles.write": lambda fit, weighted: (
+        fit.rows.n_rows * (fit.features.layout.n_features * _FLOAT + fit.rows.codes.row_bytes)
+    ),
+    "tiles.total": lambda fit, weighted: 2 * _FLOAT,
+    # every value is written, and most read
+    "wide_rows.place": lambda fit, weighted: (
+        2 * fit.rows.n_rows * fit.features.layout.n_features * _FLOAT
+    ),
+    "wide_rows.take_levels": _levels_of_columns,
+    "wide_rows.write_counts": _levels_of_columns,
+}
 
 #: Functions that read or write each of their arrays whole, once, by program. Arrays changed in
 #: place count once too. (Exceptions: `curve_keys` gets the margins of all classes but reads those
@@ -259,9 +121,18 @@ _WHOLE = {
         "segment_offsets sort_segments sort_small sort_tiny"
     ),
 }
-for _program, _functions in _WHOLE.items():
-    whole_arrays(_program, _functions.split())
-
+#: Their labels; the bytes are those of their arguments.
+WHOLE_ARRAYS = frozenset(
+    f"{program}.{function}"
+    for program, functions in _WHOLE.items()
+    for function in functions.split()
+)
+#: Bytes by kernel for trees that were grown together.
+OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
+    **tree_traffic.OF_TREE,
+    **leaf_traffic.OF_TREE,
+    **column_traffic.OF_TREE,
+}
 
 #: Kernels that search splits, and move rows.
 _OF_SEARCH = (
@@ -301,22 +172,20 @@ class Tally:
         columns = self.fit.features.columns
         if columns is not None:
             nodes = with_entries_of_roots(nodes, int(levels["count"][0]), columns.n_entries)
-        tree = count_tree(nodes, levels)
-        searched, few = self.fit, tree
+        trees = searched = TreeFacts(self.fit, count_tree(nodes, levels))
         if self.fit.nodes.n_sketches:
-            searched, few = searched_parts(self.fit), count_tree(nodes, self._of_sketches(levels))
-        for kernel, rule in RULES.items():
-            if rule.of_tree is None or kernel.split(".")[0] in self._left_out:
+            few = count_tree(nodes, self._of_sketches(levels))
+            searched = TreeFacts(searched_parts(self.fit), few)
+        gathered = None if self._gathered is None else TreeFacts(self._gathered, trees.counts)
+        for kernel, of_tree in OF_TREE.items():
+            if kernel.split(".")[0] in self._left_out:
                 continue
-            if kernel.startswith(_OF_FEATURES) and self._gathered is not None:
-                self._trees[kernel] += rule.of_tree(self._gathered, tree)
-            elif kernel.startswith(_OF_SEARCH):
-                self._trees[kernel] += rule.of_tree(searched, few)
+            if kernel.startswith(_OF_FEATURES) and gathered is not None:
+                self._trees[kernel] += of_tree(gathered)
             else:
-                self._trees[kernel] += rule.of_tree(self.fit, tree)
+                self._trees[kernel] += of_tree(searched if kernel.startswith(_OF_SEARCH) else trees)
         # margins read and written, and a value at each step; paths are as long as in training
-        both = 2 * outputs_of(self.fit, tree)
-        steps = int(tree.nodes[0]) * mean_steps(tree)
+        both, steps = 2 * trees.outputs, trees.roots * trees.mean_steps
         self._trees["predict"] += round(self.evaluation_rows * (both + steps) * _FLOAT)
         # an entry's column too; columns that a search passes on its way are not counted
         self._trees["predict_sparse"] += round(self.sparse_rows * (both + 2 * steps) * _FLOAT)
@@ -348,7 +217,5 @@ class Tally:
         weighted : bool
             Whether the quantised data had weights.
         """
-        rule = RULES.get(kernel)
-        if rule is not None and rule.of_set_up is not None:
-            return rule.of_set_up(self.fit, weighted)
-        return self._trees.get(kernel)
+        of_set_up = OF_SET_UP.get(kernel)
+        return self._trees.get(kernel) if of_set_up is None else of_set_up(self.fit, weighted)

@@ -1,388 +1,298 @@
-"""The least bytes of the kernels that grow trees; see `traffic`.
+"""The least bytes of the kernels that grow trees from rows; see `traffic`.
 
 What depends on the data is computed from the finished trees, which tell the rows of each node.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
-import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import (
     CANDIDATE,
     KEPT,
     NODE,
     PAYLOAD_BYTES,
-    QUANTA,
     STEP,
     SUM,
+    SUMS_BYTES,
     WALK,
 )
-from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.sample import CLASSES
-from pyopencl_gbdt.growth.histogram import histogram_groups
-from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
-from pyopencl_gbdt.growth.renew_leaves import COUNTS
-from pyopencl_gbdt.growth.split import candidates_of
+from pyopencl_gbdt.growth.category_split import FACTS
 from pyopencl_gbdt.growth.whole_best_first import FEW_ROWS
-from pyopencl_gbdt.profiling.least_bytes import I64, TreeCounts, of_tree, partial_histograms
+from pyopencl_gbdt.profiling.tree_facts import FLOAT, QUANTA_PAIR, ROW_ID, SUM_PAIR, TreeFacts
 
-_ROW_ID = _FLOAT = 4
 #: A node and what it carries.
 _RECORD = NODE.itemsize + PAYLOAD_BYTES
 
 
-def _histograms(fit: FitParts, n_nodes: int) -> int:
-    return n_nodes * fit.features.layout.n_codes * 2 * SUM.itemsize
+def _gradients(trees: TreeFacts) -> int:
+    return trees.inputs + (trees.listed * FLOAT if trees.params.samples_rows else 0)
 
 
-def _row_ids(fit: FitParts, level_rows: I64) -> int:
-    """Bytes of the row lists of all levels; a root with all rows has no list."""
-    return int(level_rows[0 if fit.rows.lists_drawn else 1 :].sum()) * _ROW_ID
-
-
-def _partials(fit: FitParts, tree: TreeCounts) -> list[I64]:
-    """Return ``partial_histograms`` of every level."""
-    chunk = fit.ways.variant("histogram").params["chunk"]
-    groups = histogram_groups(fit.rows, fit.features, fit.ways)
-    return [partial_histograms(sizes, chunk, groups) for sizes in tree.built_sizes]
-
-
-def _rows(fit: FitParts, tree: TreeCounts) -> int:
-    """Return the rows of all trees that were grown together."""
-    return int(tree.nodes[0]) * fit.rows.n_rows
-
-
-def _listed(fit: FitParts, tree: TreeCounts) -> int:
-    """Return the rows of the trees that have lists and factors of their own."""
-    return _rows(fit, tree) // fit.nodes.n_alike
-
-
-def outputs_of(fit: FitParts, tree: TreeCounts) -> int:
-    """Return the number of outputs whose trees were grown together."""
-    return -(-int(tree.nodes[0]) // fit.nodes.n_parallel)
-
-
-def mean_steps(tree: TreeCounts) -> float:
-    """Return the mean number of splits on a training row's path through a tree."""
-    return float(tree.split_rows.sum()) / max(1, int(tree.built_rows[0]))
-
-
-def _inputs(fit: FitParts, tree: TreeCounts) -> int:
-    """Bytes of margins and labels, or of given gradients and Hessians, and of weights."""
-    return _rows(fit, tree) * (2 + fit.rows.weighted) * _FLOAT
-
-
-@of_tree("gradients")
-def _gradients(fit: FitParts, tree: TreeCounts) -> int:
-    factors = _listed(fit, tree) * _FLOAT if fit.nodes.params.samples_rows else 0
-    return _inputs(fit, tree) + factors
-
-
-@of_tree("gradients.quantize_gradients")
-def _quantize_gradients(fit: FitParts, tree: TreeCounts) -> int:
-    roots = int(tree.nodes[0]) * fit.rows.cells_to_clear * SUM.itemsize
-    return _gradients(fit, tree) + _rows(fit, tree) * 2 * QUANTA.itemsize + roots
-
-
-@of_tree("gradients.draw")
-def _draw(fit: FitParts, tree: TreeCounts) -> int:
-    written = _listed(fit, tree) * _FLOAT
-    if fit.rows.lists_drawn:
-        written += int(tree.built_rows[0]) // fit.nodes.n_alike * _ROW_ID
-    if not fit.nodes.params.samples_by_gradient:
+def _draw(trees: TreeFacts) -> int:
+    written = trees.listed * FLOAT
+    if trees.fit.rows.lists_drawn:
+        written += int(trees.counts.built_rows[0]) // trees.fit.nodes.n_alike * ROW_ID
+    if not trees.params.samples_by_gradient:
         return written
-    return _inputs(fit, tree) + written + _clear_classes(fit, tree)
+    return trees.inputs + written + trees.roots * CLASSES * 4
 
 
-@of_tree("gradients.gather_drawn")
-def _gather_drawn(fit: FitParts, tree: TreeCounts) -> int:
-    if fit.features.columns is not None:
+def _gather_drawn(trees: TreeFacts) -> int:
+    if trees.fit.features.columns is not None:
         return 0
-    each = (
-        2 * (fit.rows.codes.row_bytes + 2 * QUANTA.itemsize) + _ROW_ID
-    )  # read and written; and listed
-    return _rows(fit, tree) * _FLOAT + int(tree.built_rows[0]) * each
+    moved = 2 * (trees.fit.rows.codes.row_bytes + QUANTA_PAIR)  # read and written
+    return trees.rows * FLOAT + int(trees.counts.built_rows[0]) * (moved + ROW_ID)
 
 
-@of_tree("gradients.count_classes")
-def _count_classes(fit: FitParts, tree: TreeCounts) -> int:
-    return _inputs(fit, tree) + 2 * _clear_classes(fit, tree)
-
-
-@of_tree("gradients.clear_classes")
-def _clear_classes(fit: FitParts, tree: TreeCounts) -> int:
-    return int(tree.nodes[0]) * CLASSES * 4
-
-
-@of_tree("plan.begin_tree")
-def _begin_tree(fit: FitParts, tree: TreeCounts) -> int:
-    return fit.arena["sums"].nbytes
-
-
-def _share_seen(fit: FitParts) -> float:
+def _share_seen(trees: TreeFacts) -> float:
     """Return the share of listed rows whose codes are read; on a CPU, only sampled rows are."""
-    p = fit.nodes.params
+    p, fit = trees.params, trees.fit
     if not p.leaves_out_rows or fit.rows.lists_drawn or fit.ways.variant("histogram").name != "cpu":
         return 1.0
     return p.top_rate + p.other_rate if p.sampling_method == "goss" else p.drawn_share
 
 
-@of_tree("histogram", "tiled_histogram")
-def _histogram(fit: FitParts, tree: TreeCounts) -> int:
-    codes = fit.rows.codes.row_bytes * _share_seen(fit)
-    quanta = 2 * QUANTA.itemsize
-    rows = round(int(tree.built_rows.sum()) * (codes + quanta)) + _row_ids(fit, tree.built_rows)
-    atomics = fit.ways.variant("histogram").int64_atomics
-    written = tree.built if atomics else [parts.sum() for parts in _partials(fit, tree)]
-    return rows + _histograms(fit, int(sum(written)))
+def _histogram(trees: TreeFacts) -> int:
+    codes, built_rows = trees.fit.rows.codes.row_bytes * _share_seen(trees), trees.counts.built_rows
+    rows = round(int(built_rows.sum()) * (codes + QUANTA_PAIR)) + trees.row_ids(built_rows)
+    if trees.fit.ways.variant("histogram").int64_atomics:
+        return rows + trees.histograms(trees.built)
+    return rows + trees.histograms(sum(int(parts.sum()) for parts in trees.partials))
 
 
-@of_tree("histogram.reduce", "tiled_histogram.reduce")
-def _reduce(fit: FitParts, tree: TreeCounts) -> int:
+def _reduce(trees: TreeFacts) -> int:
     # a histogram built by one work-group is complete already
-    straddling = [parts[parts > 1] for parts in _partials(fit, tree)]
-    return _histograms(fit, sum(int((parts + 1).sum()) for parts in straddling))
+    straddling = [parts[parts > 1] for parts in trees.partials]
+    return trees.histograms(sum(int((parts + 1).sum()) for parts in straddling))
 
 
-@of_tree("split.find")
-def _find(fit: FitParts, tree: TreeCounts) -> int:
-    searched = int(tree.nodes[:-1].sum())
-    subtracted = searched - int(tree.built.sum())
-    candidates = searched * fit.features.layout.n_features * CANDIDATE.itemsize
-    return _histograms(fit, searched + subtracted) + candidates
+def _candidates(trees: TreeFacts, of_few: int, of_others: int) -> int:
+    """Bytes of candidates, so many of a node where they are few, and where they are not."""
+    few, searched = trees.few_candidates, trees.counts.nodes[:-1]
+    n = int(searched[few].sum()) * of_few + int(searched[~few].sum()) * of_others
+    return n * CANDIDATE.itemsize
 
 
-def _few(fit: FitParts, tree: TreeCounts) -> npt.NDArray[np.bool_]:
-    """Return a mask of levels where `decide` compares candidates; on others `best` does."""
-    steps = range(tree.nodes.size - 1)
-    return np.array([not candidates_of(fit, step).compared for step in steps], np.bool_)
+def _feature_weights(trees: TreeFacts) -> int:
+    return trees.n_features * FLOAT if trees.fit.features.limits.feature_weights is not None else 0
 
 
-@of_tree("plan.best")
-def _best(fit: FitParts, tree: TreeCounts) -> int:
-    searched = int(tree.nodes[:-1][~_few(fit, tree)].sum())
-    return searched * (fit.features.layout.n_features + 1) * CANDIDATE.itemsize
+def _gather_columns(trees: TreeFacts) -> int:
+    n_drawn = trees.fit.ways.facts.columns_of_tree  # of dense codes, which are read by feature
+    return 2 * trees.rows * n_drawn * trees.code_bytes if n_drawn else 0
 
 
-@of_tree("plan.decide")
-def _decide(fit: FitParts, tree: TreeCounts) -> int:
-    few, searched = _few(fit, tree), tree.nodes[:-1]
-    candidates = int(searched[few].sum()) * fit.features.layout.n_features + int(
-        searched[~few].sum()
-    )
-    nodes = 2 * int(searched.sum()) + 2 * int(tree.splits.sum())  # read, written, and children
-    return nodes * _RECORD + candidates * CANDIDATE.itemsize
-
-
-@of_tree("plan.choose_columns")
-def _choose_columns(fit: FitParts, tree: TreeCounts) -> int:
-    n = fit.features.layout.n_features
-    weights = n * _FLOAT if fit.features.limits.feature_weights is not None else 0
-    return int(tree.nodes[:-1].sum()) * (NODE.itemsize + -(-n // 32) * 4 + weights)
-
-
-@of_tree("plan.draw_columns")
-def _draw_columns(fit: FitParts, tree: TreeCounts) -> int:
-    n = fit.features.layout.n_features
-    weights = n * _FLOAT if fit.features.limits.feature_weights is not None else 0
-    return int(tree.nodes[0]) * (4 * fit.ways.facts.columns_of_tree + weights)
-
-
-@of_tree("plan.gather_columns")
-def _gather_columns(fit: FitParts, tree: TreeCounts) -> int:
-    n_drawn = fit.ways.facts.columns_of_tree  # of dense codes, which are read by feature
-    rows = int(tree.nodes[0]) * fit.rows.n_rows
-    return 2 * rows * n_drawn * fit.rows.codes.code_bytes if n_drawn else 0
-
-
-@of_tree("plan.draw_borders")
-def _draw_borders(fit: FitParts, tree: TreeCounts) -> int:
+def _draw_borders(trees: TreeFacts) -> int:
     # a node is read, or the first one of a tree's level, and the bits of its features are written
-    steps = tree.nodes.size - 1
-    shared = int(tree.nodes[0]) * steps if fit.nodes.policy.fills_levels else 0
-    places = shared or int(tree.nodes[:-1].sum())
-    return places * (NODE.itemsize + fit.features.layout.n_features * 4)
+    steps = trees.counts.nodes.size - 1
+    shared = trees.roots * steps if trees.fit.nodes.policy.fills_levels else 0
+    return (shared or trees.searched) * (NODE.itemsize + trees.n_features * 4)
 
 
-@of_tree("plan.scale_noise")
-def _scale_noise(fit: FitParts, tree: TreeCounts) -> int:
-    # half a pair of sums for every work-group that adds up squares, the root's sums, and one number
-    return fit.arena["sums"].nbytes // 2 + int(tree.nodes[0]) * (16 + 4)
+def _pick(trees: TreeFacts) -> int:
+    steps = trees.counts.nodes.size - 1  # each step reads the gains of all leaves so far
+    gains = trees.roots * steps * (steps + 1) // 2 * FLOAT
+    return 2 * trees.searched * _RECORD + _candidates(trees, trees.n_features + 1, 2) + gains
 
 
-@of_tree("plan.pick")
-def _pick(fit: FitParts, tree: TreeCounts) -> int:
-    few, new = _few(fit, tree), tree.nodes[:-1]
-    candidates = int(new[few].sum()) * (fit.features.layout.n_features + 1) + 2 * int(
-        new[~few].sum()
-    )
-    steps = new.size  # each step reads the gains of all leaves so far
-    gains = int(tree.nodes[0]) * steps * (steps + 1) // 2 * _FLOAT
-    return 2 * int(new.sum()) * _RECORD + candidates * CANDIDATE.itemsize + gains
+def _pick_leaves(trees: TreeFacts) -> int:
+    steps = int(np.count_nonzero(trees.counts.nodes[:-1]))
+    open_leaves = 2 * ROW_ID * trees.fit.nodes.policy.most_leaves * steps  # read and written
+    known = 3 * FLOAT * trees.searched  # gain, rank, and the order in which nodes are made
+    nodes = 2 * trees.searched * _RECORD
+    return nodes + _candidates(trees, trees.n_features + 1, 2) + open_leaves + known
 
 
-@of_tree("plan.decide_picked")
-def _decide_picked(fit: FitParts, tree: TreeCounts) -> int:
+def _decide_picked(trees: TreeFacts) -> int:
     # nodes read and written, and their children
-    return int(tree.splits.sum()) * (4 * _RECORD + CANDIDATE.itemsize)
+    return trees.splits * (4 * _RECORD + CANDIDATE.itemsize)
 
 
-@of_tree("plan.pick_leaves")
-def _pick_leaves(fit: FitParts, tree: TreeCounts) -> int:
-    few, new = _few(fit, tree), tree.nodes[:-1]
-    candidates = int(new[few].sum()) * (fit.features.layout.n_features + 1) + 2 * int(
-        new[~few].sum()
-    )
-    open_leaves = (
-        2 * _ROW_ID * fit.nodes.policy.most_leaves * int((new > 0).sum())
-    )  # read, written in each step
-    known = 3 * _FLOAT * int(new.sum())  # gain, rank, and the order in which nodes are made
-    return 2 * int(new.sum()) * _RECORD + candidates * CANDIDATE.itemsize + open_leaves + known
-
-
-@of_tree("plan.decide_leaves")
-def _decide_leaves(fit: FitParts, tree: TreeCounts) -> int:
-    return _decide_picked(fit, tree)
-
-
-@of_tree("plan.settle")
-def _settle(fit: FitParts, tree: TreeCounts) -> int:
-    return int(tree.nodes.sum()) * (NODE.itemsize + _ROW_ID)
-
-
-def moving(fit: FitParts) -> slice:
-    """Return the levels whose rows move: all, or all but the last split level."""
-    return slice(None) if fit.nodes.policy.moves_last_rows else slice(-2)
-
-
-@of_tree("plan.place")
-def _place(fit: FitParts, tree: TreeCounts) -> int:
-    splits = int(tree.splits[moving(fit)].sum())
-    looked_at = splits if fit.nodes.policy.picks_leaves else int(tree.nodes[:-2].sum())
+def _place(trees: TreeFacts) -> int:
+    splits = int(trees.counts.splits[trees.moving].sum())
+    picks = trees.fit.nodes.policy.picks_leaves
+    looked_at = splits if picks else int(trees.counts.nodes[:-2].sum())
     return (looked_at + 2 * 2 * splits) * NODE.itemsize
 
 
-@of_tree("partition.move")
-def _move(fit: FitParts, tree: TreeCounts) -> int:
-    moved = tree.split_rows[moving(fit)]
-    codes = fit.rows.codes.code_bytes
-    rows = int(moved.sum()) * (codes + _ROW_ID) + _row_ids(fit, moved)
-    rows //= fit.nodes.n_alike
+def _move(trees: TreeFacts) -> int:
+    moved = trees.counts.split_rows[trees.moving]
+    rows = int(moved.sum()) * (trees.code_bytes + ROW_ID) + trees.row_ids(moved)
     # a work-group that moves a whole small child also clears its histogram
-    chunk = fit.ways.variant("histogram").params["chunk"]
-    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in tree.split_sizes[moving(fit)])
-    return rows + cleared * fit.rows.cells_to_clear * SUM.itemsize
+    chunk = trees.fit.ways.variant("histogram").params["chunk"]
+    split_sizes = trees.counts.split_sizes[trees.moving]
+    cleared = sum(int((sizes // 2 > chunk).sum()) for sizes in split_sizes)
+    return rows // trees.fit.nodes.n_alike + cleared * trees.fit.rows.cells_to_clear * SUM.itemsize
 
 
-@of_tree("whole_trees.grow")
-def _grow(fit: FitParts, tree: TreeCounts) -> int:
-    searched = tree.nodes[:-1]
-    subtracted = searched - tree.built[:-1]
+def _grow(trees: TreeFacts) -> int:
+    counts = trees.counts
+    subtracted = counts.nodes[:-1] - counts.built[:-1]
     # of the last level, histograms are read and none is kept
-    cells = tree.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
-    n_features = fit.features.layout.n_features
-    n_places = fit.ways.facts.n_drawn or n_features
-    codes = n_places * fit.rows.codes.code_bytes
-    rows = int(tree.built_rows.sum()) * (codes + 2 * QUANTA.itemsize)
-    moved = tree.split_rows[:-2]
-    rows += _row_ids(fit, tree.built_rows) + int(moved.sum()) * (
-        fit.rows.codes.code_bytes + _ROW_ID
-    )
-    nodes = 2 * int(searched.sum() + tree.splits.sum()) * _RECORD
-    return (
-        rows
-        + _row_ids(fit, moved)
-        + _histograms(fit, int(cells)) * n_places // n_features
-        + nodes
-        + fit.arena["sums"].nbytes
-    )
+    cells = counts.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
+    n_places = trees.fit.ways.facts.n_drawn or trees.n_features
+    rows = int(counts.built_rows.sum()) * (n_places * trees.code_bytes + QUANTA_PAIR)
+    moved = counts.split_rows[:-2]
+    rows += int(moved.sum()) * (trees.code_bytes + ROW_ID)
+    ids = trees.row_ids(counts.built_rows) + trees.row_ids(moved)
+    histograms = trees.histograms(int(cells)) * n_places // trees.n_features
+    nodes = 2 * (trees.searched + trees.splits) * _RECORD
+    return rows + ids + histograms + nodes + trees.fit.arena["sums"].nbytes
 
 
-@of_tree("whole_trees.grow_leaves")
-def _grow_leaves(fit: FitParts, tree: TreeCounts) -> int:
+def _grow_leaves(trees: TreeFacts) -> int:
     # nodes of few rows have no histograms
-    large = sum(int((sizes > FEW_ROWS).sum()) for sizes in tree.sizes)
-    built = sum(int((sizes > FEW_ROWS).sum()) for sizes in tree.built_sizes)
-    cells = built + 2 * (large - built)
-    codes = fit.features.layout.n_features * fit.rows.codes.code_bytes
-    rows = int(tree.built_rows.sum()) * (codes + 2 * QUANTA.itemsize)
-    rows += int(tree.split_rows.sum()) * (fit.rows.codes.code_bytes + _ROW_ID)
-    ids = _row_ids(fit, tree.built_rows) + _row_ids(fit, tree.split_rows)
-    nodes = 2 * int(tree.nodes.sum() + tree.splits.sum()) * _RECORD
-    return rows + ids + nodes + _histograms(fit, cells) + fit.arena["sums"].nbytes
+    counts = trees.counts
+    large = sum(int((sizes > FEW_ROWS).sum()) for sizes in counts.sizes)
+    built = sum(int((sizes > FEW_ROWS).sum()) for sizes in counts.built_sizes)
+    rows = int(counts.built_rows.sum()) * (trees.n_features * trees.code_bytes + QUANTA_PAIR)
+    rows += int(counts.split_rows.sum()) * (trees.code_bytes + ROW_ID)
+    ids = trees.row_ids(counts.built_rows) + trees.row_ids(counts.split_rows)
+    nodes = 2 * (trees.nodes + trees.splits) * _RECORD
+    histograms = trees.histograms(built + 2 * (large - built))
+    return rows + ids + nodes + histograms + trees.fit.arena["sums"].nbytes
 
 
-@of_tree("plan.finish_tree")
-def _finish_tree(fit: FitParts, tree: TreeCounts) -> int:
-    walked = int(tree.nodes.sum()) * (NODE.itemsize + _FLOAT + WALK.itemsize + STEP.itemsize)
-    return walked + int(tree.nodes[-1]) * PAYLOAD_BYTES  # writes the values of the last leaves
+def _order_levels(trees: TreeFacts) -> int:
+    layout = trees.fit.features.layout
+    codes = np.diff(layout.feature_offset)[layout.categorical]
+    once_a_tree = trees.fit.nodes.policy.fills_levels
+    ordered = trees.roots if once_a_tree else trees.searched
+    return ordered * (int(codes.sum()) * SUM_PAIR + codes.size * FACTS * SUM.itemsize)
 
 
-@of_tree("plan.keep")
-def _keep(fit: FitParts, tree: TreeCounts) -> int:
-    return 2 * (4 * len(KEPT) * int(tree.nodes.sum()) + fit.arena["levels"].nbytes)
+def _find_sets(trees: TreeFacts) -> int:
+    categorical = trees.fit.features.layout.categorical
+    assert categorical is not None
+    each = FACTS * SUM.itemsize + NODE.itemsize + SUMS_BYTES + CANDIDATE.itemsize
+    return trees.searched * int(categorical.sum()) * each
 
 
-def _renew_weights(fit: FitParts, tree: TreeCounts) -> int:
-    """Bytes of the rows' weights in renewed leaves; 0 without weights."""
-    return _rows(fit, tree) * SUM.itemsize if "renew_weights" in fit.rows.row_arrays else 0
+def _finish_sets(trees: TreeFacts) -> int:
+    kept = 2 * (trees.nodes // 2 + 1) * trees.fit.nodes.set_words * 4  # read and written
+    return trees.nodes * NODE.itemsize + kept
 
 
-@of_tree("renew_leaves.count_first")
-def _count_first(fit: FitParts, tree: TreeCounts) -> int:
-    if fit.features.columns is None:
-        found = int(tree.split_rows.sum()) * fit.rows.codes.code_bytes
-    else:
-        found = _rows(fit, tree) * _ROW_ID  # every row has its node
-    kept = _rows(fit, tree) * 2 * _ROW_ID  # leaf and key
-    return _rows(fit, tree) * 2 * _FLOAT + kept + _renew_weights(fit, tree) + found
+def _levels(trees: TreeFacts) -> int:
+    """Return the searched levels of all trees that were grown together."""
+    nodes = trees.counts.nodes[:-1]
+    return int((-(-nodes // (1 << np.arange(nodes.size)))).sum())
 
 
-@of_tree("renew_leaves.count_next")
-def _count_next(fit: FitParts, tree: TreeCounts) -> int:
-    return 3 * (_rows(fit, tree) * 2 * _ROW_ID + _renew_weights(fit, tree))
+def _codes(trees: TreeFacts) -> tuple[int, int, int]:
+    """Return the codes of numbers, those of categories, and the cells of borders between levels."""
+    layout = trees.fit.features.layout
+    if layout.categorical is None:
+        return layout.n_codes, 0, 0
+    each = np.diff(layout.feature_offset).astype(np.int64)
+    cells = int(trees.fit.arena["border_flags"].shape[1])
+    return int(each[~layout.categorical].sum()), int(each[layout.categorical].sum()), cells
 
 
-@of_tree("renew_leaves.pick_digit")
-def _pick_digit(fit: FitParts, tree: TreeCounts) -> int:
-    return 4 * 2 * int(tree.nodes.sum()) * COUNTS * 4  # read, then reset to 0
+def _find_roughly(trees: TreeFacts) -> int:
+    numbers, _, cells = _codes(trees)
+    written = _levels(trees) * (numbers + cells + trees.n_features) * FLOAT
+    return trees.searched * (numbers + cells) * SUM_PAIR + written
 
 
-@of_tree("renew_leaves.renew")
-def _renew(fit: FitParts, tree: TreeCounts) -> int:
-    leaves = int(tree.nodes.sum() - tree.splits.sum())
-    return leaves * (2 * SUM.itemsize + 2 * _ROW_ID + 4 * _FLOAT)
+def _find_symmetric(trees: TreeFacts) -> int:
+    numbers, _, cells = _codes(trees)
+    scores = (numbers + cells + trees.n_features) * FLOAT
+    each = scores + trees.n_features * CANDIDATE.itemsize
+    return _levels(trees) * each + trees.searched * SUM_PAIR  # of one border
 
 
-@of_tree("order_codes.replace_codes")
-def _replace_codes(fit: FitParts, tree: TreeCounts) -> int:
-    # read, and written by row and by feature; of one order, only after a choice of combinations
-    if fit.rows.n_orders == 1:
-        return 0
-    batches = len(fit.nodes.batches)
-    walks = walks_leaves(fit.ways.facts, fit.nodes.policy)
-    times = 2 * batches - 1 if walks else 1  # the next order's after every batch
-    return (
-        3 * fit.rows.n_rows * fit.features.n_ordered * fit.rows.codes.code_bytes * times // batches
-    )
+def _share(trees: TreeFacts, places: int) -> int:
+    """Bytes of the choice of a split for so many places, and of writing it to their nodes."""
+    candidates = places * trees.n_features + trees.searched
+    nodes = trees.searched * (NODE.itemsize + SUMS_BYTES + SUM_PAIR)
+    return candidates * CANDIDATE.itemsize + nodes
 
 
-def to_leaves(fit: FitParts, tree: TreeCounts) -> int:
-    """Return the bytes that tell the leaf of every row: codes, or row lists."""
-    codes = fit.rows.codes.code_bytes
-    if (
-        fit.ways.variant("update_margins").name == "walk"
-    ):  # reads a code at every node of a row's path
-        return round(_rows(fit, tree) * mean_steps(tree)) * codes
-    all_listed = fit.nodes.policy.moves_last_rows
-    in_order = fit.nodes.n_levels == 1 and not all_listed  # the root's rows have no list
-    listed = 0 if in_order else int(tree.split_rows[0]) * _ROW_ID
-    return listed + (0 if all_listed else int(tree.split_rows[-2]) * codes)
+def _find_of_outputs(trees: TreeFacts) -> int:
+    places = trees.searched // trees.fit.nodes.n_outputs
+    candidates = places * trees.n_features * CANDIDATE.itemsize
+    return trees.searched * (trees.n_codes * SUM_PAIR + SUMS_BYTES) + candidates
 
 
-@of_tree("update_margins.add_leaves")
-def _add_leaves(fit: FitParts, tree: TreeCounts) -> int:
-    margins = outputs_of(fit, tree) * fit.rows.n_rows * 2 * _FLOAT
-    values = _rows(fit, tree) * _FLOAT if fit.nodes.params.linear_tree else 0  # one of each row
-    return margins + values + to_leaves(fit, tree)
+def _add_up_sets(trees: TreeFacts) -> int:
+    _, levels, cells = _codes(trees)
+    built = int(trees.counts.built[:-1].sum())
+    others = trees.searched - built  # parent minus sibling, in place
+    return (built * (levels + cells) + 2 * others * cells) * SUM_PAIR
+
+
+OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
+    "gradients": _gradients,
+    "gradients.quantize_gradients": lambda trees: (
+        _gradients(trees)
+        + trees.rows * QUANTA_PAIR
+        + trees.roots * trees.fit.rows.cells_to_clear * SUM.itemsize
+    ),
+    "gradients.draw": _draw,
+    "gradients.gather_drawn": _gather_drawn,
+    "gradients.count_classes": lambda trees: trees.inputs + 2 * trees.roots * CLASSES * 4,
+    "gradients.clear_classes": lambda trees: trees.roots * CLASSES * 4,
+    "gradients.sketch": lambda trees: (  # margins and labels; sketches, and a Hessian
+        trees.n_rows * (2 * trees.fit.nodes.n_outputs + trees.fit.nodes.n_sketches + 1) * FLOAT
+    ),
+    "plan.begin_tree": lambda trees: trees.fit.arena["sums"].nbytes,
+    "histogram": _histogram,
+    "tiled_histogram": _histogram,
+    "histogram.reduce": _reduce,
+    "tiled_histogram.reduce": _reduce,
+    "split.find": lambda trees: (
+        trees.histograms(2 * trees.searched - trees.built)
+        + trees.searched * trees.n_features * CANDIDATE.itemsize
+    ),
+    "plan.best": lambda trees: _candidates(trees, 0, trees.n_features + 1),
+    "plan.decide": lambda trees: (  # read, written, and children
+        2 * (trees.searched + trees.splits) * _RECORD + _candidates(trees, trees.n_features, 1)
+    ),
+    "plan.choose_columns": lambda trees: (
+        trees.searched * (NODE.itemsize + -(-trees.n_features // 32) * 4 + _feature_weights(trees))
+    ),
+    "plan.draw_columns": lambda trees: (
+        trees.roots * (4 * trees.fit.ways.facts.columns_of_tree + _feature_weights(trees))
+    ),
+    "plan.gather_columns": _gather_columns,
+    "plan.draw_borders": _draw_borders,
+    "plan.scale_noise": lambda trees: (
+        # half a pair of sums for each work-group that adds up squares; the root's sums, a number
+        trees.fit.arena["sums"].nbytes // 2 + trees.roots * (SUM_PAIR + FLOAT)
+    ),
+    "plan.pick": _pick,
+    "plan.decide_picked": _decide_picked,
+    "plan.pick_leaves": _pick_leaves,
+    "plan.decide_leaves": _decide_picked,
+    "plan.settle": lambda trees: trees.nodes * (NODE.itemsize + ROW_ID),
+    "plan.place": _place,
+    "partition.move": _move,
+    "whole_trees.grow": _grow,
+    "whole_trees.grow_leaves": _grow_leaves,
+    "plan.finish_tree": lambda trees: (  # writes the values of the last leaves
+        trees.nodes * (NODE.itemsize + FLOAT + WALK.itemsize + STEP.itemsize)
+        + int(trees.counts.nodes[-1]) * PAYLOAD_BYTES
+    ),
+    "plan.keep": lambda trees: 2 * (4 * len(KEPT) * trees.nodes + trees.fit.arena["levels"].nbytes),
+    "category_split.order_levels": _order_levels,
+    "category_split.find_sets": _find_sets,
+    "category_sets.write_sets": lambda trees: trees.splits * (NODE.itemsize + SUMS_BYTES),
+    "category_sets.finish_sets": _finish_sets,
+    "symmetric.add_up": lambda trees: 2 * trees.searched * _codes(trees)[0] * SUM_PAIR,
+    "symmetric.find_roughly": _find_roughly,
+    "symmetric.find": _find_symmetric,
+    "symmetric.share": lambda trees: _share(trees, _levels(trees)),
+    "symmetric_sets.open_borders": lambda trees: (
+        trees.roots * (_codes(trees)[1] * SUM_PAIR + _codes(trees)[2] * FLOAT)
+    ),
+    "symmetric_sets.add_up_sets": _add_up_sets,
+    "symmetric_sets.write_level_sets": lambda trees: trees.splits * NODE.itemsize,
+    "vector_split.add_up": lambda trees: 2 * trees.searched * trees.n_codes * SUM_PAIR,
+    "vector_split.find": _find_of_outputs,
+    "vector_split.share": lambda trees: _share(trees, trees.searched // trees.fit.nodes.n_outputs),
+}

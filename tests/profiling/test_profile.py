@@ -45,7 +45,7 @@ def test_every_kernel_is_listed_with_its_bytes_and_the_model_is_the_same(device,
         assert model.history == plain.history
         assert plain.profile is None
         unknown = [k.kernel for k in model.profile if k.bytes is None]
-        assert unknown == [], "register a rule in pyopencl_gbdt/profiling/"
+        assert unknown == [], "write a formula in pyopencl_gbdt/profiling/"
         kernels = {(k.phase, k.kernel) for k in model.profile}
         assert len(kernels) == len(model.profile)
         assert {(SET_UP, "quantize.encode"), (ROUNDS, "histogram"), (ROUNDS, "predict")} <= kernels

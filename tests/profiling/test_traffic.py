@@ -13,14 +13,9 @@ from pyopencl_gbdt.fit.nodes import Candidates, TreeSizes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
-from pyopencl_gbdt.profiling import traffic, tree_traffic
-from pyopencl_gbdt.profiling.least_bytes import (
-    RULES,
-    Rule,
-    count_tree,
-    partial_histograms,
-    register,
-)
+from pyopencl_gbdt.profiling import column_traffic, leaf_traffic, traffic, tree_facts, tree_traffic
+from pyopencl_gbdt.profiling.traffic import OF_SET_UP, OF_TREE, WHOLE_ARRAYS
+from pyopencl_gbdt.profiling.tree_facts import TreeFacts, count_tree, partial_histograms
 from tests.device.fakes import BASELINE
 
 #: 10 rows; max_depth=3. Capitals split.
@@ -114,12 +109,17 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     return FitParts(arena, rows, nodes, features, ways)
 
 
+def bytes_of(kernel, parts, counts):
+    """The least bytes of a kernel for a tree."""
+    return OF_TREE[kernel](TreeFacts(parts, counts))
+
+
 @pytest.fixture(autouse=True)
 def _sizes(monkeypatch):
     """Two work-groups share a histogram; the root's candidates are few."""
-    monkeypatch.setattr(tree_traffic, "histogram_groups", lambda *of: 2)
+    monkeypatch.setattr(tree_facts, "histogram_groups", lambda *of: 2)
     of = lambda parts, step: Candidates(step > 0, FEATURES)  # noqa: E731
-    monkeypatch.setattr(tree_traffic, "candidates_of", of)
+    monkeypatch.setattr(tree_facts, "candidates_of", of)
 
 
 def test_what_is_counted():
@@ -234,17 +234,21 @@ ATOMICS = {
 
 @pytest.mark.parametrize("kernel", ATOMICS)
 def test_hand_count(kernel):
-    assert RULES[kernel].of_tree(fit(), count_tree(*tree())) == ATOMICS[kernel]
+    assert bytes_of(kernel, fit(), count_tree(*tree())) == ATOMICS[kernel]
 
 
-def test_a_kernel_has_one_rule(monkeypatch):
-    monkeypatch.setitem(RULES, "made_up", Rule(of_tree=lambda parts, tree: 17))
+def test_a_kernel_has_one_formula():
+    tables = (tree_traffic.OF_TREE, leaf_traffic.OF_TREE, column_traffic.OF_TREE)
+    tables = [*tables, OF_SET_UP, dict.fromkeys(WHOLE_ARRAYS)]
+    assert len({kernel for table in tables for kernel in table}) == sum(map(len, tables))
+
+
+def test_a_formula_is_added_up_over_trees(monkeypatch):
+    monkeypatch.setitem(OF_TREE, "made_up", lambda trees: 17)
     tally = traffic.Tally(fit(), LEFT_OUT)
     tally.add_tree(*tree())
     tally.add_tree(*tree())
     assert tally.n_bytes("made_up", weighted=False) == 34
-    with pytest.raises(ValueError, match="made_up: expected one rule for its least bytes"):
-        register("made_up", Rule())
 
 
 def three_trees():
@@ -259,7 +263,7 @@ def test_several_outputs():
         ("gradients", 0), ("gradients.quantize_gradients", 0), ("gradients.draw", 0),
         ("renew_leaves.count_first", 21), ("update_margins.add_leaves", 21),
     ):  # fmt: skip
-        found = RULES[kernel].of_tree(fit(), three_trees())
+        found = bytes_of(kernel, fit(), three_trees())
         assert found - once == 3 * (ATOMICS[kernel] - once)
 
 
@@ -267,7 +271,7 @@ def test_trees_of_one_output_share_its_margins():
     parts = fit()
     parts.nodes.n_parallel = 3
     assert (
-        RULES["update_margins.add_leaves"].of_tree(parts, three_trees())
+        bytes_of("update_margins.add_leaves", parts, three_trees())
         == ATOMICS["update_margins.add_leaves"]
     )
 
@@ -275,22 +279,22 @@ def test_trees_of_one_output_share_its_margins():
 def test_factors_of_sampled_rows_are_read_twice():
     counts, parts = count_tree(*tree()), fit(samples_rows=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
-        assert RULES[kernel].of_tree(parts, counts) == ATOMICS[kernel] + 10 * 4
+        assert bytes_of(kernel, parts, counts) == ATOMICS[kernel] + 10 * 4
     goss = fit(samples_rows=True, samples_by_gradient=True)
-    assert RULES["gradients.draw"].of_tree(goss, counts) == 10 * (8 + 4) + 2048 * 4
+    assert bytes_of("gradients.draw", goss, counts) == 10 * (8 + 4) + 2048 * 4
 
 
 def test_rows_that_were_drawn_are_listed_for_the_root_and_all_rows_walk():
     """10 of 30 rows are drawn."""
     counts, parts = count_tree(*tree()), fit(samples_rows=True)
     parts.rows.lists_drawn, parts.rows.n_rows = True, 30
-    assert RULES["gradients.draw"].of_tree(parts, counts) == 30 * 4 + 10 * 4
+    assert bytes_of("gradients.draw", parts, counts) == 30 * 4 + 10 * 4
     for kernel in ("histogram", "partition.move"):
         unlisted = fit(samples_rows=True)
-        listed = RULES[kernel].of_tree(parts, counts)
-        assert listed == RULES[kernel].of_tree(unlisted, counts) + 10 * 4
+        listed = bytes_of(kernel, parts, counts)
+        assert listed == bytes_of(kernel, unlisted, counts) + 10 * 4
     assert (
-        RULES["update_margins.add_leaves"].of_tree(parts, counts)
+        bytes_of("update_margins.add_leaves", parts, counts)
         == 3 * ATOMICS["update_margins.add_leaves"]
     )
 
@@ -302,68 +306,68 @@ def test_a_cpu_reads_no_codes_of_rows_that_were_not_drawn():
     goss = fit(leaves_out_rows=True, sampling_method="goss", top_rate=0.2, other_rate=0.1)
     for parts, seen in ((by_chance, 6), (goss, 4.5)):
         parts.ways.chosen["histogram"].name = "cpu"
-        found = RULES["histogram"].of_tree(parts, counts)
+        found = bytes_of("histogram", parts, counts)
         assert found == ATOMICS["histogram"] - (15 - seen) * ROW_BYTES
         parts.rows.lists_drawn = True
-        assert RULES["histogram"].of_tree(parts, counts) == ATOMICS["histogram"] + 10 * 4
+        assert bytes_of("histogram", parts, counts) == ATOMICS["histogram"] + 10 * 4
 
 
 def test_features_weights_are_read_by_every_node():
     counts, parts = count_tree(*tree()), fit()
     parts.features.limits.feature_weights = np.ones(FEATURES, np.float32)
     plain = ATOMICS["plan.choose_columns"]
-    assert RULES["plan.choose_columns"].of_tree(parts, counts) == plain + 5 * FEATURES * 4
+    assert bytes_of("plan.choose_columns", parts, counts) == plain + 5 * FEATURES * 4
 
 
 def test_trees_of_drawn_columns_read_these_alone():
     """One of two features is drawn: 15 codes less, and half of the histograms."""
     counts, parts = count_tree(*tree()), fit(column_counts=lambda n: (1, 1, 1))
     parts.ways.facts = parts.ways.facts.with_pages(masks_columns=True, n_features=FEATURES)
-    found = RULES["whole_trees.grow"].of_tree(parts, counts)
+    found = bytes_of("whole_trees.grow", parts, counts)
     assert found == ATOMICS["whole_trees.grow"] - 15 - 5 * HISTOGRAM // 2
-    assert RULES["plan.draw_columns"].of_tree(parts, counts) == 4
-    assert RULES["plan.gather_columns"].of_tree(parts, counts) == 2 * ROWS
+    assert bytes_of("plan.draw_columns", parts, counts) == 4
+    assert bytes_of("plan.gather_columns", parts, counts) == 2 * ROWS
     parts.features.limits.feature_weights = np.ones(FEATURES, np.float32)
-    assert RULES["plan.draw_columns"].of_tree(parts, counts) == 4 + FEATURES * 4
+    assert bytes_of("plan.draw_columns", parts, counts) == 4 + FEATURES * 4
 
 
 def test_leaf_by_leaf_all_rows_move():
     """D's rows too; D is the one node that is placed with its children besides A and C."""
     counts, parts = count_tree(*tree()), fit(policy=BestFirst())
-    moved = RULES["partition.move"].of_tree(parts, counts)
+    moved = bytes_of("partition.move", parts, counts)
     assert moved == ATOMICS["partition.move"] + 5 * (1 + 4) + 5 * 4
-    assert RULES["plan.place"].of_tree(parts, counts) == 3 * (1 + 4) * NODE.itemsize
+    assert bytes_of("plan.place", parts, counts) == 3 * (1 + 4) * NODE.itemsize
     by_rows = fit(policy=BestFirst(), leaf="by_rows")  # every leaf has its rows
-    assert RULES["update_margins.add_leaves"].of_tree(by_rows, counts) == 10 * 8 + 10 * 4
+    assert bytes_of("update_margins.add_leaves", by_rows, counts) == 10 * 8 + 10 * 4
 
 
 def test_arrays_of_other_steps_are_no_weights():
     parts = fit()
     parts.rows.row_arrays = ("factors",)
     counts = count_tree(*tree())
-    assert RULES["renew_leaves.count_first"].of_tree(parts, counts) == 10 * (8 + 8) + 21
-    assert RULES["renew_leaves.count_next"].of_tree(parts, counts) == 3 * 10 * 8
+    assert bytes_of("renew_leaves.count_first", parts, counts) == 10 * (8 + 8) + 21
+    assert bytes_of("renew_leaves.count_next", parts, counts) == 3 * 10 * 8
 
 
 def test_weights_are_read_twice():
     counts, parts = count_tree(*tree()), fit(weighted=True)
     for kernel in ("gradients", "gradients.quantize_gradients"):
-        assert RULES[kernel].of_tree(parts, counts) == ATOMICS[kernel] + 10 * 4
+        assert bytes_of(kernel, parts, counts) == ATOMICS[kernel] + 10 * 4
 
 
 def test_partial_histograms_are_written_and_added_up():
     """A has 4 tasks of 3 rows, b 2, in two work-groups each; e is in its place already."""
     counts, parts = count_tree(*tree()), fit(atomics=False)
-    assert RULES["histogram"].of_tree(parts, counts) == 15 * 24 + 5 * 4 + 5 * HISTOGRAM
-    assert RULES["histogram.reduce"].of_tree(parts, counts) == 2 * (2 + 1) * HISTOGRAM
-    cleared = RULES["partition.move"].of_tree(parts, counts)
+    assert bytes_of("histogram", parts, counts) == 15 * 24 + 5 * 4 + 5 * HISTOGRAM
+    assert bytes_of("histogram.reduce", parts, counts) == 2 * (2 + 1) * HISTOGRAM
+    cleared = bytes_of("partition.move", parts, counts)
     assert cleared == ATOMICS["partition.move"] - HISTOGRAM
 
 
 def test_leaves_by_row_lists():
     """All ids, as the root split; and a code of D's rows, which lie where D left them."""
     counts, parts = count_tree(*tree()), fit(leaf="by_rows")
-    assert RULES["update_margins.add_leaves"].of_tree(parts, counts) == 10 * 8 + 10 * 4 + 5
+    assert bytes_of("update_margins.add_leaves", parts, counts) == 10 * 8 + 10 * 4 + 5
 
 
 def test_a_lonely_root():
@@ -371,10 +375,10 @@ def test_a_lonely_root():
     nodes["left"][0] = NO_NODE
     levels["first"], levels["count"] = [0, 1, 1, 1], [1, 0, 0, 0]
     counts = count_tree(nodes, levels)
-    assert RULES["partition.move"].of_tree(fit(), counts) == 0
-    assert RULES["histogram"].of_tree(fit(), counts) == 10 * 24 + HISTOGRAM
+    assert bytes_of("partition.move", fit(), counts) == 0
+    assert bytes_of("histogram", fit(), counts) == 10 * 24 + HISTOGRAM
     for leaf in ("walk", "by_rows"):
-        assert RULES["update_margins.add_leaves"].of_tree(fit(leaf=leaf), counts) == 10 * 8
+        assert bytes_of("update_margins.add_leaves", fit(leaf=leaf), counts) == 10 * 8
 
 
 def test_a_fit_adds_up_its_trees():
@@ -413,4 +417,4 @@ def test_set_up(kernel, plain, weighted):
 def test_a_lonely_work_item_writes_codes_by_feature_too():
     parts = fit()
     parts.ways.chosen["quantize"] = SimpleNamespace(params={"wg_size": 1})
-    assert RULES["quantize.encode"].of_set_up(parts, False) == 10 * (2 * 4 + 16 + 2)
+    assert OF_SET_UP["quantize.encode"](parts, False) == 10 * (2 * 4 + 16 + 2)

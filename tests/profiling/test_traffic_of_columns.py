@@ -7,8 +7,8 @@ import pytest
 
 from pyopencl_gbdt.dtypes import CANDIDATE, NODE
 from pyopencl_gbdt.profiling import traffic
-from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
-from tests.profiling.test_traffic import ATOMICS, LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
+from pyopencl_gbdt.profiling.tree_facts import count_tree
+from tests.profiling.test_traffic import ATOMICS, LEFT_OUT, _sizes, bytes_of, fit, tree  # noqa: F401 (a fixture)
 from tests.profiling.test_traffic_of_ordered import DROPPED, LINEAR, ORDERED, STEPS, WALKED
 from tests.profiling.test_traffic_of_tables import LEVEL_SETS, SKETCHED, TABLES, VECTORS
 
@@ -100,14 +100,14 @@ def along_columns(**options):
 
 @pytest.mark.parametrize("kernel", COLUMNS)
 def test_hand_count_along_columns(kernel):
-    assert RULES[kernel].of_tree(along_columns(), count_tree(*tree())) == COLUMNS[kernel]
+    assert bytes_of(kernel, along_columns(), count_tree(*tree())) == COLUMNS[kernel]
 
 
 @pytest.mark.parametrize("kernel", INTERLEAVED)
 def test_hand_count_of_interleaved_entries(kernel):
     parts = along_columns()
     parts.ways.chosen["interleaved"].params["depth"] = 1
-    assert RULES[kernel].of_tree(parts, count_tree(*tree())) == INTERLEAVED[kernel]
+    assert bytes_of(kernel, parts, count_tree(*tree())) == INTERLEAVED[kernel]
 
 
 def test_where_terms_cancel_all_borders_are_scored_exactly():
@@ -115,11 +115,11 @@ def test_where_terms_cancel_all_borders_are_scored_exactly():
     constrained = along_columns()
     constrained.features.limits.monotone = np.zeros(2, np.uint32)
     for parts in (constrained, along_columns(reg_alpha=0.5)):
-        assert RULES["exact.find"].of_tree(parts, count_tree(*tree())) == all_pieces
+        assert bytes_of("exact.find", parts, count_tree(*tree())) == all_pieces
 
 
 def test_rows_of_sorted_columns_know_their_leaf():
-    found = RULES["renew_leaves.count_first"].of_tree(along_columns(), count_tree(*tree()))
+    found = bytes_of("renew_leaves.count_first", along_columns(), count_tree(*tree()))
     assert found == 5 * (8 + 8 + 8) + 5 * 4
 
 
@@ -140,7 +140,6 @@ def test_roots_of_sorted_columns_count_entries():
 
 
 def test_every_formula_is_counted_by_hand():
-    of_trees = {kernel for kernel, rule in RULES.items() if rule.of_tree}
     tiled = {"tiled_histogram", "tiled_histogram.reduce"}  # the formulas of dense codes
     counted = ATOMICS.keys() | COLUMNS.keys() | TABLES.keys() | INTERLEAVED.keys()
     counted |= CATEGORIES.keys() | {f"ordered_leaves.{function}" for function in ORDERED}
@@ -149,7 +148,7 @@ def test_every_formula_is_counted_by_hand():
     counted |= {f"dropout.{function}" for function in DROPPED}
     counted |= {f"newton_leaves.{function}" for function in STEPS}
     counted |= {f"linear_leaves.{function}" for function in LINEAR}
-    assert of_trees - counted == {"histogram.reduce", *tiled}
+    assert traffic.OF_TREE.keys() - counted == {"histogram.reduce", *tiled}
 
 
 @pytest.mark.parametrize("kernel", CATEGORIES)
@@ -159,4 +158,4 @@ def test_the_bytes_of_sets(kernel):
     categorical, offset = np.array([False, True]), np.array([0, 3, 7])
     parts.features.layout = SimpleNamespace(categorical=categorical, feature_offset=offset)
     parts.nodes.set_words = 2
-    assert RULES[kernel].of_tree(parts, count_tree(*tree())) == CATEGORIES[kernel]
+    assert bytes_of(kernel, parts, count_tree(*tree())) == CATEGORIES[kernel]

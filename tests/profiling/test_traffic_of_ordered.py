@@ -7,8 +7,8 @@ import pytest
 from pyopencl_gbdt.dtypes import NODE
 from pyopencl_gbdt.parameters.facts import LossFacts
 from pyopencl_gbdt.profiling import traffic
-from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
-from tests.profiling.test_traffic import LEFT_OUT, _sizes, fit, tree  # noqa: F401 (a fixture)
+from pyopencl_gbdt.profiling.tree_facts import count_tree
+from tests.profiling.test_traffic import LEFT_OUT, _sizes, bytes_of, fit, tree  # noqa: F401 (a fixture)
 
 #: 160 rows in 2 orders: each has models that learn from 64 and 128 rows, and know 128 and 160.
 ROWS, ORDERS = 160, 2
@@ -62,54 +62,55 @@ def parts_of(**given):
 
 @pytest.mark.parametrize("function", ORDERED)
 def test_hand_count_of_ordered_boosting(function):
-    rule = RULES[f"ordered_leaves.{function}"].of_tree
-    assert rule(parts_of(), count_tree(*tree())) == ORDERED[function]
+    assert (
+        bytes_of(f"ordered_leaves.{function}", parts_of(), count_tree(*tree())) == ORDERED[function]
+    )
 
 
 @pytest.mark.parametrize("function", WALKED)
 def test_hand_count_of_leaves_by_next_order(function):
-    rule = RULES[f"leaves_by_next_order.{function}"].of_tree
-    assert rule(fit(), count_tree(*tree())) == WALKED[function]
+    assert (
+        bytes_of(f"leaves_by_next_order.{function}", fit(), count_tree(*tree())) == WALKED[function]
+    )
 
 
 @pytest.mark.parametrize("function", STEPS)
 def test_hand_count_of_newton_steps(function):
-    rule = RULES[f"newton_leaves.{function}"].of_tree
-    assert rule(fit(), count_tree(*tree())) == STEPS[function]
+    found = bytes_of(f"newton_leaves.{function}", fit(), count_tree(*tree()))
+    assert found == STEPS[function]
 
 
 @pytest.mark.parametrize("function", DROPPED)
 def test_hand_count_of_dropped_trees(function):
-    rule = RULES[f"dropout.{function}"].of_tree
-    assert rule(fit(), count_tree(*tree())) == DROPPED[function]
+    found = bytes_of(f"dropout.{function}", fit(), count_tree(*tree()))
+    assert found == DROPPED[function]
 
 
 @pytest.mark.parametrize("function", LINEAR)
 def test_hand_count_of_linear_leaves(function):
-    rule = RULES[f"linear_leaves.{function}"].of_tree
-    assert rule(fit(), count_tree(*tree())) == LINEAR[function]
+    found = bytes_of(f"linear_leaves.{function}", fit(), count_tree(*tree()))
+    assert found == LINEAR[function]
 
 
 def test_margins_of_linear_leaves_take_a_value_of_every_row():
-    rule, counts = RULES["update_margins.add_leaves"].of_tree, count_tree(*tree())
-    assert rule(fit(linear_tree=True), counts) == rule(fit(), counts) + 10 * 4
+    kernel, counts = "update_margins.add_leaves", count_tree(*tree())
+    more = bytes_of(kernel, fit(linear_tree=True), counts) - bytes_of(kernel, fit(), counts)
+    assert more == 10 * 4
 
 
 def test_codes_of_orders_change_once_a_round_and_between_batches():
-    parts, rule = fit(), RULES["order_codes.replace_codes"].of_tree
+    parts, kernel = fit(), "order_codes.replace_codes"
     parts.nodes.batches = (0, 1)
-    assert rule(parts, count_tree(*tree())) == 10 * 3 * 3 // 2
+    assert bytes_of(kernel, parts, count_tree(*tree())) == 10 * 3 * 3 // 2
     loss = LossFacts(renews=True)  # leaves are not walked
     parts.ways.facts = replace(parts.ways.facts, loss=loss)
-    assert rule(parts, count_tree(*tree())) == 10 * 3 // 2
+    assert bytes_of(kernel, parts, count_tree(*tree())) == 10 * 3 // 2
     parts.rows.n_orders = 1
-    assert rule(parts, count_tree(*tree())) == 0
+    assert bytes_of(kernel, parts, count_tree(*tree())) == 0
 
 
 def test_weights_are_read_by_row():
-    more = RULES["ordered_leaves.count_entries"].of_tree(
-        parts_of(weighted=True), count_tree(*tree())
-    )
+    more = bytes_of("ordered_leaves.count_entries", parts_of(weighted=True), count_tree(*tree()))
     assert more == ORDERED["count_entries"] + LEARNT * 4 + ROWS * 4
 
 

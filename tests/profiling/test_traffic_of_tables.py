@@ -8,8 +8,8 @@ import pytest
 from pyopencl_gbdt.dtypes import CANDIDATE, LEVEL, NO_NODE, NODE
 from pyopencl_gbdt.growth.policy import Symmetric, Together
 from pyopencl_gbdt.profiling import traffic
-from pyopencl_gbdt.profiling.least_bytes import RULES, count_tree
-from tests.profiling.test_traffic import CODES, FEATURES, LEFT_OUT, _sizes, fit  # noqa: F401 (a fixture)
+from pyopencl_gbdt.profiling.tree_facts import count_tree
+from tests.profiling.test_traffic import CODES, FEATURES, LEFT_OUT, _sizes, bytes_of, fit  # noqa: F401 (a fixture)
 
 #: The tree that is counted below, with the rows of each node; the last level's are not counted.
 #:
@@ -68,20 +68,20 @@ def table():
 @pytest.mark.parametrize("kernel", TABLES)
 def test_hand_count_of_a_table(kernel):
     counts = count_tree(*table())
-    assert RULES[kernel].of_tree(fit(policy=Symmetric(2)), counts) == TABLES[kernel]
+    assert bytes_of(kernel, fit(policy=Symmetric(2)), counts) == TABLES[kernel]
 
 
 @pytest.mark.parametrize("kernel", VECTORS)
 def test_hand_count_of_vectors(kernel):
     counts = count_tree(*table())
-    assert RULES[kernel].of_tree(fit(policy=Together(2)), counts) == VECTORS[kernel]
+    assert bytes_of(kernel, fit(policy=Together(2)), counts) == VECTORS[kernel]
 
 
 @pytest.mark.parametrize("kernel", SKETCHED)
 def test_hand_count_of_sketches(kernel):
     parts = fit(policy=Together(2))
     parts.nodes.n_outputs, parts.nodes.n_sketches, parts.rows.n_rows = 2, 1, 10
-    assert RULES[kernel].of_tree(parts, count_tree(*table())) == SKETCHED[kernel]
+    assert bytes_of(kernel, parts, count_tree(*table())) == SKETCHED[kernel]
 
 
 @pytest.mark.parametrize("kernel", LEVEL_SETS)
@@ -92,7 +92,7 @@ def test_hand_count_of_sets_of_levels(kernel):
         n_codes=7, n_features=FEATURES, categorical=np.array([True, False]),
         feature_offset=np.array([0, 3, 7], np.uint32), feature_bins=np.array([3, 4], np.uint32),
     )  # fmt: skip
-    assert RULES[kernel].of_tree(parts, count_tree(*table())) == LEVEL_SETS[kernel]
+    assert bytes_of(kernel, parts, count_tree(*table())) == LEVEL_SETS[kernel]
 
 
 def test_a_fit_counts_its_own_search_alone():
