@@ -22,6 +22,7 @@ from pyopencl_gbdt.device.given_arrays import (
     as_host_array,
     as_shape,
 )
+from pyopencl_gbdt.device.kept_programs import Bundle
 from pyopencl_gbdt.device.program import Action, BuildNotice, Program
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import Profiler, clock, nothing
@@ -147,6 +148,8 @@ class Device(ABC):
         """Times every launch; None unless the device was opened with ``profile=True``."""
         self.builds: BuildNotice | None = None
         """Is told how long every build took."""
+        self.programs = Bundle()
+        """Keeps rendered sources and built programs; a fit sets the bundle of its kind."""
         self.builds_later = False
         """Whether programs may be compiled while others are built, until one is launched first. Set
         by a fit, which starts again if a kernel then does not compile or runs in smaller groups."""

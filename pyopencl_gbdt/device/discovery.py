@@ -275,6 +275,13 @@ def _matches(spec: str, info: DeviceInfo) -> bool:
     return spec in f"{caps.platform} {caps.name}".lower()
 
 
+def _precedes_cuda(wanted: str, best: DeviceInfo) -> bool:
+    """Tell whether no card of CUDA's can be a better choice than the best of OpenCL's devices."""
+    assert best.caps is not None
+    of_opencl = wanted == "cpu" or wanted.partition(":")[0] == "opencl"
+    return of_opencl or (best.caps.kind == "gpu" and not best.caps.is_simulator)
+
+
 def every_gpu(kind: str = "gpu", found: Sequence[DeviceInfo] | None = None) -> list[DeviceInfo]:
     """Return every usable GPU once, the best first.
 
@@ -333,14 +340,16 @@ def find(spec: str = "auto") -> DeviceInfo:
     if wanted == "auto" and os.environ.get(ENVIRONMENT, "").strip():
         wanted = os.environ[ENVIRONMENT].strip().lower()
         asked = f"device={wanted!r} ({ENVIRONMENT})"
-    interface = wanted.partition(":")[0]
-    if wanted != interface and interface in ("opencl", "cuda"):  # one device: that saves time
-        named = [info for info in survey(interface)[0] if _matches(wanted, info) and info.usable]
-        if named:
-            return named[0]
-    found, notes = survey()
-    matching = [info for info in found if _matches(wanted, info)]
-    usable = sorted((info for info in matching if info.usable), key=_rank)
+    found: list[DeviceInfo] = []
+    notes: list[str] = []
+    usable: list[DeviceInfo] = []
+    of_cuda = wanted.partition(":")[0] == "cuda"
+    for interface in ("cuda", "opencl") if of_cuda else ("opencl", "cuda"):
+        some, said = survey(interface)
+        found, notes = [*found, *some], [*notes, *said]
+        usable = sorted((i for i in found if i.usable and _matches(wanted, i)), key=_rank)
+        if usable and (of_cuda or _precedes_cuda(wanted, usable[0])):
+            return usable[0]  # listing CUDA's cards imports CuPy, which takes longer than a fit
     numbered = re.fullmatch(r"gpu:(\d{1,4})", wanted)
     if numbered and any(info.usable and _matches("gpu", info) for info in found):
         usable = every_gpu("gpu", found)[int(numbered[1]) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 Dialect = Literal["opencl", "cuda"]
 Param = int | str | bool
+#: Parameters in order of their names, each with its name, its type's name and its value.
+Params = tuple[tuple[str, str, Param], ...]
 
 _ARGS = re.compile(r'<%page\s+args="([^"]*)"\s*/>')
 _USES = re.compile(r"^##\s*uses(?: if (not )?(\w+))?:\s*(.+)$", re.MULTILINE)
@@ -74,8 +77,14 @@ def header(name: str) -> str:
     return (source_folder("cl_kernels") / name).read_text(encoding="utf-8")
 
 
+def used_headers(template: str) -> set[str]:
+    """Return the headers that a template's ``uses`` lines name, whatever its parameters are."""
+    lines = _USES.findall(template_text(template))
+    return {name for _, _, line in lines for name in line.split()}
+
+
 @lru_cache(maxsize=1024)
-def _render(template: str, dialect: Dialect, params: tuple[tuple[str, str, Param], ...]) -> str:
+def _render(template: str, dialect: Dialect, params: Params) -> str:
     values = {name: value for name, _, value in params}  # the type tells True from 1
     body = _lookup().get_template(f"{template}.cl.mako").render(**values)
     lines = _USES.findall(template_text(template))
@@ -112,6 +121,17 @@ def render(template: str, dialect: Dialect, **params: Param) -> str:
     TypeError
         If a declared parameter is missing or an undeclared one is given.
     """
+    return _render(template, dialect, checked(template, params))
+
+
+def checked(template: str, params: Mapping[str, Param]) -> Params:
+    """Return a template's parameters in order, after a check that it declares them.
+
+    Raises
+    ------
+    TypeError
+        If a declared parameter is missing or an undeclared one is given.
+    """
     wanted = declared(template)
     missing, unknown = wanted - params.keys(), params.keys() - wanted
     if missing or unknown:
@@ -119,5 +139,4 @@ def render(template: str, dialect: Dialect, **params: Param) -> str:
             f"template {template!r}: missing parameters {sorted(missing)}, "
             f"undeclared parameters {sorted(unknown)}; it declares {sorted(wanted)}"
         )
-    typed = ((name, type(value).__name__, value) for name, value in sorted(params.items()))
-    return _render(template, dialect, tuple(typed))
+    return tuple((name, type(value).__name__, value) for name, value in sorted(params.items()))

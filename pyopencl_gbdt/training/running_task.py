@@ -13,6 +13,7 @@ from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device.kept_programs import bundle
 from pyopencl_gbdt.device.program import BuildNotice
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.team.messages import FitLabels
@@ -121,6 +122,14 @@ class Task:
         return found
 
 
+def _kind(device: Device, task: Task) -> list[str]:
+    """Return what fits have in common whose programs are kept in one file."""
+    caps, params, names = device.caps, task.params, type(task.objective).__name__
+    own = params.objective if isinstance(params.objective, str) else ""
+    grown = params.tree_method, params.grow_policy, params.booster
+    return [caps.api, caps.platform, caps.name, caps.driver, names, own, *map(str, grown)]
+
+
 def _build_notice(device: Device, verbosity: int) -> BuildNotice | None:
     """Return what tells of the builds of a fit's kernels; None for a silent fit."""
     if verbosity == 0:
@@ -147,6 +156,7 @@ class RunningTask:
         self.team = (share or Share()).team
         device.builds = _build_notice(device, task.params.verbosity)
         device.builds_later = True
+        device.programs = bundle(*_kind(device, task))
         self._recorder = None if device.profiler is None else Recorder(device)
         data = task.data
         margins: Start | LateStart = self._start_at_mean
@@ -369,6 +379,7 @@ class RunningTask:
     def close(self) -> None:
         """Free what the fit has outside the device."""
         self.fit.close()
+        self.device.programs.save()
 
     def wait(self) -> None:
         """Wait until the device is idle."""

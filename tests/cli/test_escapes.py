@@ -34,7 +34,7 @@ def test_lines(write, capsys):
 
 def test_a_devices_name(monkeypatch, capsys):
     info = DeviceInfo("opencl:0:0", make_caps(name=EVIL, platform=EVIL), "")
-    monkeypatch.setattr(discovery, "survey", lambda: ([info], [EVIL]))
+    monkeypatch.setattr(discovery, "survey", lambda interface="": ([info], [EVIL]))
     assert main(["devices"]) == 0
     out, err = capsys.readouterr()
     assert bad_characters(out + err) == []

@@ -114,7 +114,8 @@ def test_brief_kernels_are_not_optimised_where_a_group_has_one_item(on_pocl, dev
     for wg_size in (1, 16):
         source = f"BRIEF\nKERNEL({wg_size}) brief_{wg_size}(GLOBAL u32* x) {{ x[0] = 1; }}\n"
         monkeypatch.setattr(
-            "pyopencl_gbdt.device.opencl.device.render",
+            device.programs,
+            "source",
             lambda *_, text=source, **__: header("dialect_opencl.h") + text,
         )
         device.build("any", wg_size=wg_size)

@@ -92,13 +92,13 @@ def test_a_compiler_that_fails_at_a_variant_gets_the_next_one(
     """The first variant is marked in its source; the helper knows the mark."""
     monkeypatch.setattr(compile_apart, "_CODE", code)
     monkeypatch.setenv(compile_apart.ENVIRONMENT, "0.3" if code == HANGS else "20")
-    usual = opencl.render
+    usual = two_variants.programs.source
 
     def marked(template, dialect, **params):
         text = usual(template, dialect, **params)
         return f"/* BAD */ {text}" if params["wg_size"] == 1 else text
 
-    monkeypatch.setattr(opencl, "render", marked)
+    monkeypatch.setattr(two_variants.programs, "source", marked)
     params = {"type": "i32", "op": "sum"}
     with pytest.warns(KernelFallbackWarning, match="scan: 'sequential' does not build"):
         chosen, program = build_variant_program(two_variants, "scan", "auto", **params)
@@ -156,10 +156,10 @@ def test_programs_of_a_fit_are_compiled_side_by_side(stranger, monkeypatch):
 
 def test_a_kernel_that_does_not_compile_later_starts_the_fit_again(two_variants, monkeypatch):
     monkeypatch.setattr(compile_apart, "_CODE", CRASHES)
-    usual = opencl.render
+    usual = two_variants.programs.source
     monkeypatch.setattr(
-        opencl,
-        "render",
+        two_variants.programs,
+        "source",
         lambda *a, **k: f"/* {'BAD' if k['wg_size'] == 1 else ''} */ {usual(*a, **k)}",
     )
     two_variants.builds_later = True

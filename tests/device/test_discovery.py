@@ -217,6 +217,20 @@ def test_a_maker_means_its_gpus_through_every_interface(present):
     assert find("nvidia") is NVIDIA_0
 
 
+@pytest.mark.parametrize("spec", ["auto", "gpu", "nvidia", "nvidia a", "opencl", "cpu"])
+def test_cuda_is_not_listed_where_its_cards_could_not_be_chosen(present, monkeypatch, spec):
+    present([POCL, NVIDIA_0])
+    monkeypatch.setattr(discovery, "_cuda", lambda: pytest.fail("lists CUDA's cards"))
+    assert find(spec) is (POCL if spec == "cpu" else NVIDIA_0)
+
+
+@pytest.mark.parametrize("spec", ["cuda", "cuda:0"])
+def test_opencl_is_not_listed_for_a_card_of_cuda(present, monkeypatch, spec):
+    present([CUDA_0])
+    monkeypatch.setattr(discovery, "_opencl", lambda: pytest.fail("lists OpenCL's devices"))
+    assert find(spec) is CUDA_0
+
+
 def test_an_unusable_device_is_listed_with_its_reason(present):
     present([BROKEN, DUMB])
     with pytest.raises(DeviceError) as caught:

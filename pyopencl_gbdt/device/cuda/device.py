@@ -28,7 +28,7 @@ from pyopencl_gbdt.device.cuda.graphs import recorded
 from pyopencl_gbdt.device.cuda.transfers import CudaTransfers
 from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.program import Action, Groups, Launch, Program, numbered
-from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
@@ -330,7 +330,7 @@ class CudaDevice(Device):
         return list(actions) if self.profiler is not None else recorded(self, actions)
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
-        source = render(template, "cuda", wg_size=wg_size, **params)
+        source = self.programs.source(template, "cuda", wg_size=wg_size, **params)
         place = os.getpid(), self.cuda.id, source
         with _lock:
             if place not in _modules:
@@ -344,7 +344,7 @@ class CudaDevice(Device):
         key = cache.cache_key(source, *options, self.caps.name, self.caps.driver, str(version))
         module = cupy.cuda.function.Module()
         with self.cuda:
-            binary = cache.load(key)
+            binary = self.programs.load(key)
             if binary is None or not _loads(module, binary):
                 try:
                     binary = compile_source(source, options)
@@ -355,7 +355,7 @@ class CudaDevice(Device):
                         f"{self.caps.driver}, with wg_size={wg_size}, {params}:\n{error}\n"
                         f"{numbered(source)}"
                     ) from error
-                cache.store(key, binary)
+                self.programs.store(key, binary)
         return module
 
 

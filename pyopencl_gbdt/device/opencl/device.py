@@ -27,7 +27,7 @@ from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram
 from pyopencl_gbdt.device.opencl.source import POCL, build_source
 from pyopencl_gbdt.device.opencl.transfers import Guard, OpenCLTransfers, Pause, seconds
 from pyopencl_gbdt.device.program import Program, numbered
-from pyopencl_gbdt.device.render import Param, render
+from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.device.variants.table import KERNELS
@@ -291,7 +291,7 @@ class OpenCLDevice(Device):
             warm_up(self.context, int(self.caps.device_id.rsplit(":", 1)[1]))
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
-        source = render(template, "opencl", wg_size=wg_size, **params)
+        source = self.programs.source(template, "opencl", wg_size=wg_size, **params)
         if self.builds_later and self._begins(template, source, wg_size):
             finish = partial(self._build_now, template, source, wg_size, params)
             return LaterProgram(self, source, wg_size, finish)
@@ -305,7 +305,7 @@ class OpenCLDevice(Device):
             return False
         source, options = compile_apart.guarded(source), self._options(wg_size)
         key = self._cache_key(source, options)
-        if cache.load(key) is not None:
+        if self.programs.load(key) is not None:
             return False
         compile_apart.submit(self.caps, key, source, options, template)
         return True
@@ -363,7 +363,7 @@ class OpenCLDevice(Device):
         if apart:
             source = compile_apart.guarded(source)
         key = self._cache_key(source, options)
-        binary = cache.load(key)
+        binary = self.programs.load(key)
         if apart and binary is None:
             try:
                 compile_apart.submit(caps, key, source, options, template).result()
@@ -372,7 +372,7 @@ class OpenCLDevice(Device):
                     f"kernel {template!r} does not compile on {caps.label}, driver {caps.driver}, "
                     f"with wg_size={wg_size}, {params}: {error}"
                 ) from error
-            binary = cache.load(key)
+            binary = self.programs.load(key)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)
             if binary is not None:
@@ -395,5 +395,5 @@ class OpenCLDevice(Device):
         if caps.platform not in _KEEP_THEIR_OWN:
             binaries = program.get_info(cl.program_info.BINARIES)
             if binaries and binaries[0]:
-                cache.store(key, binaries[0])
+                self.programs.store(key, binaries[0])
         return program
