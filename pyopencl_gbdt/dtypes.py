@@ -19,75 +19,34 @@ SUM = np.dtype(np.int64)
 #: A row's quanta of gradient and Hessian; the few quanta that do not fit have a second word.
 QUANTA = np.dtype(np.int32)
 
+_SCALARS = {"u32": np.uint32, "i32": np.int32, "i64": np.int64, "f32": np.float32}
+
+
+def _struct(members: str) -> np.dtype[np.void]:
+    """Return the dtype of a struct, from its members as C lists them."""
+    fields: list[tuple[str, type]] = []
+    for kind, names in (line.split(maxsplit=1) for line in members.split(";")):
+        fields += [(name.strip(), _SCALARS[kind]) for name in names.split(",")]
+    return np.dtype(fields, align=True)
+
+
 #: ``node_t``
-NODE = np.dtype(
-    [
-        ("begin", np.uint32),
-        ("count", np.uint32),
-        ("parent", np.uint32),
-        ("left", np.uint32),
-        ("feature", np.uint32),
-        ("bin", np.uint32),
-        ("split_kind", np.uint32),
-        ("default_left", np.uint32),
-        ("depth", np.uint32),
-        ("slot", np.int32),
-        ("sibling_slot", np.int32),
-        ("gain", np.float32),
-        ("tree", np.uint32),
-        ("path", np.uint32),
-        ("in_order", np.uint32),
-    ],
-    align=True,
+NODE = _struct(
+    "u32 begin, count, parent, left, feature, bin, split_kind, default_left, depth; "
+    "i32 slot, sibling_slot; f32 gain; u32 tree, path, in_order"
 )
 #: ``bounds_t``
-BOUNDS = np.dtype([("lower", np.float32), ("upper", np.float32)], align=True)
+BOUNDS = _struct("f32 lower, upper")
 #: ``level_t``
-LEVEL = np.dtype(
-    [
-        ("first", np.uint32),
-        ("count", np.uint32),
-        ("row_tasks", np.uint32),
-        ("hist_tasks", np.uint32),
-    ],
-    align=True,
-)
+LEVEL = _struct("u32 first, count, row_tasks, hist_tasks")
 #: ``score_hi`` of a node without a split; with bounded weights, scores may be negative.
 NO_SCORE = -np.finfo(np.float32).max
 #: ``candidate_t``
-CANDIDATE = np.dtype(
-    [
-        ("left_g", np.int64),
-        ("left_h", np.int64),
-        ("score_hi", np.float32),
-        ("score_lo", np.float32),
-        ("feature", np.uint32),
-        ("bin_direction", np.uint32),
-    ],
-    align=True,
-)
+CANDIDATE = _struct("i64 left_g, left_h; f32 score_hi, score_lo; u32 feature, bin_direction")
 #: ``scale_t``
-SCALE = np.dtype(
-    [
-        ("g", np.int32),
-        ("h", np.int32),
-        ("wide", np.uint32),
-        ("weight_shift", np.int32),
-        ("count_bits", np.uint32),
-        ("least_rows", np.uint32),
-    ],
-    align=True,
-)
+SCALE = _struct("i32 g, h; u32 wide; i32 weight_shift; u32 count_bits, least_rows")
 #: ``walk_t``
-WALK = np.dtype(
-    [
-        ("left", np.uint32),
-        ("feature", np.uint32),
-        ("default_left", np.uint32),
-        ("number", np.float32),
-    ],
-    align=True,
-)
+WALK = _struct("u32 left, feature, default_left; f32 number")
 #: In ``default_left`` of ``walk_t``: the split is by a set; the bits of ``number`` say where it
 #: begins.
 WALK_BY_SET = 2
@@ -95,15 +54,7 @@ WALK_BY_SET = 2
 #: cells, see ``templates/prediction/walk_cells.cl.mako``.
 WALK_BY_CELL = 4
 #: ``step_t``
-STEP = np.dtype(
-    [
-        ("left", np.uint32),
-        ("place", np.uint32),
-        ("lefts", np.uint32),
-        ("value", np.float32),
-    ],
-    align=True,
-)
+STEP = _struct("u32 left, place, lefts; f32 value")
 #: The structs by their names in kernels.
 STRUCTS = {
     "node_t": NODE,

@@ -99,14 +99,18 @@ class Staging:
         return [pool.submit(np.copyto, to, part) for to, part in parts]
 
 
-def there(device: Device, values: Array) -> DeviceArray:
+def there(device: Device, values: Array | DeviceArray) -> DeviceArray:
     """Return a matrix on the device: the host's own memory if they share it, else a copy.
+
+    One that is there already is returned as it is.
 
     Parameters
     ----------
     device : Device
     values : array, shape (n_rows, n_features), C order
     """
+    if isinstance(values, DeviceArray):
+        return values
     if device.borrows or values.nbytes < LEAST_BYTES:
         return device.borrow(values)
     whole = device.empty(values.shape, values.dtype)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.device import Device, DeviceArray, staging
+from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.dtypes import VALUE
+
 U32 = npt.NDArray[np.uint32]
+#: Most work-groups of a launch; each takes one block of rows after another.
+_GROUPS = 4096
 #: Above the key of every value.
 _ABOVE_ALL = np.uint32(0xFFFFFFFF)
 
@@ -59,3 +65,56 @@ def borders_of(
     borders[begin[asked >> 32] + of_border] = asked & 0xFFFFFFFF
     made = Borders(begin.astype(np.uint32), steps.astype(np.uint32), borders.astype(np.uint32))
     return made, of_border[of_split]
+
+
+class EncodedWalk:
+    """A walk that encodes a piece of rows by borders, and then adds trees by the rows' codes.
+
+    Parameters
+    ----------
+    device : Device
+    program : Program
+    block : int
+        Rows of a work-group's block.
+    code : dtype
+        That of codes.
+    n_columns, n_features, n_rows : int
+        Columns of codes; features and rows of the data.
+    piece_bytes : int
+        Most bytes per piece of rows.
+    """
+
+    #: The kernel that adds trees.
+    kernel: ClassVar[str]
+    #: What the kernels read of columns and of trees.
+    _of_columns: dict[str, DeviceArray]
+    _of_trees: dict[str, DeviceArray]
+
+    def __init__(
+        self, device: Device, program: Program, block: int, code: np.dtype[Any], n_columns: int,
+        n_features: int, n_rows: int, piece_bytes: int,
+    ) -> None:  # fmt: skip
+        self.device, self._program, self._block, self._n_columns = device, program, block, n_columns
+        each = max(VALUE.itemsize * n_features, code.itemsize * n_columns)
+        self.piece_rows = max(1, piece_bytes // each // block) * block
+        blocks = -(-min(n_rows, self.piece_rows) // block)
+        self._codes = device.empty((blocks, n_columns * block), code)
+
+    def take(self, values: npt.NDArray[np.float32] | DeviceArray) -> None:
+        """Encode the next piece of rows, float32 (n_rows, n_features)."""
+        there = staging.there(self.device, values)
+        n_rows, n_features = there.shape
+        self._launch("encode", n_rows, n_features=n_features, values=there, **self._of_columns)
+
+    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
+        """Add trees ``trees[0] .. trees[1] - 1`` to the margins of the piece."""
+        self._launch(
+            self.kernel, margins.size, first_tree=trees[0], n_trees=trees[1] - trees[0],
+            margins=margins, **self._of_trees,
+        )  # fmt: skip
+
+    def _launch(self, kernel: str, n_rows: int, **arguments: Any) -> None:
+        self._program.launch(
+            kernel, min(_GROUPS, -(-n_rows // self._block)), n_rows=n_rows,
+            n_columns=self._n_columns, codes=self._codes, **arguments,
+        )  # fmt: skip

@@ -15,6 +15,7 @@ from pyopencl_gbdt.prediction.leaf_terms import PackedLinear
 from pyopencl_gbdt.prediction.packing import PackedTrees
 from pyopencl_gbdt.prediction.predict_codes import plan_codes
 from pyopencl_gbdt.prediction.predict_tables import plan_tables
+from pyopencl_gbdt.primitives.checks import ceil_div
 
 F32 = npt.NDArray[np.float32]
 #: Fewer rows are walked one by one: laying out the trees and a block takes as long as so many
@@ -137,7 +138,7 @@ def prepare(
 
 def row_pieces(n_rows: int, group_rows: int, most_rows: int | None) -> Iterator[tuple[int, int]]:
     """Yield the first row and the number of work-groups of launches for some rows each."""
-    groups = _ceil(n_rows, group_rows)
+    groups = ceil_div(n_rows, group_rows)
     each = groups if most_rows is None else max(1, most_rows // group_rows)
     for first in range(0, groups, each):
         yield first * group_rows, min(each, groups - first)
@@ -211,7 +212,16 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     return RowWalk(device, trees, piece_bytes)
 
 
-class RowWalk:
+class _PlainWalk:
+    """A walk that reads a piece of rows as it is."""
+
+    device: Device
+
+    def take(self, values: F32 | DeviceArray) -> None:
+        self._values = staging.there(self.device, values)
+
+
+class RowWalk(_PlainWalk):
     """Each row walks all trees by itself."""
 
     def __init__(self, device: Device, trees: PackedTrees, piece_bytes: int) -> None:
@@ -222,16 +232,13 @@ class RowWalk:
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         self._nodes, self._begin = device.borrow(trees.nodes), device.borrow(trees.begin)
 
-    def take(self, values: F32 | DeviceArray) -> None:
-        self._values = _there(self.device, values)
-
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         args = (self._values, self._nodes, self._begin, margins, trees, self.longest)
-        groups = _ceil(margins.size, self._group_rows)
+        groups = ceil_div(margins.size, self._group_rows)
         self._program.launch("predict", groups, **_row_arguments(*args), **self._sets)
 
 
-class VectorWalk:
+class VectorWalk(_PlainWalk):
     """Each row walks a tree once, and adds the leaf's vector to the margins of all outputs.
 
     Margins have the shape (n_outputs, n_rows).
@@ -253,19 +260,16 @@ class VectorWalk:
             **({"sets": device.borrow(trees.sets)} if trees.sets is not None else {}),
         }  # fmt: skip
 
-    def take(self, values: F32 | DeviceArray) -> None:
-        self._values = _there(self.device, values)
-
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         n_rows, n_features = self._values.shape
         self._program.launch(
-            "predict_vectors", _ceil(n_rows, self._group_rows), n_rows=n_rows,
+            "predict_vectors", ceil_div(n_rows, self._group_rows), n_rows=n_rows,
             n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
             values=self._values, margins=margins, **self._args,
         )  # fmt: skip
 
 
-class LinearWalk:
+class LinearWalk(_PlainWalk):
     """Each row walks all trees by itself, and adds the linear functions of its leaves."""
 
     def __init__(
@@ -289,19 +293,16 @@ class LinearWalk:
             **({"sets": device.borrow(trees.sets)} if trees.sets is not None else {}),
         }  # fmt: skip
 
-    def take(self, values: F32 | DeviceArray) -> None:
-        self._values = _there(self.device, values)
-
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         n_rows, n_features = self._values.shape
         self._program.launch(
-            "predict_linear", _ceil(n_rows, self._program.wg_size), n_rows=n_rows, first_row=0,
+            "predict_linear", ceil_div(n_rows, self._program.wg_size), n_rows=n_rows, first_row=0,
             first_output=0, n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
             values=self._values, margins=margins, **self._args,
         )  # fmt: skip
 
 
-class BlockWalk:
+class BlockWalk(_PlainWalk):
     """Blocks of rows walk trees in a layout made for them; see the template."""
 
     def __init__(self, device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> None:
@@ -316,7 +317,7 @@ class BlockWalk:
         self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
         of_a_group = self._program.wg_size * self._block
         most = max(1, _KEY_BYTES // (4 * of_a_group * trees.columns.size))
-        self._groups = min(_GROUPS, most, _ceil(min(n_rows, self.piece_rows), of_a_group))
+        self._groups = min(_GROUPS, most, ceil_div(min(n_rows, self.piece_rows), of_a_group))
         self._keys = device.empty((self._groups, of_a_group * trees.columns.size), np.uint32)
         self._columns = device.borrow(trees.columns)
         self._begin, self._shapes = device.borrow(trees.begin), device.borrow(trees.shapes)
@@ -324,14 +325,11 @@ class BlockWalk:
         self._ends = device.empty(trees.n_places, np.uint32)
         self._ways = device.empty((trees.nodes.size if trees.goes_on else 1, 4), np.uint32)
         self._program.launch(
-            "lay_out", _ceil(trees.n_trees, self._program.wg_size), n_trees=trees.n_trees,
+            "lay_out", ceil_div(trees.n_trees, self._program.wg_size), n_trees=trees.n_trees,
             nodes=device.borrow(trees.block_nodes), tree_begin=self._begin, shapes=self._shapes,
             column_of=device.borrow(trees.column_of), tops=self._tops, ends=self._ends,
             ways=self._ways, **sizes,
         )  # fmt: skip
-
-    def take(self, values: F32 | DeviceArray) -> None:
-        self._values = _there(self.device, values)
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         n_rows, n_features = self._values.shape
@@ -342,12 +340,3 @@ class BlockWalk:
             shapes=self._shapes, tops=self._tops, ends=self._ends, ways=self._ways,
             keys=self._keys, margins=margins, **self._sets,
         )  # fmt: skip
-
-
-def _there(device: Device, values: F32 | DeviceArray) -> DeviceArray:
-    """Return the values as an array on the device."""
-    return values if isinstance(values, DeviceArray) else staging.there(device, values)
-
-
-def _ceil(n: int, per: int) -> int:
-    return -(-n // per)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant, staging
+from pyopencl_gbdt.device import Device, Variant, build_variant
 from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.prediction.borders import EncodedWalk
 from pyopencl_gbdt.prediction.code_trees import PackedCodeTrees
 from pyopencl_gbdt.prediction.packing import PackedTrees
 
-F32 = npt.NDArray[np.float32]
-#: Most work-groups of a launch; each takes one block of rows after another.
-_GROUPS = 4096
 #: Fewer rows, or fewer steps of a row for each of its columns, walk by keys: to encode a value
 #: takes as long as so many steps save.
 _LEAST_ROWS, _LEAST_STEPS = 2048, 16
@@ -56,8 +53,10 @@ def plan_codes(
     return CodeWalk(device, trees, codes, n_rows, piece_bytes)
 
 
-class CodeWalk:
+class CodeWalk(EncodedWalk):
     """Encodes a piece of rows, then walks the trees in blocks of rows; see the template."""
+
+    kernel = "predict_codes"
 
     def __init__(
         self,
@@ -67,13 +66,8 @@ class CodeWalk:
         n_rows: int,
         piece_bytes: int,
     ) -> None:
-        self.device = device
-        self._program, self._block = build(device, codes.code)
-        self._n_columns = trees.columns.size
-        each = max(4 * trees.n_features, codes.code.itemsize * self._n_columns)
-        self.piece_rows = max(1, piece_bytes // each // self._block) * self._block
-        blocks = -(-min(n_rows, self.piece_rows) // self._block)
-        self._codes = device.empty((blocks, self._n_columns * self._block), codes.code)
+        sizes = trees.columns.size, trees.n_features, n_rows, piece_bytes
+        super().__init__(device, *build(device, codes.code), codes.code, *sizes)
         self._of_columns = {
             "columns": device.borrow(trees.columns),
             "border_begin": device.borrow(codes.borders.begin),
@@ -90,21 +84,3 @@ class CodeWalk:
             "ends": device.borrow(codes.ends),
             "ways": device.borrow(self._kept[1]),
         }
-
-    def take(self, values: F32 | DeviceArray) -> None:
-        there = values if isinstance(values, DeviceArray) else staging.there(self.device, values)
-        self._launch(
-            "encode", there.shape[0], n_features=there.shape[1], values=there, **self._of_columns
-        )
-
-    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
-        self._launch(
-            "predict_codes", margins.size, first_tree=trees[0], n_trees=trees[1] - trees[0],
-            margins=margins, **self._of_trees,
-        )  # fmt: skip
-
-    def _launch(self, kernel: str, n_rows: int, **arguments: Any) -> None:
-        self._program.launch(
-            kernel, min(_GROUPS, -(-n_rows // self._block)), n_rows=n_rows,
-            n_columns=self._n_columns, codes=self._codes, **arguments,
-        )  # fmt: skip

@@ -18,6 +18,7 @@ from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction.packing import PackedTrees
 from pyopencl_gbdt.prediction.predict import Adds, plan_walk, row_pieces, walk_bytes
+from pyopencl_gbdt.primitives.checks import ceil_div
 
 #: Bytes of an entry: its column and its value.
 _ENTRY_BYTES = 8
@@ -183,7 +184,7 @@ class Gathered:
         block = self._block if whole else self.device.rows(self._block, 0, n_rows)
         variant, program = build_variant_program(self.device, "predict_sparse", "auto")
         program.launch(
-            "gather_columns", _ceil(n_rows, variant.params["items"] * program.wg_size),
+            "gather_columns", ceil_div(n_rows, variant.params["items"] * program.wg_size),
             n_rows=n_rows, n_used=n_used, used=self._used, block=block, **rows.arguments(),
         )  # fmt: skip
         self._walk.take(block)
@@ -216,7 +217,3 @@ def _pieces(rows: SparseMatrix, most_rows: int, most_entries: int) -> Iterator[s
         last = min(rows.shape[0], first + most_rows, max(first + 1, fits))
         yield slice(first, last)
         first = last
-
-
-def _ceil(n: int, per: int) -> int:
-    return -(-n // per)

@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant, staging
+from pyopencl_gbdt.device import Device, Variant, build_variant
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.model.tables import Table
 from pyopencl_gbdt.numerics.portable_math import ordered
-from pyopencl_gbdt.prediction.borders import borders_of
+from pyopencl_gbdt.prediction.borders import EncodedWalk, borders_of
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
 #: Fewer rows walk the trees: encoding them takes as long.
 _FEW_ROWS = 16
-#: Most work-groups of a launch; each takes one block of rows after another.
-_GROUPS = 4096
 #: Arrays that the two kernels read.
 _OF_COLUMNS = ("columns", "border_begin", "steps", "borders")
 _OF_TREES = ("shapes", "split_columns", "split_borders", "leaves")
@@ -172,41 +170,21 @@ def plan_tables(
     return TableWalk(device, tables, n_rows, n_features, piece_bytes)
 
 
-class TableWalk:
+class TableWalk(EncodedWalk):
     """Encodes a piece of rows, then adds one value of each table; see the template."""
+
+    kernel = "predict_tables"
 
     def __init__(
         self, device: Device, tables: PackedTables, n_rows: int, n_features: int, piece_bytes: int
     ) -> None:
-        self.device = device
-        self._program, self._block = build(device, tables)
-        self._n_columns = tables.columns.size
-        each = max(4 * n_features, tables.code.itemsize * self._n_columns)
-        self.piece_rows = max(1, piece_bytes // each // self._block) * self._block
-        blocks = -(-min(n_rows, self.piece_rows) // self._block)
-        self._codes = device.empty((blocks, self._n_columns * self._block), tables.code)
-        self._columns, self._tables = (
+        sizes = tables.columns.size, n_features, n_rows, piece_bytes
+        super().__init__(device, *build(device, tables), tables.code, *sizes)
+        self._of_columns, self._of_trees = (
             {name: device.borrow(getattr(tables, name)) for name in names}
             for names in (_OF_COLUMNS, _OF_TREES)
         )
         if tables.keys is not None:
-            self._columns["n_codes"] = device.borrow(tables.keys.n_codes)
-            self._tables["sets"] = device.borrow(tables.keys.words)
-            self._tables["split_sets"] = device.borrow(tables.split_sets)
-
-    def take(self, values: F32 | DeviceArray) -> None:
-        there = values if isinstance(values, DeviceArray) else staging.there(self.device, values)
-        n_features = there.shape[1]
-        self._launch("encode", there.shape[0], n_features=n_features, values=there, **self._columns)
-
-    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
-        self._launch(
-            "predict_tables", margins.size, first_tree=trees[0], n_trees=trees[1] - trees[0],
-            margins=margins, **self._tables,
-        )  # fmt: skip
-
-    def _launch(self, kernel: str, n_rows: int, **arguments: Any) -> None:
-        self._program.launch(
-            kernel, min(_GROUPS, -(-n_rows // self._block)), n_rows=n_rows,
-            n_columns=self._n_columns, codes=self._codes, **arguments,
-        )  # fmt: skip
+            self._of_columns["n_codes"] = device.borrow(tables.keys.n_codes)
+            self._of_trees["sets"] = device.borrow(tables.keys.words)
+            self._of_trees["split_sets"] = device.borrow(tables.split_sets)
