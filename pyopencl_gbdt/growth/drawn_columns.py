@@ -92,8 +92,20 @@ class GatherColumns:
 
     def __init__(self, parts: FitParts, searched: FitParts) -> None:
         self.drawn, self.rows, self.gathered = DrawnColumns(parts), parts.rows, searched.rows
-        code = self.rows.codes.code_type
-        self.program = parts.ways.build_kernel("plan", template="gather_columns", code=code)
+        self.ways = parts.ways
+        self.program = self.ways.build_kernel(
+            "gather_columns", of_variant=("rows",), code=self.rows.codes.code_type
+        )
+
+    @property
+    def groups(self) -> int:
+        """Work-groups of a tree: with several work-items, each has a block of some rows."""
+        size, variant = self.program.wg_size, self.ways.variant("gather_columns")
+        if size == 1:
+            return self.rows.row_groups
+        codes = self.gathered.codes
+        assert isinstance(codes, PackedCodes)
+        return -(-self.rows.n_rows // (variant.params["rows"] * size)) * codes.order.n_used
 
     def launches(self, batch: Batch) -> list[Launch]:
         """Return the launches that list the columns of some trees and gather them."""
@@ -101,10 +113,10 @@ class GatherColumns:
         assert isinstance(source, PackedCodes)
         assert isinstance(to, PackedCodes)
         gather = self.program.bind(
-            "gather_columns", (self.rows.row_groups, batch.size), n_rows=self.rows.n_rows,
+            "gather_columns", (self.groups, batch.size), n_rows=self.rows.n_rows,
             n_drawn=self.drawn.n_drawn, block_features=to.block_features,
             copy_codes=np.uint64(to.copy_codes),
             columns=self.drawn.arena["drawn_columns"], by_feature=source.by_feature,
-            **to.row_arguments(),
+            **to.block_arguments(),
         )  # fmt: skip
         return [self.drawn.draw(batch), gather]

@@ -9,7 +9,7 @@ from pyopencl_gbdt.device.helper_process import usable_cores
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
-from pyopencl_gbdt.fit.ways import fit_kernels, variant_of
+from pyopencl_gbdt.fit.ways import fit_kernels, gathers_columns, variant_of
 from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL
 from pyopencl_gbdt.growth.boosting import Boosting, PlainBoosting
 from pyopencl_gbdt.growth.category_sets import CategorySets
@@ -67,11 +67,6 @@ MOST_BEST_FIRST_ROWS = 131072
 MOST_ROWS_A_LEAF = 4096
 #: Features from which on the keys of borders would leave 32 bits.
 MOST_FEATURES_WHOLE = 1 << 22
-#: Trees gather the codes of their columns if the histograms of these take at most this share of
-#: those of all features. PoCL, 2 cores beside other programs, 200 k x 100, processor ms a round
-#: with gathered columns and with masks: depth 6, 10 % drawn 10.5 and 67, 50 % 50 and 85, 80 % 72
-#: and 80; depth 2, 50 % 21 and 33, 80 % 35 and 33.
-MOST_GATHERED = 0.75
 #: Units of a CPU's device for each core of the process: PoCL counts the host's cores, also where a
 #: container may use few. 16 threads on 2 cores take three times as long as steps, 2 on 1 less.
 MOST_UNITS_A_CORE = 2
@@ -292,27 +287,6 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     # work-groups wait for one another, so most of their threads have to run
     run = caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
     return run and variant_of("whole_trees", facts, caps).name == "one_launch"
-
-
-def gathers_columns(facts: FitFacts) -> bool:
-    """Whether trees that grow by steps gather the codes of the columns that they draw.
-
-    That is on CPUs, for dense codes of one page, where the trees of a round together gather no more
-    columns than there are. The trees are the same.
-    """
-    params, pages, caps = facts.parameters, facts.pages, facts.device
-    few = facts.columns_of_tree
-    if caps is None or not few or pages.kind != "dense" or pages.adds_histograms:
-        return False
-    gathered = few * facts.n_outputs * params.num_parallel_tree
-    if gathered > pages.n_features or params.is_ordered or pages.n_orders > 1:
-        return False
-    if pages.has_sets or params.symmetric_trees or facts.has_vectors:
-        return False
-    if variant_of("histogram", facts, caps).name != "cpu":
-        return False
-    pays = few * pages.most_codes <= MOST_GATHERED * pages.n_codes
-    return pays and variant_of("split", facts, caps).name == "sequential"
 
 
 def _draws_whole(facts: FitFacts, policy: Policy) -> bool:

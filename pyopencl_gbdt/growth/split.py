@@ -100,7 +100,7 @@ class Split:
             "monotone": features.limits.monotone is not None, "masked": features.masks_columns,
             "categories": features.has_categories, "counted": nodes.params.limits_rows,
             "drawn": nodes.params.extra_trees, "noisy": nodes.params.random_strength > 0,
-            "smooth": nodes.params.smooths,
+            "smooth": nodes.params.smooths, "gathered": self.n_all > 0,
         }  # fmt: skip
         exact = options["monotone"] or options["noisy"] or options["smooth"]
         self.sparse = searches_few_bins(self.features, variant)
@@ -109,7 +109,7 @@ class Split:
             shrunk = options["shrunk"] = nodes.params.reg_alpha > 0
             plain = not (shrunk or exact)  # others clip anyway
             options["clipped"] = plain and nodes.params.max_delta_step > 0
-            options["sparse"], options["gathered"] = self.sparse, self.n_all > 0
+            options["sparse"] = self.sparse
             options["doubles"] = plain and not options["clipped"] and self.arena.device.caps.fp64
             return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         many = has_many_features(ways.device.caps, features)
@@ -239,6 +239,8 @@ class HistogramSearch:
 
 class GatheredSearch(HistogramSearch):
     """Finds splits among the columns that a tree has drawn, whose codes it gathers first."""
+
+    kernels: ClassVar[tuple[str, ...]] = (*HistogramSearch.kernels, "gather_columns")
 
     def __init__(self, parts: FitParts) -> None:
         gathered = gathered_parts(parts)

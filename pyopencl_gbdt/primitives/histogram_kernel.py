@@ -176,6 +176,7 @@ class HistogramKernel:
     def _build(self, variant: Variant) -> Program:
         device, order, layout = self.device, self.page.order, self.layout
         cpu, ranged = variant.name == "cpu", variant.name in BY_RANGES
+        copied = self.page.n_copies > 1
         self.partials = not variant.int64_atomics
         capacity = capacity_of(variant, device.caps)
         if cpu and (order.together < order.n_blocks or order.block_features < order.block_codes):
@@ -184,6 +185,8 @@ class HistogramKernel:
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = self._groups_in_x = len(ranges)
         self._numbers: dict[str, int | np.uint64] = {}
+        if copied:
+            self._numbers["copy_codes"] = np.uint64(self.page.copy_codes)
         offset = order.in_row_order(layout.feature_offset[:-1])
         fullest = order.in_row_order(layout.fullest).astype(order.dtype)
         self.ranges, self.place_offset, self.fullest = uploaded(device, (ranges, offset, fullest))
@@ -200,8 +203,6 @@ class HistogramKernel:
         return self._wg_size or variant.params["wg_size"]
 
     def _build_cpu(self, variant: Variant, most: int, most_places: int) -> Program:
-        if self.page.n_copies > 1:
-            self._numbers = {"copy_codes": np.uint64(self.page.copy_codes)}
         byte = self.page.code_bytes == 1  # a feature's sums begin at a multiple of 256
         own_sums = most > _LEAST_PAIRS and not self._skips
         own_sums &= (256 * most_places if byte else most) <= _MOST_PAIRS
@@ -256,8 +257,9 @@ class HistogramKernel:
             block=order.block_codes,
             pair=pair,
             adds=self._adds,
+            copied=self.page.n_copies > 1,
         )
-        self._numbers = {"n_ranges": self.n_ranges}
+        self._numbers["n_ranges"] = self.n_ranges
         if pair:
             self._groups_in_x = ceil_div(self.n_ranges, 2)
             program.large_local = 2 * codes * BYTES_OF_BANKS

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.ways import gathers_columns
 from pyopencl_gbdt.gradients.sketch import searched_parts
 from pyopencl_gbdt.growth.drawn_columns import gathered_parts
-from pyopencl_gbdt.growth.recipe import gathers_columns
 from pyopencl_gbdt.profiling import column_traffic, leaf_traffic, tree_traffic
 from pyopencl_gbdt.profiling.tree_facts import TreeFacts, count_tree, with_entries_of_roots
 

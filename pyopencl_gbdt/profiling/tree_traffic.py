@@ -259,7 +259,7 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "plan.draw_columns": lambda trees: (
         trees.roots * (4 * trees.fit.ways.facts.columns_of_tree + _feature_weights(trees))
     ),
-    "plan.gather_columns": _gather_columns,
+    "gather_columns": _gather_columns,
     "plan.draw_borders": _draw_borders,
     "plan.scale_noise": lambda trees: (
         # half a pair of sums for each work-group that adds up squares; the root's sums, a number

@@ -5,38 +5,64 @@
 ##   by_feature  f0: ..|f1: a0 a1 a2 ..|..      all rows of a feature
 ##   codes       a0 e0 f0 .. | a1 e1 f1 .. |    blocks of a row, see block_order.py; tree after tree
 ##
-##   Eight codes are written at a time. Padding gets codes of the last column.
+##   A lone work-item writes eight codes at a time, another one a block of a row: neighbours read neighbouring
+##   rows of a column. Padding gets codes of the last column.
 ##
-## params: wg_size; code, the codes' type
-<%page args="wg_size, code"/>
+## params: wg_size; code, the codes' type; rows, of a work-item in a task, if a group has several work-items
+<%page args="wg_size, code, rows"/>
 <%
-    block, word, bits, n = (16, "u64", 8, 8) if code == "u8" else (8, "u64", 16, 4)
+    block, bits = (16, 8) if code == "u8" else (8, 16)
+    n = 64 // bits  # codes of a word
     run = 256 * wg_size  # rows whose codes stay in a first cache
+    task = rows * wg_size
+    per_word = 32 // bits
 %>
-/* Strides count codes. */
+/* Strides count blocks. */
 KERNEL(${wg_size}) gather_columns(
-        const u32 n_rows, const u32 n_drawn, const u64 copy_codes, const u32 block_features, const u64 row_stride,
-        const u64 block_stride, const u32 paired, GLOBAL const u32* RESTRICT columns,
-        GLOBAL const ${code}* RESTRICT by_feature, GLOBAL ${code}* RESTRICT codes) {
+        const u32 n_rows, const u32 n_drawn, const u64 copy_codes, const u32 block_features, const u32 row_stride,
+        const u32 block_stride, const u32 paired, GLOBAL const u32* RESTRICT columns,
+        GLOBAL const ${code}* RESTRICT by_feature, GLOBAL u32x4* RESTRICT codes) {
     GLOBAL const u32* own = columns + GROUP_ID_Y * n_drawn; /* of the tree */
+    const u32 last = n_drawn - 1;
+% if wg_size == 1:
     for (u32 begin = GROUP_ID * ${run}; begin < n_rows; begin += N_GROUPS * ${run}) {
         const u32 end = n_rows - begin < ${run} ? n_rows : begin + ${run};
         for (u32 block = 0; block * block_features < n_drawn; block++) {
-            GLOBAL ${code}* to = codes + GROUP_ID_Y * copy_codes + block_at(block, block_stride, paired, ${block});
+            GLOBAL ${code}* to = (GLOBAL ${code}*)(
+                codes + GROUP_ID_Y * (copy_codes / ${block}) + block_at(block, block_stride, paired, 1));
             for (u32 within = 0; within < block_features; within += ${n}) {
-                const u32 place = block * block_features + within, last = n_drawn - 1;
+                const u32 place = block * block_features + within;
                 if (place > last) break;
 % for k in range(n):
                 GLOBAL const ${code}* column_${k} = by_feature + (u64)own[${f"place + {k} < last ? place + {k} : last" if k else "place"}] * n_rows;
 % endfor
                 for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-                    ${word} packed = column_0[row];
+                    u64 packed = column_0[row];
 % for k in range(1, n):
-                    packed |= (${word})column_${k}[row] << ${k * bits};
+                    packed |= (u64)column_${k}[row] << ${k * bits};
 % endfor
-                    *(GLOBAL ${word}*)(to + row * row_stride + within) = packed;
+                    *(GLOBAL u64*)(to + (u64)row * row_stride * ${block} + within) = packed;
                 }
             }
         }
     }
+% else:
+    const u32 n_blocks = last / block_features + 1; /* a task is a block of some rows */
+    const u32 n_tasks = ((n_rows + ${task - 1}) / ${task}) * n_blocks;
+    for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
+        const u32 block = number % n_blocks, begin = number / n_blocks * ${task};
+        const u32 end = n_rows - begin < ${task} ? n_rows : begin + ${task};
+        const u32 place = block * block_features;
+        GLOBAL u32x4* to = codes + GROUP_ID_Y * (copy_codes / ${block}) + block_at(block, block_stride, paired, 1);
+% for k in range(block):
+        GLOBAL const ${code}* column_${k} = by_feature + (u64)own[${f"place + {k} < last ? place + {k} : last" if k else "place"}] * n_rows;
+% endfor
+        for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+% for word in range(4):
+            const u32 word_${word} = ${" | ".join(f"(u32)column_{word * per_word + k}[row]" + (f" << {k * bits}" if k else "") for k in range(per_word))};
+% endfor
+            to[(u64)row * row_stride] = MAKE_U32X4(word_0, word_1, word_2, word_3);
+        }
+    }
+% endif
 }

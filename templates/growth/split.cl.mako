@@ -26,14 +26,16 @@
 ##         many, so many features that a node's record tells the best rough score;
 ##         counted, children have to have a number of rows; drawn, one border of a feature, drawn at random,
 ##         may be a split; noisy, splits are ranked by their scores with noise, and `noisy_ranks` tells the ranks;
-##         smooth, weights are moved towards those of parents: all borders get exact scores
-<%page args="wg_size, monotone, masked, categories, many, counted, drawn, noisy, smooth"/>
+##         smooth, weights are moved towards those of parents: all borders get exact scores;
+##         gathered, features are those that a tree has drawn of `n_all`, whose histograms are equally wide
+<%page args="wg_size, monotone, masked, categories, many, counted, drawn, noisy, smooth, gathered"/>
 <%
+    place, n_all = ("place", "n_all") if gathered else ("feature", "n_features")
     searched = " && ".join(
         ["!feature_kinds[feature]"] * categories
-        + ["is_allowed(allowed, index, feature, n_features)"] * masked)
-    only = ", drawn_place(draws[(u64)index * n_features + feature], n_bins - 1 + has_missing)" * drawn
-    only += ", &noisy_ranks[(u64)index * n_features + feature]" * noisy
+        + [f"is_allowed(allowed, index, feature, {n_all})"] * masked)
+    only = f", drawn_place(draws[(u64)index * {n_all} + feature], n_bins - 1 + has_missing)" * drawn
+    only += f", &noisy_ranks[(u64)index * n_features + {place}]" * noisy
     end = f"{searched} ? run.end : run.begin" if searched else "run.end"
 %>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -129,7 +131,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL i64* pool,${" GLOBAL const u32* RESTRICT feature_kinds," if categories else ""}
+        GLOBAL i64* pool,${" GLOBAL const u32* RESTRICT feature_kinds," if categories else ""}${" const u32 n_all, GLOBAL const u32* RESTRICT drawn_columns," if gathered else ""}
         ${"GLOBAL const u32* RESTRICT draws, " if drawn or noisy else ""}${"GLOBAL const f32* RESTRICT noise, GLOBAL f32* RESTRICT noisy_ranks, " if noisy else ""}GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
     LOCAL_ARRAY(i64, missing, 2);
@@ -143,21 +145,34 @@ KERNEL(${wg_size}) find(
 % if not masked:
     (void)allowed;
 % endif
-    const u32 feature = first_feature + GROUP_ID;
+    const u32 ${place} = first_feature + GROUP_ID;
     const u32 first = levels[depth].first, count = levels[depth].count;
+% if gathered:
+    const u32 offset = place * (n_codes / n_features);
+    u32 feature = 0, n_bins = 0; /* of the place, in the node's tree */
+    int has_missing = 0;
+    run_t run = run_of(0, 0);
+% else:
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
     const int has_missing = feature_offset[feature + 1] - offset > n_bins;
     run_t run = run_of(n_bins, fullest[feature]);
+% endif
     parent_t parent;
     const u32 each = (count + N_GROUPS_Y - 1) / N_GROUPS_Y, begin = GROUP_ID_Y * each;
     const u32 n_own = begin < count ? (begin + each < count ? each : count - begin) : 0;
     /* a compiler may divide in groups without nodes, too, and take the divisor's not being 0 for granted */
-    u32 tree = NO_NODE, index = begin + feature % (n_own ? n_own : 1);
+    u32 tree = NO_NODE, index = begin + ${place} % (n_own ? n_own : 1);
     for (u32 k = 0; k < n_own; k++, index = index + 1 < begin + n_own ? index + 1 : begin) {
         GLOBAL node_t* node = &nodes[first + index];
         if (node->tree != tree) { /* a group's nodes have few trees */
             tree = node->tree;
             read_tree(&parent, scale + tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
+% if gathered:
+            feature = drawn_columns[tree * n_features + place];
+            n_bins = feature_bins[feature];
+            has_missing = feature_offset[feature + 1] - feature_offset[feature] > n_bins;
+            run = run_of(n_bins, fullest[feature]);
+% endif
         }
         read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
 % if smooth:
@@ -165,7 +180,7 @@ KERNEL(${wg_size}) find(
         parent.smoothing.bits = parent.least.bits; /* one value in one register */
 % endif
         const int subtract = node->sibling_slot >= 0;
-        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + feature];
+        GLOBAL candidate_t* out = &candidates[(u64)index * n_features + ${place}];
         GLOBAL i64* cells = pool + 2 * ((u64)node->slot * n_codes + offset);
         GLOBAL const i64* sibling = subtract
             ? pool + 2 * ((u64)node->sibling_slot * n_codes + offset) : cells;
@@ -181,7 +196,7 @@ KERNEL(${wg_size}) find(
 
         const u32 end = ${end};
 % if noisy:
-        parent.bits = draws[(u64)index * n_features + feature];
+        parent.bits = draws[(u64)index * ${n_all} + feature];
         parent.noise = noise[node->tree];
 % endif
         search(cells, run, &parent, end, ${"constraints[feature], " if monotone else ""}${"known[0]" if many else "0.0f"}, node, feature, out, best_hi, best_lo, best_key${only});

@@ -16,8 +16,9 @@
 ##
 ## params: wg_size, a multiple of 32; codes, most codes of a feature; chunk, rows a task;
 ##         block, codes in a load of 16 bytes (16 of one byte or 8 of two); pair, a group has two blocks;
-##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
-<%page args="wg_size, codes, chunk, block, pair, adds"/>
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added; copied, each
+##         tree has codes of its own, `copy_codes` behind those of the tree before
+<%page args="wg_size, codes, chunk, block, pair, adds, copied"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%
     per_word = block // 4
@@ -154,13 +155,13 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t bloc
 #undef GROUPS_OF_A_UNIT
 #define GROUPS_OF_A_UNIT ${max(1, 1024 // wg_size)}
 KERNEL(${wg_size}) histogram(
-${pieces.arguments(dense=True, more="const u32 n_ranges, ")}) {
+${pieces.arguments(dense=True, more="const u32 n_ranges, " + ("const u64 copy_codes, " if copied else ""))}) {
     ${"LOCAL_LARGE" if pair else "LOCAL_LINES"}(i32, sums, ${32 * codes * len(halves)});
     (void)fullest;
     (void)partial;
 ${pieces.own_tasks()}\
     const block_t block_0 = block_of(ranges + ${4 * len(halves)} * GROUP_ID, place_offset);
-    const u64 own_block = block_at(block_0.first, block_stride, paired, 1);
+    const u64 ${"first_copy" if copied else "own_block"} = block_at(block_0.first, block_stride, paired, 1);
 % if pair:
     const int has_both = 2 * GROUP_ID + 1 < n_ranges; /* the last block may be alone */
     const block_t block_1 = block_of(ranges + 8 * GROUP_ID + (has_both ? 4 : 0), place_offset);
@@ -182,6 +183,9 @@ ${pieces.own_tasks()}\
 
 <%call expr="pieces.each_piece('i64', False, adds)">
         const i32 wide_sign = wide ? -1 : 0;
+% if copied:
+        const u64 own_block = first_copy + node->tree * (copy_codes / ${block});
+% endif
         const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
         clear_sums(sums, most);

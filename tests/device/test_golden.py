@@ -33,6 +33,7 @@ _PLAIN = {
     "drawn": False,
     "noisy": False,
     "smooth": False,
+    "gathered": False,
     **_NUMBERS,
 }
 _BOUNDED = {
@@ -42,9 +43,10 @@ _BOUNDED = {
     "drawn": False,
     "noisy": False,
     "smooth": False,
+    "gathered": False,
     **_NUMBERS,
 }
-_SCORES = {"clipped": False, "sparse": False, "doubles": False, "gathered": False}
+_SCORES = {"clipped": False, "sparse": False, "doubles": False}
 _MOVED = {"chunk": 2048, **_NUMBERS}
 
 #: Small templates, once for one work-item a group and once for many; and the kernels of a tree that
@@ -68,11 +70,27 @@ SOURCES = {
     ),
     "histogram_banks-two_bytes": (
         "histogram_banks",
-        {"wg_size": 64, "codes": 32, "chunk": 64, "block": 8, "pair": False, "adds": False},
+        {
+            "wg_size": 64,
+            "codes": 32,
+            "chunk": 64,
+            "block": 8,
+            "pair": False,
+            "adds": False,
+            "copied": False,
+        },
     ),
     "histogram_banks-pair": (
         "histogram_banks",
-        {"wg_size": 512, "codes": 256, "chunk": 2048, "block": 16, "pair": True, "adds": True},
+        {
+            "wg_size": 512,
+            "codes": 256,
+            "chunk": 2048,
+            "block": 16,
+            "pair": True,
+            "adds": True,
+            "copied": True,
+        },
     ),
     "histogram_private-four_copies": (
         "histogram_private",
@@ -96,6 +114,7 @@ SOURCES = {
     "split-plain": ("split", {"wg_size": 64, "many": False, **_PLAIN}),
     "split-many": ("split", {"wg_size": 64, "many": True, **_PLAIN}),
     "split-bounded": ("split", {"wg_size": 64, "many": False, **_BOUNDED}),
+    "split-gathered": ("split", {"wg_size": 64, "many": False, **_BOUNDED, "gathered": True}),
     "split_cpu-plain": (
         "split_cpu",
         {"wg_size": 1, "run": 256, **_PLAIN, "shrunk": False, **_SCORES, "doubles": True},

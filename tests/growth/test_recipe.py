@@ -8,8 +8,9 @@ import pytest
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
+from pyopencl_gbdt.fit.ways import gathers_columns
 from pyopencl_gbdt.growth.finalize import LeafValues
-from pyopencl_gbdt.growth.recipe import EVERY, choose_recipe, gathers_columns
+from pyopencl_gbdt.growth.recipe import EVERY, choose_recipe
 from pyopencl_gbdt.growth.split import GatheredSearch
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts, PageFacts

@@ -190,7 +190,7 @@ ATOMICS = {
     "plan.choose_columns": 5 * (NODE.itemsize + 4),
     # no column is drawn
     "plan.draw_columns": 0,
-    "plan.gather_columns": 0,
+    "gather_columns": 0,
     # the same, and bits for two features
     "plan.draw_borders": 5 * (NODE.itemsize + 2 * 4),
     # five sums of squares, the root's sums, and the noise
@@ -326,7 +326,7 @@ def test_trees_of_drawn_columns_read_these_alone():
     found = bytes_of("whole_trees.grow", parts, counts)
     assert found == ATOMICS["whole_trees.grow"] - 15 - 5 * HISTOGRAM // 2
     assert bytes_of("plan.draw_columns", parts, counts) == 4
-    assert bytes_of("plan.gather_columns", parts, counts) == 2 * ROWS
+    assert bytes_of("gather_columns", parts, counts) == 2 * ROWS
     parts.features.limits.feature_weights = np.ones(FEATURES, np.float32)
     assert bytes_of("plan.draw_columns", parts, counts) == 4 + FEATURES * 4
 

@@ -5,11 +5,14 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.variants.tuning import Choice, using
+from pyopencl_gbdt.fit import ways
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.split import GatheredSearch
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.primitives import histogram_plan
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.reference import feature_mask
@@ -54,9 +57,20 @@ CASES = {
 }  # fmt: skip
 
 
+#: Kernels of the device, and those of GPUs, which gather columns where they are asked to.
+KERNELS = ["", "gpu"]
+
+
 @pytest.fixture(autouse=True)
-def _by_steps(monkeypatch):
+def _by_steps(request, monkeypatch):
     monkeypatch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
+    if not getattr(request, "param", ""):
+        yield
+        return
+    monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", request.param)
+    monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
+    with using({"gather_columns": Choice("by_blocks", {"wg_size": 64, "rows": 3})}):
+        yield
 
 
 def open_fit(data, params):
@@ -64,6 +78,7 @@ def open_fit(data, params):
     return Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
 
 
+@pytest.mark.parametrize("_by_steps", KERNELS, indirect=True)
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_masks(monkeypatch, device, case):
     data, params = CASES[case]
@@ -71,16 +86,17 @@ def test_the_model_is_that_of_masks(monkeypatch, device, case):
         pytest.skip("this device masks the columns of a tree")
     given = {"device": TEST_DEVICE, "max_depth": 4, "colsample_bytree": 0.2, **params}
     gathered = train(given, data, 3)
-    monkeypatch.setattr(recipe, "MOST_GATHERED", 0)
+    monkeypatch.setattr(ways, "MOST_GATHERED", 0)
     assert open_fit(data, params).kernels.recipe.search is not GatheredSearch
     assert to_xgboost_json(train(given, data, 3).ensemble) == to_xgboost_json(gathered.ensemble)
 
 
+@pytest.mark.parametrize("_by_steps", KERNELS, indirect=True)
 @pytest.mark.parametrize("max_bin", [64, 400])
 @pytest.mark.parametrize("share", [0.03, 0.2, 0.42, 0.7])
 def test_codes_are_those_of_the_columns(monkeypatch, device, max_bin, share):
     """1, 8, 17 and 28 of 41 columns."""
-    monkeypatch.setattr(recipe, "MOST_GATHERED", 99)
+    monkeypatch.setattr(ways, "MOST_GATHERED", 99)
     params = {"colsample_bytree": share, "max_bin": max_bin, "max_depth": 1}
     fitting = open_fit(Dataset(X, Y), params)
     if fitting.kernels.recipe.search is not GatheredSearch:

@@ -246,6 +246,21 @@ _ENTRIES = (
         tuned={"wg_size": _GROUP},
     ),
     _kernel(
+        "gather_columns",
+        _on_cpu(
+            "sequential",
+            {"wg_size": 1, "rows": 1},
+            "PoCL, 2 cores, 200 k x 100, 10 % drawn, processor ms a round: 10.5 against 67 masked",
+        ),
+        _variant(
+            "by_blocks",
+            {"wg_size": 256, "rows": 8},
+            "for devices with work-groups of several work-items; not measured yet",
+            chosen_on=frozenset(),
+        ),
+        _variant("masked", {"wg_size": 256, "rows": 1}, "trees mask the columns that they draw"),
+    ),
+    _kernel(
         "symmetric",
         *_both(wg_size=64, run=(256, 1)),
         phase="rounds",

@@ -119,7 +119,7 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t bloc
 #define GROUPS_OF_A_UNIT 2
 KERNEL(512) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
-        const u32 n_ranges, const u32 n_rows, const u32 first_row,
+        const u32 n_ranges, const u64 copy_codes, const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -135,7 +135,7 @@ KERNEL(512) histogram(
     const u32 my_last = first_task(n_tasks, GROUP_ID_Y + 1, N_GROUPS_Y);
     if (my_first == my_last) return;
     const block_t block_0 = block_of(ranges + 8 * GROUP_ID, place_offset);
-    const u64 own_block = block_at(block_0.first, block_stride, paired, 1);
+    const u64 first_copy = block_at(block_0.first, block_stride, paired, 1);
     const int has_both = 2 * GROUP_ID + 1 < n_ranges; /* the last block may be alone */
     const block_t block_1 = block_of(ranges + 8 * GROUP_ID + (has_both ? 4 : 0), place_offset);
     const u32 most_0 = most_codes(block_0), most_1 = most_codes(block_1);
@@ -170,6 +170,7 @@ KERNEL(512) histogram(
         (void)alone;
         
         const i32 wide_sign = wide ? -1 : 0;
+        const u64 own_block = first_copy + node->tree * (copy_codes / 16);
         const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 512) target[c] = 0;
         clear_sums(sums, most);
