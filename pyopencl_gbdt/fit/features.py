@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.joint_columns import JointColumns, join_columns
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import Constraints
@@ -69,6 +71,11 @@ class FitFeatures:
     def masks_columns(self) -> bool:
         """Whether nodes may split on some of the features alone."""
         return self.sampled or bool(self.limits.interactions)
+
+    @cached_property
+    def joined(self) -> JointColumns:
+        """The features that can share joint codes."""
+        return join_columns(self.layout)
 
     def ask_for_tables(self, arena: Arena) -> None:
         """Ask for what kernels know of the bins of every feature."""

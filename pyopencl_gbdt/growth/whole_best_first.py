@@ -35,6 +35,7 @@ class WholeBestFirst(WholeTrees):
     #: Those of a task's features, and one for padding.
     scratch_cells: ClassVar[int] = _MOST_FEATURES * MOST_CODES_WHOLE + 1
     lists_columns: ClassVar[bool] = False
+    joins_columns: ClassVar[bool] = False
 
     def _ask_for_splits(self) -> None:
         """Ask for what the search of splits takes, and for open leaves."""

@@ -26,6 +26,7 @@ class WholeSymmetric(WholeTrees):
     #: Phases of a level: search, compare, move.
     phases: ClassVar[int] = 3
     lists_columns: ClassVar[bool] = False
+    joins_columns: ClassVar[bool] = False
 
     def __init__(self, parts: FitParts) -> None:
         super().__init__(parts)
@@ -43,7 +44,7 @@ class WholeSymmetric(WholeTrees):
         if not self.features.masks_columns:
             arena.array("allowed", 1, np.uint32)  # bound, never read
 
-    def _built_for(self) -> dict[str, bool]:
+    def _built_for(self) -> dict[str, int]:
         noisy = self.nodes.params.random_strength > 0
         return {"masked": self.features.masks_columns, "noisy": noisy}
 

@@ -18,6 +18,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import level, partition
 from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
+from pyopencl_gbdt.growth.joint_columns import JOINT_ROWS, JointCodes, joined
 
 #: Words of a phase's counters: those of what is taken and of what is finished lie in cache lines of
 #: their own.
@@ -35,15 +36,20 @@ class WholeTrees:
     template: ClassVar[str] = "whole_trees"
     #: Phases of a level: search, move.
     phases: ClassVar[int] = 2
-    #: Cells in which a work-group builds histograms that are not kept.
-    scratch_cells: ClassVar[int] = AT_ONCE * MOST_CODES_WHOLE
+    #: Cells in which a work-group builds histograms that are not kept, and adds up joint ones.
+    scratch_cells: ClassVar[int] = (AT_ONCE + 1) * MOST_CODES_WHOLE
     #: Whether the columns that each tree draws are listed.
     lists_columns: ClassVar[bool] = True
+    #: Whether columns may have joint codes.
+    joins_columns: ClassVar[bool] = True
 
     def __init__(self, parts: FitParts) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         n_drawn = self.ways.facts.n_drawn if self.lists_columns else 0
+        columns = joined(parts) if self.joins_columns else None
+        self.joint = None if columns is None else JointCodes(parts, columns)
         self.n_places = n_drawn or self.features.layout.n_features
+        self.n_places = self.n_places if columns is None else columns.n_places
         self.drawn = DrawnColumns(parts) if n_drawn else None
         choose = partial(self.ways.variant, self.kernels[0])
         self._program = build_variant(self.arena.device, self.kernels[0], choose, self._build)[1]
@@ -81,9 +87,9 @@ class WholeTrees:
             **self._built_for(),
         )  # fmt: skip
 
-    def _built_for(self) -> dict[str, bool]:
+    def _built_for(self) -> dict[str, int]:
         """Return the parameters that the template alone has."""
-        return {"drawn": self.drawn is not None}
+        return {"drawn": self.drawn is not None, "joint": JOINT_ROWS if self.joint else 0}
 
     @property
     def groups(self) -> int:
@@ -101,6 +107,7 @@ class WholeTrees:
         drawn = [] if self.drawn is None else [self.drawn.draw(batch)]
         listed = () if self.drawn is None else ("drawn_columns",)
         own = self.arena.arguments("candidates", *listed)
+        own |= {} if self.joint is None else self.joint.arguments()
         return [*drawn, self._grow(batch, **own)]
 
     def finish_sets(self) -> list[Action]:

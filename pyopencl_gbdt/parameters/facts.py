@@ -127,6 +127,8 @@ class PageFacts:
         Whether statistics have replaced categorical columns, ...
     n_orders : int
         ... and in how many orders of the rows they are computed.
+    n_joined : int
+        Columns of codes that histograms read, if some columns share a code; 0: none do.
     n_features : int
     most_bins, most_codes, n_codes : int
         Of a feature, and codes of all; codes include the one for missing values.
@@ -147,6 +149,7 @@ class PageFacts:
     given: str = ""
     has_statistics: bool = False
     n_orders: int = 1
+    n_joined: int = 0
     n_features: int = 1
     most_bins: int = 1
     most_codes: int = 1

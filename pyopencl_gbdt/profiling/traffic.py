@@ -48,6 +48,11 @@ def _sorts(fit: FitParts, weighted: bool) -> int:
     return passes * 2 * _values(fit) * (2 if weighted else 1)
 
 
+def _join_codes(fit: FitParts, weighted: bool) -> int:
+    joined = fit.features.joined
+    return fit.rows.n_rows * int(joined.begins[joined.n_joint] + joined.n_joint)
+
+
 def _encode(fit: FitParts, weighted: bool) -> int:
     values = fit.rows.n_rows * fit.features.layout.n_features
     alone = fit.ways.variant("quantize").params["wg_size"] == 1  # also writes codes by feature
@@ -74,6 +79,7 @@ OF_SET_UP: Mapping[str, Callable[[FitParts, bool], int]] = {
         int(fit.features.layout.feature_bins[_are_cut(fit)].sum()) * 2 * 2 * _FLOAT
     ),
     "quantize.encode": _encode,
+    "plan.join_codes": _join_codes,
     "tiles.count": lambda fit, weighted: (
         fit.rows.n_rows * (fit.features.layout.n_features + fit.rows.tiles.size) * _FLOAT
     ),

@@ -134,8 +134,10 @@ def _grow(trees: TreeFacts) -> int:
     subtracted = counts.nodes[:-1] - counts.built[:-1]
     # of the last level, histograms are read and none is kept
     cells = counts.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
-    n_places = trees.fit.ways.facts.n_drawn or trees.n_features
-    rows = int(counts.built_rows.sum()) * (n_places * trees.code_bytes + QUANTA_PAIR)
+    facts = trees.fit.ways.facts
+    n_places = facts.n_drawn or trees.n_features
+    n_codes = facts.pages.n_joined or n_places
+    rows = int(counts.built_rows.sum()) * (n_codes * trees.code_bytes + QUANTA_PAIR)
     moved = counts.split_rows[:-2]
     rows += int(moved.sum()) * (trees.code_bytes + ROW_ID)
     ids = trees.row_ids(counts.built_rows) + trees.row_ids(moved)

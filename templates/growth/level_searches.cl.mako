@@ -49,14 +49,14 @@ FN void search_roughly(const data_t* data, const u32 depth, const u32 last, cons
                 u32 searched = 0;
                 for (u32 i = k; i < k + n; i++) searched |= levels[i].n_searched;
                 if (last && !searched) continue; /* no level below needs them */
-                GLOBAL i64x2* own[${at_once}];
-                for (u32 i = 0; i < n; i++) own[i] = scratch + i * (MOST_BINS + 1);
-                if (n == ${at_once}) build_${at_once}(data, begin + k, first->nodes + built, rows, scale->wide, own);
-                else if (n == 2) build_2(data, begin + k, first->nodes + built, rows, scale->wide, own);
-                else build_1(data, begin + k, first->nodes + built, rows, scale->wide, own);
+                column_t own[${at_once}];
+                for (u32 i = 0; i < n; i++) own[i] = column_of(data, begin + k + i, scratch + i * (MOST_BINS + 1));
+                if (n == ${at_once}) build_${at_once}(data, own, first->nodes + built, rows, scale->wide);
+                else if (n == 2) build_2(data, own, first->nodes + built, rows, scale->wide);
+                else build_1(data, own, first->nodes + built, rows, scale->wide);
                 for (u32 i = 0; i < n; i++) {
                     const u32 offset = data->feature_offset[begin + k + i];
-                    add_up_pair(own[i], cells + offset, parent + offset, data->feature_bins[begin + k + i],
+                    add_up_pair(own[i].cells, cells + offset, parent + offset, data->feature_bins[begin + k + i],
                                 data->feature_offset[begin + k + i + 1] - offset, depth > 0);
                 }
             }

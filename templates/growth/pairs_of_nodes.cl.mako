@@ -5,11 +5,11 @@
 ##   smaller   |from rows         |
 ##   larger    |parent - smaller  |           subtracted, summed up and scored while it is in the cache
 
-<%def name="histograms(code, at_once, drawn)">
+<%def name="histograms(code, at_once, drawn, joint=False)">
 #define MOST_FEATURES 16 /* of a task */
 
 typedef struct {
-    u32 n_rows, n_places, n_codes; /* places: features${" that a tree draws" if drawn else ""} */
+    u32 n_rows, n_places, n_codes; /* places: features${" that a tree draws" if drawn else (", or several with a joint code" if joint else "")} */
     GLOBAL const u32* feature_offset;
     GLOBAL const u32* feature_bins;
     GLOBAL const ${code}* codes; /* by feature */
@@ -18,7 +18,29 @@ typedef struct {
 % if drawn:
     GLOBAL const u32* drawn; /* the features of each tree */
 % endif
+% if joint:
+    u32 n_joint;                    /* places of several features; they come first */
+    GLOBAL const u32* members;      /* features, place after place */
+    GLOBAL const u32* member_begin; /* of a place */
+    GLOBAL const u32* place_cells;  /* of a place of several features */
+    GLOBAL const u8* joint_codes;   /* by place */
+% endif
 } data_t;
+
+/* Codes of a column, and the cells of its histogram. */
+typedef struct {
+    GLOBAL const ${code}* codes;
+    GLOBAL i64x2* cells;
+    u32 n_codes;
+} column_t;
+
+FN column_t column_of(const data_t* data, const u32 feature, GLOBAL i64x2* cells) {
+    column_t column;
+    column.codes = data->codes + (u64)feature * data->n_rows;
+    column.cells = cells;
+    column.n_codes = data->feature_offset[feature + 1] - data->feature_offset[feature];
+    return column;
+}
 
 /* The feature at a place among those of a tree. */
 FN u32 feature_at(const data_t* data, const u32 tree, const u32 place) {
@@ -38,14 +60,13 @@ FN u32 features_of_task(const u32 n_features, const u32 n_pairs, const u32 n_gro
 }
 
 % for n in (at_once, 2, 1):
-/* Build the histograms of ${f"{n} features, at places that follow each other," if n > 1 else "a feature"} from a node's rows. */
-FN void build_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node, GLOBAL const u32* rows,
-              const u32 wide, GLOBAL i64x2* const* cells) {
+/* Build the histograms of ${f"{n} columns of codes" if n > 1 else "a column of codes"}, of so many codes each, from a node's rows. */
+FN void build_${n}(const data_t* data, const column_t* columns, GLOBAL const node_t* node, GLOBAL const u32* rows,
+              const u32 wide) {
 % for k in range(n):
-    const u32 feature_${k} = feature_at(data, node->tree, place + ${k});
-    GLOBAL const ${code}* codes_${k} = data->codes + (u64)feature_${k} * data->n_rows;
-    GLOBAL i64x2* cells_${k} = cells[${k}];
-    const u32 n_${k} = data->feature_offset[feature_${k} + 1] - data->feature_offset[feature_${k}];
+    GLOBAL const ${code}* codes_${k} = columns[${k}].codes;
+    GLOBAL i64x2* cells_${k} = columns[${k}].cells;
+    const u32 n_${k} = columns[${k}].n_codes;
     GLOBAL i64* words_${k} = (GLOBAL i64*)cells_${k};
     for (u32 word = 0; word < 2 * n_${k}; word++) words_${k}[word] = 0;
 % endfor
@@ -70,7 +91,7 @@ FN void build_${n}(const data_t* data, const u32 place, GLOBAL const node_t* nod
 </%def>
 
 ## Sets `data` of a kernel's parameters.
-<%def name="read(drawn)">
+<%def name="read(drawn, joint=False)">
     data_t data;
     data.n_rows = n_rows;
     data.n_places = n_places;
@@ -80,7 +101,16 @@ FN void build_${n}(const data_t* data, const u32 place, GLOBAL const node_t* nod
     data.codes = codes;
     data.quanta = quanta;
     data.high_words = high_words;
-    ${"data.drawn = drawn_columns;" if drawn else ""}
+% if drawn:
+    data.drawn = drawn_columns;
+% endif
+% if joint:
+    data.n_joint = n_joint;
+    data.members = members;
+    data.member_begin = member_begin;
+    data.place_cells = place_cells;
+    data.joint_codes = joint_codes;
+% endif
 </%def>
 
 <%def name="searches()">
@@ -151,47 +181,5 @@ FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n
     search->missing_h = last.y;
     other->missing_g = other_last.x;
     other->missing_h = other_last.y;
-}
-</%def>
-
-<%def name="searches_of_pairs(at_once, most_codes)">
-/* Search the splits of two siblings, or of a root, by the features at the places begin .. end - 1. */
-FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const u32 end, const u32 last,
-                    GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales,
-                    const f32 reg_lambda, const f32 max_delta_step, const f32 min_child_weight,
-                    GLOBAL const u32* even_rows, GLOBAL const u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch,
-                    GLOBAL candidate_t* candidates, const u32 n_each) {
-    const u32 small = nodes[0].sibling_slot >= 0, large = depth ? 1 - small : 0;
-    GLOBAL const node_t* node = nodes + small;
-    GLOBAL const node_t* sibling = nodes + large;
-    GLOBAL const scale_t* scale = scales + node->tree;
-    GLOBAL const u32* rows = depth % 2 ? odd_rows : even_rows;
-    searched_t search = begin_node(node_sums[small], scale, reg_lambda, max_delta_step, min_child_weight);
-    searched_t other = begin_node(node_sums[large], scale, reg_lambda, max_delta_step, min_child_weight);
-    sums_t sums, other_sums;
-    u32 n = 0;
-    GLOBAL i64x2* own = pool + (u64)node->slot * data->n_codes;
-    for (u32 place = begin; place < end; place += n) {
-        n = end - place < ${at_once} ? end - place : ${at_once};
-        if (n == 3) n = 2;
-        GLOBAL i64x2* cells[${at_once}];
-        for (u32 k = 0; k < n; k++)
-            cells[k] = last ? scratch + k * ${most_codes} : own + data->feature_offset[feature_at(data, node->tree, place + k)];
-        if (n == ${at_once}) build_${at_once}(data, place, node, rows, scale->wide, cells);
-        else if (n == 2) build_2(data, place, node, rows, scale->wide, cells);
-        else build_1(data, place, node, rows, scale->wide, cells);
-        for (u32 k = 0; k < n; k++) {
-            const u32 feature = feature_at(data, node->tree, place + k), offset = data->feature_offset[feature];
-            const u32 n_codes = data->feature_offset[feature + 1] - offset, n_bins = data->feature_bins[feature];
-            if (depth) {
-                GLOBAL i64x2* parent = pool + (u64)sibling->slot * data->n_codes + offset;
-                sum_up_pair(cells[k], parent, n_bins, n_codes, !last, &sums, &other_sums, &search, &other);
-                search_feature(&other_sums, n_bins, feature, &other);
-            } else sum_up(cells[k], n_bins, n_codes, &sums, &search);
-            search_feature(&sums, n_bins, feature, &search);
-        }
-    }
-    end_node(&search, candidates + small * n_each);
-    if (depth) end_node(&other, candidates + (1 - small) * n_each);
 }
 </%def>

@@ -17,21 +17,36 @@
 ##
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type; most_codes of a feature;
 ##         at_once, features whose histograms are built together; phases of a level; counter_words of a phase;
-##         counted as in `split`; drawn, trees draw some of the features
-<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, drawn"/>
+##         counted as in `split`; drawn, trees draw some of the features; joint, rows of a node from which on features
+##         with a joint code are read by that (0: none has one)
+<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, drawn, joint"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
+<%namespace name="siblings" file="search_of_pairs.cl.mako"/>
 <%namespace name="tasks" file="whole_tasks.cl.mako"/>
 ${candidates.consider(False)}
-${pairs.histograms(code, at_once, drawn)}
+${pairs.histograms(code, at_once, drawn, joint)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
 ${pairs.searches()}
-${pairs.searches_of_pairs(at_once, most_codes)}
+${siblings.searches_of_pairs(at_once, most_codes, joint)}
 
 ${tasks.phases(counter_words)}
 ${tasks.roots()}
+% if joint:
+/* Index of the best of a node's candidates; of equal scores the one of the lowest feature. Those of several features
+   with a joint code do not come in their order. */
+FN u32 best_by_feature(GLOBAL const candidate_t* mine, const u32 n) {
+    u32 best = 0;
+    for (u32 i = 1; i < n; i++) {
+        const df top = df_make(mine[best].score_hi, mine[best].score_lo), own = df_make(mine[i].score_hi, mine[i].score_lo);
+        if (ahead(own, mine[i].feature, top, mine[best].feature)) best = i;
+    }
+    return best;
+}
+
+% endif
 /* Decide which nodes of a level split, of `n_each` candidates each. Behind the last level that has splits
    all levels are empty. */
 FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 gamma, const f32 reg_lambda,
@@ -43,7 +58,7 @@ FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 
         const u32 id = first + index;
         const rule_t rule = make_rule(scale + nodes[id].tree, reg_lambda, 0.0f, max_delta_step);
         GLOBAL const candidate_t* c = candidates + (u64)index * n_each;
-        c += best_of(c, n_each);
+        c += ${"best_by_feature" if joint else "best_of"}(c, n_each);
         f32 gain = 0.0f;
         int split = c->score_hi > NO_SCORE;
         if (split) {
@@ -68,13 +83,17 @@ KERNEL(${wg_size}) grow(
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, ${"GLOBAL const u32* RESTRICT drawn_columns, " if drawn else ""}GLOBAL const ${code}* RESTRICT codes,
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high_words,
+% if joint:
+        const u32 n_joint, GLOBAL const u32* RESTRICT members, GLOBAL const u32* RESTRICT member_begin,
+        GLOBAL const u32* RESTRICT place_cells, GLOBAL const u8* RESTRICT joint_codes,
+% endif
         GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
         GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL candidate_t* candidates,
         GLOBAL u32* counters, GLOBAL u64* opened) {
-${pairs.read(drawn)}\
+${pairs.read(drawn, joint)}\
 ${payload.read()}\
-    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${at_once * most_codes};
+    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(at_once + 1) * most_codes};
     if (take(counters) == 0) {
         begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes, payload);
         open_next(opened, 0);

@@ -43,6 +43,7 @@ LIBRARIES = frozenset(
         "stretches",
         "packed_sums",
         "pairs_of_nodes",
+        "search_of_pairs",
         "column_draws",
         "whole_tasks",
         "rows_of_nodes",
@@ -87,6 +88,7 @@ VALUES: dict[str, list[Any]] = {
     "columns": (1, 128),
     "chunk": [4096],
     "points": [1, 5],
+    "joint": [0, 256],
     "levels": [0, 4],
     "interactions": [False, True],
     "most_nodes": [128],
@@ -287,6 +289,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "update_margins":
         return params["walk"] or not params["linear"]
+    if params.get("joint") and (params["drawn"] or params["code"] != "u8"):
+        return False
     if template in ("whole_trees", "whole_symmetric", "whole_best_first"):
         return params["wg_size"] == 1 and params["code"] != "tiled"
     if template == "category_split":

@@ -1,0 +1,117 @@
+## search_of_pairs: the best splits of two siblings by some features, for one work-item; `whole_trees` imports it behind
+##                  `pairs_of_nodes`
+##
+##   place     |feature|feature|feature and feature and feature|        with a joint code
+##
+##   joint     |c0 = 0: rest|c0 = 1: rest|..  cells of several columns, by the code c0 of the first one
+##   first     |sum         |sum         |..  its histogram
+##   others    |sum of the rests|             their joint cells, and so on
+##
+<%def name="searches_of_pairs(at_once, most_codes, joint)">
+/* Two siblings that are searched, or a root. */
+typedef struct {
+    u32 depth, last; /* of the last level, no histogram is kept */
+    GLOBAL i64x2* parent; /* histogram of the parent, then of the larger sibling */
+    sums_t sums, other_sums;
+    searched_t search, other;
+} pair_t;
+
+/* Search the splits of a feature, of which the smaller sibling has these sums. */
+FN void search_siblings(const data_t* data, const u32 feature, GLOBAL const i64x2* cells, pair_t* pair) {
+    const u32 offset = data->feature_offset[feature], n_codes = data->feature_offset[feature + 1] - offset;
+    const u32 n_bins = data->feature_bins[feature];
+    if (pair->depth) {
+        sum_up_pair(cells, pair->parent + offset, n_bins, n_codes, !pair->last, &pair->sums, &pair->other_sums,
+                    &pair->search, &pair->other);
+        search_feature(&pair->other_sums, n_bins, feature, &pair->other);
+    } else sum_up(cells, n_bins, n_codes, &pair->sums, &pair->search);
+    search_feature(&pair->sums, n_bins, feature, &pair->search);
+}
+
+% if joint:
+#define JOINT_ROWS ${joint} /* of a node, at least: columns of smaller ones are read one by one */
+
+/* Search the splits of the features at a place; their joint cells are added up here. */
+FN void search_members(const data_t* data, const u32 place, GLOBAL i64x2* cells, u32 n_cells, GLOBAL i64x2* own,
+                       GLOBAL i64x2* scratch, pair_t* pair) {
+    for (u32 at = data->member_begin[place]; at < data->member_begin[place + 1]; at++) {
+        const u32 feature = data->members[at], offset = data->feature_offset[feature];
+        const u32 n_codes = data->feature_offset[feature + 1] - offset, rest = n_cells / n_codes;
+        GLOBAL i64x2* target = pair->last ? scratch : own + offset;
+        for (u32 code = 0; code < n_codes; code++) {
+            GLOBAL const i64x2* some = cells + code * rest;
+            i64x2 sum = MAKE_I64X2(0, 0);
+            for (u32 cell = 0; cell < rest; cell++) {
+                sum = ADD_I64X2(sum, some[cell]);
+                if (code) cells[cell] = ADD_I64X2(cells[cell], some[cell]);
+            }
+            target[code] = sum;
+        }
+        n_cells = rest;
+        search_siblings(data, feature, target, pair);
+    }
+}
+
+% endif
+/* Search the splits of two siblings, or of a root, by the features at the places begin .. end - 1. */
+FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const u32 end, const u32 last,
+                    GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales,
+                    const f32 reg_lambda, const f32 max_delta_step, const f32 min_child_weight,
+                    GLOBAL const u32* even_rows, GLOBAL const u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch,
+                    GLOBAL candidate_t* candidates, const u32 n_each) {
+    const u32 small = nodes[0].sibling_slot >= 0, large = depth ? 1 - small : 0;
+    GLOBAL const node_t* node = nodes + small;
+    GLOBAL const scale_t* scale = scales + node->tree;
+    GLOBAL const u32* rows = depth % 2 ? odd_rows : even_rows;
+    pair_t pair;
+    pair.depth = depth;
+    pair.last = last;
+    pair.parent = pool + (u64)nodes[large].slot * data->n_codes;
+    pair.search = begin_node(node_sums[small], scale, reg_lambda, max_delta_step, min_child_weight);
+    pair.other = begin_node(node_sums[large], scale, reg_lambda, max_delta_step, min_child_weight);
+    GLOBAL i64x2* own = pool + (u64)node->slot * data->n_codes;
+% if joint:
+    const u32 joins = node->count >= JOINT_ROWS;
+    const u32 first = joins ? begin : data->member_begin[begin], behind = joins ? end : data->member_begin[end];
+% else:
+    const u32 first = begin, behind = end;
+% endif
+    u32 n = 0;
+    for (u32 place = first; place < behind; place += n) {
+        n = behind - place < ${at_once} ? behind - place : ${at_once};
+        if (n == 3) n = 2;
+        column_t columns[${at_once}];
+        u32 features[${at_once}];
+        for (u32 k = 0; k < n; k++) {
+            GLOBAL i64x2* cells = scratch + k * ${most_codes};
+% if joint:
+            features[k] = data->members[joins ? data->member_begin[place + k] : place + k];
+            if (joins && place + k < data->n_joint) {
+                columns[k].codes = data->joint_codes + (u64)(place + k) * data->n_rows;
+                columns[k].cells = cells;
+                columns[k].n_codes = data->place_cells[place + k];
+                continue;
+            }
+% else:
+            features[k] = feature_at(data, node->tree, place + k);
+% endif
+            columns[k] = column_of(data, features[k], last ? cells : own + data->feature_offset[features[k]]);
+        }
+        if (n == ${at_once}) build_${at_once}(data, columns, node, rows, scale->wide);
+        else if (n == 2) build_2(data, columns, node, rows, scale->wide);
+        else build_1(data, columns, node, rows, scale->wide);
+        for (u32 k = 0; k < n; k++) {
+% if joint:
+            if (joins && place + k < data->n_joint) {
+                search_members(data, place + k, columns[k].cells, columns[k].n_codes, own,
+                               scratch + ${at_once * most_codes}, &pair);
+                continue;
+            }
+% endif
+            search_siblings(data, features[k], columns[k].cells, &pair);
+        }
+    }
+    end_node(&pair.search, candidates + small * n_each);
+    if (depth) end_node(&pair.other, candidates + (1 - small) * n_each);
+}
+</%def>

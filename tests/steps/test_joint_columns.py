@@ -1,0 +1,161 @@
+"""Columns that share a code have the histograms, and the trees, of their own codes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.variants import fallbacks
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.growth import joint_columns, whole_trees
+from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, join_columns
+from pyopencl_gbdt.pages.page import Layout, even_layout
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fit import Fit
+from tests.conftest import TEST_DEVICE
+from tests.reference import joint_columns as twin
+from tests.reference.histogram import histogram
+
+OPTIMISED = True
+RNG = np.random.default_rng(33)
+N = 1500
+#: Indicators, small integers, numbers, and a constant; without and with missing values.
+X = np.column_stack([
+    RNG.integers(0, 2, (N, 9)), RNG.integers(0, 5, (N, 7)), RNG.standard_normal((N, 3)),
+    RNG.integers(0, 11, (N, 2)), np.ones(N),
+])[:, RNG.permutation(22)].astype(np.float32)  # fmt: skip
+GAPS = np.where(RNG.random(X.shape) < 0.1, np.float32(np.nan), X)
+#: Every column twice, so that splits have equal scores.
+TWINS = np.hstack([X, X[:, ::-1]])
+Y = (X @ RNG.standard_normal(22) + RNG.standard_normal(N)).astype(np.float32)
+OUTLIERS = np.where(np.arange(N) % 350 == 7, Y * np.float32(1e7), Y)
+WEIGHT = RNG.integers(0, 3, N)
+LOGISTIC = {"objective": "binary:logistic"}
+SOFTMAX = {"objective": "multi:softprob", "num_class": 3}
+CASES = {
+    "plain": (Dataset(X, Y), {"max_bin": 64}),
+    "gaps": (Dataset(GAPS, Y > 0), {**LOGISTIC, "max_delta_step": 0.3}),
+    "weights": (Dataset(GAPS, Y > 0, WEIGHT), {**LOGISTIC, "gamma": 0.1, "min_samples_leaf": 9}),
+    "equal_scores": (Dataset(TWINS, Y), {"max_bin": 32, "max_depth": 6}),
+    "high_words": (Dataset(X, OUTLIERS), {"min_child_weight": 5}),
+    "classes": (Dataset(GAPS, np.digitize(Y, [-1, 1])), SOFTMAX),
+    "sampled": (Dataset(X, Y), {"subsample": 0.4}),
+}
+
+
+def layout_of(sizes):
+    offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
+    zeros = np.zeros(len(sizes), np.uint32)
+    return Layout(np.array(sizes, np.uint32), offset, np.zeros(offset[-1], np.float32), zeros)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_places", "n_joint"),
+    [
+        ([5] * 600, 200, 200), ([2] * 44 + [256] * 10, 16, 6), ([6] * 4, 2, 1), ([257, 2, 2], 2, 1),
+        ([200, 2, 1], 2, 1), ([17, 16], 2, 0), ([16, 2, 16, 128], 2, 2), ([300], 1, 0),
+        ([1, 1, 1], 1, 1), ([256, 1], 1, 1), ([256, 256], 2, 0),
+    ],
+)  # fmt: skip
+def test_columns_join_as_long_as_a_byte_has_room(sizes, n_places, n_joint):
+    joined = join_columns(layout_of(sizes))
+    assert (joined.n_places, joined.n_joint) == (n_places, n_joint)
+
+
+def test_each_column_has_one_place(rng):
+    for _ in range(20):
+        sizes = rng.integers(1, rng.integers(3, 300), 50)
+        joined = join_columns(layout_of(sizes))
+        assert sorted(joined.members) == list(range(50))
+        members = np.split(joined.members, joined.begins[1:-1])
+        assert [part.size > 1 for part in members] == [
+            place < joined.n_joint for place in range(joined.n_places)
+        ]
+        assert all(np.prod(sizes[part]) <= MOST_CELLS for part in members if part.size > 1)
+        alone = joined.members[joined.begins[joined.n_joint] :]
+        assert (np.diff(alone.astype(int)) > 0).all()
+
+
+def test_sums_over_joint_cells_are_the_columns_histograms(rng):
+    sizes = [5, 3, 2]
+    codes = np.column_stack([rng.integers(0, size, 400) for size in sizes])
+    quanta, rows = rng.integers(-(2**31), 2**31, (400, 2)), np.flatnonzero(rng.random(400) < 0.3)
+    joint = twin.joint_codes(codes, sizes)[:, None]
+    cells = histogram(joint, quanta, rows, even_layout(1, 30))
+    expected = histogram(codes, quanta, rows, layout_of(sizes))
+    assert (np.concatenate(twin.marginals(cells, sizes)) == expected).all()
+
+
+def open_fit(data, params):
+    p = Parameters.from_dict({"max_depth": 4, **params})
+    return Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
+
+
+@pytest.fixture
+def _whole(device):
+    if fallbacks("whole_trees", device.caps)[0].name != "one_launch":
+        pytest.skip("this device grows trees step by step")
+
+
+@pytest.mark.usefixtures("_whole")
+@pytest.mark.parametrize("case", ["plain", "gaps"])
+def test_joint_codes_are_those_of_the_twin(case):
+    parts = open_fit(*CASES[case]).parts
+    plain, joint = parts.rows.codes.by_feature.get(), parts.arena["joint_codes"].get()
+    joined, sizes = parts.features.joined, np.diff(parts.features.layout.feature_offset)
+    assert joint.shape == (joined.n_joint, N)
+    for place, codes in enumerate(joint):
+        members = joined.members[joined.begins[place] : joined.begins[place + 1]]
+        assert (codes == twin.joint_codes(plain[members].T, sizes[members])).all()
+
+
+@pytest.mark.usefixtures("_whole")
+@pytest.mark.parametrize(("case", "rows"), [*((case, 200) for case in CASES), ("gaps", 1)])
+def test_the_model_is_that_of_plain_codes(monkeypatch, case, rows):
+    data, params = CASES[case]
+    models = []
+    monkeypatch.setattr(whole_trees, "JOINT_ROWS", rows)
+    for word in ("on", "off"):
+        monkeypatch.setenv(ENVIRONMENT, word)
+        assert (open_fit(data, params).kernels.grower.joint is not None) == (word == "on")
+        model = train({"device": TEST_DEVICE, "max_depth": 5, **params}, data, 3)
+        models.append(to_xgboost_json(model.ensemble))
+    assert models[0] == models[1]
+
+
+@pytest.mark.usefixtures("_whole")
+@pytest.mark.parametrize(
+    ("data", "params", "share", "why"),
+    [
+        (X, {"colsample_bytree": 0.5}, 1, "trees draw columns, and read these by plain codes"),
+        (X, {}, 0, "joint codes need .* bytes, too much of the device's"),
+        (RNG.random((N, 3)), {}, 1, "no two columns have few enough values to share a code"),
+    ],
+)
+def test_fits_without_joint_codes_say_why_if_they_were_asked_for(
+    monkeypatch, data, params, share, why
+):
+    monkeypatch.setattr(joint_columns, "MOST_MEMORY", share)
+    assert open_fit(Dataset(data, Y), params).kernels.grower.joint is None
+    monkeypatch.setenv(ENVIRONMENT, "on")
+    with pytest.raises(ParameterError, match=rf"^{ENVIRONMENT}='on': {why}.*; unset it$"):
+        open_fit(Dataset(data, Y), params)
+
+
+@pytest.mark.usefixtures("_whole")
+def test_codes_of_two_bytes_are_not_joined():
+    parts = open_fit(*CASES["plain"]).parts
+    wide = SimpleNamespace(codes=SimpleNamespace(code_bytes=2), n_rows=N)
+    why = joint_columns.why_not(parts._replace(rows=wide))
+    assert why == "max_bin=64 gives codes of two bytes"
+
+
+def test_other_words_are_refused(monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT, "maybe")
+    with pytest.raises(ParameterError, match="JOINT_CODES='maybe': expected 'on', 'off' or 'auto'"):
+        joint_columns.asked()
