@@ -21,11 +21,10 @@ from pyopencl_gbdt.data import (
     is_multilabel,
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.estimators.base import Base, NotFittedEstimatorError
+from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.calibration import Calibration
-from pyopencl_gbdt.estimators.distributions import Distributions
 from pyopencl_gbdt.estimators.files import read_classes
-from pyopencl_gbdt.estimators.intervals import Intervals
+from pyopencl_gbdt.estimators.intervals import Distributions, Intervals
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.estimators.spellings import explains_arguments
@@ -348,9 +347,6 @@ for _estimator in (GBDTRegressor, GBDTClassifier):  # add the description of par
     _estimator.__doc__ = f"{_estimator.__doc__}\n" + _shared.replace(
         "\n    Attributes\n", f"{_own}\n    Attributes\n"
     )
-
-
-__all__ = ["GBDTClassifier", "GBDTRegressor", "NotFittedEstimatorError"]
 
 
 def weights_of_classes(

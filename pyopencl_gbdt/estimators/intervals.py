@@ -1,4 +1,6 @@
-"""Prediction intervals of regressors, by split-conformal scores of rows that were not trained on.
+"""Prediction intervals and distributions of regressors.
+
+Intervals come from split-conformal scores of rows that were not trained on.
 
 A score tells how far a row's label lies from its prediction. An interval reaches as far as the
 score of rank ceil((n + 1) * coverage) among the n sorted scores: Lei et al. 2018,
@@ -223,3 +225,41 @@ def _read(text: str, source: str) -> F32:
             "numbers; remove the attribute, or write the model again"
         )
     return found
+
+
+class Distributions:
+    """The part of a regressor that predicts distributions."""
+
+    @explains_arguments
+    def predict_distribution(
+        self: Any,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> dict[str, F32]:
+        """Return the parameters of each row's distribution, of a loss such as ``dist:normal``.
+
+        Parameters
+        ----------
+        X, base_margin, iteration_range
+            As for ``predict``; a row has two base margins.
+
+        Returns
+        -------
+        dict of str to float32 array, shape (n_rows,)
+            By names: ``mean`` and ``std`` of ``dist:normal``; ``mu`` and ``sigma`` of
+            ``dist:lognormal``, those of the label's logarithm; ``mean`` and ``shape`` of
+            ``dist:gamma``; ``mean`` and ``size`` of ``dist:negative_binomial``.
+
+        Raises
+        ------
+        NotFittedError, DataError
+        ParameterError
+            If the model predicts no distribution.
+        """
+        found: dict[str, F32] = self._model_for(X).predict_distribution(
+            X, base_margin=base_margin, iteration_range=iteration_range,
+            missing=self.missing, device=main_device(self.device),
+        )  # fmt: skip
+        return found

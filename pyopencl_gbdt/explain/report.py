@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,9 +23,9 @@ from pyopencl_gbdt.explain.analysis import (
     strongest_columns,
 )
 from pyopencl_gbdt.explain.chosen_rows import ExplainedRow, explained_rows
-from pyopencl_gbdt.explain.columns import ColumnFacts, column_facts
 from pyopencl_gbdt.explain.drawings import Curve, chart, tree_drawing
 from pyopencl_gbdt.explain.results import PartialDependence
+from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows
 from pyopencl_gbdt.explain.value_text import value_text
 from pyopencl_gbdt.model.best_round import BEST_ITERATION
@@ -32,6 +33,47 @@ from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers
 from pyopencl_gbdt.prediction.description import facts_of
 from pyopencl_gbdt.prediction.on_host import is_there
+
+#: Levels of a column that are told.
+_MOST_LEVELS = 3
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column of some rows.
+
+    Attributes
+    ----------
+    name, kind, values : str
+        Kind: ``numbers`` or ``4 levels``. Values: what it holds.
+    missing : float
+        Share of the rows without a value.
+    """
+
+    name: str
+    kind: str
+    missing: float
+    values: str
+
+
+def column_facts(rows: ExplainedRows, column: int) -> ColumnFacts:
+    """Return the facts of a column."""
+    values: Any = rows.column(column)
+    levels = rows.model.categories.get(column)
+    if levels is not None:
+        counts = Counter(one for one in values.tolist() if one is not None)
+        known = counts.most_common(_MOST_LEVELS)
+        text = ", ".join(f"{shorten(str(one))} {n / rows.n_rows:.0%}" for one, n in known)
+        text += ", ..." if len(counts) > _MOST_LEVELS else ""
+        absent = 1.0 - sum(counts.values()) / rows.n_rows
+        return ColumnFacts(rows.names[column], f"{levels.n_levels} levels", absent, text)
+    there = values[~np.isnan(values)]
+    text = "none"
+    if there.size:
+        low, median, high = np.quantile(there, [0.0, 0.5, 1.0])
+        text = f"{low:.5g} to {high:.5g}, median {median:.5g}"
+    return ColumnFacts(rows.names[column], "numbers", 1.0 - there.size / rows.n_rows, text)
+
 
 _TEMPLATE = "explain.html.mako"
 #: What the page shows at most.

@@ -13,7 +13,7 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.quadrature import points_for
 from pyopencl_gbdt.prediction.contributions import explain_rows, path_factors
 from pyopencl_gbdt.prediction.contributions.columns import pairs_to_columns, to_columns
-from pyopencl_gbdt.prediction.contributions.games import Games
+from pyopencl_gbdt.prediction.contributions.explain_rows import Games
 from pyopencl_gbdt.prediction.contributions.quantum import divided, to_floats
 from tests import explained
 from tests.compare import assert_same_bits

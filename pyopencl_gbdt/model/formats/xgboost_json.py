@@ -1,4 +1,4 @@
-"""XGBoost's JSON as a format of model files."""
+"""XGBoost's JSON and UBJSON as formats of model files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.formats.base import first_key
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.own_json import is_own, read_own
+from pyopencl_gbdt.model.formats.ubjson import parse_ubjson, render_ubjson
 from pyopencl_gbdt.model.formats.xgboost_reader import parse, read_document
-from pyopencl_gbdt.model.formats.xgboost_writer import lacks, to_xgboost_json
+from pyopencl_gbdt.model.formats.xgboost_writer import lacks, to_xgboost_json, xgboost_document
 
 
 class XGBoostJson:
@@ -30,3 +31,23 @@ class XGBoostJson:
 
     def write(self, model: Ensemble) -> bytes:
         return to_xgboost_json(model).encode("utf-8")
+
+
+class XGBoostUbjson:
+    """XGBoost's JSON in binary; XGBoost itself writes it from version 1.6 on."""
+
+    name = "XGBoost's UBJSON"
+    suffixes = (".ubj", ".ubjson")
+    reads = writes = True
+
+    def sniff(self, head: bytes) -> bool:
+        return head[:1] == b"{" and head[1:2] in (b"L", b"l", b"I", b"U", b"i", b"#", b"$")
+
+    def lacks(self, model: Ensemble) -> str:
+        return lacks(model)
+
+    def read(self, data: bytes, source: str) -> Ensemble:
+        return read_document(Cursor(parse_ubjson(data, source), "", source))
+
+    def write(self, model: Ensemble) -> bytes:
+        return render_ubjson(xgboost_document(model))
