@@ -15,7 +15,7 @@ from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, choose_histogram
+from pyopencl_gbdt.primitives.histogram_plan import choose_histogram
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM
 
 #: Trees gather the codes of their columns if the histograms of these take at most this share of
@@ -23,8 +23,6 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM
 #: with gathered columns and with masks: depth 6, 10 % drawn 10.5 and 67, 50 % 50 and 85, 80 % 72
 #: and 80; depth 2, 50 % 21 and 33, 80 % 35 and 33.
 MOST_GATHERED = 0.75
-#: Histogram variants that leave no code of a feature out.
-_ALL_CODES = ("cpu", OWN_BANKS)
 
 
 def fit_kernels() -> list[str]:
@@ -68,8 +66,6 @@ def gathers_columns(facts: FitFacts) -> bool:
     if gathered > pages.n_features or params.is_ordered or pages.n_orders > 1:
         return False
     if pages.has_sets or params.symmetric_trees or facts.has_vectors:
-        return False
-    if variant_of("histogram", facts, caps).name not in _ALL_CODES:
         return False
     pays = few * pages.most_codes <= MOST_GATHERED * pages.n_codes
     return pays and variant_of("gather_columns", facts, caps).name != "masked"

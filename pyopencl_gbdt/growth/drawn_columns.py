@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
@@ -69,14 +70,15 @@ def gathered_parts(parts: FitParts) -> FitParts:
     dtype = page.codes.codes.dtype
     order = BlockOrder.of(n, dtype, coalesced=arena.device.caps.coalesces_reads)
     runs, *others = order.shape(rows.n_rows)
-    codes = arena.array("drawn_codes", (nodes.n_trees * runs, *others), dtype)
+    codes = arena.array("drawn_codes", (nodes.n_trees * runs, *others), dtype, zeros)
+    fullest = arena.array("drawn_fullest", (nodes.n_trees, order.row_codes), dtype)
     nothing = DeviceArray(arena.device, (n, 0), dtype, None)
     offset = np.arange(n + 1, dtype=np.uint32) * np.uint32(width)
     layout = Layout(
         np.full(n, width, np.uint32), offset, np.zeros(0, np.float32), np.zeros(n, np.uint32)
     )
     few = replace(features, layout=layout, sampled=not ways.facts.n_drawn)
-    own = Page(PackedCodes(codes, nothing, order, nodes.n_trees), 0, rows.n_rows)
+    own = Page(PackedCodes(codes, nothing, order, nodes.n_trees, fullest), 0, rows.n_rows)
     return parts._replace(rows=replace(rows, features=few, page_list=[own]), features=few)
 
 
@@ -116,7 +118,8 @@ class GatherColumns:
             "gather_columns", (self.groups, batch.size), n_rows=self.rows.n_rows,
             n_drawn=self.drawn.n_drawn, block_features=to.block_features,
             copy_codes=np.uint64(to.copy_codes),
-            columns=self.drawn.arena["drawn_columns"], by_feature=source.by_feature,
-            **to.block_arguments(),
+            row_codes=to.order.row_codes, columns=self.drawn.arena["drawn_columns"],
+            by_feature=source.by_feature, **to.block_arguments(),
+            **self.drawn.arena.arguments("fullest", "drawn_fullest"),
         )  # fmt: skip
         return [self.drawn.draw(batch), gather]

@@ -76,6 +76,11 @@ class BlockOrder:
         return -(-self.n_features // self.block_features)
 
     @property
+    def row_codes(self) -> int:
+        """Codes of a row, padding included."""
+        return self.n_blocks * self.block_codes
+
+    @property
     def row_bytes(self) -> int:
         """Bytes of a row's codes, padding included."""
         return self.n_blocks * BLOCK_BYTES
@@ -100,7 +105,7 @@ class BlockOrder:
 
     def in_row_order(self, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
         """Return one value per feature in the order of a row's codes, with 0 for padding."""
-        ordered = np.zeros(self.n_blocks * self.block_codes, np.uint32)
+        ordered = np.zeros(self.row_codes, np.uint32)
         ordered[self.places()] = values
         return ordered
 

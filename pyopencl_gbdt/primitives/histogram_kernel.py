@@ -187,9 +187,13 @@ class HistogramKernel:
         self._numbers: dict[str, int | np.uint64] = {}
         if copied:
             self._numbers["copy_codes"] = np.uint64(self.page.copy_codes)
+            if variant.name not in ("cpu", OWN_BANKS):
+                self._numbers["row_blocks"] = order.n_blocks
         offset = order.in_row_order(layout.feature_offset[:-1])
         fullest = order.in_row_order(layout.fullest).astype(order.dtype)
         self.ranges, self.place_offset, self.fullest = uploaded(device, (ranges, offset, fullest))
+        if self.page.fullest is not None:
+            self.fullest = self.page.fullest
         most = int((ranges[:, 3] - ranges[:, 2]).max())
         if cpu:
             return self._build_cpu(variant, most, int((ranges[:, 1] - ranges[:, 0]).max()))
@@ -242,6 +246,7 @@ class HistogramKernel:
             # with partial histograms, registers spill on AMD's gfx906
             in_registers=unroll and not self.partials,
             adds=self._adds,
+            copied=self.page.n_copies > 1,
         )
 
     def _build_banks(self, variant: Variant) -> Program:
@@ -278,6 +283,7 @@ class HistogramKernel:
             chunk=variant.params["chunk"],
             block=block,
             adds=self._adds,
+            copied=self.page.n_copies > 1,
         )
 
     @property

@@ -29,12 +29,16 @@ class PackedCodes:
     n_copies : int
         Copies in ``codes``, one after the other, each with features of its own; 1 but where trees
         gather features.
+    fullest : DeviceArray or None
+        The code of every feature of every copy that histograms may leave out, in the order of a
+        row's codes, with 0 for padding; None is as the layout has them.
     """
 
     codes: DeviceArray
     by_feature: DeviceArray
     order: BlockOrder
     n_copies: int = 1
+    fullest: DeviceArray | None = None
 
     @property
     def block_features(self) -> int:

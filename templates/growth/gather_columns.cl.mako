@@ -6,7 +6,7 @@
 ##   codes       a0 e0 f0 .. | a1 e1 f1 .. |    blocks of a row, see block_order.py; tree after tree
 ##
 ##   A lone work-item writes eight codes at a time, another one a block of a row: neighbours read neighbouring
-##   rows of a column. Padding gets codes of the last column.
+##   rows of a column. Padding gets the code 0, as in pages. The codes that histograms may leave out are gathered, too.
 ##
 ## params: wg_size; code, the codes' type; rows, of a work-item in a task, if a group has several work-items
 <%page args="wg_size, code, rows"/>
@@ -16,14 +16,22 @@
     run = 256 * wg_size  # rows whose codes stay in a first cache
     task = rows * wg_size
     per_word = 32 // bits
+    one = 2**bits - 1
 %>
 /* Strides count blocks. */
 KERNEL(${wg_size}) gather_columns(
         const u32 n_rows, const u32 n_drawn, const u64 copy_codes, const u32 block_features, const u32 row_stride,
-        const u32 block_stride, const u32 paired, GLOBAL const u32* RESTRICT columns,
-        GLOBAL const ${code}* RESTRICT by_feature, GLOBAL u32x4* RESTRICT codes) {
+        const u32 block_stride, const u32 paired, const u32 row_codes, GLOBAL const u32* RESTRICT columns,
+        GLOBAL const u32* RESTRICT fullest, GLOBAL const ${code}* RESTRICT by_feature,
+        GLOBAL u32x4* RESTRICT codes, GLOBAL ${code}* RESTRICT drawn_fullest) {
     GLOBAL const u32* own = columns + GROUP_ID_Y * n_drawn; /* of the tree */
     const u32 last = n_drawn - 1;
+    if (GROUP_ID == 0)
+        for (u32 at = LOCAL_ID; at < row_codes; at += ${wg_size}) {
+            const u32 place = at / ${block} * block_features + at % ${block};
+            const int padding = at % ${block} >= block_features || place > last;
+            drawn_fullest[GROUP_ID_Y * row_codes + at] = (${code})(padding ? 0 : fullest[own[place]]);
+        }
 % if wg_size == 1:
     for (u32 begin = GROUP_ID * ${run}; begin < n_rows; begin += N_GROUPS * ${run}) {
         const u32 end = n_rows - begin < ${run} ? n_rows : begin + ${run};
@@ -33,6 +41,9 @@ KERNEL(${wg_size}) gather_columns(
             for (u32 within = 0; within < block_features; within += ${n}) {
                 const u32 place = block * block_features + within;
                 if (place > last) break;
+                u32 n_own = block_features - within < ${n} ? block_features - within : ${n};
+                if (last - place + 1 < n_own) n_own = last - place + 1;
+                const u64 keep = ~(u64)0 >> (64 - ${bits} * n_own);
 % for k in range(n):
                 GLOBAL const ${code}* column_${k} = by_feature + (u64)own[${f"place + {k} < last ? place + {k} : last" if k else "place"}] * n_rows;
 % endfor
@@ -41,7 +52,7 @@ KERNEL(${wg_size}) gather_columns(
 % for k in range(1, n):
                     packed |= (u64)column_${k}[row] << ${k * bits};
 % endfor
-                    *(GLOBAL u64*)(to + (u64)row * row_stride * ${block} + within) = packed;
+                    *(GLOBAL u64*)(to + (u64)row * row_stride * ${block} + within) = packed & keep;
                 }
             }
         }
@@ -53,15 +64,19 @@ KERNEL(${wg_size}) gather_columns(
         const u32 block = number % n_blocks, begin = number / n_blocks * ${task};
         const u32 end = n_rows - begin < ${task} ? n_rows : begin + ${task};
         const u32 place = block * block_features;
+        const u32 n_own = last - place + 1 < block_features ? last - place + 1 : block_features;
         GLOBAL u32x4* to = codes + GROUP_ID_Y * (copy_codes / ${block}) + block_at(block, block_stride, paired, 1);
 % for k in range(block):
         GLOBAL const ${code}* column_${k} = by_feature + (u64)own[${f"place + {k} < last ? place + {k} : last" if k else "place"}] * n_rows;
+% endfor
+% for word in range(4):
+        const u32 keep_${word} = ${" | ".join(f"(n_own > {word * per_word + k} ? {hex(one << k * bits)}u : 0)" for k in range(per_word))};
 % endfor
         for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
 % for word in range(4):
             const u32 word_${word} = ${" | ".join(f"(u32)column_{word * per_word + k}[row]" + (f" << {k * bits}" if k else "") for k in range(per_word))};
 % endfor
-            to[(u64)row * row_stride] = MAKE_U32X4(word_0, word_1, word_2, word_3);
+            to[(u64)row * row_stride] = MAKE_U32X4(word_0 & keep_0, word_1 & keep_1, word_2 & keep_2, word_3 & keep_3);
         }
     }
 % endif

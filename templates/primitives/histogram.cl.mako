@@ -21,8 +21,10 @@
 ##         chunk, rows a task; block, codes in a load of 16 bytes (16 of one byte or 8 of two);
 ##         split_blocks, some groups have only a part of a block; unroll, over a block;
 ##         in_registers, offsets of a block's features;
-##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
-<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers, adds"/>
+##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added;
+##         copied, each tree has codes and fullest codes of its own, `copy_codes` behind those of the tree before;
+##         a row has `row_blocks` blocks
+<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers, adds, copied"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%namespace name="sums" file="local_sums.cl.mako"/>
@@ -57,7 +59,7 @@ ${sums.functions(wg_size, cells, copies, partials)}
 <%def name="add_codes(block)">
 <% code = "u8" if block == 16 else "u16" %>
             GLOBAL const ${code}* each = (GLOBAL const ${code}*)(row_codes + block_at(block, block_stride, paired, 1)) - block * ${block};
-            GLOBAL const ${code}* each_fullest = (GLOBAL const ${code}*)fullest;
+            GLOBAL const ${code}* each_fullest = (GLOBAL const ${code}*)${"own_fullest" if copied else "fullest"};
             for (u32 place = place_begin; place < place_end; place++) {
                 const u32 own = each[place];
                 ADD(place, own != each_fullest[place], ((GLOBAL const u32*)place_offset)[place] + own)
@@ -94,7 +96,7 @@ ${sums.functions(wg_size, cells, copies, partials)}
 % endfor
 </%def>
 KERNEL(${wg_size}) histogram(
-${pieces.arguments(dense=True, place="u32x4")}) {
+${pieces.arguments(dense=True, place="u32x4", more="const u64 copy_codes, const u32 row_blocks, " if copied else "")}) {
     LOCAL_ARRAY(i32, local_g, ${cells + 32});
     LOCAL_ARRAY(i32, local_h, ${cells + 32});
     const u32 spare = ${cells} + (LOCAL_ID & 31);
@@ -104,7 +106,7 @@ ${pieces.own_tasks()}\
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     const u32 copy_minus = (LOCAL_ID & ${copies - 1}) - ${copies} * code_begin;
     const u32 block = place_begin / ${block};
-% if unroll:
+% if unroll and not copied:
     const u32x4 block_fullest = fullest[block];
 % endif
 % if in_registers:
@@ -115,6 +117,11 @@ ${pieces.own_tasks()}\
 
 <%call expr="pieces.each_piece('i64', partials, adds)">
         const i32 wide_sign = wide ? -1 : 0;
+% if copied:
+        GLOBAL const u32x4* own_codes = codes + node->tree * (copy_codes / ${block});
+        GLOBAL const u32x4* own_fullest = fullest + node->tree * row_blocks;
+        ${"const u32x4 block_fullest = own_fullest[block];" if unroll else ""}
+% endif
         const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
         clear_sums(local_g, local_h, (code_end - code_begin) * ${copies});
@@ -125,7 +132,7 @@ ${pieces.own_tasks()}\
             i32x2 high = MAKE_I32X2(0, 0);
             if (wide_sign) high = high_words[piece.base + row];
             const i32 g = low.x, h = low.y;
-            GLOBAL const u32x4* row_codes = codes + (u64)(row - first_row) * row_stride;
+            GLOBAL const u32x4* row_codes = ${"own_codes" if copied else "codes"} + (u64)(row - first_row) * row_stride;
 ${add_block(block, in_registers) if unroll else add_codes(block)}
         }
         BARRIER();

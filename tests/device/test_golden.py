@@ -22,8 +22,22 @@ GOLDEN = Path(__file__).parent / "golden"
 UPDATE = bool(os.environ.get("PYOPENCL_GBDT_UPDATE_GOLDEN"))
 
 _LOCAL = {"chunk": 2048, "wg_size": 256, "cells": 5888, "split_blocks": False}
-_GPU_BYTES = {"block": 16, "copies": 1, "unroll": True, "in_registers": True, "adds": False}
-_PASSES = {"block": 8, "copies": 4, "unroll": False, "in_registers": False, "adds": True}
+_GPU_BYTES = {
+    "block": 16,
+    "copies": 1,
+    "unroll": True,
+    "in_registers": True,
+    "adds": False,
+    "copied": False,
+}
+_PASSES = {
+    "block": 8,
+    "copies": 4,
+    "unroll": False,
+    "in_registers": False,
+    "adds": True,
+    "copied": True,
+}
 _CPU = {"wg_size": 1, "chunk": 2048, "block": 16, "places": 4, "copied": False}
 _NUMBERS = {"categories": False}
 _PLAIN = {
@@ -94,7 +108,15 @@ SOURCES = {
     ),
     "histogram_private-four_copies": (
         "histogram_private",
-        {"wg_size": 256, "codes": 256, "copies": 4, "chunk": 2048, "block": 16, "adds": False},
+        {
+            "wg_size": 256,
+            "codes": 256,
+            "copies": 4,
+            "chunk": 2048,
+            "block": 16,
+            "adds": False,
+            "copied": False,
+        },
     ),
     "aft-logistic": (
         "aft",

@@ -121,7 +121,7 @@ WIDE = {**ALONE, "n_features": 20, "n_codes": 20 * 65, "masks_columns": True}
         ({"colsample_bytree": 1, "colsample_bynode": 0.5}, {}, {}, False),
         ({"extra_trees": True}, {}, {}, True), ({"grow_policy": "symmetric"}, {}, {}, False),
         ({"boosting_type": "ordered"}, {}, {}, False),
-        ({"histogram": "bin_range_passes"}, {}, {}, False),
+        ({"histogram": "bin_range_passes"}, {}, {}, True),
         ({}, {"loss": LossFacts(n_outputs=3)}, {}, False), ({}, {}, {"limits_paths": True}, True),
         ({}, {}, {"kind": "tiled"}, False), ({}, {}, {"adds_histograms": True}, False),
         ({}, {}, {"has_sets": True}, False), ({}, {}, {"n_orders": 2}, False),

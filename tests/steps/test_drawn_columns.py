@@ -59,6 +59,13 @@ CASES = {
 
 #: Kernels of the device, and those of GPUs, which gather columns where they are asked to.
 KERNELS = ["", "gpu"]
+#: What GPUs may be, and their histograms, some of which leave a code of each feature out.
+OTHERS = {
+    ("baseline", "auto"): ["classes", "wide_codes"],
+    ("gpu", "local_atomic"): ["classes", "levels"],
+    ("gpu", "private"): ["forest"],
+    ("gpu", "bin_range_atomic"): ["classes"],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -78,10 +85,21 @@ def open_fit(data, params):
     return Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
 
 
-@pytest.mark.parametrize("_by_steps", KERNELS, indirect=True)
-@pytest.mark.parametrize("case", CASES)
-def test_the_model_is_that_of_masks(monkeypatch, device, case):
+@pytest.mark.parametrize(
+    ("_by_steps", "histogram", "case"),
+    [
+        *((kind, "auto", case) for kind in KERNELS for case in CASES),
+        *(
+            pytest.param(*kind, case, marks=pytest.mark.thorough)
+            for kind, cases in OTHERS.items()
+            for case in cases
+        ),
+    ],
+    indirect=["_by_steps"],
+)
+def test_the_model_is_that_of_masks(monkeypatch, device, histogram, case):
     data, params = CASES[case]
+    params = {**params, "histogram": histogram}
     if open_fit(data, params).kernels.recipe.search is not GatheredSearch:
         pytest.skip("this device masks the columns of a tree")
     given = {"device": TEST_DEVICE, "max_depth": 4, "colsample_bytree": 0.2, **params}

@@ -83,7 +83,7 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
 
 KERNEL(256) histogram(
         const u32 depth, const u32 row_stride, const u32 block_stride, const u32 paired, const u32 n_codes,
-        const u32 n_rows, const u32 first_row,
+        const u64 copy_codes, const u32 row_blocks, const u32 n_rows, const u32 first_row,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT even_rows,
         GLOBAL const u32* RESTRICT odd_rows,
@@ -122,6 +122,9 @@ KERNEL(256) histogram(
         (void)alone;
         
         const i32 wide_sign = wide ? -1 : 0;
+        GLOBAL const u32x4* own_codes = codes + node->tree * (copy_codes / 8);
+        GLOBAL const u32x4* own_fullest = fullest + node->tree * row_blocks;
+        
         const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += 256) target[c] = 0;
         clear_sums(local_g, local_h, (code_end - code_begin) * 4);
@@ -132,11 +135,11 @@ KERNEL(256) histogram(
             i32x2 high = MAKE_I32X2(0, 0);
             if (wide_sign) high = high_words[piece.base + row];
             const i32 g = low.x, h = low.y;
-            GLOBAL const u32x4* row_codes = codes + (u64)(row - first_row) * row_stride;
+            GLOBAL const u32x4* row_codes = own_codes + (u64)(row - first_row) * row_stride;
 
 
             GLOBAL const u16* each = (GLOBAL const u16*)(row_codes + block_at(block, block_stride, paired, 1)) - block * 8;
-            GLOBAL const u16* each_fullest = (GLOBAL const u16*)fullest;
+            GLOBAL const u16* each_fullest = (GLOBAL const u16*)own_fullest;
             for (u32 place = place_begin; place < place_end; place++) {
                 const u32 own = each[place];
                 ADD(place, own != each_fullest[place], ((GLOBAL const u32*)place_offset)[place] + own)
