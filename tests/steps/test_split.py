@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.dtypes import NO_SCORE
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth import split as split_step
+from pyopencl_gbdt.model import to_xgboost_json
 from tests.compare import assert_same_bits
+from tests.conftest import TEST_DEVICE
 from tests.reference.gain import least_hessian, make_rule, weight_in_units
 from tests.reference.gradients import Scale
 from tests.reference.histogram import histogram
@@ -294,3 +297,14 @@ def test_law_the_choice_is_the_best_by_exact_arithmetic(rng):
                         score += Fraction((g - left[0]) ** 2, h - left[1])
                         best.append((-score, feature, bin_, direction))
         assert (got.feature, got.bin, got.direction) == min(best)[1:]
+
+
+def test_groups_far_below_the_best_of_many_features(monkeypatch):
+    """Those go through all barriers with the others: PoCL 3 loses candidates where they leave."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (2000, 400)).astype(np.float32)
+    data = Dataset(X, X[:, :9].sum(axis=1))
+    params = {"max_depth": 2, "device": TEST_DEVICE}
+    expected = to_xgboost_json(train(params, data, 1).ensemble)
+    monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "baseline")
+    assert to_xgboost_json(train(params, data, 1).ensemble) == expected
