@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyopencl_gbdt.callbacks.base import CallbackList, EvalsLog, Plan, TrainingCallback
-from pyopencl_gbdt.callbacks.checkpoint import TrainingCheckPoint
-from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
-from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor
-from pyopencl_gbdt.callbacks.progress import ProgressBar
-from pyopencl_gbdt.callbacks.schedule import LearningRateScheduler, reset_parameter
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.public_names import at_first_use
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.checkpoint import TrainingCheckPoint
+    from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
+    from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor
+    from pyopencl_gbdt.callbacks.progress import ProgressBar
+    from pyopencl_gbdt.callbacks.schedule import LearningRateScheduler, reset_parameter
+
+__getattr__ = at_first_use(
+    __name__,
+    {
+        "EarlyStopping": "early_stopping",
+        "EvaluationMonitor": "monitor",
+        "LearningRateScheduler": "schedule",
+        "ProgressBar": "progress",
+        "TrainingCheckPoint": "checkpoint",
+        "reset_parameter": "schedule",
+    },
+)
 
 __all__ = [
     "CallbackList", "EarlyStopping", "EvalsLog", "EvaluationMonitor", "LearningRateScheduler",

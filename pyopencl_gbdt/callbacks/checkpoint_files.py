@@ -20,7 +20,7 @@ from typing import Any
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState, as_text, from_text
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
-from pyopencl_gbdt.model import Ensemble, to_json
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import check_best_round
 from pyopencl_gbdt.model.formats.files import model_of
 from pyopencl_gbdt.owners import other_owner
@@ -89,6 +89,8 @@ class CheckPoint:
             }
         )
         ensemble.attributes[_DIGEST] = _NO_DIGEST
+        from pyopencl_gbdt.model import to_json
+
         return sealed(to_json(ensemble).encode("utf-8"))
 
 

@@ -14,10 +14,8 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -234,8 +232,11 @@ def why_no_room(folder: Path, n_bytes: int) -> str:
     try:
         if _free_bytes(folder) < n_bytes:
             return f"{folder} has less than {n_bytes >> 20} MiB left"
-        with tempfile.TemporaryFile(dir=folder) as file:  # finds quotas and wrong permissions
-            file.write(bytes(_PROBE_BYTES))
+        probe = folder / f".probe-{secrets.token_hex(8)}"
+        try:
+            probe.write_bytes(bytes(_PROBE_BYTES))  # finds quotas and wrong permissions
+        finally:
+            probe.unlink(missing_ok=True)
     except OSError as error:
         return f"{folder}: {error.strerror}"
     return ""
@@ -244,6 +245,8 @@ def why_no_room(folder: Path, n_bytes: int) -> str:
 def _free_bytes(folder: Path) -> int:
     """Return the free bytes for a user; unlimited where the file system does not tell."""
     if not hasattr(os, "statvfs"):
+        import shutil
+
         return shutil.disk_usage(folder).free
     system = os.statvfs(folder)
     return system.f_bavail * system.f_frsize if system.f_blocks else 1 << 62
@@ -251,6 +254,8 @@ def _free_bytes(folder: Path) -> int:
 
 def temporary_bases() -> list[Path]:
     """Return folders in which to make temporary folders, best first."""
+    import tempfile
+
     found = []
     named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
     with contextlib.suppress(OSError):  # no temporary folder can be written
@@ -272,6 +277,8 @@ def temporary_folder(n_bytes: int = 0) -> Path | None:
     n_bytes : int
         Space that must be free.
     """
+    import tempfile
+
     for base in temporary_bases():
         try:
             if why_replaceable(base / "x") or _free_bytes(base) < n_bytes:
@@ -287,4 +294,6 @@ def temporary_folder(n_bytes: int = 0) -> Path | None:
 def remove(folder: Path, process: int) -> None:
     """Remove a folder, but only in the process that made it, not in its children."""
     if os.getpid() == process:
+        import shutil
+
         shutil.rmtree(folder, ignore_errors=True)

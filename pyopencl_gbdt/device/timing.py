@@ -16,7 +16,6 @@ same order as any other fit, and gives the same model.
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -42,6 +41,8 @@ class Times:
 
     @property
     def median(self) -> float:
+        import statistics
+
         return statistics.median(self.seconds)
 
     @property
@@ -57,6 +58,8 @@ class Times:
         """The lower and the upper quartile."""
         if len(self.seconds) == 1:
             return self.seconds[0], self.seconds[0]
+        import statistics
+
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
         return low, high
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from pyopencl_gbdt.evaluation.watched import EvaluationSet, RowsInBatches, is_re
 from pyopencl_gbdt.growth.dropout import of_followed_rows
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.prediction.predict_sparse import SparseRows
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 
 
 def plan_evaluation(
@@ -69,6 +72,8 @@ def _values(
     """Return the values of a set on paper, where ``EvaluationSet.of`` will have them."""
     shape = rows.n_rows, rows.n_features
     if rows.sparse is not None:
+        from pyopencl_gbdt.prediction.predict_sparse import SparseRows
+
         return SparseRows.of(paper, rows.sparse)
     if rows.batches is not None and is_read_anew(device, rows.batches):
         anew = RowsInBatches(paper, rows.batches)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,9 @@ from pyopencl_gbdt.growth.boosting import WeightedStart, starting_margins
 from pyopencl_gbdt.growth.update_margins import walked_terms
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.pages.sources import uploaded
-from pyopencl_gbdt.prediction import predict, predict_sparse
-from pyopencl_gbdt.prediction.predict_sparse import SparseRows
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 
 #: An evaluation set in batches stays on the device if its values take at most this share of the
 #: device's memory.
@@ -86,6 +87,8 @@ class AddTrees:
 
     def __call__(self) -> None:
         """Read the rows once, and add the trees; waits for the device."""
+        from pyopencl_gbdt.prediction import predict
+
         device, piece = self._rows.device, self._rows.piece
         margins = self._margins.get()
         for first, block in self._rows.rows.blocks(piece.shape[0]):
@@ -168,6 +171,8 @@ class EvaluationSet:
         margins = device.empty(shape, np.float32, "evaluated margins")
         there: DeviceArray | SparseRows | RowsInBatches
         if isinstance(values, SparseMatrix):
+            from pyopencl_gbdt.prediction.predict_sparse import SparseRows
+
             there = SparseRows.of(device, values)
         elif isinstance(values, BatchedRows):
             anew = is_read_anew(device, values)
@@ -225,6 +230,8 @@ class EvaluationSet:
         outputs: tuple[int, int],
         longest: int,
     ) -> list[Action]:
+        from pyopencl_gbdt.prediction import predict, predict_sparse
+
         walk: dict[str, Any] = {"trees": trees, "outputs": outputs, "longest": longest}
         row_bytes = longest * (WALK.itemsize + VALUE.itemsize)
         most_rows = rows_a_launch(parts.arena.device.caps, row_bytes)  # of one tree
@@ -232,7 +239,7 @@ class EvaluationSet:
         most = most_rows // max(1, arrays[-1].shape[-1])
         pieces = [{**walk, **piece} for piece in _pieces(trees, outputs, most)]
         launches: list[Action] = []
-        if isinstance(self.values, SparseRows):
+        if isinstance(self.values, predict_sparse.SparseRows):
             for piece in pieces:
                 launches += predict_sparse.prepare(
                     parts.arena.device, self.values, *arrays, **piece

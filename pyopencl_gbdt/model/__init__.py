@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.explain import dump_text, feature_importances
-from pyopencl_gbdt.model.feature_map import FeatureMap
-from pyopencl_gbdt.model.formats.files import (
-    from_xgboost_json,
-    read_model,
-    to_json,
-    to_raw,
-    to_xgboost_json,
-    write_model,
-)
 from pyopencl_gbdt.model.formats.xgboost_links import margin_from_base_score
-from pyopencl_gbdt.model.importance_plot import plot_importance, plot_importances
-from pyopencl_gbdt.model.metric_plot import plot_metric
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, NUMERIC_SPLIT, Tree
-from pyopencl_gbdt.model.tree_plot import plot_tree
-from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
+from pyopencl_gbdt.public_names import at_first_use
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.model.explain import dump_text, feature_importances
+    from pyopencl_gbdt.model.feature_map import FeatureMap
+    from pyopencl_gbdt.model.formats.files import (
+        from_xgboost_json,
+        read_model,
+        to_json,
+        to_raw,
+        to_xgboost_json,
+        write_model,
+    )
+    from pyopencl_gbdt.model.importance_plot import plot_importance, plot_importances
+    from pyopencl_gbdt.model.metric_plot import plot_metric
+    from pyopencl_gbdt.model.tree_plot import plot_tree
+    from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
+
+_FILES = (
+    "from_xgboost_json", "read_model", "to_json", "to_raw", "to_xgboost_json", "write_model",
+)  # fmt: skip
+__getattr__ = at_first_use(
+    __name__,
+    {
+        **dict.fromkeys(_FILES, "formats.files"),
+        **dict.fromkeys(("plot_importance", "plot_importances"), "importance_plot"),
+        **dict.fromkeys(("dump_text", "feature_importances"), "explain"),
+        "FeatureMap": "feature_map",
+        "dump_xgboost": "xgboost_dump",
+        "plot_metric": "metric_plot",
+        "plot_tree": "tree_plot",
+    },
+)
 
 __all__ = [
     "CATEGORY_SPLIT",

@@ -15,17 +15,14 @@ from pyopencl_gbdt.errors import RoundIndexError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.explain import used_importances
 from pyopencl_gbdt.model.feature_map import FeatureMap
-from pyopencl_gbdt.model.frames import histogram_table, split_value_histogram, trees_to_dataframe
-from pyopencl_gbdt.model.graphviz import Dot, to_graphviz
-from pyopencl_gbdt.model.node_labels import NodeLabels
-from pyopencl_gbdt.model.xgboost_dump import dump_xgboost, joined_dump, write_dump
-from pyopencl_gbdt.profiling.profile import Profile
 from pyopencl_gbdt.public_names import public
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from pyopencl_gbdt.model.graphviz import Dot
+    from pyopencl_gbdt.profiling.profile import Profile
 
 _Path = str | os.PathLike[str]
 _Own = TypeVar("_Own", bound="Inspected")
@@ -104,6 +101,8 @@ class Inspected:
         ``dump_format`` is ``"text"``, ``"json"`` or ``"dot"``.
         """
         names = _feature_map(fmap)
+        from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
+
         return dump_xgboost(self.ensemble, names, with_stats=with_stats, dump_format=dump_format)
 
     def dump_model(
@@ -115,14 +114,20 @@ class Inspected:
     ) -> None:
         """Write what ``get_dump`` returns to a path or an open file; a path appears whole."""
         trees = self.get_dump(fmap, with_stats, dump_format)
+        from pyopencl_gbdt.model.xgboost_dump import joined_dump, write_dump
+
         write_dump(fout, joined_dump(trees, dump_format))
 
     def trees_to_dataframe(self, fmap: _Path | FeatureMap = "") -> DataFrame:
         """Return a pandas table of all nodes, in XGBoost's columns; levels have their names."""
+        from pyopencl_gbdt.model.frames import trees_to_dataframe
+
         return trees_to_dataframe(self.ensemble, _feature_map(fmap))
 
     def to_graphviz(self, tree_idx: int = 0, fmap: _Path | FeatureMap = "", **options: Any) -> Dot:
         """Return a tree in the DOT language; see ``pyopencl_gbdt.to_graphviz``."""
+        from pyopencl_gbdt.model.graphviz import to_graphviz
+
         return to_graphviz(self.ensemble, tree_idx, fmap=_feature_map(fmap), **options)
 
     def to_shap(self) -> dict[str, Any]:
@@ -137,6 +142,9 @@ class Inspected:
 
         The kinds are those of ``feature_importances``; numbers are not divided by their sum.
         """
+        from pyopencl_gbdt.model.explain import used_importances
+        from pyopencl_gbdt.model.node_labels import NodeLabels
+
         labels = NodeLabels(self.ensemble, _feature_map(fmap) or FeatureMap())
         used, values = used_importances(self.ensemble, importance_type)
         return dict(zip(map(labels.name, used.tolist()), values.tolist(), strict=True))
@@ -173,6 +181,8 @@ class Inspected:
         ParameterError
             If ``bins`` is out of range.
         """
+        from pyopencl_gbdt.model.frames import histogram_table, split_value_histogram
+
         names = (_feature_map(fmap) or FeatureMap()).names
         known = names.index(feature) if isinstance(feature, str) and feature in names else feature
         edges, counts = split_value_histogram(self.ensemble, known, bins)

@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,11 @@ from pyopencl_gbdt.data.remarks import warn_of_unknown
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.model import Ensemble, feature_importances, read_model, to_raw, write_model
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.prediction.class_or_model import OfClassOrModel
-from pyopencl_gbdt.prediction.contributions.explain_rows import explain_rows
 from pyopencl_gbdt.prediction.contributions.kinds import kind_of
-from pyopencl_gbdt.prediction.description import card, describe
 from pyopencl_gbdt.prediction.distributed import Distributed
 from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
 from pyopencl_gbdt.prediction.in_batches import (
@@ -38,11 +36,10 @@ from pyopencl_gbdt.prediction.in_batches import (
     rows_to_predict,
 )
 from pyopencl_gbdt.prediction.inspection import Inspected
-from pyopencl_gbdt.prediction.links import on_device
-from pyopencl_gbdt.prediction.walk_rows import staged_walk, walk, walk_to_leaves
-from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
-from pyopencl_gbdt.profiling.profile import Profile
 from pyopencl_gbdt.public_names import public
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.profiling.profile import Profile
 
 __all__ = ["BEST_ITERATION", "BEST_SCORE", "History", "Model"]
 
@@ -103,6 +100,8 @@ class Model(Inspected, Distributed):
 
     def describe(self) -> str:
         """Return what the model is in words: kind, size, columns, best round and device."""
+        from pyopencl_gbdt.prediction.description import describe
+
         return describe(self)
 
     def analyze(self, X: Any, y: Any = None, **options: Any) -> Any:
@@ -114,6 +113,8 @@ class Model(Inspected, Distributed):
 
     def _repr_html_(self) -> str:
         """Return a card for a notebook."""
+        from pyopencl_gbdt.prediction.description import card
+
         return card(self)
 
     def n_trees_used(self, iteration_range: tuple[int, int] | None = None) -> int:
@@ -196,6 +197,9 @@ class Model(Inspected, Distributed):
         NoDeviceError
             If no device is what ``device`` names.
         """
+        from pyopencl_gbdt.prediction.links import on_device
+        from pyopencl_gbdt.prediction.walk_rows import walk, walk_to_leaves
+
         check_switches(output_margin=output_margin, pred_leaf=pred_leaf)
         if pred_leaf and output_margin:
             raise ParameterError(
@@ -220,6 +224,8 @@ class Model(Inspected, Distributed):
         if pred_leaf:
             return walk_to_leaves(self.ensemble, values, device, rounds)
         if kind is not None:
+            from pyopencl_gbdt.prediction.contributions.explain_rows import explain_rows
+
             others = None if background is None else self._background(background, missing)
             return explain_rows(self.ensemble, values, device, start, rounds, kind, others)
         objective = self.objective
@@ -244,6 +250,8 @@ class Model(Inspected, Distributed):
         Every row walks every tree once. The parameters and errors are those of ``predict``; rows
         in batches are refused.
         """
+        from pyopencl_gbdt.prediction.walk_rows import staged_walk
+
         check_switches(output_margin=output_margin)
         if comes_in_batches(X):
             raise DataError(
@@ -294,7 +302,11 @@ class Model(Inspected, Distributed):
 
     def _tree_values(self, features: Features) -> Values:
         statistics = self.ensemble.statistics
-        return features.values if statistics is None else RowsWithStatistics(statistics, features)
+        if statistics is None:
+            return features.values
+        from pyopencl_gbdt.prediction.with_statistics import RowsWithStatistics
+
+        return RowsWithStatistics(statistics, features)
 
     def checked(self, X: Any, *, missing: float | None = None, name: str = "X") -> Features:
         """Return rows with the columns of training, whose categories have its codes; may warn.
@@ -354,6 +366,8 @@ class Model(Inspected, Distributed):
         ending of the format that is to be written under another name: ``format="catboost"``.
         """
         check_path("save_model: path", path)
+        from pyopencl_gbdt.model import write_model
+
         write_model(self.ensemble, path, format)
 
     def save_raw(self, raw_format: str = "ubj") -> bytearray:
@@ -366,6 +380,8 @@ class Model(Inspected, Distributed):
         ModelFormatError
             If the format cannot hold the model; the message names those that can.
         """
+        from pyopencl_gbdt.model import to_raw
+
         return to_raw(self.ensemble, raw_format)
 
     @OfClassOrModel
@@ -384,8 +400,12 @@ class Model(Inspected, Distributed):
             If ``path`` cannot be a path.
         """
         check_file("load_model: path", path)
+        from pyopencl_gbdt.model import read_model
+
         return cls(read_model(path))
 
     def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
         """Return feature importances that sum to 1; see ``model.feature_importances``."""
+        from pyopencl_gbdt.model import feature_importances
+
         return feature_importances(self.ensemble, kind)

@@ -15,11 +15,10 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.evaluation.watched import Start, start_of
 from pyopencl_gbdt.growth.boosting import WeightedStart
-from pyopencl_gbdt.model import Ensemble, read_model
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.prediction.margins import predict_margins, predict_sums
 from pyopencl_gbdt.prediction.model import Model
 
 F32 = npt.NDArray[np.float32]
@@ -58,11 +57,15 @@ class StartingPoint:
         if self.before is not None and self.before.trees:
             if weighted:
                 before = self.before.with_weights()
+                from pyopencl_gbdt.prediction.margins import predict_sums
+
                 sums = predict_sums(before, rows.features, device)
                 base = start_of(self.base_margin) if own is None else own
                 assert not isinstance(base, WeightedStart)
                 weights = np.array(before.tree_weights, np.float32)
                 return WeightedStart(base, sums, before.trees, weights)
+            from pyopencl_gbdt.prediction.margins import predict_margins
+
             return predict_margins(self.before, rows.features, device, start=own)
         return start_of(self.base_margin) if own is None else own
 
@@ -82,6 +85,8 @@ def as_ensemble(before: Before) -> Ensemble:
         return by_outputs(before.ensemble)
     if isinstance(before, (str, os.PathLike, bytes, bytearray)):
         check_file("model", before)
+        from pyopencl_gbdt.model import read_model
+
         return by_outputs(read_model(before))
     raise ParameterError(
         f"model={type(before).__name__}: expected a Model or the path of one; give what train "

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.categories.statistic_columns import RoundStatistics, StatisticColumns
@@ -38,12 +39,19 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.paged import check_width
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.prediction.predict_sparse import SparseRows
-from pyopencl_gbdt.profiling.traffic import Tally
 from pyopencl_gbdt.training.placement import Placement
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.profiling.traffic import Tally
 
 #: Computes the margin before the first tree, once labels and weights are on the device.
 LateStart = Callable[[FitParts], Start]
+
+
+def _tally(parts: FitParts, left_out: frozenset[str]) -> Tally:
+    from pyopencl_gbdt.profiling.traffic import Tally
+
+    return Tally(parts, left_out)
 
 
 class Fit:
@@ -121,7 +129,7 @@ class Fit:
         self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
         left_out = self.kernels.recipe.left_out
-        self.tally = None if device.profiler is None else Tally(self.parts, left_out)
+        self.tally = None if device.profiler is None else _tally(self.parts, left_out)
         self._begin()
 
     def _begin(self) -> None:
@@ -153,6 +161,8 @@ class Fit:
         self.evaluation.append(rows)
         self.kernels.follow(rows)
         if self.tally is not None and isinstance(rows.margins, DeviceArray) and rows.has_values:
+            from pyopencl_gbdt.prediction.predict_sparse import SparseRows
+
             self.tally.watch(rows.margins.shape[-1], sparse=isinstance(rows.values, SparseRows))
 
     # -- rounds --------------------------------------------------------------------------------

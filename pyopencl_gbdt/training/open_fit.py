@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.callbacks import CallbackList
-from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+from pyopencl_gbdt.callbacks.base import CallbackList
 from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import open_device
@@ -20,12 +19,13 @@ from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.continuing import Before
-from pyopencl_gbdt.training.device_team import leading
-from pyopencl_gbdt.training.division import divided
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fit_facts import check_exact
 from pyopencl_gbdt.training.preparing import Evals, Given, check_rounds, prepare, prepared_on
 from pyopencl_gbdt.training.running_task import RunningTask, Task
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
 
 
 class OpenFit:
@@ -212,6 +212,9 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[RunningTask]:
     """
     name = task.params.device
     if names_several(name):
+        from pyopencl_gbdt.training.device_team import leading
+        from pyopencl_gbdt.training.division import divided
+
         parts = divided(find_several(name), task)
         if parts.note and task.params.verbosity:
             tell(parts.note)

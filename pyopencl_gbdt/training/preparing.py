@@ -23,7 +23,6 @@ from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
-from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.objectives.base import F32
@@ -323,6 +322,8 @@ def fingerprint(task: Task) -> dict[str, str]:
     found["evals"] = str([name for _, name in task.evals])
     found["eval_metric"] = str(list(task.metrics))
     if task.start is not None and task.start.before is not None:
+        from pyopencl_gbdt.model import to_json
+
         text = to_json(task.start.before)
         found["model to continue"] = hashlib.sha256(text.encode()).hexdigest()
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,12 +37,13 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_MODELS
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.prediction.with_statistics import eval_margins, resumed_margins
-from pyopencl_gbdt.profiling.profile import Recorder
 from pyopencl_gbdt.training.continuing import StartingPoint
 from pyopencl_gbdt.training.fit import Fit, LateStart
 from pyopencl_gbdt.training.fit_facts import as_histograms
 from pyopencl_gbdt.training.weighted_sums import check_sums
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.profiling.profile import Recorder
 
 F32 = npt.NDArray[np.float32]
 
@@ -122,6 +123,12 @@ class Task:
         return found
 
 
+def _recorder(device: Device) -> Recorder:
+    from pyopencl_gbdt.profiling.profile import Recorder
+
+    return Recorder(device)
+
+
 def _kind(device: Device, task: Task) -> list[str]:
     """Return what fits have in common whose programs are kept in one file."""
     caps, params, names = device.caps, task.params, type(task.objective).__name__
@@ -157,7 +164,7 @@ class RunningTask:
         device.builds = _build_notice(device, task.params.verbosity)
         device.builds_later = True
         device.programs = bundle(*_kind(device, task))
-        self._recorder = None if device.profiler is None else Recorder(device)
+        self._recorder = None if device.profiler is None else _recorder(device)
         data = task.data
         margins: Start | LateStart = self._start_at_mean
         others: list[Start | None] = []
@@ -252,6 +259,8 @@ class RunningTask:
             return self.start.margins(self.task.data, self.device, weighted=self._is_weighted)
 
         def margins(parts: FitParts) -> Start:
+            from pyopencl_gbdt.prediction.with_statistics import resumed_margins
+
             walks = walks_leaves(parts.ways.facts, parts.nodes.policy)
             return resumed_margins(made, before, parts.arena.device, int(walks))
 
@@ -261,6 +270,8 @@ class RunningTask:
         """Return the first margins of every evaluation set; None for the training rows."""
         data, device, made = self.task.data, self.device, self.task.replaced
         if made is not None and self.start.before is not None:
+            from pyopencl_gbdt.prediction.with_statistics import eval_margins
+
             before = self.start.before
             return [
                 None if rows is made.given else eval_margins(rows, before, device)

@@ -6,27 +6,17 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
-from pyopencl_gbdt.callbacks import (
-    CallbackList,
-    EarlyStopping,
-    EvaluationMonitor,
-    Plan,
-    TrainingCallback,
-    TrainingCheckPoint,
-)
-from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+from pyopencl_gbdt.callbacks.base import CallbackList, Plan, TrainingCallback
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.drivers.fallback import tries
 from pyopencl_gbdt.device.run_ahead import clear_frames
-from pyopencl_gbdt.device.team.mpi import joined_team
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.continuing import Before, StartingPoint, by_outputs
 from pyopencl_gbdt.training.eval_metrics import Metrics
-from pyopencl_gbdt.training.hosts import Parts, Plans, train_among
 from pyopencl_gbdt.training.open_fit import OpenFit, opened_fit
 from pyopencl_gbdt.training.preparing import (
     Evals,
@@ -37,6 +27,10 @@ from pyopencl_gbdt.training.preparing import (
     prepare,
 )
 from pyopencl_gbdt.training.running_task import RunningTask, Task
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+    from pyopencl_gbdt.training.hosts import Parts
 
 
 def train(
@@ -136,12 +130,19 @@ def train(
     check_switches(maximize=maximize, profile=profile)
     listed = CallbackList(() if callbacks is None else callbacks).callbacks
     if period:
+        from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor
+
         listed.append(EvaluationMonitor(period, logger=report))
     if early_stopping_rounds is not None:
+        from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
+
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
     if communicator is not None:
         given = params, data, evals or (), eval_metric, model, custom_metric
+        from pyopencl_gbdt.device.team.mpi import joined_team
+        from pyopencl_gbdt.training.hosts import Plans, train_among
+
         plans = Plans(*given, everyone, profile)
         made = train_among(joined_team(communicator), plans, _saved, partial(_led, everyone))
         return with_history(made, evals_result)
@@ -178,6 +179,10 @@ def with_history(made: Model, evals_result: dict[str, Any] | None) -> Model:
 
 def _saved(callbacks: CallbackList) -> CheckPoint | None:
     """Return the checkpoint to resume from."""
+    if not callbacks.callbacks:
+        return None
+    from pyopencl_gbdt.callbacks.checkpoint import TrainingCheckPoint
+
     savers = [c for c in callbacks.callbacks if isinstance(c, TrainingCheckPoint)]
     for saver in savers:
         saver.accompany(callbacks)

@@ -205,6 +205,20 @@ class Wheel:
         return self.place
 
 
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """A folder of Python's path that has the wheel."""
+    (tmp_path / "intel_opencl_rt-2025.1.0.dist-info").mkdir()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+
+
+def test_without_the_wheel_no_file_list_is_read(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "absent"), str(tmp_path)])
+    monkeypatch.setattr(importlib.metadata, "files", lambda name: pytest.fail("reads it"))
+    assert intel.find_library() is None
+
+
+@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", ["libintelocl.so", "intelocl64.dll"])
 def test_the_library_is_found_in_the_wheels_file_list(name, tmp_path, monkeypatch):
     library = tmp_path / name
@@ -214,12 +228,14 @@ def test_the_library_is_found_in_the_wheels_file_list(name, tmp_path, monkeypatc
     assert intel.find_library() == library
 
 
+@pytest.mark.usefixtures("installed")
 def test_a_library_that_is_listed_but_gone(tmp_path, monkeypatch):
     listed = [Wheel(tmp_path / "libintelocl.so")]
     monkeypatch.setattr(importlib.metadata, "files", lambda name: listed)
     assert intel.find_library() is None
 
 
+@pytest.mark.usefixtures("installed")
 def test_no_wheel_and_no_file_list(monkeypatch):
     def absent(name):
         raise importlib.metadata.PackageNotFoundError(name)

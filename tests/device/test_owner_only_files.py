@@ -2,6 +2,7 @@
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -198,7 +199,7 @@ def test_a_link_of_another_user_on_the_way(tmp_path, give_away):
 
 def test_the_working_folder_is_not_a_temporary_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(owner_only_files.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.delenv("TMPDIR", raising=False)
     assert tmp_path not in owner_only_files.temporary_bases()
     monkeypatch.setenv("TMPDIR", str(tmp_path))

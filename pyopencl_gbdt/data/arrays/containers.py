@@ -70,8 +70,9 @@ def as_array(values: Any, source: Source) -> NDArray[Any]:
             f"{source.name} is a sparse {values.format} matrix: expected a dense array; use "
             f"{source.name}.toarray() if it fits into memory (absent elements become 0)"
         )
-    if isinstance(values, np.ma.MaskedArray):
-        return values
+    if is_masked(values):
+        masked: NDArray[Any] = values
+        return masked
     try:
         array = np.asarray(to_host(collected(values)))
         if array.dtype.kind in "USV" and not hasattr(values, "dtype"):
@@ -105,7 +106,7 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
         `array` itself if it is numeric and not masked, else a copy (float64 from objects).
     """
     kind = array.dtype.kind
-    if isinstance(array, np.ma.MaskedArray):
+    if is_masked(array):
         wide = np.result_type(array.dtype, np.float32) if kind in NUMERIC_KINDS else object
         array = fill_masked(array, wide)
         kind = array.dtype.kind
@@ -122,10 +123,16 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
     )
 
 
+def is_masked(values: Any) -> bool:
+    """Tell whether this is a masked array; NumPy loads their module for no other array."""
+    derived = isinstance(values, np.ndarray) and type(values) is not np.ndarray
+    return derived and isinstance(values, np.ma.MaskedArray)
+
+
 def plain_column(array: NDArray[Any], number: int) -> NDArray[Any]:
     """Return a column, as objects if it is masked: None for masked elements."""
     column = array[:, number]
-    return fill_masked(column, object) if isinstance(column, np.ma.MaskedArray) else column
+    return fill_masked(column, object) if is_masked(column) else column
 
 
 def fill_masked(array: NDArray[Any], dtype: Any) -> NDArray[Any]:

@@ -16,7 +16,6 @@ process.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator
@@ -32,8 +31,21 @@ _FILENAMES = "OCL_ICD_FILENAMES"
 _REGISTER = r'reg add HKLM\SOFTWARE\Khronos\OpenCL\Vendors /t REG_DWORD /d 0 /f /v "{}"'
 
 
+def _is_installed() -> bool:
+    """Tell whether a folder of Python's path has the wheel."""
+    for place in sys.path:
+        with contextlib.suppress(OSError):  # absent, or an archive
+            if any(Path(place or ".").glob("intel_opencl_rt-*")):
+                return True
+    return False
+
+
 def find_library() -> Path | None:
     """Return the library of the installed ``intel-opencl-rt``, or None."""
+    if not _is_installed():
+        return None
+    import importlib.metadata  # imports a mail reader
+
     try:
         files = importlib.metadata.files("intel-opencl-rt") or []
     except importlib.metadata.PackageNotFoundError:
