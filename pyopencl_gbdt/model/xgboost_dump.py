@@ -106,7 +106,7 @@ def _text_tree(tree: Tree, labels: NodeLabels, with_stats: bool) -> str:
 def _text_split(tree: Tree, node: int, labels: NodeLabels) -> str:
     feature = int(tree.feature[node])
     left, right, missing = children(tree, node)
-    name = labels.name(feature)
+    name = json.dumps(labels.name(feature), ensure_ascii=False)[1:-1]  # quotes get a backslash
     if tree.split_kind[node] == CATEGORY_SPLIT:
         levels = listed(labels.levels(tree, node))
         return f"[{name}:{levels}] yes={right},no={left},missing={missing}"

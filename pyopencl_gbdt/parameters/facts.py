@@ -87,8 +87,7 @@ class CategoryFacts:
 class ModelFacts:
     """A model to continue, with the words that show its loss and the loss of this training.
 
-    ``splits_alike`` tells whether the outputs' trees of each round have the same splits, and
-    ``is_linear`` whether leaves are linear functions.
+    ``is_linear`` tells whether leaves are linear functions.
     """
 
     shown_loss: str
@@ -99,7 +98,6 @@ class ModelFacts:
     has_statistics: bool = False
     has_trees: bool = True
     has_weights: bool = False
-    splits_alike: bool = False
     is_linear: bool = False
 
 

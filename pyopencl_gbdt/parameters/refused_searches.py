@@ -94,13 +94,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "train on one device",
     ),
     _row(
-        "for a model that has a tree for each output",
-        lambda f: f.model is not None and not f.model.splits_alike,
-        "model: the one to continue has a tree for each output: expected trees whose leaves are "
-        f"vectors {_VECTORS}",
-        "train a new model",
-    ),
-    _row(
         "with `sketch` and quantiles as leaves",
         lambda f: f.n_sketches > 0 and f.loss.renews,
         "sketch={sketch}: expected 0 for objective={objective!r}, whose leaves are quantiles of "

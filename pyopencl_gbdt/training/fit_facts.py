@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors
+from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective, FunctionObjective
@@ -107,7 +107,6 @@ def _model(params: Parameters, objective: Objective, before: Ensemble) -> ModelF
         has_trees=bool(before.trees),
         has_weights=before.tree_weights is not None,
         is_linear=before.leaves is LINEAR,
-        splits_alike=with_vectors(before.trees, before.n_outputs, before.n_parallel) is not None,
     )
 
 

@@ -338,8 +338,7 @@ class RunningTask:
         weights = self._weights(len(trees) // parts.nodes.round_trees)
         if parts.nodes.has_vectors:
             of_all = with_vectors(trees, parts.nodes.n_outputs, parts.nodes.n_parallel)
-            assert of_all is not None  # the search of splits gives every output the same
-            trees = of_all
+            trees = trees if of_all is None else of_all  # None: earlier outputs split apart
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(

@@ -14,7 +14,6 @@ from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from tests.conftest import TEST_DEVICE
-from tests.model.samples import make_tree
 from tests.refusals.options import MANY, OPTIONS, Training
 
 _FACTS = "pyopencl_gbdt.parameters.facts"
@@ -62,11 +61,6 @@ def _with_statistics(model: Ensemble, data: Dataset) -> Ensemble:
     counts = np.ones(MANY, np.int64)
     table = LevelTable((Part(3),), (MANY,), counts, counts[None])
     return replace(model, statistics=Statistics(4, ("> 0.5",), ((0.5,),), (table,)))
-
-
-def _of_other_splits(model: Ensemble, data: Dataset) -> Ensemble:
-    """Return a model whose second output alone splits."""
-    return replace(model, trees=[model.trees[0], make_tree(np.random.default_rng(0), 4, 1)])
 
 
 def _of_linear_leaves(model: Ensemble, data: Dataset) -> Ensemble:
@@ -302,10 +296,6 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` on several devices': Case(
         "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where several",
         "vectors, devices",
-    ),
-    '`multi_strategy="multi_output_tree"` for a model that has a tree for each output': Case(
-        "model: the one to continue has a tree for each output: expected",
-        "vectors, continued", before=_of_other_splits,
     ),
     '`multi_strategy="multi_output_tree"` with `sketch` and quantiles as leaves': Case(
         "sketch=1: expected 0 for objective='reg:quantileerror', whose leaves are quantiles",

@@ -84,6 +84,23 @@ def test_a_model_is_continued_and_watched():
     assert abs(whole.history["rows"]["rmse"][-1] - error) < 1e-4 * error
 
 
+def test_a_model_whose_outputs_split_apart_is_continued():
+    """Vectors are split into a tree for each output, and predict what the whole model does."""
+    data = gbdt.Dataset(X, TARGETS)
+    few = {**PARAMS, "n_estimators": 1}
+    first = gbdt.train({**few, "multi_strategy": "one_output_per_tree"}, data)
+    both = gbdt.train(few, data, model=first, evals=[(data, "rows")])
+    again = gbdt.train(few, data, model=both)
+    n = TARGETS.shape[1]
+    assert [one.ensemble.leaves.name for one in (both, again)] == ["numbers"] * 2
+    assert [len(one.ensemble.trees) for one in (first, both, again)] == [n, 2 * n, 3 * n]
+    assert both.ensemble.trees[:n] == first.ensemble.trees
+    splits = [tree.threshold.tolist() for tree in both.ensemble.trees[n:]]
+    assert splits == splits[:1] * n
+    error = np.sqrt(np.mean((both.predict(X, device=TEST_DEVICE) - TARGETS) ** 2))
+    assert abs(both.history["rows"]["rmse"][-1] - error) < 1e-4 * error
+
+
 def test_one_output_has_leaves_of_numbers():
     y = np.nan_to_num(X[:, 0])
     plain = gbdt.train({**PARAMS, "multi_strategy": "one_output_per_tree"}, gbdt.Dataset(X, y))

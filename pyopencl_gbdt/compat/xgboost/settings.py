@@ -67,6 +67,10 @@ _OF_TWO_CLASSES = ("binary:logistic", "binary:logitraw", "reg:logistic", "cross_
 _POISSON = "count:poisson"
 _OF_ONES = ("reg:squarederror", "reg:squaredlogerror")
 _OBJECTIVES = {"reg:linear": "reg:squarederror"}
+_OF_UPDATERS = (
+    "You have manually specified the `updater` parameter. The `tree_method` parameter will be "
+    "ignored. For common uses, we recommend using `tree_method` parameter instead."
+)
 Given = Mapping[str, Any] | Iterable[tuple[str, Any]] | None
 
 
@@ -224,6 +228,8 @@ class Settings:
             warnings.warn(
                 f"\nParameters: {{ {listed} }} are not used.\n", UserWarning, stacklevel=3
             )
+        if not self.is_linear and "updater" in self.others and self._tell("updater"):
+            warnings.warn(_OF_UPDATERS, UserWarning, stacklevel=3)
 
     def copy(self) -> Settings:
         """Return settings of their own."""
