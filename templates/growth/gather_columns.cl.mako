@@ -10,29 +10,13 @@
 ##
 ## params: wg_size; code, the codes' type; rows, of a work-item in a task, if a group has several work-items
 <%page args="wg_size, code, rows"/>
+<% block = 16 if code == "u8" else 8 %>
+<%def name="rows_alone()">\
 <%
     block, bits = (16, 8) if code == "u8" else (8, 16)
     n = 64 // bits  # codes of a word
     run = 256 * wg_size  # rows whose codes stay in a first cache
-    task = rows * wg_size
-    per_word = 32 // bits
-    one = 2**bits - 1
-%>
-/* Strides count blocks. */
-KERNEL(${wg_size}) gather_columns(
-        const u32 n_rows, const u32 n_drawn, const u64 copy_codes, const u32 block_features, const u32 row_stride,
-        const u32 block_stride, const u32 paired, const u32 row_codes, GLOBAL const u32* RESTRICT columns,
-        GLOBAL const u32* RESTRICT fullest, GLOBAL const ${code}* RESTRICT by_feature,
-        GLOBAL u32x4* RESTRICT codes, GLOBAL ${code}* RESTRICT drawn_fullest) {
-    GLOBAL const u32* own = columns + GROUP_ID_Y * n_drawn; /* of the tree */
-    const u32 last = n_drawn - 1;
-    if (GROUP_ID == 0)
-        for (u32 at = LOCAL_ID; at < row_codes; at += ${wg_size}) {
-            const u32 place = at / ${block} * block_features + at % ${block};
-            const int padding = at % ${block} >= block_features || place > last;
-            drawn_fullest[GROUP_ID_Y * row_codes + at] = (${code})(padding ? 0 : fullest[own[place]]);
-        }
-% if wg_size == 1:
+%>\
     for (u32 begin = GROUP_ID * ${run}; begin < n_rows; begin += N_GROUPS * ${run}) {
         const u32 end = n_rows - begin < ${run} ? n_rows : begin + ${run};
         for (u32 block = 0; block * block_features < n_drawn; block++) {
@@ -57,7 +41,12 @@ KERNEL(${wg_size}) gather_columns(
             }
         }
     }
-% else:
+</%def>
+<%def name="rows_together()">\
+<%
+    block, bits = (16, 8) if code == "u8" else (8, 16)
+    task, per_word, one = rows * wg_size, 32 // bits, 2**bits - 1
+%>\
     const u32 n_blocks = last / block_features + 1; /* a task is a block of some rows */
     const u32 n_tasks = ((n_rows + ${task - 1}) / ${task}) * n_blocks;
     for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
@@ -79,5 +68,20 @@ KERNEL(${wg_size}) gather_columns(
             to[(u64)row * row_stride] = MAKE_U32X4(word_0 & keep_0, word_1 & keep_1, word_2 & keep_2, word_3 & keep_3);
         }
     }
-% endif
+</%def>
+/* Strides count blocks. */
+KERNEL(${wg_size}) gather_columns(
+        const u32 n_rows, const u32 n_drawn, const u64 copy_codes, const u32 block_features, const u32 row_stride,
+        const u32 block_stride, const u32 paired, const u32 row_codes, GLOBAL const u32* RESTRICT columns,
+        GLOBAL const u32* RESTRICT fullest, GLOBAL const ${code}* RESTRICT by_feature,
+        GLOBAL u32x4* RESTRICT codes, GLOBAL ${code}* RESTRICT drawn_fullest) {
+    GLOBAL const u32* own = columns + GROUP_ID_Y * n_drawn; /* of the tree */
+    const u32 last = n_drawn - 1;
+    if (GROUP_ID == 0)
+        for (u32 at = LOCAL_ID; at < row_codes; at += ${wg_size}) {
+            const u32 place = at / ${block} * block_features + at % ${block};
+            const int padding = at % ${block} >= block_features || place > last;
+            drawn_fullest[GROUP_ID_Y * row_codes + at] = (${code})(padding ? 0 : fullest[own[place]]);
+        }
+${rows_alone() if wg_size == 1 else rows_together()}\
 }

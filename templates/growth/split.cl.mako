@@ -117,6 +117,24 @@ FN int is_allowed(GLOBAL const u32* allowed, const u32 index, const u32 feature,
 }
 
 % endif
+<%def name="own_feature()">\
+    const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
+    const int has_missing = feature_offset[feature + 1] - offset > n_bins;
+    run_t run = run_of(n_bins, fullest[feature]);
+</%def>\
+## A place of gathered columns; its feature is known when a tree is.
+<%def name="own_place()">\
+    const u32 offset = place * (n_codes / n_features);
+    u32 feature = 0, n_bins = 0;
+    int has_missing = 0;
+    run_t run = run_of(0, 0);
+</%def>\
+<%def name="feature_of_tree()">\
+            feature = drawn_columns[tree * n_features + place];
+            n_bins = feature_bins[feature];
+            has_missing = feature_offset[feature + 1] - feature_offset[feature] > n_bins;
+            run = run_of(n_bins, fullest[feature]);
+</%def>\
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
@@ -142,17 +160,7 @@ KERNEL(${wg_size}) find(
 % endif
     const u32 ${place} = first_feature + GROUP_ID;
     const u32 first = levels[depth].first, count = levels[depth].count;
-% if gathered:
-    const u32 offset = place * (n_codes / n_features);
-    u32 feature = 0, n_bins = 0; /* of the place, in the node's tree */
-    int has_missing = 0;
-    run_t run = run_of(0, 0);
-% else:
-    const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];
-    const int has_missing = feature_offset[feature + 1] - offset > n_bins;
-    run_t run = run_of(n_bins, fullest[feature]);
-% endif
-    parent_t parent;
+${own_place() if gathered else own_feature()}    parent_t parent;
     const u32 each = (count + N_GROUPS_Y - 1) / N_GROUPS_Y, begin = GROUP_ID_Y * each;
     const u32 n_own = begin < count ? (begin + each < count ? each : count - begin) : 0;
     /* a compiler may divide in groups without nodes, too, and take the divisor's not being 0 for granted */
@@ -162,13 +170,7 @@ KERNEL(${wg_size}) find(
         if (node->tree != tree) { /* a group's nodes have few trees */
             tree = node->tree;
             read_tree(&parent, scale + tree, reg_lambda, reg_alpha, max_delta_step, min_child_weight);
-% if gathered:
-            feature = drawn_columns[tree * n_features + place];
-            n_bins = feature_bins[feature];
-            has_missing = feature_offset[feature + 1] - feature_offset[feature] > n_bins;
-            run = run_of(n_bins, fullest[feature]);
-% endif
-        }
+${feature_of_tree() if gathered else ""}        }
         read_node(&parent, node_sums[first + index]${", node_bounds[first + index]" if monotone else ""});
 % if smooth:
         parent.smoothing = smoothing_below(path_smooth, scale + tree, node, node_sums[first + index], node_weights, parent.rule);

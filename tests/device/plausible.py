@@ -280,7 +280,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return False
     if params.get("finds") and (params["finds"] == "by_node") == bool(params["code"]):
         return False
-    if params.get("gathered") and any(params[name] for name in ("sparse", "categories")):
+    if params.get("gathered") and any(map(params.get, ("sparse", "categories"))):
         return False
     if template.startswith("split"):
         inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")

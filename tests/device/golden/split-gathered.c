@@ -360,7 +360,7 @@ KERNEL(64) find(
     const u32 place = first_feature + GROUP_ID;
     const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 offset = place * (n_codes / n_features);
-    u32 feature = 0, n_bins = 0; /* of the place, in the node's tree */
+    u32 feature = 0, n_bins = 0;
     int has_missing = 0;
     run_t run = run_of(0, 0);
     parent_t parent;
