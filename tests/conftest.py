@@ -20,6 +20,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -43,16 +44,13 @@ from pyopencl_gbdt.device.opencl import device as opencl
 from pyopencl_gbdt.device.paper import Allocation
 from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.growth import recipe
+from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from tests.quick_builds import builds_quickly
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
 os.environ["PYOPENCL_GBDT_TUNING"] = "off"
 #: Other tests run on the cores that would compile ahead.
 os.environ["PYOPENCL_GBDT_BUILD_AHEAD"] = "off"
-if "PYTEST_XDIST_WORKER" in os.environ:
-    #: XGBoost's threads would wait for each other on cores that other processes run tests on.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 TEST_DEVICE = os.environ.get("PYOPENCL_GBDT_DEVICE", "portable computing language")
 #: Processes that run the tests at most: each takes up to 1 GB.
 _MOST_WORKERS = 8
@@ -62,6 +60,16 @@ _MOST_WORKERS = 8
 _ONCE_EACH = {"primitives", "steps", "objectives"}
 #: The programs of all modules that say ``OPTIMISED = True``, by their sources.
 _optimised_programs: dict[Any, Any] = {}
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let XGBoost and NumPy have one thread in processes that run tests beside each other.
+
+    Their threads would wait for each other on cores that other processes use. NumPy reads this
+    when it is imported, so it is said before the processes start.
+    """
+    if getattr(session.config.option, "numprocesses", 0):
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -82,12 +90,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(cores, _MOST_WORKERS) if cores > 1 else 0
 
 
+@cache
+def _room(path: Path) -> str:
+    """Return the folder of ``tests/`` that a test lies in."""
+    return path.relative_to(Path(__file__).parent).parts[0]
+
+
 def _repeats(item: pytest.Item, seen: dict[str, set[tuple[str, str]]]) -> bool:
     """Tell whether every value of a case's parameters was seen in an earlier case; note them."""
     module = getattr(item, "module", None)
     params = getattr(getattr(item, "callspec", None), "params", {})
-    where = item.path.relative_to(Path(__file__).parent).parts[0]
-    if where not in _ONCE_EACH and not getattr(module, "ONCE_EACH", False):
+    if _room(item.path) not in _ONCE_EACH and not getattr(module, "ONCE_EACH", False):
         return False
     known = seen[item.nodeid.partition("[")[0]]
     own = {(name, repr(value)) for name, value in params.items()}
@@ -138,11 +151,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
 
 
-def pytest_collection_finish() -> None:
-    """Leave what was imported and collected, a million objects, out of garbage collection."""
-    gc.collect()
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Leave what is imported and collected, a million objects, out of garbage collection."""
+    gc.disable()
+    yield
     gc.freeze()
     gc.set_threshold(10_000)
+    gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -156,6 +172,19 @@ def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
     with builds_quickly(optimised_for_cpus=optimised), pytest.MonkeyPatch.context() as patch:
         if optimised:  # not what another module built
             patch.setattr(opencl, "_programs", _optimised_programs)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def lone_groups(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let one work-group grow whole trees, but in modules that say ``SHARED_TREES = True``.
+
+    Work-groups that share a tree wait for each other, and on cores that other processes use they
+    wait long: most of the processor's time of a small fit.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not getattr(request.module, "SHARED_TREES", False):
+            patch.setattr(WholeTrees, "groups", 1)
         yield
 
 

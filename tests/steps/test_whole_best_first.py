@@ -13,6 +13,7 @@ from tests.steps.test_whole_trees import boosting
 from tests.training.test_work import round_launches
 
 OPTIMISED = True
+SHARED_TREES = True
 N = 3000
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((N, 7)).astype(np.float32)

@@ -18,6 +18,7 @@ from tests.reference import feature_mask
 from tests.training.test_work import round_launches
 
 OPTIMISED = True
+SHARED_TREES = True
 KERNEL = "whole_trees"
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((700, 7)).astype(np.float32)
