@@ -30,8 +30,8 @@ class Target:
         Names under which people know it.
     caps : Capabilities
     whole : bool
-        Whether the chip gets all programs by default. Others get the kernels that grow trees, which
-        need most registers.
+        Whether the chip gets all programs by default. Others get those that need most registers:
+        of each template and variant that grows trees, the longest.
     on_request : bool
         Whether the chip is left out by default, as its instructions are nearly those of another.
     row : str

@@ -67,6 +67,15 @@ def test_no_kernel_is_forgotten(everything):
     assert {template for template, _ in declared - bound} <= workload.TOOLS
 
 
+def test_a_chip_that_is_not_whole_gets_every_template_and_variant(everything):
+    built = everything["gfx906"].built.values()
+    few = matrix.longest(built)
+    assert len(few) == len({(b.template, b.label) for b in built})
+    most = {(b.template, b.label): len(b.source("opencl")) for b in few}
+    assert most.keys() == {(b.template, b.label) for b in built}
+    assert all(len(b.source("opencl")) <= most[b.template, b.label] for b in built)
+
+
 def test_every_primitive_is_prepared():
     source = inspect.getsource(workload)
     called = {f for f in primitives.__all__ if re.search(rf"primitives\.{f}(\.\w+)?\(", source)}
