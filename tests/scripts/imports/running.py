@@ -106,7 +106,10 @@ def _execute(text: str, name: str, folder: str, printed: str, absent: str) -> No
 
 def processes() -> multiprocessing.context.BaseContext:
     """Return the way to start processes, with all libraries imported where it can fork."""
-    os.environ.update(MPLBACKEND="agg", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
+    os.environ.update(
+        MPLBACKEND="agg", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive",
+        POCL_MAX_PTHREAD_COUNT="1",  # two scripts run at a time
+    )  # fmt: skip
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
