@@ -1,4 +1,4 @@
-"""A training's data in which statistics have replaced categorical columns, and which do.
+"""A training's data in which categorical columns have statistics, and which replace them.
 
 Statistics count rows whose label lies above a border, or is a class.
 """
@@ -37,6 +37,7 @@ from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders, encoding_bytes
 from pyopencl_gbdt.pages.page import QuantizedData
+from pyopencl_gbdt.parameters.category_offers import Offer, offers
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -166,7 +167,7 @@ class RoundStatistics:
 
 @dataclass(frozen=True)
 class StatisticColumns:
-    """A data set whose categorical columns are statistics.
+    """A data set whose categorical columns have statistics.
 
     Attributes
     ----------
@@ -174,6 +175,8 @@ class StatisticColumns:
         The user's columns.
     data : Dataset
         Statistics behind the user's columns; the columns that they replace are empty.
+    replaced : set of int
+        These columns; others that have statistics are split by sets of levels, too.
     statistics : Statistics
     orders : Orders
         The statistics in several orders of the rows.
@@ -185,6 +188,7 @@ class StatisticColumns:
 
     given: Dataset
     data: Dataset
+    replaced: set[int]
     statistics: Statistics
     orders: Orders
     combining: ColumnCombinations | None = None
@@ -194,9 +198,8 @@ class StatisticColumns:
         """Return other rows with the statistics of all training rows."""
         n_empty = 0 if self.combining is None else self.combining.n_features
         values = with_columns(rows.values, self.statistics.of_rows(rows), n_empty)
-        replaced = self.statistics.replaced
-        values[:, sorted(replaced)] = np.nan
-        return rows.widened(values, _names(rows, self.statistics, n_empty), replaced, n_empty)
+        values[:, sorted(self.replaced)] = np.nan
+        return rows.widened(values, _names(rows, self.statistics, n_empty), self.replaced, n_empty)
 
     def release(self) -> None:
         """Free the values, once their codes are made and no rounds are resumed any more."""
@@ -268,7 +271,7 @@ class StatisticColumns:
 
 
 def replace_by_statistics(
-    params: Parameters, data: Dataset, columns: Sequence[int], device: Device
+    params: Parameters, data: Dataset, own: Mapping[int, Offer], device: Device
 ) -> StatisticColumns:
     """Compute the statistics of a training's categorical columns.
 
@@ -276,14 +279,12 @@ def replace_by_statistics(
     ----------
     params : Parameters
     data : Dataset
-    columns : sequence of int
-        Categorical columns, ascending.
+    own : mapping of int to Offer
+        What each categorical column offers, ascending.
     device : Device
     """
-    n_levels = {column: data.categories[column].n_levels for column in columns}
-    sizes = StatisticSizes.of(
-        params, data.n_rows, data.n_features, data.n_targets, n_levels, len(data.categories)
-    )
+    n_levels = {column: levels.n_levels for column, levels in data.categories.items()}
+    sizes = StatisticSizes.of(params, data.n_rows, data.n_features, data.n_targets, n_levels, own)
     _check_memory(params, data, sizes, device)
     targets = targets_of(
         data.targets(), data.weight, classes=params.num_class, borders=params.target_border_count
@@ -292,8 +293,9 @@ def replace_by_statistics(
     statistics, values, combining = made
     n_empty = 0 if combining is None else combining.n_features
     names = _names(data, statistics, n_empty)
-    wide = data.widened(values.wide, names, statistics.replaced, n_empty)
-    return StatisticColumns(data, wide, statistics, Orders(values.orders, n_empty), combining)
+    wide = data.widened(values.wide, names, sizes.replaced, n_empty)
+    orders = Orders(values.orders, n_empty)
+    return StatisticColumns(data, wide, sizes.replaced, statistics, orders, combining)
 
 
 def _made(
@@ -307,12 +309,12 @@ def _made(
 ) -> tuple[Statistics, StatisticValues, ColumnCombinations | None]:
     """Compute the statistics of columns in so many orders; ``there`` as in `statistic_values`."""
     priors, weight = targets.priors(params.ctr_priors), params.ctr_prior_weight
-    columns = list(sizes.n_levels)
     made = OrderedStatistics(
         device, targets.hits, targets.counted, priors, weight, params.random_state
     )
     n_means = made.means.size // data.n_rows
     n_slots_there = n_slots(n_means) if sizes.combines and targets.names else 0
+    columns = {column: column in sizes.replaced for column in sizes.n_levels}
     place = Places(data.n_features, len(columns) * (n_means + 1), n_slots_there * n_means)
     values = statistic_values(params, data, columns, made, place, n_orders, there)
     tables = tuple(values.tables)
@@ -367,24 +369,9 @@ def _names(data: Dataset, statistics: Statistics, n_empty: int) -> list[str]:
     return [*made, *(f"combination {i}" for i in range(n_empty))]
 
 
-def statistic_columns(params: Parameters, data: Dataset) -> list[int]:
-    """Return the categorical columns that become statistics, ascending."""
-    return becoming(params, {c: own.n_levels for c, own in data.categories.items()})
-
-
-def becoming(params: Parameters, n_levels: Mapping[int, int]) -> list[int]:
-    """Return the columns that become statistics, given the levels of all categorical ones.
-
-    ``auto`` leaves columns of few levels to sets, and of losses whose labels are no targets all.
-    """
-    auto = params.max_set_levels if has_targets(params) else np.inf
-    least = {"auto": auto, "sets": np.inf, "statistics": -1}[params.cat_method]
-    return sorted(column for column, levels in n_levels.items() if levels > least)
-
-
-def has_targets(params: Parameters) -> bool:
-    """Tell whether labels are numbers or classes that statistics can count."""
-    return not (params.objective.startswith("survival:") or params.objective == "custom")
+def offered(params: Parameters, data: Dataset) -> dict[int, Offer]:
+    """Return what each categorical column offers, by its number."""
+    return offers(params, {column: own.n_levels for column, own in data.categories.items()})
 
 
 def extended_constraints(params: Parameters, data: Dataset, statistics: Statistics) -> Parameters:

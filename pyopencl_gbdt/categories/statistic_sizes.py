@@ -13,6 +13,7 @@ from pyopencl_gbdt.categories.statistic_values import Places, fits_on
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.pages.levels import N_BINS
+from pyopencl_gbdt.parameters.category_offers import Offer
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 #: Bytes of the host's objects in a fit, beside its arrays; ``tracemalloc``.
@@ -75,9 +76,11 @@ class StatisticSizes:
     n_columns : int
         The user's columns.
     n_levels : dict of int to int
-        Levels of each column that becomes statistics.
-    n_categorical : int
-        Number of categorical columns, of which some may be split by sets.
+        Levels of each column that has statistics.
+    replaced : set of int
+        Those of them that are not split by sets, too.
+    n_sets : int
+        Number of categorical columns that are split by sets.
     n_targets, n_priors, n_orders : int
         At most so many targets; labels may have fewer borders.
     target_bytes : int
@@ -92,7 +95,8 @@ class StatisticSizes:
     n_rows: int
     n_columns: int
     n_levels: Mapping[int, int]
-    n_categorical: int
+    replaced: set[int]
+    n_sets: int
     n_targets: int
     n_priors: int
     n_orders: int
@@ -109,15 +113,17 @@ class StatisticSizes:
         n_columns: int,
         n_labels: int,
         n_levels: Mapping[int, int],
-        n_categorical: int,
+        own: Mapping[int, Offer],
     ) -> StatisticSizes:
-        """Return the sizes for columns that become statistics, with their numbers of levels."""
+        """Return the sizes for categorical columns, with their levels and what they offer."""
+        counted = {column: n_levels[column] for column, one in own.items() if one.statistics}
+        replaced = {column for column in counted if not own[column].sets}
         two = params.objective.startswith("binary:")
         borders = 1 if two else params.target_border_count
         border_bytes = _TWO_LABELS_BYTES if two else _BORDERS_BYTES
         priors = params.ctr_priors
         return cls(
-            n_rows, n_columns, n_levels, n_categorical,
+            n_rows, n_columns, counted, replaced, len(own) - len(replaced),
             n_targets=n_labels * (params.num_class or borders),
             n_priors=len(priors) if isinstance(priors, tuple) else 1,
             n_orders=params.n_orders,
@@ -156,10 +162,9 @@ class StatisticSizes:
         """
         n, n_planes, levels = self.n_rows, self.n_targets + 1, self.n_levels.values()
         tables = 8 * n_planes * sum(levels)
-        n_sets = self.n_categorical - len(self.n_levels)
-        kept = HOST_BYTES + tables + 4 * n * n_sets
+        kept = HOST_BYTES + tables + 4 * n * self.n_sets
         bins = self.n_features * min(n, self.max_bin)
-        read = _LEVELS_BYTES * n if n_sets else 0
+        read = _LEVELS_BYTES * n if self.n_sets else 0
         steps = (
             n * self.target_bytes,
             n * (3 * n_planes - 1),  # and their copies, those of counted rows alone
@@ -177,7 +182,7 @@ class StatisticSizes:
     def bins(self, n_bins: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """Return the most bins of every feature, if numbers have ``n_bins``."""
         found = np.full(self.n_features, n_bins, np.uint32)
-        found[list(self.n_levels)] = 1  # these are empty
+        found[list(self.replaced)] = 1  # these are empty
         n_means = self.n_targets * self.n_priors
         for place, levels in enumerate(self.n_levels.values()):
             count = self.n_columns + (place + 1) * (n_means + 1) - 1

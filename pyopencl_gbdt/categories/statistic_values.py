@@ -68,13 +68,16 @@ class WideRows(DeviceMatrix):
             n_columns=n_columns, source=source, wide=self.array,
         )  # fmt: skip
 
-    def take_levels(self, column: int, n_levels: int) -> DeviceArray:
-        """Return the codes of a column, uint32 (n_rows,), and empty it; ``n_levels`` is missing."""
+    def levels(self, column: int, n_levels: int, *, empty: bool = False) -> DeviceArray:
+        """Return the codes of a column, uint32 (n_rows,); ``n_levels`` is missing.
+
+        ``empty`` makes the column's values missing after that.
+        """
         n = self.shape[0]
         levels = self.device.empty((n,), np.uint32)
         self._program.launch(
             "take_levels", self.device.caps.row_groups(n), n=n, n_wide=self.shape[1],
-            column=column, missing=n_levels, wide=self.array, levels=levels,
+            column=column, missing=n_levels, empty=int(empty), wide=self.array, levels=levels,
         )  # fmt: skip
         return levels
 
@@ -133,7 +136,7 @@ class Places:
 
 @dataclass(frozen=True)
 class StatisticValues:
-    """What replaces categorical columns.
+    """Statistics of categorical columns.
 
     Attributes
     ----------
@@ -142,7 +145,7 @@ class StatisticValues:
     orders : list of float32 array or DeviceArray, shape (n_rows, n_made)
         The statistics in each order.
     levels : mapping of int to DeviceArray
-        The levels of each replaced column, uint32 (n_rows,).
+        The levels of each of these columns, uint32 (n_rows,).
     tables : list of LevelTable
     """
 
@@ -155,7 +158,7 @@ class StatisticValues:
 def statistic_values(
     params: Parameters,
     data: Dataset,
-    columns: Sequence[int],
+    columns: Mapping[int, bool],
     made: OrderedStatistics,
     place: Places,
     n_orders: int,
@@ -163,7 +166,8 @@ def statistic_values(
 ) -> StatisticValues:
     """Compute the statistics of categorical columns, where they are encoded if there is room.
 
-    ``there`` says whether there is; None: ``fits_on`` does.
+    ``columns`` tells whether statistics replace each of them. ``there`` says whether there is room;
+    None: ``fits_on`` does.
     """
     device, n_rows = made.device, data.n_rows
     there = fits_on(device, n_rows, place, n_orders) if there is None else there
@@ -175,8 +179,8 @@ def statistic_values(
             raise not_whole(values_there)
         wide = WideRows(device, values_there, place.n_made + place.n_empty)
         levels = {
-            column: _taken_levels(wide, data, column, data.categories[column].n_levels)
-            for column in columns
+            column: _levels(wide, data, column, data.categories[column].n_levels, empty=replaced)
+            for column, replaced in columns.items()
         }
         totals = [made.totals(levels[c], data.categories[c].n_levels) for c in columns]
         for order in range(n_orders):
@@ -191,10 +195,10 @@ def statistic_values(
         totals = [made.totals(levels[c], data.categories[c].n_levels) for c in columns]
         for order in range(n_orders):
             _take_order(made, params, order)
-            found = _order_on_host(made, data, columns, list(levels.values()), totals)
+            found = _order_on_host(made, data, list(columns), list(levels.values()), totals)
             if order == 0:
                 wide = with_columns(data.values, found, place.n_empty)
-                wide[:, list(columns)] = np.nan
+                wide[:, [column for column, replaced in columns.items() if replaced]] = np.nan
             orders.append(found)
     tables = [_table(column, total) for column, total in zip(columns, totals, strict=True)]
     return StatisticValues(wide, orders, levels, tables)
@@ -216,10 +220,12 @@ def with_columns(values: F32, more: F32, n_empty: int) -> F32:
     return wide
 
 
-def _taken_levels(wide: WideRows, data: Dataset, column: int, n_levels: int) -> DeviceArray:
+def _levels(
+    wide: WideRows, data: Dataset, column: int, n_levels: int, *, empty: bool
+) -> DeviceArray:
     if column in data.checked.codes_apart:
         return levels_there(wide.device, data, column, n_levels)
-    return wide.take_levels(column, n_levels)
+    return wide.levels(column, n_levels, empty=empty)
 
 
 def _take_order(made: OrderedStatistics, params: Parameters, order: int) -> None:

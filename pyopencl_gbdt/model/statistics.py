@@ -197,8 +197,8 @@ class Statistics:
         return self.first_features[-1]
 
     @property
-    def replaced(self) -> set[int]:
-        """The columns that stand in statistics alone."""
+    def alone(self) -> set[int]:
+        """The columns that have a table of their own, without others."""
         return {table.parts[0].column for table in self.tables if table.keys is None}
 
     def _place(self, feature: int) -> tuple[LevelTable, int]:

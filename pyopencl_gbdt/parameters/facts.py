@@ -15,6 +15,7 @@ from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.numerics.random_numbers import n_entries
 from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.parameters.category_offers import SETS, Offer
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 
@@ -66,8 +67,8 @@ class CategoryFacts:
     name : str
         Empty if the data have no names.
     n_levels : int
-    as_statistics : bool
-        Whether statistics replace the column; else it is split by sets of levels.
+    offer : Offer
+        Whether the column is split by sets of levels, by statistics, or by both.
     monotone : bool
         Whether the column has a monotone constraint.
     """
@@ -75,7 +76,7 @@ class CategoryFacts:
     number: int
     name: str
     n_levels: int
-    as_statistics: bool = False
+    offer: Offer = SETS
     monotone: bool = False
 
     @property
@@ -266,13 +267,13 @@ class FitFacts:
 
     @property
     def statistics(self) -> tuple[CategoryFacts, ...]:
-        """Columns that statistics replace."""
-        return tuple(one for one in self.categories if one.as_statistics)
+        """Columns that are split by statistics."""
+        return tuple(one for one in self.categories if one.offer.statistics)
 
     @property
     def sets(self) -> tuple[CategoryFacts, ...]:
         """Columns that are split by sets of levels."""
-        return tuple(one for one in self.categories if not one.as_statistics)
+        return tuple(one for one in self.categories if one.offer.sets)
 
     @property
     def most_levels(self) -> CategoryFacts | None:

@@ -46,7 +46,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
     Refusal(
         '`booster="dart"` with statistics of categories',
         lambda f: _drops(f) and bool(f.statistics),
-        "booster='dart': expected 'gbtree' where statistics replace {statistics[0].shown}, as they "
+        "booster='dart': expected 'gbtree' where {statistics[0].shown} has statistics, as they "
         "change from round to round",
         "give the column as numbers, or leave out booster",
     ),
@@ -127,7 +127,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         "Rows in batches with statistics of categories",
         lambda f: f.in_batches and bool(f.statistics),
         "cat_method={cat_method!r}: expected 'sets' for rows in batches, as "
-        "{statistics[0].shown} of {statistics[0].n_levels} levels would become statistics of all "
+        "{statistics[0].shown} of {statistics[0].n_levels} levels would get statistics of all "
         "rows",
         "give cat_method='sets'",
     ),
@@ -143,7 +143,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.most_levels is not None and f.loss.has_targets,
         f"{{most_levels.shown}} has {{most_levels.n_levels}} levels: expected {MOST_LEVELS} at "
         "most in a categorical column that is split by sets of levels",
-        "leave out cat_method='sets'",
+        "leave out cat_method",
         DataError,
     ),
     Refusal(
@@ -220,7 +220,7 @@ OF_PAGES: tuple[Refusal[FitFacts], ...] = (
     _streamed(
         "with statistics of categories",
         lambda f: bool(f.statistics),
-        "cat_method='statistics' counts rows of all pages in every round",
+        "statistics of categories count rows of all pages in every round",
         "use 'sets'",
     ),
     _streamed(

@@ -56,6 +56,13 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         "give a mean above 0, or leave out base_score",
     ),
     Refusal(
+        "`min_statistic_levels` above `max_set_levels` + 1",
+        _of(lambda p: p.least_statistic_levels > p.max_set_levels + 1),
+        "min_statistic_levels={min_statistic_levels}: expected max_set_levels + 1 at most, "
+        "as columns of levels between would have neither sets nor statistics",
+        "lower min_statistic_levels, or raise max_set_levels",
+    ),
+    Refusal(
         '`subsample` with `sampling_method="goss"`',
         _of(lambda p: p.sampling_method == "goss" and p.subsample != 1),
         "subsample={subsample!r}: expected 1 for sampling_method='goss'",

@@ -52,8 +52,8 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     _row(
         "with statistics of categories",
         lambda f: bool(f.statistics),
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where statistics "
-        "replace {statistics[0].shown}",
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where "
+        "{statistics[0].shown} has statistics",
         "give the column as numbers",
     ),
     _row(
@@ -180,7 +180,7 @@ OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
     _smoothing_row(
         "with statistics of categories",
         lambda f: bool(f.statistics),
-        "path_smooth={path_smooth!r}: expected 0 where statistics replace {statistics[0].shown}",
+        "path_smooth={path_smooth!r}: expected 0 where {statistics[0].shown} has statistics",
         "give the column as numbers",
     ),
     _smoothing_row(
@@ -304,7 +304,7 @@ OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     _of_linear(
         "with statistics of categories",
         lambda f: bool(f.statistics),
-        "linear_tree=True: expected False where statistics replace {statistics[0].shown}, as they "
+        "linear_tree=True: expected False where {statistics[0].shown} has statistics, as they "
         "change from round to round",
         "use cat_method='sets'",
     ),

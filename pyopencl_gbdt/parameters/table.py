@@ -137,11 +137,14 @@ TABLE: tuple[ParameterRow, ...] = (
                  "path: a list of lists.", structured=True),
     ParameterRow("cat_method", str, "auto", "What becomes of categorical columns: sets, splits on "
                  "sets of levels; statistics, numeric features made of the target's means of "
-                 "levels; auto, sets for columns of max_set_levels levels at most.",
-                 allowed=("auto", "sets", "statistics")),
+                 "levels; both, the better of these two in every node; auto, by a column's levels.",
+                 allowed=("auto", "sets", "statistics", "both")),
     ParameterRow("max_set_levels", int, 16, "cat_method=auto: most levels of a column that is "
                  "split by sets; columns of more levels become statistics.",
                  low=0, high=2**31 - 1),
+    ParameterRow("min_statistic_levels", int, None, "cat_method=auto: least levels of columns with "
+                 "statistics; up to max_set_levels it has sets, too. None: max_set_levels + 1.",
+                 low=1),
     ParameterRow("permutation_count", int, 2, "Statistics of categories, and "
                  "boosting_type=ordered: random orders of the rows; the rounds take turns.",
                  low=1, high=64),

@@ -65,6 +65,7 @@ class ParameterValues:
     interaction_constraints: str
     cat_method: str
     max_set_levels: int
+    min_statistic_levels: int | None
     permutation_count: int
     max_ctr_complexity: int
     has_time: bool
@@ -151,6 +152,12 @@ class ParameterValues:
     def cache_folders(self) -> list[str]:
         """Where pages of codes are kept on disk; empty if they are kept in the host's memory."""
         return [] if self.cache_dir is None else list(json.loads(self.cache_dir))
+
+    @property
+    def least_statistic_levels(self) -> int:
+        """Levels of a column from which on it offers statistics, with ``cat_method="auto"``."""
+        least = self.min_statistic_levels
+        return self.max_set_levels + 1 if least is None else least
 
     @property
     def n_orders(self) -> int:

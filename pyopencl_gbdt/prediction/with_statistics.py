@@ -35,8 +35,6 @@ _FEW_LOOK_UPS = 200_000
 class RowsWithStatistics(DeviceMatrix):
     """Rows with their statistics as further columns, made where they are read.
 
-    On a device the columns that statistics replace become empty, as in training.
-
     Parameters
     ----------
     statistics : Statistics
@@ -114,11 +112,11 @@ def _with_statistics(
         if part.threshold is None
     }
     levels = {}
-    for column in sorted(statistics.replaced):
+    for column in sorted(statistics.alone):
         if column in features.codes_apart:
             levels[column] = levels_there(device, rows, column, n_levels[column])
         else:
-            levels[column] = wide.take_levels(column, n_levels[column])
+            levels[column] = wide.levels(column, n_levels[column])
     keys = CombinationKeys(device, rows, n_levels, levels)
     first_features = (statistics.n_columns + first for first in statistics.first_features)
     for table, (first, end) in zip(tables, pairwise(first_features), strict=True):

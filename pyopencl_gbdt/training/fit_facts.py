@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.statistic_columns import has_targets, statistic_columns
+from pyopencl_gbdt.categories.statistic_columns import offered
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.gradients.sources import takes_pages
@@ -17,6 +17,7 @@ from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective, FunctionObjective
+from pyopencl_gbdt.parameters.category_offers import has_targets
 from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.names import ROWS
@@ -83,13 +84,13 @@ def _categories(
     if not data.categories:  # a sparse matrix may have 2^31 columns
         return ()
     names = data.feature_names or [""] * data.n_features
-    statistics = set(statistic_columns(params, data))
+    own = offered(params, data)
     return tuple(
         CategoryFacts(
             column,
             names[column],
             levels.n_levels,
-            as_statistics=column in statistics,
+            own[column],
             monotone=limits.monotone is not None and bool(limits.monotone[column]),
         )
         for column, levels in sorted(data.categories.items())

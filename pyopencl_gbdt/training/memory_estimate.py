@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.categories.statistic_columns import becoming
 from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
@@ -23,6 +22,7 @@ from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.levels import cut_features
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
+from pyopencl_gbdt.parameters.category_offers import offers
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
@@ -140,7 +140,7 @@ def estimate_memory(
         counts : ValueCounts or None
             Present and distinct values of the columns of a sparse matrix; None is dense data.
         n_levels : mapping of int to int
-            Number of levels of each categorical column. Columns that become statistics are counted
+            Number of levels of each categorical column. Statistics are counted
             with the most targets that labels can have.
         batch_rows : int, default 0
             Rows of the largest batch; 0 is rows that are there as a whole.
@@ -215,10 +215,11 @@ def _built(
 
 
 def _statistics(params: Parameters, facts: DataFacts) -> StatisticSizes | None:
-    """Return the sizes of statistics of categories; None if no column becomes them."""
-    replaced = {column: facts.n_levels[column] for column in becoming(params, facts.n_levels)}
-    sizes = facts.n_rows, facts.n_features, facts.n_targets, replaced, len(facts.n_levels)
-    return StatisticSizes.of(params, *sizes) if replaced else None
+    """Return the sizes of statistics of categories; None if no column has them."""
+    own = offers(params, facts.n_levels)
+    sizes = facts.n_rows, facts.n_features, facts.n_targets, facts.n_levels, own
+    asked = any(one.statistics for one in own.values())
+    return StatisticSizes.of(params, *sizes) if asked else None
 
 
 def _share(

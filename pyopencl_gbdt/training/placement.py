@@ -110,7 +110,7 @@ class Placement:
         None is what the parameters ask for; ``chosen`` is what became of it.
     weights : RowWeights
     statistics : bool
-        Whether categorical columns become statistics.
+        Whether categorical columns have statistics.
     orders : (int, int)
         Features whose codes change from round to round, and orders of the rows that take turns.
     """

@@ -13,8 +13,8 @@ import numpy as np
 from pyopencl_gbdt.arguments import check_callables
 from pyopencl_gbdt.categories.statistic_columns import (
     extended_constraints,
+    offered,
     replace_by_statistics,
-    statistic_columns,
 )
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
@@ -330,11 +330,11 @@ def fingerprint(task: Task) -> dict[str, str]:
 
 
 def prepared_on(device: Device, task: Task) -> Task:
-    """Return a task whose data have statistics in place of categorical columns, where it asks."""
-    columns = statistic_columns(task.params, task.data)
-    if not columns:
+    """Return a task whose data have statistics of categorical columns, where it asks."""
+    own = offered(task.params, task.data)
+    if not any(one.statistics for one in own.values()):
         return task
-    made = replace_by_statistics(task.params, task.data, columns, device)
+    made = replace_by_statistics(task.params, task.data, own, device)
     made = replace(made, given_evals=[rows for rows, _ in task.evals])
     evals = [(made.data if rows is task.data else made.of(rows), name) for rows, name in task.evals]
     params = extended_constraints(task.params, task.data, made.statistics)

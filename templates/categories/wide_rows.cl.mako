@@ -2,7 +2,7 @@
 ##
 ##   given      1.5 3 | 0.2 7 | ...           a number and a code in each row
 ##   wide       1.5 3 . . | 0.2 7 . . | ...   `place` leaves room for statistics
-##   levels     3 7 ...                       `take_levels` takes a column's codes out
+##   levels     3 7 ...                       `take_levels` takes a column's codes, and may empty it
 ##   wide       1.5 . m c | 0.2 . m c | ...   means by `ordered_statistics`, counts by `write_counts`
 ##
 ## params: wg_size
@@ -24,15 +24,17 @@ KERNEL(${wg_size}) place(
     }
 }
 
-/* The codes of a column become levels; the column becomes empty. */
+/* The codes of a column become levels; with `empty` the column becomes empty. */
 KERNEL(${wg_size}) take_levels(
-        const u32 n, const u32 n_wide, const u32 column, const u32 missing,
+        const u32 n, const u32 n_wide, const u32 column, const u32 missing, const u32 empty,
         GLOBAL f32* RESTRICT wide, GLOBAL u32* RESTRICT levels) {
     PLAIN for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += N_GROUPS * ${wg_size}) {
         const u64 place = (u64)i * n_wide + column;
         const f32 code = wide[place];
         levels[i] = code == code ? (u32)code : missing;
-        wide[place] = EMPTY;
+        if (empty) {
+            wide[place] = EMPTY;
+        }
     }
 }
 

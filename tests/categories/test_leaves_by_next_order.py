@@ -8,6 +8,7 @@ from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.category_offers import STATISTICS
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.categories.test_statistics import columns_of
 from tests.compare import assert_same_bits
@@ -34,7 +35,7 @@ def test_leaf_values_are_those_of_the_next_order(device, more):
     given = {**PARAMS, **more}
     trees = train(given, data, ROUNDS).ensemble.trees
     params = Parameters.from_dict(given)
-    made = replace_by_statistics(params, data, [1, 2], device)
+    made = replace_by_statistics(params, data, dict.fromkeys([1, 2], STATISTICS), device)
     (first,) = train(given, made.data, 1).ensemble.trees  # without categories: one order
     for name in ("feature", "threshold", "gain", "sum_hessian"):
         assert_same_bits(getattr(trees[0], name), getattr(first, name), name)
@@ -94,7 +95,9 @@ def test_other_trainings_keep_the_values_of_splits(device, more):
     X, y = columns_of("binary", n=1100)
     data = Dataset(X, y, categorical_features=[1, 2])
     given = {**PARAMS, **more}
-    made = replace_by_statistics(Parameters.from_dict(given), data, [1, 2], device)
+    made = replace_by_statistics(
+        Parameters.from_dict(given), data, dict.fromkeys([1, 2], STATISTICS), device
+    )
     (tree,) = train(given, data, 1).ensemble.trees
     (same,) = train(given, made.data, 1).ensemble.trees
     assert_same_bits(tree.value, same.value, "values")

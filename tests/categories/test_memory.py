@@ -26,6 +26,7 @@ CASES = {
         "target_border_count": 3, "ctr_priors": [0.2, 0.7], "max_ctr_complexity": 1,
     },
     "sets": {"cat_method": "sets"},
+    "both": {"objective": "binary:logistic", "cat_method": "both"},
 }  # fmt: skip
 THOROUGH = {
     "test_the_estimate_is_what_a_fit_takes": lambda case: (

@@ -10,11 +10,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
-from pyopencl_gbdt.categories.statistic_columns import (
-    becoming,
-    replace_by_statistics,
-    targets_of,
-)
+from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics, targets_of
 from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
@@ -23,6 +19,7 @@ from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.parameters.category_offers import STATISTICS
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
 from tests.compare import assert_same_bits
@@ -34,6 +31,8 @@ CASES = {
     "classes": {"objective": "multi:softprob", "num_class": 3},
     "numbers": {"objective": "reg:squarederror", "target_border_count": 3},
 }
+
+AS_STATISTICS = dict.fromkeys([1, 2], STATISTICS)
 
 
 def data_of(case):
@@ -114,7 +113,7 @@ def test_variants_give_the_same_model(models, more):
 
 def test_one_order_is_a_training_on_its_values(device):
     data, first = data_of("binary"), fitted("binary", permutation_count=1)
-    made = replace_by_statistics(one_order(), data, [1, 2], device)
+    made = replace_by_statistics(one_order(), data, AS_STATISTICS, device)
     plain = train({**CASES["binary"], "device": TEST_DEVICE, "max_depth": 3}, made.data, 4)
     wanted = replace(
         plain.ensemble, n_features=4, statistics=made.statistics, feature_names=None,
@@ -187,20 +186,6 @@ def test_targets_of_labels():
     assert mostly_lowest.names == ("> 0.5",)
     several = targets_of([label, 1 - label], None)
     assert several.names == ("y0 > 0.5", "y1 > 0.5")
-
-
-def test_auto_leaves_columns_of_few_levels_to_sets():
-    n_levels = {0: 16, 3: 17, 5: 100}
-    auto = Parameters.from_dict(CASES["binary"])
-    assert becoming(auto, n_levels) == [3, 5]
-    assert becoming(replace(auto, max_set_levels=99), n_levels) == [5]
-    assert becoming(replace(auto, max_set_levels=0), n_levels) == [0, 3, 5]
-    assert becoming(replace(auto, cat_method="sets"), n_levels) == []
-    assert becoming(replace(auto, max_set_levels=100, cat_method="statistics"), n_levels) == [
-        0,
-        3,
-        5,
-    ]
 
 
 def test_labels_without_a_border_are_trained_on():
@@ -296,7 +281,9 @@ def test_time_is_an_order():
     data = data_of("binary")
     model = fitted("binary", has_time=True)
     assert to_json(model.ensemble) != to_json(fitted("binary").ensemble)
-    made = replace_by_statistics(one_order(has_time=True), data, [1, 2], open_device(TEST_DEVICE))
+    made = replace_by_statistics(
+        one_order(has_time=True), data, AS_STATISTICS, open_device(TEST_DEVICE)
+    )
     assert made.orders.n_orders == 1
     place = made.statistics.n_columns  # the first row of each level has no history
     codes = data.level_codes(1)

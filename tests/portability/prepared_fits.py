@@ -23,6 +23,7 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
+from pyopencl_gbdt.parameters.category_offers import STATISTICS
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
@@ -179,7 +180,7 @@ def statistics(device: NullDevice) -> None:
     for max_bin, columns in ((255, [0, 2]), (255, [0]), (300, [0, 2]), (300, [0])):
         given = {"cat_method": "statistics", "max_bin": max_bin, "max_depth": 8}
         params = Parameters.from_dict(given)  # so deep that leaf values come from another order
-        made = replace_by_statistics(params, data, columns, device)
+        made = replace_by_statistics(params, data, dict.fromkeys(columns, STATISTICS), device)
         objective = get_objective(params.objective, params)
         fit = Fit(device, params, objective, made.data, 0.0, replaced=made)
         assert fit.statistics.orders is not None

@@ -92,6 +92,10 @@ CASES: dict[str, Case] = {
     "`base_score` of 0 or less for a loss with a logarithmic link": Case(
         "base_score=-1.0: expected base_score > 0", "gamma", {"base_score": -1}
     ),
+    "`min_statistic_levels` above `max_set_levels` + 1": Case(
+        "min_statistic_levels=18: expected max_set_levels + 1 at most",
+        params={"min_statistic_levels": 18},
+    ),
     '`subsample` with `sampling_method="goss"`': Case(
         "subsample=0.5: expected 1", "goss, subsample"
     ),
@@ -147,7 +151,7 @@ CASES: dict[str, Case] = {
         "booster='dart': expected 'gbtree' where column 3 is split by sets", "dropped, categories"
     ),
     '`booster="dart"` with statistics of categories': Case(
-        "booster='dart': expected 'gbtree' where statistics replace column 3",
+        "booster='dart': expected 'gbtree' where column 3 has statistics",
         "dropped, many levels",
     ),
     '`booster="dart"` of sparse data without `page="tiled"`': Case(
@@ -247,7 +251,7 @@ CASES: dict[str, Case] = {
         "path_smooth=2.0: expected 0 where column 3 is split by sets", "smoothed, categories, sets"
     ),
     "`path_smooth` with statistics of categories": Case(
-        "path_smooth=2.0: expected 0 where statistics replace column 3", "smoothed, many levels"
+        "path_smooth=2.0: expected 0 where column 3 has statistics", "smoothed, many levels"
     ),
     "`path_smooth` with `monotone_constraints`": Case(
         "monotone_constraints='[1, 0, 0, 0]': expected none for path", "smoothed, monotone"
@@ -275,7 +279,7 @@ CASES: dict[str, Case] = {
         "vectors, categories",
     ),
     '`multi_strategy="multi_output_tree"` with statistics of categories': Case(
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where statis",
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where column 3 has",
         "vectors, many levels",
     ),
     '`multi_strategy="multi_output_tree"` with `monotone_constraints`': Case(
@@ -332,7 +336,7 @@ CASES: dict[str, Case] = {
         "page='streamed': expected 'auto', 'dense' or 'tiled' for linear", "linear, streamed"
     ),
     "`linear_tree` with statistics of categories": Case(
-        "linear_tree=True: expected False where statistics replace", "linear, many levels"
+        "linear_tree=True: expected False where column 3 has statistics", "linear, many levels"
     ),
     "`linear_tree` with `monotone_constraints`": Case(
         "monotone_constraints='[1, 0, 0, 0]': expected none for linear", "linear, monotone"

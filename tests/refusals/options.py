@@ -124,6 +124,7 @@ OPTIONS: dict[str, Option] = {
     "noise": Option({"random_strength": 0.5}),
     "linear": Option({"linear_tree": True}),
     "smoothed": Option({"path_smooth": 2.0}),
+    "both": Option({"cat_method": "both"}, ("categories",)),
 }
 
 

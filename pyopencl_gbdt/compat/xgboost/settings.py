@@ -27,9 +27,9 @@ _OWN = frozenset(
         "n_estimators", "sketch", "boosting_type", "proposal", "max_bin_exact", "min_samples_leaf",
         "leaf_estimation_iterations", "linear_tree", "linear_lambda", "bagging_temperature",
         "bagging_freq", "top_rate", "other_rate", "extra_trees", "random_strength", "cat_method",
-        "path_smooth",
-        "max_set_levels", "permutation_count", "max_ctr_complexity", "has_time",
-        "target_border_count", "ctr_priors", "ctr_prior_weight", "cat_smooth", "cat_l2",
+        "path_smooth", "max_set_levels", "min_statistic_levels", "permutation_count",
+        "max_ctr_complexity", "has_time", "target_border_count", "ctr_priors", "ctr_prior_weight",
+        "cat_smooth", "cat_l2",
         "min_data_per_group",
     )
 )  # fmt: skip

@@ -1,0 +1,59 @@
+"""What a categorical column offers to the search of splits: sets of levels, statistics, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.parameters.values import ParameterValues
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Ways in which nodes may split on a categorical column; the better split wins.
+
+    Attributes
+    ----------
+    sets : bool
+        By sets of levels, with the column's own number.
+    statistics : bool
+        By the target's statistics of levels, which are columns behind the user's.
+    """
+
+    sets: bool
+    statistics: bool
+
+
+SETS, STATISTICS = Offer(sets=True, statistics=False), Offer(sets=False, statistics=True)
+
+
+def has_targets(params: ParameterValues) -> bool:
+    """Tell whether labels are numbers or classes that statistics can count."""
+    return not (params.objective.startswith("survival:") or params.objective == "custom")
+
+
+def offers(params: ParameterValues, n_levels: Mapping[int, int]) -> dict[int, Offer]:
+    """Return what each categorical column offers, by its number, ascending.
+
+    Parameters
+    ----------
+    params : ParameterValues
+    n_levels : mapping of int to int
+        Levels of the categorical columns.
+
+    Notes
+    -----
+    ``auto`` leaves all columns to sets where labels are no targets. ``both`` leaves columns of more
+    levels than sets can have to statistics.
+    """
+    return {column: _offer(params, n_levels[column]) for column in sorted(n_levels)}
+
+
+def _offer(params: ParameterValues, n_levels: int) -> Offer:
+    method = params.cat_method
+    if method == "both":
+        return Offer(n_levels <= MOST_LEVELS, statistics=True)
+    if method == "auto" and has_targets(params):
+        return Offer(n_levels <= params.max_set_levels, n_levels >= params.least_statistic_levels)
+    return STATISTICS if method == "statistics" else SETS
