@@ -61,6 +61,8 @@ def why_not(parts: FitParts) -> str:
     arena, rows, _, features, ways = parts
     if rows.codes.code_bytes > 1:
         return f"max_bin={ways.facts.parameters.max_bin} gives codes of two bytes"
+    if ways.facts.pages.has_statistics:
+        return "codes of statistics of categories change from round to round"
     if ways.facts.columns_of_tree:
         return "trees draw columns, and read these by plain codes"
     if not features.joined.n_joint:

@@ -155,6 +155,15 @@ def test_codes_of_two_bytes_are_not_joined():
     assert why == "max_bin=64 gives codes of two bytes"
 
 
+@pytest.mark.usefixtures("_whole")
+def test_statistics_whose_codes_change_are_not_joined(monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT, "on")
+    params = {**LOGISTIC, "cat_method": "statistics", "device": TEST_DEVICE}
+    data = Dataset(np.round(np.abs(X)), Y > 0, categorical_features=[0])
+    with pytest.raises(ParameterError, match="statistics of categories change from round to round"):
+        train(params, data, 1)
+
+
 def test_other_words_are_refused(monkeypatch):
     monkeypatch.setenv(ENVIRONMENT, "maybe")
     with pytest.raises(ParameterError, match="JOINT_CODES='maybe': expected 'on', 'off' or 'auto'"):
