@@ -28,11 +28,6 @@ class Offer:
 SETS, STATISTICS = Offer(sets=True, statistics=False), Offer(sets=False, statistics=True)
 
 
-def has_targets(params: ParameterValues) -> bool:
-    """Tell whether labels are numbers or classes that statistics can count."""
-    return not (params.objective.startswith("survival:") or params.objective == "custom")
-
-
 def offers(params: ParameterValues, n_levels: Mapping[int, int]) -> dict[int, Offer]:
     """Return what each categorical column offers, by its number, ascending.
 
@@ -54,6 +49,6 @@ def _offer(params: ParameterValues, n_levels: int) -> Offer:
     method = params.cat_method
     if method == "both":
         return Offer(n_levels <= MOST_LEVELS, statistics=True)
-    if method == "auto" and has_targets(params):
+    if method == "auto" and params.has_targets:
         return Offer(n_levels <= params.max_set_levels, n_levels >= params.least_statistic_levels)
     return STATISTICS if method == "statistics" else SETS

@@ -154,6 +154,11 @@ class ParameterValues:
         return [] if self.cache_dir is None else list(json.loads(self.cache_dir))
 
     @property
+    def has_targets(self) -> bool:
+        """Whether labels are numbers or classes that statistics of categories can count."""
+        return not (self.objective.startswith("survival:") or self.objective == "custom")
+
+    @property
     def least_statistic_levels(self) -> int:
         """Levels of a column from which on it offers statistics, with ``cat_method="auto"``."""
         least = self.min_statistic_levels

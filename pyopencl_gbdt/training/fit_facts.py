@@ -17,7 +17,6 @@ from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective, FunctionObjective
-from pyopencl_gbdt.parameters.category_offers import has_targets
 from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.names import ROWS
@@ -74,7 +73,7 @@ def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
         takes_pages=takes_pages(objective),
         fills_device_arrays=isinstance(objective, DeviceObjective),
         fills_host_arrays=isinstance(objective, FunctionObjective),
-        has_targets=has_targets(params),
+        has_targets=params.has_targets,
     )
 
 

@@ -331,6 +331,8 @@ def fingerprint(task: Task) -> dict[str, str]:
 
 def prepared_on(device: Device, task: Task) -> Task:
     """Return a task whose data have statistics of categorical columns, where it asks."""
+    if not task.data.categories:
+        return task
     own = offered(task.params, task.data)
     if not any(one.statistics for one in own.values()):
         return task
