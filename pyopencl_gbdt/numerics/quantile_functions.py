@@ -5,7 +5,6 @@ They end in NumPy's logarithms and exponentials, so their last digits may differ
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,8 @@ _MANY, _WIDE = 1e5, 1e6
 
 def normal_quantile(level: float) -> float:
     """Return the quantile of the normal distribution with mean 0 and deviation 1."""
+    from statistics import NormalDist  # imports fractions and decimals
+
     return NormalDist().inv_cdf(level)
 
 

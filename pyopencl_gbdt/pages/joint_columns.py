@@ -69,7 +69,9 @@ def join_columns(layout: Layout) -> JointColumns:
         insort(rooms, (room // size, group))
     joint = [group for group in groups if len(group) > 1]
     joined = [feature for group in joint for feature in group]
-    alone = np.setdiff1d(np.arange(sizes.size), joined)
+    is_alone = np.ones(sizes.size, bool)
+    is_alone[joined] = False
+    alone = np.flatnonzero(is_alone)
     begins = np.cumsum([0, *map(len, joint), *[1] * alone.size])
     members = np.concatenate([np.array(joined, np.int64), alone])
     return JointColumns(members.astype(np.uint32), begins.astype(np.uint32), len(joint))

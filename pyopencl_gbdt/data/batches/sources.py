@@ -8,19 +8,21 @@ an array, such as a numpy.memmap                                         cut int
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from pyopencl_gbdt.data.batches.rows import BATCH_BYTES, BatchedRows, RowBatch
 from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.files.batches import TEXT, dealt, is_path, paths_of, read_files, suffix_of
 from pyopencl_gbdt.data.files.reading import Reading
-from pyopencl_gbdt.data.files.text_batches import TextState
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import plural, show
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.files.text_batches import TextState
 
 #: A function that reads all batches from the start.
 BatchSource = Callable[[], Iterator[RowBatch]]
@@ -67,14 +69,18 @@ class _Filled:
 
 def names_files(given: Any) -> bool:
     """Tell whether batches are files: a path, a folder, a pattern, or a list of them."""
-    several = isinstance(given, (list, tuple)) and bool(given) and all(map(is_path, given))
-    return is_path(given) or several
+    several = isinstance(given, (list, tuple)) and bool(given)
+    return all(isinstance(one, (str, os.PathLike)) for one in (given if several else [given]))
 
 
 def is_parsed(source: BatchSource) -> bool:
     """Tell whether a source parses text, which takes longer than all else."""
     inner = source.source if isinstance(source, _Filled) else source
-    return isinstance(inner, _FileSource) and any(suffix_of(file) in TEXT for file in inner.files)
+    if not isinstance(inner, _FileSource):
+        return False
+    from pyopencl_gbdt.data.files.batches import TEXT, suffix_of
+
+    return any(suffix_of(file) in TEXT for file in inner.files)
 
 
 def no_rows(source: BatchSource) -> DataError:
@@ -98,6 +104,9 @@ def _has_rows(X: Any) -> bool:
 
 def _source_of(given: Any, reading: Reading) -> BatchSource:
     if names_files(given):
+        from pyopencl_gbdt.data.files.batches import dealt, paths_of
+        from pyopencl_gbdt.data.files.text_batches import TextState
+
         files = paths_of(given)
         own = files if reading.share is None else dealt(files, *reading.share)
         return _FileSource(own, reading, TextState(files[0]))
@@ -148,6 +157,8 @@ class _FileSource:
     state: TextState
 
     def __call__(self) -> Iterator[RowBatch]:
+        from pyopencl_gbdt.data.files.batches import read_files
+
         return read_files(self.files, self.reading, self.state)
 
 

@@ -157,11 +157,6 @@ SUFFIXES = (*ARRAYS, *ARROW, *TEXT)
 _PATTERN = frozenset("*?[")
 
 
-def is_path(given: Any) -> bool:
-    """Tell whether an argument is a path, or a pattern of paths."""
-    return isinstance(given, (str, os.PathLike))
-
-
 def paths_of(given: Any) -> list[str]:
     """Return the files of a path, a pattern, a folder, or a list of these, in a fixed order.
 

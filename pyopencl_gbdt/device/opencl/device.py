@@ -363,7 +363,8 @@ class OpenCLDevice(Device):
         if apart:
             source = compile_apart.guarded(source)
         key = self._cache_key(source, options)
-        binary = self.programs.load(key)
+        keeps_its_own = caps.platform in _KEEP_THEIR_OWN
+        binary = None if keeps_its_own else self.programs.load(key)
         if apart and binary is None:
             try:
                 compile_apart.submit(caps, key, source, options, template).result()
@@ -392,7 +393,7 @@ class OpenCLDevice(Device):
                     f"kernel {template!r} does not build on {caps.label}, driver {caps.driver}, "
                     f"with wg_size={wg_size}, {params}:\n{message(error)}\n{numbered(source)}"
                 ) from error
-        if caps.platform not in _KEEP_THEIR_OWN:
+        if not keeps_its_own:
             binaries = program.get_info(cl.program_info.BINARIES)
             if binaries and binaries[0]:
                 self.programs.store(key, binaries[0])
