@@ -27,10 +27,23 @@ FN u32 key_of(const u32 salt, const u32 feature, GLOBAL const f32* weights) {
 % endif
 }
 </%def>
-## What `draw` needs: the keys, if `few`; a key, features with it to keep, features with it.
-<%def name="arrays()">\
+## What `draw` needs: the keys, if `few`; a key, features with it to keep, features with it; a group of several
+## work-items also adds up 16 counts each.
+<%def name="arrays(wg_size)">\
     LOCAL_ARRAY(u32, counts, 256);
-    LOCAL_ARRAY(u32, border, 3);
+    LOCAL_ARRAY(u32, border, ${3 if wg_size == 1 else 19});
+</%def>
+## Find the digit that has the last of the `left` smallest keys; before it are as many as `left` loses.
+<%def name="find_digit(wg_size)">\
+% if wg_size == 1:
+            u32 digit = 0, left = border[1];
+            while (digit < 255 && counts[digit] < left) left -= counts[digit++];
+% else:
+            u32 run = 0, left = border[1];
+            while (run < 15 && border[3 + run] < left) left -= border[3 + run++];
+            u32 digit = 16 * run;
+            while (digit < 16 * run + 15 && counts[digit] < left) left -= counts[digit++];
+% endif
 </%def>
 <%def name="by_digits(wanted, wg_size)">
         if (LOCAL_ID == 0) {
@@ -48,9 +61,15 @@ FN u32 key_of(const u32 salt, const u32 feature, GLOBAL const f32* weights) {
                 ${f"counts[(key >> {shift}) & 255]++" if wg_size == 1 else f"atomic_add_local_u32(&counts[(key >> {shift}) & 255], 1)"};
         }
         BARRIER();
+% if wg_size > 1:
+        for (u32 run = LOCAL_ID; run < 16; run += ${wg_size}) {
+            border[3 + run] = 0;
+            for (u32 i = 16 * run; i < 16 * run + 16; i++) border[3 + run] += counts[i];
+        }
+        BARRIER();
+% endif
         if (LOCAL_ID == 0) {
-            u32 digit = 0, left = border[1];
-            while (digit < 255 && counts[digit] < left) left -= counts[digit++];
+${find_digit(wg_size)}\
             border[0] |= digit << ${shift};
             border[1] = left;
             border[2] = counts[digit];

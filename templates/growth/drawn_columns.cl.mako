@@ -14,7 +14,7 @@ KERNEL(${wg_size}) draw_columns(
         const u32 n_features, const u32 n_drawn, const u32 seed, const u32 n_batches, const u32 first_tree,
         GLOBAL const u32* RESTRICT header, GLOBAL const f32* RESTRICT weights, GLOBAL u32* all_keys,
         GLOBAL u32* RESTRICT drawn) {
-${draws.arrays()}\
+${draws.arrays(wg_size)}\
     LOCAL_ARRAY(u32, listed, ${wg_size}); /* by each work-item */
     const u32 tree = stream(seed, header[3] / n_batches, first_tree + GROUP_ID);
     GLOBAL u32* keys = all_keys + (u64)GROUP_ID * n_features;

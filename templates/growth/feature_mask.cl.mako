@@ -41,7 +41,7 @@ KERNEL(${wg_size}) choose_columns(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const f32* RESTRICT weights, GLOBAL const u32* RESTRICT groups,
         GLOBAL u32* all_keys, GLOBAL u32* RESTRICT allowed) {
-${draws.arrays()}\
+${draws.arrays(wg_size)}\
     const u32 n_words = (n_features + 31) / 32;
     const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 round = header[3] / n_batches;
