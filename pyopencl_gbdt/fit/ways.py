@@ -18,12 +18,6 @@ from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.histogram_plan import choose_histogram
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM
 
-#: Trees gather the codes of their columns if the histograms of these take at most this share of
-#: those of all features. PoCL, 2 cores beside other programs, 200 k x 100, processor ms a round
-#: with gathered columns and with masks: depth 6, 10 % drawn 10.5 and 67, 50 % 50 and 85, 80 % 72
-#: and 80; depth 2, 50 % 21 and 33, 80 % 35 and 33.
-MOST_GATHERED = 0.75
-
 
 def fit_kernels() -> list[str]:
     """Return the kernels of the variant table that run in the rounds of every fit."""
@@ -67,8 +61,8 @@ def gathers_columns(facts: FitFacts) -> bool:
         return False
     if pages.has_sets or params.symmetric_trees or facts.has_vectors:
         return False
-    pays = few * pages.most_codes <= MOST_GATHERED * pages.n_codes
-    return pays and variant_of("gather_columns", facts, caps).name != "masked"
+    percent = variant_of("gather_columns", facts, caps).params["percent"]
+    return 100 * few * pages.most_codes <= percent * pages.n_codes
 
 
 @dataclass

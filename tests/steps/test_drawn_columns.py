@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device import choose, open_device
 from pyopencl_gbdt.device.variants.tuning import Choice, using
-from pyopencl_gbdt.fit import ways
 from pyopencl_gbdt.growth import recipe
-from pyopencl_gbdt.growth.split import GatheredSearch
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -57,7 +55,7 @@ CASES = {
 }  # fmt: skip
 
 
-#: Kernels of the device, and those of GPUs, which gather columns where they are asked to.
+#: Kernels of the device, and those of GPUs.
 KERNELS = ["", "gpu"]
 #: What GPUs may be, and their histograms, some of which leave a code of each feature out.
 OTHERS = {
@@ -76,8 +74,15 @@ def _by_steps(request, monkeypatch):
         return
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", request.param)
     monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
-    with using({"gather_columns": Choice("by_blocks", {"wg_size": 64, "rows": 3})}):
-        yield
+    yield
+
+
+def gathering(percent):
+    """Let trees gather their columns if these take at most this share of all histograms."""
+    caps = open_device(TEST_DEVICE).caps
+    own = choose("gather_columns", caps)
+    sizes = {} if own.params["wg_size"] == 1 else {"wg_size": 64, "rows": 3}
+    return using({"gather_columns": Choice(own.name, {**own.params, **sizes, "percent": percent})})
 
 
 def open_fit(data, params):
@@ -97,29 +102,30 @@ def open_fit(data, params):
     ],
     indirect=["_by_steps"],
 )
-def test_the_model_is_that_of_masks(monkeypatch, device, histogram, case):
+def test_the_model_is_that_of_masks(device, histogram, case):
     data, params = CASES[case]
-    params = {**params, "histogram": histogram}
-    if open_fit(data, params).kernels.recipe.search is not GatheredSearch:
-        pytest.skip("this device masks the columns of a tree")
-    given = {"device": TEST_DEVICE, "max_depth": 4, "colsample_bytree": 0.2, **params}
-    gathered = train(given, data, 3)
-    monkeypatch.setattr(ways, "MOST_GATHERED", 0)
-    assert open_fit(data, params).kernels.recipe.search is not GatheredSearch
-    assert to_xgboost_json(train(given, data, 3).ensemble) == to_xgboost_json(gathered.ensemble)
+    given = {
+        "device": TEST_DEVICE, "max_depth": 4, "colsample_bytree": 0.2, "histogram": histogram,
+        **params,
+    }  # fmt: skip
+    with gathering(100):
+        gathered = train(given, data, 3)
+    with gathering(0):
+        masked = train(given, data, 3)
+    assert "gather_columns" in gathered.variants
+    assert "gather_columns" not in masked.variants
+    assert to_xgboost_json(masked.ensemble) == to_xgboost_json(gathered.ensemble)
 
 
 @pytest.mark.parametrize("_by_steps", KERNELS, indirect=True)
 @pytest.mark.parametrize("max_bin", [64, 400])
 @pytest.mark.parametrize("share", [0.03, 0.2, 0.42, 0.7])
-def test_codes_are_those_of_the_columns(monkeypatch, device, max_bin, share):
+def test_codes_are_those_of_the_columns(device, max_bin, share):
     """1, 8, 17 and 28 of 41 columns."""
-    monkeypatch.setattr(ways, "MOST_GATHERED", 99)
     params = {"colsample_bytree": share, "max_bin": max_bin, "max_depth": 1}
-    fitting = open_fit(Dataset(X, Y), params)
-    if fitting.kernels.recipe.search is not GatheredSearch:
-        pytest.skip("this device masks the columns of a tree")
-    fitting.run(2)
+    with gathering(1000):
+        fitting = open_fit(Dataset(X, Y), params)
+        fitting.run(2)
     search = fitting.kernels.grower.search
     mask = feature_mask.chosen(fitting.parts.nodes.params, 41, None, (1, 0), 0, 1)
     codes = search.histogram.rows.codes
@@ -127,3 +133,17 @@ def test_codes_are_those_of_the_columns(monkeypatch, device, max_bin, share):
     (page,) = fitting.parts.rows.page_list
     expected = page.codes.by_feature.get()[mask].T
     assert np.array_equal(rows[:, codes.order.places()], expected)
+
+
+@pytest.mark.parametrize("_by_steps", KERNELS, indirect=True)
+@pytest.mark.parametrize(("share", "weighted"), [(0.1, False), (0.9, False), (0.3, True)])
+def test_many_columns_are_those_of_the_twin(device, share, weighted):
+    """300 columns are more than a group compares with each other."""
+    many = np.tile(FEW[:, :30], 10)
+    weights = np.float32([1e-30, 1, 1e30] * 100) if weighted else None
+    with gathering(100):
+        fitting = open_fit(Dataset(many, Y, feature_weights=weights), {"colsample_bytree": share})
+        fitting.run(2)
+    params = fitting.parts.nodes.params
+    mask = feature_mask.chosen(params, 300, weights, (1, 0), 0, 1)
+    assert np.array_equal(fitting.parts.arena["drawn_columns"].get()[0], np.flatnonzero(mask))
