@@ -110,6 +110,9 @@ class Dataset(BatchedDataset):
         What a fit computed from the data and a later fit can reuse: the codes on a device.
     n_shares : int
         Last features that a fit fills in, with numbers 0..1; a data set of the user's has none.
+    cut_points : dict of int to float32 array
+        Of columns whose bins are given: ascending thresholds; a value is below one, or in a later
+        bin. Can be assigned for dense rows in memory; ``max_bin`` cuts the other columns.
 
     Raises
     ------
@@ -163,6 +166,7 @@ class Dataset(BatchedDataset):
         self.feature_weights = check_feature_weights(feature_weights, self.n_features)
         self.forget()
         self.n_shares = 0
+        self.cut_points: dict[int, F32] = {}
 
     @property
     def has_label(self) -> bool:
@@ -309,6 +313,8 @@ class Dataset(BatchedDataset):
         found |= {name: "" if part is None else digest(part) for name, part in parts.items()}
         if self.categories:
             found["categories"] = digest_of_levels(self.categories, self._codes_apart)
+        if self.cut_points:
+            found["cut_points"] = " ".join(f"{c} {digest(p)}" for c, p in self.cut_points.items())
         if self.group_offsets is not None:
             found["groups"] = digest(self.group_offsets, "<i8")
         return {

@@ -554,7 +554,6 @@ def test_wrong_arguments_of_train():
         ({"boosting": "rf", "objective": "l1", "feature_fraction": 0.5}, "not renewed in forests"),
         ({"data_sample_strategy": "half"}, "expected 'bagging' or 'goss'"),
         ({"forcedsplits_filename": "a.json"}, "splits cannot be forced; leave it out"),
-        ({"max_bin_by_feature": [9] * 5}, "give max_bin, which holds for all columns"),
         ({"reg_sqrt": True}, "train on the square roots of the labels"),
         ({"pos_bagging_fraction": 0.5}, "give bagging_fraction"),
         ({"sigmoid": 2.0}, "scale learning_rate instead"),

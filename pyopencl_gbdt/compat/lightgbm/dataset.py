@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,6 @@ from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.data.arrays.matrix import column_names, has_text_names
 
 Array = npt.NDArray[Any]
-_FIELDS = {"label": "label", "weight": "weight", "group": "group", "init_score": "init_score"}
-
 #: LightGBM refuses names with these characters.
 _SPECIAL = frozenset('",:[]{}')
 
@@ -78,6 +76,7 @@ class Dataset(Columns):
         self.version = 0
         self.ranges: list[str] = []
         self._rows: own.Dataset | None = None
+        self._bins: dict[int, npt.NDArray[np.float32]] | None = None
         self._trained: tuple[tuple[int, bool], own.Dataset] | None = None
         self._names_given = False
         self.position = None
@@ -112,6 +111,7 @@ class Dataset(Columns):
         names = self._names_of(data)
         chosen = self._categories_of(data, names)
         data = whole_levels(data, chosen if isinstance(chosen, list) else None)
+        self._bins = None
         self._rows = own.Dataset(data, feature_names=names, categorical_features=chosen,
                                  missing=0.0 if self._zero_missing(data) else None)  # fmt: skip
         n_features = None if reference is None else reference.num_feature()
@@ -277,6 +277,7 @@ class Dataset(Columns):
         found = own.Dataset(
             rows.checked, label, weight, rows.feature_names, start, group=self.group
         )
+        found.cut_points = self.cut_points()
         self._trained = key, found
         return found
 
@@ -317,23 +318,6 @@ class Dataset(Columns):
         found.used_indices = sorted(used_indices)
         return found
 
-    def get_params(self) -> dict[str, Any]:
-        """Return the parameters that say how rows are read."""
-        known = spellings(
-            "bin_construct_sample_cnt", "categorical_feature", "data_random_seed",
-            "enable_bundle", "feature_pre_filter", "forcedbins_filename", "group_column", "header",
-            "ignore_column", "is_enable_sparse", "label_column", "linear_tree", "max_bin",
-            "max_bin_by_feature", "min_data_in_bin", "pre_partition", "precise_float_parser",
-            "two_round", "use_missing", "weight_column", "zero_as_missing",
-        )  # fmt: skip
-        return {name: one for name, one in (self.params or {}).items() if name in known}
-
-    def update_params(self, params: Mapping[str, Any]) -> Dataset:
-        """Take the parameters of a training, before the data set is built."""
-        if self._rows is None:
-            self.params = {**(self.params or {}), **params}
-        return self
-
     def get_ref_chain(self, ref_limit: int = 100) -> set[Dataset]:
         """Return this data set, its reference, the reference of that, and so on."""
         found: list[Dataset] = []
@@ -364,7 +348,7 @@ class Dataset(Columns):
             self.data = np.hstack([np.asarray(self.data), np.asarray(other.data)])
         else:
             self.data = None
-        self.feature_name = names
+        self.feature_name, self._bins = names, None
         self.version += 1
         return self
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.compat.lightgbm.binning import bins_of
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError, log_warning
 from pyopencl_gbdt.compat.lightgbm.fields import as_field, group_sizes
-from pyopencl_gbdt.compat.lightgbm.names import by_main_names
+from pyopencl_gbdt.compat.lightgbm.names import spellings
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import DataError
 
 Array = npt.NDArray[Any]
+F32 = npt.NDArray[np.float32]
 FREED = "after freed raw data, set free_raw_data=False when construct Dataset to avoid this."
 FIELDS = ("label", "weight", "group", "init_score")
 _Own = TypeVar("_Own", bound="Fields")
@@ -165,8 +168,28 @@ class Columns(Fields):
     """The part that has names and kinds of columns."""
 
     params: dict[str, Any] | None
+    reference: Any
+    used_indices: list[int] | None
     feature_name: Any
     categorical_feature: Any
+    _bins: dict[int, F32] | None
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the parameters that say how rows are read."""
+        known = spellings(
+            "bin_construct_sample_cnt", "categorical_feature", "data_random_seed",
+            "enable_bundle", "feature_pre_filter", "forcedbins_filename", "group_column", "header",
+            "ignore_column", "is_enable_sparse", "label_column", "linear_tree", "max_bin",
+            "max_bin_by_feature", "min_data_in_bin", "pre_partition", "precise_float_parser",
+            "two_round", "use_missing", "weight_column", "zero_as_missing",
+        )  # fmt: skip
+        return {name: one for name, one in (self.params or {}).items() if name in known}
+
+    def update_params(self: _Data, params: Mapping[str, Any]) -> _Data:
+        """Take the parameters of a training, before the data set is built."""
+        if self._rows is None:
+            self.params = {**(self.params or {}), **params}
+        return self
 
     def num_data(self) -> int:
         """Return the number of rows."""
@@ -181,7 +204,7 @@ class Columns(Fields):
         return int(self._rows.n_features)
 
     def feature_num_bin(self, feature: int | str) -> int:
-        """Return the number of bins that a column has at most: its distinct values."""
+        """Return the number of bins of a column; one is for missing values, if it has some."""
         if self._rows is None:
             raise LightGBMError("Cannot get feature_num_bin before construct dataset")
         names = self.get_feature_name()
@@ -189,9 +212,19 @@ class Columns(Fields):
         if column in self._rows.categories:
             return self._rows.categories[column].n_levels + 1
         values = self._rows.values[:, column]
-        most = int(by_main_names(self.params or {}).get("max_bin", 255) or 255)
-        distinct = np.unique(values[~np.isnan(values)]).size
-        return min(distinct, most) + int(np.isnan(values).any())
+        return self.cut_points()[column].size + 1 + int(np.isnan(values).any())
+
+    def cut_points(self) -> dict[int, F32]:
+        """Return LightGBM's thresholds between the bins of numeric columns; none if sparse.
+
+        A part has the bins of all rows. They are found once.
+        """
+        if self._bins is None and self.used_indices is not None:
+            self._bins = self.reference.cut_points()
+        elif self._bins is None:
+            assert self._rows is not None
+            self._bins = {} if self._rows.is_sparse else bins_of(self._rows, self.params or {})
+        return self._bins
 
     def get_feature_name(self) -> list[str]:
         """Return the names of the columns: ``Column_0``, ... if they have none."""

@@ -289,6 +289,19 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
+    def _more_tags(self) -> dict[str, Any]:
+        """Return the tags as scikit-learn asked for them before 1.6, as LightGBM still does."""
+        weights = "rows of weight 0 count among the rows of a leaf and of a bin, as in LightGBM"
+        unmet = {
+            "check_no_attributes_set_in_init": "__init__ keeps further parameters in an attribute",
+            "check_all_zero_sample_weights_error": "weights may all be 0, as in LightGBM",
+            "check_sample_weight_equivalence": weights,
+            "check_sample_weight_equivalence_on_dense_data": weights,
+            "check_sample_weight_equivalence_on_sparse_data": weights,
+        }
+        kinds = ["2darray", "sparse", "1dlabels"]
+        return {"allow_nan": True, "X_types": kinds, "_xfail_checks": unmet}
+
     @property
     def n_features_(self) -> int:
         """The number of columns."""

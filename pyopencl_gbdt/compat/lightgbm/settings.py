@@ -46,9 +46,7 @@ _SAME: dict[str, tuple[str, Any]] = {
 _BY_CHOICE = ("extra_trees", "path_smooth", "linear_tree", "linear_lambda")
 """Parameters that are passed on only where they are not LightGBM's default."""
 _REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
-    "max_bin_by_feature": ((None, "", ()), "give max_bin, which holds for all columns"),
     "forcedsplits_filename": ((None, ""), "splits cannot be forced; leave it out"),
-    "forcedbins_filename": ((None, ""), "bins cannot be forced; leave it out, or bin the columns"),
     "feature_contri": ((None, "", ()), "gains of columns are not weighed; leave it out"),
     "monotone_penalty": ((0,), "splits on monotone columns get no penalty; leave it out"),
     "cegb_penalty_split": ((0,), "splits have no costs; raise min_gain_to_split"),
