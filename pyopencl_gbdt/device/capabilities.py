@@ -79,6 +79,8 @@ class Capabilities:
     next one."""
     unrolls_atomics: bool = True
     """Whether the compiler takes no more than seconds for unrolled loops of atomics."""
+    skips_barriers: bool = True
+    """Whether some work-groups of a loop's round may leave it before its barriers."""
     on_host_cores: bool = False
     """Whether kernels run on the host's cores, which then do nothing else."""
     registers: int = 0

@@ -35,7 +35,8 @@ _CELL_BYTES = 3 * 16
 
 def has_many_features(caps: Capabilities, features: FitFeatures) -> bool:
     """Whether features of a node tell each other the best rough score, without constraints."""
-    return features.layout.n_features >= MANY_FEATURES and caps.hides_latency
+    many = features.layout.n_features >= MANY_FEATURES
+    return many and caps.hides_latency and caps.skips_barriers
 
 
 def searches_few_bins(features: FitFeatures, variant: Variant) -> bool:

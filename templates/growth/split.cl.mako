@@ -15,8 +15,7 @@
 ##
 ##   Exact scores cost ten times rough ones. So only borders near the best rough score get one: near
 ##   the group's best and, with many features, near the best that the node has so far, which its record
-##   tells (its `gain`, which nothing else uses until the node is finished). A group with none goes through
-##   the same barriers: PoCL 3 mixes up work-items where a group leaves before a barrier within a loop.
+##   tells (its `gain`, which nothing else uses until the node is finished).
 ##   A group searches its feature in some neighbouring nodes; neighbours begin with different nodes.
 ##   A node whose sibling was built from rows gets  histogram = parent - sibling  first, in place.
 ##   Group 0 in x has the feature `first_feature`: members of a team may search features of their own.
@@ -96,6 +95,12 @@ FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent,
     (void)known; (void)node;
 % else:
     const f32 least_score = exact_only ? -1.0f : least_rough(own, known, node); /* below it none is the best */
+% endif
+% if many:
+    if (own < least_score) { /* before barriers: only for devices with the fact skips_barriers */
+        if (LOCAL_ID == 0) write_candidate(out, feature, no_split());
+        return;
+    }
 % endif
 % endif
     best_t best = best_exact(

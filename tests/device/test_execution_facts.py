@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyopencl as cl
@@ -12,6 +13,7 @@ from pyopencl_gbdt.device import limited_device
 from pyopencl_gbdt.device.capabilities import CARD, HOST_CORES
 from pyopencl_gbdt.device.opencl import facts as opencl_facts
 from pyopencl_gbdt.device.paper import PaperDevice
+from pyopencl_gbdt.growth.split import MANY_FEATURES, has_many_features
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
@@ -79,6 +81,11 @@ class TestEachFactDecidesAlone:
         rendered = recorded(device, monkeypatch)
         CodeHistogram(device, 100, 20, np.uint8, 30, variant="local_atomic_partials")
         assert rendered["histogram"]["unroll"] is fact
+
+    def test_groups_leave_the_search_where_barriers_may_be_skipped(self, caps, fact):
+        own = replace(caps, skips_barriers=fact, hides_latency=True)
+        features = SimpleNamespace(layout=SimpleNamespace(n_features=MANY_FEATURES))
+        assert has_many_features(own, features) is fact
 
     def test_of_devices_on_the_hosts_cores_the_fastest_trains(self, caps, fact):
         device = PaperDevice(replace(caps, on_host_cores=fact))

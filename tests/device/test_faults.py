@@ -59,7 +59,6 @@ def test_warned(facts, words):
         {**ROCM, "driver": "3635.0 (HSA1.1,LC)"},
         {**ROCM, "name": "gfx1030", "kind": "cpu"},
         {"platform": "NVIDIA CUDA", "driver": "580.82 (OpenCL 3.0 CUDA)"},
-        {"platform": "Portable Computing Language", "driver": "3.0", "kind": "cpu"},
     ],
 )
 def test_neither_refused_nor_warned_nor_limited(facts):
@@ -126,6 +125,12 @@ def test_a_rusticl_without_devices_says_which_line_is_missing(monkeypatch):
     monkeypatch.setenv("RUSTICL_ENABLE", "panfrost")
     assert "RUSTICL_ENABLE=panfrost names no driver" in opencl_facts.why_no_device("rusticl")[0]
     assert opencl_facts.why_no_device("Clover") == []
+
+
+def test_pocl_is_limited():
+    caps = make_caps(platform="Portable Computing Language", driver="3.0", kind="cpu")
+    assert caps.skips_barriers
+    assert not faults.apply(caps)[0].skips_barriers
 
 
 def test_apple_is_limited():

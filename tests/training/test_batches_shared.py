@@ -134,7 +134,7 @@ def test_one_device_counts_levels(rows, monkeypatch):  # noqa: F811
 
     monkeypatch.setattr(SomeRows, "level_counts", counts)
     data = Dataset.from_batches(cut(X, y), categorical_features=[2]).slice(own)
-    found = train({**params, "device": "cpu=1,cpu=1"}, data, 2)
+    found = train({**params, "device": listed(TWO)}, data, 2)
     assert to_json(found.ensemble) == to_json(wanted.ensemble)
     assert len({*counted}) == 1
 

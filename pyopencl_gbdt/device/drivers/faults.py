@@ -162,6 +162,13 @@ TABLE: tuple[Fault, ...] = (
         refuse=True,
     ),
     Fault(
+        "PoCL 3",
+        "where work-groups leave a round of a loop before its barriers, others write elsewhere",
+        "kernels are used in which all groups go through all barriers",
+        _platform("portable computing language"),
+        limit=lambda caps: replace(caps, skips_barriers=False),
+    ),
+    Fault(
         "Apple's OpenCL on CPUs",
         "it says work-groups of 1024 and refuses more than one work-item where there is a barrier",
         "work-groups of 1 are used",

@@ -327,6 +327,10 @@ FN void search(GLOBAL const i64* cells, const run_t run, const parent_t* parent,
     const f32 most = best_rough(cells, run, parent, exact_only ? run.begin : end);
     const f32 own = group_max(most, best_hi);
     const f32 least_score = exact_only ? -1.0f : least_rough(own, known, node); /* below it none is the best */
+    if (own < least_score) { /* before barriers: only for devices with the fact skips_barriers */
+        if (LOCAL_ID == 0) write_candidate(out, feature, no_split());
+        return;
+    }
     best_t best = best_exact(
         cells, run, parent, most < least_score ? run.begin : end, exact_only, least_score);
     const u32 mine = best.at;
