@@ -73,8 +73,8 @@ _DEPTHS = {
 }
 #: A name, and the result with what it has to be.
 Check = tuple[str, Any]
-#: What ``--part`` runs.
-PARTS = ("all", "training", "fits", "programs", "known")
+#: What ``--part`` runs; ``few`` is all but for one training of each kind.
+PARTS = ("all", "few", "training", "fits", "programs", "known")
 
 
 def primitive_checks(device: Device, size: str) -> Iterator[Check]:
@@ -280,10 +280,10 @@ def known_checks(device: Device) -> Iterator[Check]:
 def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str, Any]:
     """Run everything, or one part; never raises for a check that fails."""
     n_checks, failures = 0, []
-    trainings = fit_checks if part == "fits" else training_checks
+    trainings = fit_checks if part in ("few", "fits") else training_checks
     alone = {"programs": program_checks, "known": known_checks}
     checks = [alone[part](device) if part in alone else trainings(device, size)]
-    if part == "all":
+    if part in ("all", "few"):
         checks.insert(0, primitive_checks(device, size))
         checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
     if size == "full" and part not in alone:

@@ -70,7 +70,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _SUM,
         "            const ${type} sum = shared[${k * wg_size} + run_end];",
         "            const ${type} sum = shared[${k * wg_size + 1} + run_end];",
-        (_RACES, "intel-cpu: 32 KiB local memory"),
+        (_RACES, "intel-cpu: sub-groups of 64, 32 KiB"),
     ),
     Mutation(
         "multiply and add are fused",
