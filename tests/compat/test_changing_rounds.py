@@ -74,3 +74,45 @@ def test_names_in_dumps_have_backslashes(theirs, name):
         own = library.train({"max_depth": 1}, matrix, 1)
         texts.append(own.get_dump()[0].split("<")[0])
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("objective", ["reg:squarederror", "multi:softprob"])
+@pytest.mark.parametrize("score", [{}, {"base_score": 0.25}])
+def test_a_file_without_rounds_begins_anew(theirs, objective, score):
+    """Where to start is found of the labels, unless it was given."""
+    X, y = small_integers()
+    label = y % 3
+    params = {"objective": objective, "max_depth": 2}
+    if objective == "multi:softprob":
+        params["num_class"] = 3
+    started = []
+    for library in (xgb, theirs):
+        matrix = library.DMatrix(X, label)
+        none = library.train({**params, **score}, matrix, 0)
+        file = library.Booster(model_file=none.save_raw())
+        found = library.train(params, matrix, 2, xgb_model=file)
+        wanted = library.train({**params, **score}, matrix, 2)
+        np.testing.assert_array_equal(found.predict(matrix), wanted.predict(matrix))
+        started.append(found.predict(matrix, output_margin=True))
+    np.testing.assert_allclose(*started, rtol=1e-4, atol=1e-4)
+
+
+def test_another_start_of_a_file_without_rounds():
+    X, y = rows()
+    matrix = xgb.DMatrix(X, y)
+    file = xgb.Booster({"base_score": 2.0}, model_file=xgb.train({}, matrix, 0).save_raw())
+    wanted = xgb.train({"base_score": 2.0}, matrix, 1)
+    found = xgb.train({"base_score": 2.0}, matrix, 1, xgb_model=file)
+    assert found.predict(matrix).tobytes() == wanted.predict(matrix).tobytes()
+
+
+def test_weights_of_rows_that_differ_within_a_query(theirs):
+    X, y = small_integers()
+    for library in (xgb, theirs):
+        matrix = library.DMatrix(X, y % 2, weight=np.arange(len(y)), group=[100, 100])
+        with pytest.raises(ValueError, match="must equal to the number of query groups"):
+            library.train({"objective": "rank:ndcg", "tree_method": "hist"}, matrix, 1)
+    same = xgb.DMatrix(X, y % 2, weight=np.repeat([1, 2], 100), group=[100, 100])
+    few = xgb.DMatrix(X, y % 2, weight=[1, 2], group=[100, 100])
+    ranked = [xgb.train({"objective": "rank:ndcg"}, one, 1).save_raw() for one in (same, few)]
+    assert ranked[0] == ranked[1]

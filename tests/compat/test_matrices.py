@@ -175,7 +175,7 @@ def test_batches_are_rows_in_a_row():
     mixed = [{"data": TABLE}, {"data": TABLE.astype({"a": "category"})}]
     with pytest.raises(ValueError, match="Inconsistent number of categories"):
         xgb.QuantileDMatrix(Batches(mixed), enable_categorical=True)
-    with pytest.raises(ValueError, match="the iterator has no batch"):
+    with pytest.raises(ValueError, match="Must have at least 1 batch"):
         xgb.DMatrix(Batches([]))
     with pytest.raises(ValueError, match="data like label should be specified as batch argument"):
         xgb.QuantileDMatrix(Batches(parts), label=y)

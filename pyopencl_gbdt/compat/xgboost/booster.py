@@ -27,6 +27,7 @@ from pyopencl_gbdt.errors import DataTypeError, ParameterError, RoundIndexError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
+from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.prediction.model import Model
 
 #: Rounds that grow trees, that change trees, and those of a linear model.
@@ -150,6 +151,11 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
         self._settings.warn_of_unused()
         plan = self._plan()
         trees = None if before is None else before.ensemble
+        if trees is not None and not trees.n_rounds:  # only where to start is known of it
+            if plan.score is None and {*each(trees.base_score)} != {0.5}:
+                plan.params["base_score"] = trees.base_score
+                plan = replace(plan, score=trees.base_score)
+            trees = None
         if self._settings.is_linear:
             how = linear_parameters(self._settings.values, self._settings.others)
             self._rounds = LinearRounds(plan, matrix, trees, given, how)

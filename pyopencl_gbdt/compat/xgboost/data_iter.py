@@ -84,7 +84,9 @@ def read_all(
     while data.next(take):
         pass
     if not batches:
-        raise DataError("the iterator has no batch: expected one or more; check next and reset")
+        raise DataError(
+            "the iterator has no batch: Must have at least 1 batch.; check next and reset"
+        )
     rows = [one["data"] for one in batches]
     found: dict[str, Any] = {}
     for field in _FIELDS:

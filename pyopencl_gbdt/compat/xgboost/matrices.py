@@ -370,6 +370,7 @@ class DMatrix:
             field = self._facts.floats.get
             shares = field("feature_weights")
             offsets = self._facts.offsets
+            self._facts.check_query_weights()
             rows = MatrixRows(
                 self._features,
                 field("label"),

@@ -105,6 +105,26 @@ class RowFacts:
         self.offsets = group_offsets(**{"qid": None, "group": None, field: given.reshape(-1)},
                                      n_rows=self.n_rows)  # fmt: skip
 
+    def check_query_weights(self) -> None:
+        """Raise unless the weights of rows in queries are alike within each query.
+
+        XGBoost takes one weight for each query; those of its rows are taken, too.
+
+        Raises
+        ------
+        DataError
+            If they differ.
+        """
+        weight, offsets = self.floats.get("weight"), self.offsets
+        if weight is None or offsets is None or len(weight) in (0, len(offsets) - 1):
+            return
+        sizes = np.diff(offsets)
+        if len(weight) != sizes.sum() or (weight != np.repeat(weight[offsets[:-1]], sizes)).any():
+            raise DataError(
+                "Size of weight must equal to the number of query groups when ranking group is "
+                f"used.: expected {len(sizes)} weights, not {len(weight)}; give one for each query"
+            )
+
     def get(self, field: str) -> Array:
         """Return a field's values; an empty array if it has none.
 
