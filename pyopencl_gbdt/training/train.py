@@ -1,4 +1,7 @@
-"""``train``; it does not need scikit-learn."""
+"""``train``; it does not need scikit-learn.
+
+Its modules are imported when it is called, while drivers start; see ``device/early_start.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
-from pyopencl_gbdt.callbacks.base import CallbackList, Plan, TrainingCallback
-from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.drivers.fallback import tries
-from pyopencl_gbdt.device.run_ahead import clear_frames
-from pyopencl_gbdt.parameters.names import given_instead
-from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.continuing import Before, StartingPoint, by_outputs
-from pyopencl_gbdt.training.eval_metrics import Metrics
-from pyopencl_gbdt.training.open_fit import OpenFit, opened_fit
-from pyopencl_gbdt.training.preparing import (
-    Evals,
-    Given,
-    check_history,
-    check_rounds,
-    fingerprint,
-    prepare,
-)
-from pyopencl_gbdt.training.running_task import RunningTask, Task
+from pyopencl_gbdt.device import early_start
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.base import CallbackList, TrainingCallback
     from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+    from pyopencl_gbdt.data.dataset import Dataset
+    from pyopencl_gbdt.prediction.model import History, Model
+    from pyopencl_gbdt.training.continuing import Before
+    from pyopencl_gbdt.training.eval_metrics import Metrics
     from pyopencl_gbdt.training.hosts import Parts
+    from pyopencl_gbdt.training.preparing import Evals, Given
+    from pyopencl_gbdt.training.running_task import RunningTask, Task
 
 
 def train(
@@ -121,6 +114,13 @@ def train(
     If Ctrl-C, a callback's error or anything else ends it early, it ends within a round or two and
     frees the device's memory.
     """
+    early_start.begin(params)
+    from pyopencl_gbdt.callbacks.base import CallbackList, Plan
+    from pyopencl_gbdt.device.drivers.fallback import tries
+    from pyopencl_gbdt.device.run_ahead import clear_frames
+    from pyopencl_gbdt.parameters.names import given_instead
+    from pyopencl_gbdt.training.preparing import check_history, check_rounds, fingerprint, prepare
+
     n_rounds = check_rounds(n_rounds if num_boost_round is None else num_boost_round)
     period = check_verbose(verbose if verbose_eval is None else verbose_eval)
     model = model if xgb_model is None else xgb_model
@@ -195,7 +195,11 @@ def _saved(callbacks: CallbackList) -> CheckPoint | None:
 
 def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
     """Train on a device; the arguments have been checked."""
+    from pyopencl_gbdt.training.open_fit import opened_fit
+
     if saved is not None:
+        from pyopencl_gbdt.training.continuing import StartingPoint, by_outputs
+
         before = by_outputs(saved.ensemble)
         start = StartingPoint(before.base_score, before.base_margin, before)
         task = replace(task, start=start, history=saved.history, state=saved.state)
@@ -205,11 +209,21 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
 
 def _led(callbacks: CallbackList, fit: RunningTask, saved: CheckPoint | None) -> Model:
     """Run all rounds of a fit; return the model."""
+    from pyopencl_gbdt.training.open_fit import OpenFit
+
     with contextlib.closing(OpenFit(fit, callbacks, saved)) as rounds:
         rounds.begin()
         while rounds.update():
             pass
         return rounds.finish()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("History", "Model"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pyopencl_gbdt.prediction import model
+
+    return getattr(model, name)
 
 
 __all__ = ["History", "Model", "train"]
