@@ -76,6 +76,7 @@ class LevelBorders:
                 counted=False,
                 drawn=False,
                 noisy=False,
+                smooth=False,
                 n_facts=FACTS,
             ),
         )
