@@ -77,6 +77,12 @@ class FitFeatures:
         """The features that can share joint codes."""
         return join_columns(self.layout)
 
+    @property
+    def n_joined(self) -> int:
+        """Columns of codes if features share joint ones; 0 if none can, or codes are not dense."""
+        dense = self.kind == "dense"
+        return self.joined.n_places if dense and self.joined.n_joint else 0
+
     def ask_for_tables(self, arena: Arena) -> None:
         """Ask for what kernels know of the bins of every feature."""
         layout = self.layout
@@ -93,6 +99,7 @@ class FitFeatures:
             "most_bins": int(self.layout.feature_bins.max()),
             "most_codes": self.layout.most_codes,
             "n_codes": self.layout.n_codes,
+            "n_joined": self.n_joined,
             "has_sets": self.has_categories,
             "has_monotone": self.limits.monotone is not None,
             "masks_columns": self.masks_columns,

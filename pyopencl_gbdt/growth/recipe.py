@@ -19,6 +19,7 @@ from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.finalize import LeafValues
+from pyopencl_gbdt.growth.joint_columns import joins_columns, refuse_elsewhere
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
 from pyopencl_gbdt.growth.linear_leaves import LinearLeaves
 from pyopencl_gbdt.growth.newton_leaves import NewtonLeaves
@@ -59,6 +60,11 @@ MOST_WALKED_NODES = 4096
 #: by steps and by one launch, depth 6, 28 features: 60 k rows 4.1 and 2.2; 200 k 8.2 and 6.6; 500 k
 #: 21.5 and 19.9; 1 M 38.5 and 47. Depth 8: 60 k 8.2 and 4.3; 200 k 14.4 and 9.1; 1 M 54 and 82.
 MOST_WHOLE_ROWS = 131072
+#: ... or for so many times as many if columns share codes, so that this share of codes is left at
+#: most. PoCL, 2 cores beside other programs, processor ms a round by steps and by one launch with
+#: joint codes: 300 k x 100 of 5 values, depth 5, 72 and 38; 300 k x 54, 44 of them indicators,
+#: depth 6, 38 and 24, 1 M rows, depth 8, 188 and 162; 1 M x 60 of 5 values, depth 6, 229 and 152.
+TIMES_JOINT_ROWS, MOST_JOINED = 8, 0.5
 #: The same, leaf by leaf, ... PoCL, 1 thread, processor ms a round by steps and by one launch, 28
 #: features: 20 k rows, 31 leaves 5.5 and 3.9, 255 leaves 38 and 14; 100 k, 255 leaves 56 and 31.
 MOST_BEST_FIRST_ROWS = 131072
@@ -198,6 +204,8 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     else:
         search = ApproximateSearch if params.search == "approx" else ExactSearch
         partition, update = PartitionByColumns, UpdateMarginsByNode
+    if whole is not WholeTrees:
+        refuse_elsewhere()
     rows = choose_rows(facts)
     return Recipe(rows, policy, search, partition, update, sets, leaves, steps, boosting, whole)
 
@@ -265,6 +273,9 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     params, pages, caps = facts.parameters, facts.pages, facts.device
     best_first = policy == BestFirst()
     most_rows = MOST_WHOLE_ROWS
+    if policy.splits_alone and joins_columns(facts):
+        share = pages.n_joined / pages.n_features
+        most_rows *= TIMES_JOINT_ROWS if share <= MOST_JOINED else 1
     if best_first:
         most_rows = max(MOST_BEST_FIRST_ROWS, MOST_ROWS_A_LEAF * params.max_leaves)
     large = facts.n_rows > most_rows or pages.adds_histograms

@@ -18,7 +18,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import level, partition
 from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
-from pyopencl_gbdt.growth.joint_columns import JOINT_ROWS, JointCodes, joined
+from pyopencl_gbdt.growth.joint_columns import JOINT_ROWS, JointCodes, joins_columns
 
 #: Words of a phase's counters: those of what is taken and of what is finished lie in cache lines of
 #: their own.
@@ -46,10 +46,11 @@ class WholeTrees:
     def __init__(self, parts: FitParts) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         n_drawn = self.ways.facts.n_drawn if self.lists_columns else 0
-        columns = joined(parts) if self.joins_columns else None
-        self.joint = None if columns is None else JointCodes(parts, columns)
+        joins = self.joins_columns and joins_columns(self.ways.facts)
+        self.joint = JointCodes(parts) if joins else None
         self.n_places = n_drawn or self.features.layout.n_features
-        self.n_places = self.n_places if columns is None else columns.n_places
+        if self.joint is not None:
+            self.n_places = self.joint.columns.n_places
         self.drawn = DrawnColumns(parts) if n_drawn else None
         choose = partial(self.ways.variant, self.kernels[0])
         self._program = build_variant(self.arena.device, self.kernels[0], choose, self._build)[1]

@@ -127,7 +127,7 @@ class PageFacts:
     n_orders : int
         ... and in how many orders of the rows they are computed.
     n_joined : int
-        Columns of codes that histograms read, if some columns share a code; 0: none do.
+        Columns of codes if features share joint ones; 0: none can.
     n_features : int
     most_bins, most_codes, n_codes : int
         Of a feature, and codes of all; codes include the one for missing values.

@@ -21,6 +21,7 @@ from pyopencl_gbdt.dtypes import (
 )
 from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.category_split import FACTS
+from pyopencl_gbdt.growth.joint_columns import joins_columns
 from pyopencl_gbdt.growth.whole_best_first import FEW_ROWS
 from pyopencl_gbdt.profiling.tree_facts import FLOAT, QUANTA_PAIR, ROW_ID, SUM_PAIR, TreeFacts
 
@@ -136,7 +137,7 @@ def _grow(trees: TreeFacts) -> int:
     cells = counts.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
     facts = trees.fit.ways.facts
     n_places = facts.n_drawn or trees.n_features
-    n_codes = facts.pages.n_joined or n_places
+    n_codes = facts.pages.n_joined if joins_columns(facts) else n_places
     rows = int(counts.built_rows.sum()) * (n_codes * trees.code_bytes + QUANTA_PAIR)
     moved = counts.split_rows[:-2]
     rows += int(moved.sum()) * (trees.code_bytes + ROW_ID)

@@ -92,6 +92,17 @@ def test_facts_alone_choose_the_classes(other):
 
 
 @pytest.mark.parametrize(
+    ("n_joined", "n_rows", "whole"),
+    [(2, 131073, True), (2, 1048577, False), (3, 131073, False), (0, 131073, False)],
+)
+def test_one_launch_takes_more_rows_with_joint_codes(n_joined, n_rows, whole):
+    pages = PageFacts(**ALONE, n_joined=n_joined)
+    facts = FitFacts(Parameters.from_dict({"max_depth": 3}), n_rows=n_rows, pages=pages)
+    facts = replace(facts, device=FakeDevice(**CPU).caps)
+    assert (choose_recipe(facts).search is None) == whole
+
+
+@pytest.mark.parametrize(
     ("params", "pages", "n_drawn"),
     [
         ({"colsample_bytree": 0.5}, {}, 2), ({"colsample_bynode": 0.5}, {}, 0),

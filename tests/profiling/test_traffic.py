@@ -331,6 +331,15 @@ def test_trees_of_drawn_columns_read_these_alone():
     assert bytes_of("plan.draw_columns", parts, counts) == 4 + FEATURES * 4
 
 
+def test_trees_with_joint_codes_read_these():
+    """Two features share a code: 15 codes less."""
+    counts, parts = count_tree(*tree()), fit()
+    caps = PaperDevice(BASELINE).caps
+    facts = replace(parts.ways.facts.with_pages(n_joined=1), device=caps)
+    parts.ways.facts = facts
+    assert bytes_of("whole_trees.grow", parts, counts) == ATOMICS["whole_trees.grow"] - 15
+
+
 def test_leaf_by_leaf_all_rows_move():
     """D's rows too; D is the one node that is placed with its children besides A and C."""
     counts, parts = count_tree(*tree()), fit(policy=BestFirst())

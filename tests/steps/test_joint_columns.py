@@ -1,7 +1,5 @@
 """Columns that share a code have the histograms, and the trees, of their own codes."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -15,6 +13,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, join_columns
 from pyopencl_gbdt.pages.page import Layout, even_layout
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
@@ -147,12 +146,22 @@ def test_fits_without_joint_codes_say_why_if_they_were_asked_for(
         open_fit(Dataset(data, Y), params)
 
 
-@pytest.mark.usefixtures("_whole")
-def test_codes_of_two_bytes_are_not_joined():
-    parts = open_fit(*CASES["plain"]).parts
-    wide = SimpleNamespace(codes=SimpleNamespace(code_bytes=2), n_rows=N)
-    why = joint_columns.why_not(parts._replace(rows=wide))
-    assert why == "max_bin=64 gives codes of two bytes"
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [
+        ({"most_codes": 257}, "max_bin=400 gives codes of two bytes"),
+        ({"has_statistics": True}, "codes of statistics of categories change from round to round"),
+    ],
+)
+def test_other_codes_are_not_joined(known, why):
+    facts = FitFacts(Parameters.from_dict({"max_bin": 400})).with_pages(**known)
+    assert joint_columns.why_not(facts) == why
+
+
+def test_other_ways_of_growth_say_why_if_joint_codes_were_asked_for(monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT, "on")
+    with pytest.raises(ParameterError, match="JOINT_CODES='on': only a launch that grows whole"):
+        open_fit(Dataset(X, Y), {"grow_policy": "symmetric"})
 
 
 @pytest.mark.usefixtures("_whole")
