@@ -11,7 +11,7 @@ import numpy as np
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.joint_columns import JointColumns, join_columns
+from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, JointColumns, join_columns
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import Constraints
@@ -80,8 +80,10 @@ class FitFeatures:
     @property
     def n_joined(self) -> int:
         """Columns of codes if features share joint ones; 0 if none can, or codes are not dense."""
-        dense = self.kind == "dense"
-        return self.joined.n_places if dense and self.joined.n_joint else 0
+        sizes = np.sort(np.diff(self.layout.feature_offset))[:2].astype(np.int64)
+        if self.kind != "dense" or sizes.size < 2 or sizes.prod() > MOST_CELLS:
+            return 0
+        return self.joined.n_places
 
     def ask_for_tables(self, arena: Arena) -> None:
         """Ask for what kernels know of the bins of every feature."""

@@ -204,7 +204,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     else:
         search = ApproximateSearch if params.search == "approx" else ExactSearch
         partition, update = PartitionByColumns, UpdateMarginsByNode
-    if whole is not WholeTrees:
+    if facts.pages.n_joined and whole is not WholeTrees:
         refuse_elsewhere()
     rows = choose_rows(facts)
     return Recipe(rows, policy, search, partition, update, sets, leaves, steps, boosting, whole)
@@ -273,9 +273,9 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     params, pages, caps = facts.parameters, facts.pages, facts.device
     best_first = policy == BestFirst()
     most_rows = MOST_WHOLE_ROWS
-    if policy.splits_alone and joins_columns(facts):
-        share = pages.n_joined / pages.n_features
-        most_rows *= TIMES_JOINT_ROWS if share <= MOST_JOINED else 1
+    shared = 0 < pages.n_joined <= MOST_JOINED * pages.n_features
+    if shared and policy.splits_alone and joins_columns(facts):
+        most_rows *= TIMES_JOINT_ROWS
     if best_first:
         most_rows = max(MOST_BEST_FIRST_ROWS, MOST_ROWS_A_LEAF * params.max_leaves)
     large = facts.n_rows > most_rows or pages.adds_histograms
