@@ -267,7 +267,7 @@ def test_known_bytes(name):
     assert digest(name, device=TEST_DEVICE) == EXPECTED[name]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", LOSSES)
 def test_known_bytes_of_every_loss(name, size):

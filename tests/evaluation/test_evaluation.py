@@ -82,6 +82,7 @@ THOROUGH = {
         ("reg:squarederror", Y, ["rmse", "auc"]),
     ],
 )
+@pytest.mark.few(2)
 @pytest.mark.parametrize("wg", [0, 16])
 def test_the_history_is_the_twins(objective, label, metrics, wg):
     evals = sets(label, objective)

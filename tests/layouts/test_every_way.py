@@ -61,7 +61,7 @@ CASES = {
 }
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way(case):
     recipe = CASES[case]

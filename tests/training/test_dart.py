@@ -71,6 +71,7 @@ def trained(kind="plain", n_rounds=7, **more):
     return gbdt.train({**PARAMS, **KINDS[kind], **more}, data(kind), n_rounds, **arguments)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_model_is_the_twins(kind):
     params = Parameters.from_dict({**PARAMS, **KINDS[kind], "n_estimators": 7})
@@ -81,7 +82,7 @@ def test_the_model_is_the_twins(kind):
     assert bytes_of(found) == bytes_of(Model(twin))
 
 
-@pytest.mark.few(20)
+@pytest.mark.few(10)
 @pytest.mark.parametrize("kind", ["plain", "classes", "forest"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_model_is_the_same_in_every_way(way, kind):
