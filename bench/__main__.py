@@ -10,6 +10,7 @@ COMMANDS = {
     "batches": "bench.batches",
     "cards": "bench.cards",
     "categories": "bench.categories",
+    "cold": "bench.cold",
     "contributions": "bench.contributions",
     "dart": "bench.dart",
     "dependence": "bench.dependence",

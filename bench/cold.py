@@ -1,0 +1,136 @@
+"""Cold starts: from the start of a process to the end of its first fit, in parts, beside XGBoost.
+
+Each turn starts new processes: with empty caches and with kept ones, for every device, and XGBoost
+by the same script. A process imports NumPy and makes the data, which all of them pay. Its other
+parts are ``import``, what the system imports before training, and ``train``, the call. ``--parts``
+tells of this library's call what opening the device, building the programs and the rounds take; it
+imports all modules before the call, where ``train`` imports them while drivers start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).resolve().parents[1]
+#: Folders of the caches of this library, of NVIDIA's driver, of CuPy and of PoCL.
+_CACHES = ("PYOPENCL_GBDT_CACHE", "CUDA_CACHE_PATH", "CUPY_CACHE_DIR", "POCL_CACHE_DIR")
+_BEGIN = """
+import json, os, sys, time
+parts, last = {}, float(os.environ["BENCH_COLD_BEGIN"])
+def part(name):
+    global last
+    now = time.time()
+    parts[name], last = now - last, now
+part("Python")
+import numpy as np
+rng = np.random.default_rng(0)
+rows, columns, rounds = map(int, sys.argv[2:])
+X = rng.normal(size=(rows, columns)).astype(np.float32)
+y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=rows) > 0).astype(np.float32)
+params = {"objective": "binary:logistic", "max_depth": 6, "device": sys.argv[1]}
+part("NumPy")
+"""
+_OURS = """
+import pyopencl_gbdt
+def timed(holder, name, label):
+    own = getattr(holder, name)
+    def work(*arguments, **named):
+        begin = time.perf_counter()
+        try:
+            return own(*arguments, **named)
+        finally:
+            parts[label] = parts.get(label, 0.0) + time.perf_counter() - begin
+    setattr(holder, name, work)
+if os.environ["BENCH_COLD_PARTS"]:
+    from pyopencl_gbdt.device import base
+    from pyopencl_gbdt.training import open_fit, train as training
+    timed(base.Device, "build", "building")
+    timed(open_fit, "open_device", "opening")
+    timed(training, "_led", "rounds")
+pyopencl_gbdt.train, pyopencl_gbdt.Dataset
+part("import")
+pyopencl_gbdt.train(params, pyopencl_gbdt.Dataset(X, y), rounds)
+part("train")
+"""
+_XGBOOST = """
+import xgboost
+part("import")
+xgboost.train(params, xgboost.DMatrix(X, y), rounds)
+part("train")
+"""
+_END = """
+own = ("Python", "NumPy", "import", "train")
+print(json.dumps({"all": sum(parts[name] for name in own), **parts}))
+"""
+
+
+def run(code: str, arguments: list[str], folder: str, *, parts: bool) -> dict[str, float]:
+    """Run a process with its caches in a folder; return its parts in seconds.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails; with what it wrote last.
+    """
+    places = {name: str(Path(folder) / name.lower()) for name in _CACHES}
+    for place in places.values():
+        Path(place).mkdir(mode=0o700, exist_ok=True)
+    path = os.pathsep.join([str(_ROOT), *filter(None, sys.path)])
+    own = {"PYTHONPATH": path, "BENCH_COLD_PARTS": "1" if parts else ""}
+    done = subprocess.run(
+        [sys.executable, "-c", _BEGIN + code + _END, *arguments],
+        env={**os.environ, **places, **own, "BENCH_COLD_BEGIN": str(time.time())},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"{arguments}: {done.stderr[-500:]}")
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print the medians of the parts, a line for each system and state of the caches."""
+    parser = argparse.ArgumentParser(prog="python -m bench cold", description=__doc__)
+    parser.add_argument("--device", default="auto", help="devices, with commas between them")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--columns", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--parts", action="store_true", help="time opening, building and rounds")
+    parser.add_argument("--json", type=Path, help="write all turns to this file")
+    given = parser.parse_args(arguments)
+    sizes = [str(given.rows), str(given.columns), str(given.rounds)]
+    systems = {name: (_OURS, name) for name in given.device.split(",")}
+    if importlib.util.find_spec("xgboost") is not None:
+        of_xgboost = {"cuda" if "cpu" not in name else "cpu" for name in systems}
+        systems |= {f"XGBoost {name}": (_XGBOOST, name) for name in sorted(of_xgboost)}
+    turns: dict[str, list[dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory() as kept:
+        for code, name in systems.values():  # fills the caches
+            run(code, [name, *sizes], kept, parts=False)
+        for _ in range(given.turns):
+            for label, (code, name) in systems.items():
+                with tempfile.TemporaryDirectory() as empty:
+                    for state, folder in (("empty", empty), ("kept", kept)):
+                        own = run(code, [name, *sizes], folder, parts=given.parts)
+                        turns.setdefault(f"{label}, {state}", []).append(own)
+    for label, own in turns.items():
+        print(f"{label:32}", _line(own))
+    if given.json is not None:
+        given.json.write_text(json.dumps(turns, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def _line(turns: list[dict[str, Any]]) -> str:
+    medians = {name: statistics.median(turn[name] for turn in turns) for name in turns[0]}
+    return "  ".join(f"{name} {seconds:.3f} s" for name, seconds in medians.items())
