@@ -62,7 +62,7 @@ def test_none_is_forgotten(estimator):
             continue
         assert signature[row.name].default in (None, row.default), row.name
         assert estimator().get_params()[row.name] is signature[row.name].default
-        assert row.name in estimator.__doc__
+        assert f"\n    {row.name} : " in estimator.__doc__
     known = {row.name for row in TABLE} | {
         "callbacks", "categorical_features", "class_weight", "early_stopping_rounds", "eval_metric",
             "feature_weights",
