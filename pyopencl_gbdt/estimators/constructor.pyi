@@ -60,6 +60,7 @@ class Constructed(AliasedParameters):
     random_strength: float | None
     cat_method: str | None
     max_set_levels: int | None
+    min_statistic_levels: int | None
     permutation_count: int | None
     max_ctr_complexity: int | None
     has_time: bool | None
@@ -160,6 +161,7 @@ class Constructed(AliasedParameters):
         random_strength: float | None = ...,
         cat_method: str | None = ...,
         max_set_levels: int | None = ...,
+        min_statistic_levels: int | None = ...,
         permutation_count: int | None = ...,
         max_ctr_complexity: int | None = ...,
         has_time: bool | None = ...,
