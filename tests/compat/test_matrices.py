@@ -73,7 +73,6 @@ def test_a_matrix_tells_of_itself_what_xgboosts_does(theirs, data, how):
         ({"data": X, "weight": [-1, 1, 1, 1]}, "Weights must be positive"),
         ({"data": X, "feature_weights": [-1, 1, 1]}, "Feature weight must be"),
         ({"data": X, "group": [1, 3], "qid": [1, 1, 1, 1]}, "Either one of `group` or `qid`"),
-        ({"data": X, "group": [1, 9]}, "group adds up to 10"),
         ({"data": X, "data_split_mode": 1}, "expected DataSplitMode.ROW"),
         ({"data": X * np.inf}, "Input data contains `inf`"),
         ({"data": np.ma.masked_array(X)}, "Masked array is not supported"),
@@ -90,6 +89,14 @@ def test_a_matrix_tells_of_itself_what_xgboosts_does(theirs, data, how):
 def test_wrong_matrices(arguments, words):
     with pytest.raises(ValueError, match=words):
         xgb.DMatrix(**arguments)
+
+
+def test_queries_of_other_rows_are_told_by_the_training(theirs):
+    for library, words in ((xgb, "group adds up to 10 rows"), (theirs, "Invalid query group")):
+        matrix = library.DMatrix(X, [0, 1, 2, 3], group=[1, 9])
+        assert matrix.get_uint_info("group_ptr").tolist() == [0, 1, 10]
+        with pytest.raises(ValueError, match=words):
+            library.train({"objective": "rank:ndcg"}, matrix, 1)
 
 
 def test_what_no_matrix_is_made_of():

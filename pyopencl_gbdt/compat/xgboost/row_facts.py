@@ -102,8 +102,12 @@ class RowFacts:
             return
         if given.dtype.kind == "f" and (given == np.floor(given)).all():
             given = given.astype(np.int64)
-        self.offsets = group_offsets(**{"qid": None, "group": None, field: given.reshape(-1)},
-                                     n_rows=self.n_rows)  # fmt: skip
+        found = given.reshape(-1)
+        if field == "group":  # a training tells whether these are all rows, as in XGBoost
+            n_rows = int(found.sum()) if found.dtype.kind in "iu" else self.n_rows
+            self.offsets = group_offsets(None, found, n_rows=n_rows)
+        else:
+            self.offsets = group_offsets(found, None, n_rows=self.n_rows)
 
     def check_query_weights(self) -> None:
         """Raise unless the weights of rows in queries are alike within each query.
