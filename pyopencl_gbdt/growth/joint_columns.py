@@ -105,14 +105,14 @@ class JointCodes:
             ("members", columns.members), ("member_begin", columns.begins), ("place_cells", cells),
         ):  # fmt: skip
             arena.array(name, values.size, np.uint32, values.astype(np.uint32))
-        arena.array("joint_codes", (columns.n_joint, self.rows.n_rows), np.uint8, self._join)
+        arena.array("joint_codes", (columns.n_joint, self.rows.n_rows), np.uint8, self.join)
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of kernels that read joint codes."""
         names = ("members", "member_begin", "place_cells", "joint_codes")
         return {"n_joint": self.columns.n_joint, **self.arena.arguments(*names)}
 
-    def _join(self, codes: DeviceArray) -> None:
+    def join(self, codes: DeviceArray) -> None:
         """Fill the array of joint codes."""
         plain = self.rows.pages[0].codes.column_arguments()["codes"]
         self.program.bind(

@@ -19,6 +19,7 @@ from pyopencl_gbdt.device.capabilities import HOST_CORES
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.growth.split import MANY_FEATURES
+from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
@@ -119,6 +120,8 @@ def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Fit:
     p = Parameters.from_dict({"max_depth": 2, **NEEDED.get(name, {}), **params})
     prepared = Fit(device, p, get_objective(name, p), data, 0.0)
     prepared.kernels.finish.set_rate(0.1)  # as a schedule does
+    if isinstance(prepared.kernels.grower, WholeTrees) and prepared.kernels.grower.joint:
+        prepared.kernels.grower.joint.join(prepared.parts.arena["joint_codes"])  # as memory does
     return prepared
 
 
@@ -128,6 +131,7 @@ def fits(device: NullDevice) -> None:
     And of every loss, of some with weights, and of all that changes a tree.
     """
     _fit(device, _data(None, MANY_FEATURES), {})
+    _fit(device, _data(None), {"max_bin": 5})  # columns of few codes share them
     _fit(device, _gaps(), {"tree_method": "exact"})
     _fit(device, _gaps(), {"tree_method": "exact", "monotone_constraints": [1, -1]})
     with switch_depth(device.caps, 1):
