@@ -368,11 +368,3 @@ def test_categories_of_tables_are_categorical_whatever_is_listed(given):
     booster = lgb.train({"verbose": -1, "num_leaves": 2}, data, 1)
     root = booster.dump_model()["tree_info"][0]["tree_structure"]
     assert (root["split_feature"], root["decision_type"]) == (0, "==")
-
-
-def test_predictions_do_not_stop_early():
-    X = np.random.default_rng(4).normal(size=(200, 3))
-    data = lgb.Dataset(X, (X[:, 0] > 0) * 1.0)
-    booster = lgb.train({"objective": "binary", "verbose": -1}, data, 20)
-    early = booster.predict(X, pred_early_stop=True, pred_early_stop_margin=0.1)
-    assert np.array_equal(early, booster.predict(X))

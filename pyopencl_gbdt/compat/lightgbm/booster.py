@@ -97,6 +97,7 @@ class Booster(BoosterModel):
         """Take the training rows, and say what the parameters mean."""
         train_set.update_params(self.params).construct()
         self.train_set = train_set
+        self.params = {**train_set.get_params(), **self.params}
         own = {**self.params, **train_set.get_params()}
         own = own | {"objective": "none"} if callable(own.get("objective")) else own
         self._task = Task.of(by_main_names(own))
@@ -318,7 +319,9 @@ class Booster(BoosterModel):
             For the metric, the number of classes and the kind of boosting, which are fixed.
         """
         for fixed in ("metric", "num_class", "boosting"):
-            if self._task is not None and spellings(fixed) & params.keys():
+            named = spellings(fixed) & params.keys()
+            known = {name: self.params[name] for name in named if name in self.params}
+            if self._task is not None and known != {name: params[name] for name in named}:
                 raise LightGBMError(f"Cannot change {fixed} during training")
         self.params.update(params)
         if self._task is None:

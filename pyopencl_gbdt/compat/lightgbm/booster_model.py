@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.compat.lightgbm import prediction as rows_to
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
-from pyopencl_gbdt.compat.lightgbm.names import by_main_names
+from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.compat.lightgbm.refitting import refitted
 from pyopencl_gbdt.compat.lightgbm.stored import (
@@ -70,6 +70,25 @@ class BoosterModel:
         """Return the number of rounds."""
         raise NotImplementedError
 
+    def drop_stumps(self, first: int) -> None:
+        """Drop the rounds whose trees have no split, as LightGBM does; round 0 stays.
+
+        Parameters
+        ----------
+        first : int
+            Rounds of a continued model, which stay, too.
+        """
+        self._close()
+        kept = self._kept
+        if kept is None:
+            return
+        n = kept.n_outputs
+        split = [any(t.is_leaf.size > 1 for t in kept.trees[i : i + n])
+                 for i in range(0, len(kept.trees), n)]  # fmt: skip
+        rounds = [i for i, one in enumerate(split) if one or i < max(first, 1)]
+        if len(kept.trees) == n * kept.n_rounds and len(rounds) < kept.n_rounds:
+            self._kept, self._shown = kept.of_rounds(rounds, kept.attributes), None
+
     def predict(
         self,
         data: Any,
@@ -98,7 +117,7 @@ class BoosterModel:
         validate_features : bool
             Whether the names of a table have to be those of training.
         **kwargs
-            Parameters of predictions. Those that stop early have no effect but on time.
+            Parameters of predictions, such as those of ``pred_early_stop``.
 
         Returns
         -------
@@ -121,7 +140,11 @@ class BoosterModel:
         if pred_contrib:
             found = rows_to.contributions(part, rows)
             return _as_sparse(found, data, whole.n_outputs)
-        margins = rows_to.margins(part, rows)
+        text = self._objective_text.split(" ")[0]
+        if settings.get("pred_early_stop") and text in rows_to.STOPS and not self._averages:
+            margins = rows_to.margins_that_stop(part, rows, settings)
+        else:
+            margins = rows_to.margins(part, rows)
         return margins if raw_score else self._linked(margins, part.n_rounds)
 
     def _linked(self, margins: Array, n_rounds: int) -> Array:
@@ -320,7 +343,10 @@ class BoosterModel:
 
 
 #: Parameters that say how rows are read.
-_READING = ("zero_as_missing", "use_missing", "predict_disable_shape_check")
+_READING = spellings(
+    "zero_as_missing", "use_missing", "predict_disable_shape_check", "pred_early_stop",
+    "pred_early_stop_freq", "pred_early_stop_margin",
+)  # fmt: skip
 
 
 def _as_sparse(found: Array, data: Any, n_outputs: int) -> Any:

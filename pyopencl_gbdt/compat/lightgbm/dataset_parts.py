@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -245,7 +246,7 @@ class Columns(Fields):
                     f"Length of feature_name({len(feature_name)}) and "
                     f"num_feature({self.num_feature()}) don't match"
                 )
-            self._rows.feature_names = [str(one) for one in feature_name]
+            self._rows.feature_names = [re.sub(r"\s", "_", str(one)) for one in feature_name]
             self.version += 1
         return self
 

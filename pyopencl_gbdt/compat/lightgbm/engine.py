@@ -186,7 +186,7 @@ def train(
             results = stop.best_score
             break
     booster.best_score = _by_set(results)
-    booster._close()
+    booster.drop_stumps(first)
     if not keep_training_booster:
         booster.free_dataset()
     return booster

@@ -46,6 +46,11 @@ MESSAGES = _Messages()
 log_info, log_warning = MESSAGES.info, MESSAGES.warning
 
 
+def log_native(text: str) -> None:
+    """Tell what LightGBM's library tells itself: a line of the terminal, or of the logger."""
+    log_info(f"[LightGBM] [Warning] {text}")
+
+
 def register_logger(
     logger: Any, info_method_name: str = "info", warning_method_name: str = "warning"
 ) -> None:

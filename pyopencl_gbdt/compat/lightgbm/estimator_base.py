@@ -82,8 +82,8 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        names: list[str] = super(LGBMModel, LGBMModel)._get_param_names.__func__(LGBMModel)
-        return names
+        of = super(LGBMModel, LGBMModel)._get_param_names.__func__
+        return sorted({*of(LGBMModel), *of(cls)})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, those beyond the signature too."""
@@ -287,6 +287,7 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
+        tags.target_tags.one_d_labels = True
         return tags
 
     def _more_tags(self) -> dict[str, Any]:

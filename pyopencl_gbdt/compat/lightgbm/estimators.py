@@ -116,6 +116,11 @@ class LGBMClassifier(ClassifierMixin, LGBMModel):  # type: ignore[misc]
                 return f"{kind}_{family}"
         return name
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class, tags.classifier_tags.multi_label = True, False
+        return tags
+
     def _known(self, y: Any) -> Any:
         return self._le.transform(y)
 

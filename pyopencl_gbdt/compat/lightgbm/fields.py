@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.compat.lightgbm.errors import log_warning
 from pyopencl_gbdt.errors import DataError
 
 Array = npt.NDArray[Any]
@@ -58,6 +59,8 @@ def as_field(name: str, values: Any) -> Array | None:
     if name == "init_score" and given.ndim == 2:
         return np.ascontiguousarray(given.T, np.float64).reshape(-1)
     if given.ndim == 2 and given.shape[1] == 1:
+        if isinstance(values, np.ndarray):
+            log_warning("Converting column-vector to 1d array")
         given = given[:, 0]
     if given.ndim != 1:
         raise TypeError(

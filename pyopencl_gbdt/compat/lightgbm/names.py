@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from pyopencl_gbdt.compat.lightgbm.errors import log_warning
+from pyopencl_gbdt.compat.lightgbm.errors import log_native
 
 _ALIASES = """
 alpha
@@ -188,14 +188,19 @@ def by_main_names(params: Mapping[str, Any]) -> dict[str, Any]:
         name = MAIN_NAMES.get(spelling, "")
         if not name:
             if tells:
-                log_warning(f"Unknown parameter: {spelling}")
+                log_native(f"Unknown parameter: {spelling}")
             continue
         former = spelled.get(name)
         if former is not None and former != spelling:
             kept = former if former == name or spelling != name else spelling
             if found[name] != value and tells:
-                other = spelling if kept == former else former
-                log_warning(f"{name} is set with {kept}, {other} will be ignored.")
+                other, used, unused = spelling, found[name], value
+                if kept == spelling:
+                    other, used, unused = former, value, found[name]
+                log_native(
+                    f"{kept} is set={used}, {other}={unused} will be ignored. "
+                    f"Current value: {name}={used}"
+                )
             if kept == former:
                 continue
         spelled[name], found[name] = spelling, value

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
+from pyopencl_gbdt.compat.lightgbm.objectives import RANKING, SEVERAL
 from pyopencl_gbdt.compat.lightgbm.tables import read_rows, whole_levels
 from pyopencl_gbdt.compat.lightgbm.trees import leaf_numbers
 from pyopencl_gbdt.data import dataset as own
@@ -104,6 +105,30 @@ def margins(ensemble: Ensemble, rows: own.Dataset) -> F64:
         found = np.tile(base, (rows.n_rows, 1))
         return found[:, 0] if len(base) == 1 else found
     return Model(ensemble).predict(rows, output_margin=True).astype(np.float64)
+
+
+#: Objectives whose predictions may stop early.
+STOPS = (*RANKING, *SEVERAL, "binary")
+
+
+def margins_that_stop(ensemble: Ensemble, rows: own.Dataset, settings: dict[str, Any]) -> F64:
+    """Return margins of rows that stop at a clear margin, as LightGBM's ``pred_early_stop``.
+
+    Every ``pred_early_stop_freq`` rounds a row stops whose margin is further from 0 than half of
+    ``pred_early_stop_margin``; of several classes, whose two largest margins are that far apart.
+    """
+    step = int(settings.get("pred_early_stop_freq", 10))
+    clear = float(settings.get("pred_early_stop_margin", 10.0))
+    total = margins(rounds_of(ensemble, 0, step), rows)
+    going = np.arange(rows.n_rows)
+    for first in range(step, ensemble.n_rounds, step):
+        now = total[going]
+        top = 2 * np.abs(now) if now.ndim == 1 else np.diff(np.sort(now, axis=1)[:, -2:])[:, 0]
+        going = going[top <= clear]
+        if not going.size:
+            break
+        total[going] += margins(rounds_of(ensemble, first, step), rows.slice(going))
+    return total
 
 
 def leaves(ensemble: Ensemble, rows: own.Dataset) -> npt.NDArray[np.int32]:

@@ -81,6 +81,16 @@ class Task:
                 f"boosting='rf': objective={objective!r}: leaves of quantiles are not renewed in "
                 "forests; give boosting='gbdt'"
             )
+        if given.get("linear_tree") and objective == "regression_l1":
+            raise ParameterError(
+                "Cannot use regression_l1 objective when fitting linear trees: give another "
+                "objective, or linear_tree=False"
+            )
+        if given.get("linear_tree") and given.get("zero_as_missing"):
+            raise ParameterError(
+                "zero_as_missing must be false when fitting linear trees: leave it out, or give "
+                "linear_tree=False"
+            )
         names = chosen_metrics(given, objective)
         found = replace(found, metrics=metrics_of(names, given))
         found.trained()  # refuses what has no counterpart
