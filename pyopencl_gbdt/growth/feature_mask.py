@@ -179,9 +179,3 @@ def draw_arguments(arena: Arena, nodes: Nodes) -> dict[str, DeviceArray]:
     """Return the arguments that only searches have in which chance has a part."""
     noise = ("noise", "noisy_ranks") if nodes.params.random_strength > 0 else ()
     return arena.arguments("draws", *noise) if nodes.params.draws_splits else {}
-
-
-def smoothing_arguments(arena: Arena, nodes: Nodes) -> dict[str, DeviceArray | float]:
-    """Return the arguments that only searches have which smooth weights."""
-    smoothing = nodes.params.smoothing
-    return {**smoothing, **arena.arguments("node_weights")} if smoothing else {}

@@ -18,12 +18,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
-from pyopencl_gbdt.growth.feature_mask import (
-    draw_arguments,
-    draws_of,
-    mask_of,
-    smoothing_arguments,
-)
+from pyopencl_gbdt.growth.feature_mask import draw_arguments, draws_of, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
@@ -136,6 +131,11 @@ class Split:
         """Return the argument that only kernels for categorical features have."""
         return {} if self.sets is None else self.arena.arguments("feature_kinds")
 
+    def _smoothing(self) -> dict[str, DeviceArray | float]:
+        """Return the arguments that only kernels have which smooth weights."""
+        smoothing = self.nodes.params.smoothing
+        return {**smoothing, **self.arena.arguments("node_weights")} if smoothing else {}
+
     def _groups_of_a_feature(self, n_features: int, n_nodes: int) -> int:
         if self.sequential:
             return min(n_nodes, MOST_Y)
@@ -183,8 +183,7 @@ class Split:
             n_features=self.features.layout.n_features, n_codes=self.features.layout.n_codes,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
-            constraints=arena["monotone"], **self._kinds(),
-            **smoothing_arguments(arena, self.nodes),
+            constraints=arena["monotone"], **self._kinds(), **self._smoothing(),
             **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
                               "feature_offset", "feature_bins", "fullest", "pool",
                               "candidates"),

@@ -76,7 +76,6 @@ class LevelBorders:
                 counted=False,
                 drawn=False,
                 noisy=False,
-                smooth=False,
                 n_facts=FACTS,
             ),
         )

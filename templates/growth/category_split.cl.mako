@@ -2,7 +2,6 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
-## uses if smooth: smoothing
 ## uses if drawn: draws
 ## uses if noisy: random portable_log noise
 ## uses: category_order
@@ -20,9 +19,9 @@
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
 ##
-## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted, drawn, noisy, smooth as in `split`;
+## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted, drawn, noisy as in `split`;
 ##         n_facts, what is known of a node's feature, see `order_levels`
-<%page args="wg_size, digit, monotone, masked, n_facts, counted, drawn, noisy, smooth"/>
+<%page args="wg_size, digit, monotone, masked, n_facts, counted, drawn, noisy"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="cells" file="category_cells.cl.mako"/>
 <%namespace name="sort" file="level_sort.cl.mako"/>
@@ -30,7 +29,7 @@
 <% digits = 1 << digit %>
 ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
-${candidates.consider(monotone, noisy, smooth)}
+${candidates.consider(monotone, noisy)}
 ${sort.functions(wg_size, digit)}
 ${borders.functions(wg_size, monotone, drawn, noisy)}
 /* Facts of a node's feature: levels in order, their sums, the fullest code's sums, entries kept. */
@@ -96,7 +95,7 @@ KERNEL(${wg_size}) order_levels(
 KERNEL(${wg_size}) find_sets(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
         const u32 group_rows, const u32 most, const f32 set_lambda, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,${" const f32 path_smooth, GLOBAL const f32* RESTRICT node_weights," if smooth else ""}
+        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32x4* RESTRICT set_features, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const scale_t* RESTRICT scale,
@@ -130,12 +129,6 @@ KERNEL(${wg_size}) find_sets(
         parent.bits = draws[(u64)index * n_features + feature];
         parent.noise = noise[node->tree];
 % endif
-% if smooth:
-        parent.smoothing = smoothing_below(
-            path_smooth, own_scale, node, node_sums[first + index], node_weights,
-            make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step)); /* cat_l2 is for scores alone */
-        parent.smoothing.bits = parent.least.bits;
-% endif
         const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, node_sums[node->tree].y);
         if (group_h > parent.least.h) parent.least.h = group_h;
         choice_t choice;
@@ -151,7 +144,7 @@ KERNEL(${wg_size}) find_sets(
 % if drawn:
         choice.only = drawn_place(draws[(u64)index * n_features + feature], run.n_visited);
 % endif
-% if monotone or smooth:
+% if monotone:
         best_t best = best_exact(choice, run, sums, entries, &parent, 1, -1.0f);
 % else:
         const int exact_only = is_exact_only(&parent);

@@ -247,6 +247,9 @@ CASES: dict[str, Case] = {
     '`path_smooth` with `grow_policy="symmetric"`': Case(
         "grow_policy='symmetric': expected 'depthwise' or 'lossguide'", "smoothed, symmetric"
     ),
+    "`path_smooth` with sets of categories": Case(
+        "path_smooth=2.0: expected 0 where column 3 is split by sets", "smoothed, categories, sets"
+    ),
     "`path_smooth` with statistics of categories": Case(
         "path_smooth=2.0: expected 0 where column 3 has statistics", "smoothed, many levels"
     ),

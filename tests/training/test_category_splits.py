@@ -45,10 +45,6 @@ CASES = {
     "small steps": {"max_delta_step": 0.2, "reg_lambda": 0},
     "sampled": {"subsample": 0.5, "colsample_bynode": 0.6, **LOGISTIC},
     "leaf by leaf": LOSSGUIDE,
-    "weights like parents": {
-        "path_smooth": 6.0, "cat_l2": 3.0, "reg_alpha": 0.3, "min_data_per_group": 20,
-    },
-    "weights like parents, leaf by leaf": {"path_smooth": 0.5, **LOSSGUIDE, **LOGISTIC},
     "a forest of absolute errors": {
         **LOSSGUIDE, "objective": "reg:absoluteerror", "num_parallel_tree": 2, "subsample": 0.7,
     },
