@@ -45,14 +45,15 @@ import pyopencl_gbdt
 def timed(holder, name, label):
     own = getattr(holder, name)
     def work(*arguments, **named):
-        begin = time.perf_counter()
+        watch = Stopwatch()
         try:
             return own(*arguments, **named)
         finally:
-            parts[label] = parts.get(label, 0.0) + time.perf_counter() - begin
+            parts[label] = parts.get(label, 0.0) + watch.lap()
     setattr(holder, name, work)
 if os.environ["BENCH_COLD_PARTS"]:
     from pyopencl_gbdt.device import base
+    from pyopencl_gbdt.device.timing import Stopwatch
     from pyopencl_gbdt.training import open_fit, train as training
     timed(base.Device, "build", "building")
     timed(open_fit, "open_device", "opening")

@@ -95,12 +95,9 @@ class GatherColumns:
     def __init__(self, parts: FitParts, searched: FitParts) -> None:
         self.drawn, self.rows, self.gathered = DrawnColumns(parts), parts.rows, searched.rows
         self.ways = parts.ways
-        codes = self.rows.codes
-        wide = self.ways.variant("gather_columns").params["wide"] > 0
         self.program = self.ways.build_kernel(
-            "gather_columns", of_variant=("rows",), code=codes.code_type,
-            aligned=wide and self.rows.n_rows * codes.code_bytes % 4 == 0,
-        )  # fmt: skip
+            "gather_columns", of_variant=("rows",), code=self.rows.codes.code_type
+        )
 
     @property
     def groups(self) -> int:

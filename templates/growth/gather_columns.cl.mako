@@ -8,9 +8,8 @@
 ##   A lone work-item writes eight codes at a time, another one a block of a row: neighbours read neighbouring
 ##   rows of a column. Padding gets the code 0, as in pages. The codes that histograms may leave out are gathered, too.
 ##
-## params: wg_size; code, the codes' type; rows, of a work-item in a task, if a group has several work-items;
-##         aligned, they read several rows of a column at a time: columns begin at multiples of four bytes
-<%page args="wg_size, code, rows, aligned"/>
+## params: wg_size; code, the codes' type; rows, of a work-item in a task, if a group has several work-items
+<%page args="wg_size, code, rows"/>
 <% block = 16 if code == "u8" else 8 %>
 <%def name="rows_alone()">\
 <%
@@ -43,26 +42,10 @@
         }
     }
 </%def>
-## The codes of four rows (two of two bytes) in columns a, b, .., row by row.
-<%def name="turn()">
-% if code == "u8":
-FN u32x4 turned(const u32 a, const u32 b, const u32 c, const u32 d) {
-    const u32 even_ab = (a & 0xff00ffu) | (b & 0xff00ffu) << 8, odd_ab = (a >> 8 & 0xff00ffu) | (b & 0xff00ff00u);
-    const u32 even_cd = (c & 0xff00ffu) | (d & 0xff00ffu) << 8, odd_cd = (c >> 8 & 0xff00ffu) | (d & 0xff00ff00u);
-    return MAKE_U32X4((even_ab & 0xffffu) | even_cd << 16, (odd_ab & 0xffffu) | odd_cd << 16,
-                      even_ab >> 16 | (even_cd & 0xffff0000u), odd_ab >> 16 | (odd_cd & 0xffff0000u));
-}
-% else:
-FN i32x2 turned(const u32 a, const u32 b) {
-    return MAKE_I32X2((i32)((a & 0xffffu) | b << 16), (i32)(a >> 16 | (b & 0xffff0000u)));
-}
-% endif
-</%def>
 <%def name="rows_together()">\
 <%
     block, bits = (16, 8) if code == "u8" else (8, 16)
     task, per_word, one = rows * wg_size, 32 // bits, 2**bits - 1
-    step = per_word if aligned else 1
 %>\
     const u32 n_blocks = last / block_features + 1; /* a task is a block of some rows */
     const u32 n_tasks = ((n_rows + ${task - 1}) / ${task}) * n_blocks;
@@ -78,30 +61,14 @@ FN i32x2 turned(const u32 a, const u32 b) {
 % for word in range(4):
         const u32 keep_${word} = ${" | ".join(f"(n_own > {word * per_word + k} ? {hex(one << k * bits)}u : 0)" for k in range(per_word))};
 % endfor
-% if aligned:
-        for (u32 row = begin + ${step} * LOCAL_ID; row < end; row += ${step * wg_size}) {
-% for k in range(block):
-            const u32 four_${k} = *(GLOBAL const u32*)(column_${k} + row);
-% endfor
-% for word in range(4):
-            const ${"u32x4" if step == 4 else "i32x2"} word_${word} = turned(${", ".join(f"four_{word * per_word + k}" for k in range(per_word))});
-% endfor
-% for at, lane in enumerate("xyzw"[:step]):
-            to[(u64)(row + ${at}) * row_stride] = MAKE_U32X4(
-                ${", ".join(f"(u32)word_{word}.{lane} & keep_{word}" for word in range(4))});
-% endfor
-        }
-% else:
         for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
 % for word in range(4):
             const u32 word_${word} = ${" | ".join(f"(u32)column_{word * per_word + k}[row]" + (f" << {k * bits}" if k else "") for k in range(per_word))};
 % endfor
             to[(u64)row * row_stride] = MAKE_U32X4(word_0 & keep_0, word_1 & keep_1, word_2 & keep_2, word_3 & keep_3);
         }
-% endif
     }
 </%def>
-${turn() if aligned else ""}\
 /* Strides count blocks. */
 KERNEL(${wg_size}) gather_columns(
         const u32 n_rows, const u32 n_drawn, const u64 copy_codes, const u32 block_features, const u32 row_stride,

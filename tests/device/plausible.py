@@ -214,7 +214,6 @@ VALUES: dict[str, list[Any]] = {
             "drawn",
             "gathered",
             "copied",
-            "aligned",
             "noisy",
             "smooth",
             "squared",
@@ -309,8 +308,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     if template in ("predict_tables", "predict_codes"):
         return params["code"] != "tiled" and params["rows"] > 0
     if template in ("quantize", "pack_codes", "gather_columns"):
-        of_groups = params.get("rows", 1) > 0 and params["wg_size"] >= 1 + params.get("aligned", 0)
-        return of_groups and params["code"] != "tiled"
+        return params["code"] != "tiled"
     if template == "order_codes":  # codes of some features are no wider than those of all
         return params["own"] <= params["code"] and params["code"] != "tiled"
     if template == "exact":  # bins of nodes are marked along each node's own entries

@@ -51,7 +51,7 @@ def test_each_work_group_has_its_own_local_array(device, monkeypatch):
     if device.caps.platform != POCL:
         pytest.skip("only PoCL's sources are rewritten")
     source = header("dialect_opencl.h") + KERNEL.replace("KERNEL(16)", "KERNEL(1)")
-    monkeypatch.setattr("pyopencl_gbdt.device.opencl.device.render", lambda *_, **__: source)
+    monkeypatch.setattr(device.programs, "source", lambda *_, **__: source)
     program = device.build("any", wg_size=1)
     groups, n = 64, 2000
     keys = np.random.default_rng(0).integers(0, 256, groups * n).astype(np.uint32)

@@ -1,7 +1,6 @@
 """Sums of quanta tell the number of rows that they are of; the kernel's function and its twin."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -47,8 +46,7 @@ def test_kernels_count_as_their_twin(device, rng, monkeypatch, bits):
     sums = quanta // steps * steps + n[:, None]
     assert_same_bits(number_of_rows(sums[:, 0], sums[:, 1], bits), n)
     source = re.split(r"\nKERNEL\(", render_split(device.caps.api))[0] + KERNEL
-    own = sys.modules[type(device).__module__]
-    monkeypatch.setattr(own, "render", lambda *_, **__: source)
+    monkeypatch.setattr(device.programs, "source", lambda *_, **__: source)
     out = device.zeros(500, np.int64)
     arguments = {"n": 500, "bits": bits, "sums": device.upload(sums), "out": out}
     device.build("any", wg_size=64).launch("count_rows", 8, **arguments)
@@ -57,7 +55,8 @@ def test_kernels_count_as_their_twin(device, rng, monkeypatch, bits):
 
 def render_split(dialect):
     return render("split", dialect, wg_size=64, monotone=False, masked=False, categories=False,
-                  many=False, counted=True, drawn=False, noisy=False, smooth=False)  # fmt: skip
+                  many=False, counted=True, drawn=False, noisy=False, smooth=False,
+                  gathered=False)  # fmt: skip
 
 
 @pytest.mark.parametrize("bits", [2, 7, 12])

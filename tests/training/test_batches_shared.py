@@ -64,7 +64,7 @@ def test_a_device_without_memory_in_a_pass(rows, alone, monkeypatch):  # noqa: F
     main = threading.current_thread()
     monkeypatch.setattr(SomeRows, "parts", parts)
     data = Dataset.from_batches(cut(*rows))
-    given = {"device": "cpu=1,cpu=1"}
+    given = {"device": listed(TWO)}
     assert text(given, data, evals=[(data, "train")]) == alone
     assert len(failed) == 1
 
