@@ -368,3 +368,17 @@ def test_categories_of_tables_are_categorical_whatever_is_listed(given):
     booster = lgb.train({"verbose": -1, "num_leaves": 2}, data, 1)
     root = booster.dump_model()["tree_info"][0]["tree_structure"]
     assert (root["split_feature"], root["decision_type"]) == (0, "==")
+
+
+@pytest.mark.parametrize("kind", ["table", "record_batch"])
+def test_starting_scores_of_arrow(kind):
+    """A column for each class."""
+    pa = pytest.importorskip("pyarrow")
+    scores, classes = np.random.default_rng(0).normal(size=(len(X), 3)), np.arange(len(X)) % 3
+    given = getattr(pa, kind)({f"class {k}": scores[:, k] for k in range(3)})
+    params = {**QUIET, "objective": "multiclass", "num_class": 3}
+    models = [
+        lgb.train(params, lgb.Dataset(X, classes, init_score=one), 2).model_to_string()
+        for one in (scores, given)
+    ]
+    assert models[0] == models[1]

@@ -295,7 +295,6 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         weights = "rows of weight 0 count among the rows of a leaf and of a bin, as in LightGBM"
         unmet = {
             "check_no_attributes_set_in_init": "__init__ keeps further parameters in an attribute",
-            "check_all_zero_sample_weights_error": "weights may all be 0, as in LightGBM",
             "check_sample_weight_equivalence": weights,
             "check_sample_weight_equivalence_on_dense_data": weights,
             "check_sample_weight_equivalence_on_sparse_data": weights,

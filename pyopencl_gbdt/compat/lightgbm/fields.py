@@ -21,10 +21,10 @@ _DTYPES = {
 
 def plain(values: Any) -> Any:
     """Return what pandas, polars or Arrow hold as a NumPy array; anything else unchanged."""
-    for method in ("to_numpy", "combine_chunks"):
-        if hasattr(values, method):
-            found = getattr(values, method)()
-            return found if isinstance(found, np.ndarray) else plain(found)
+    if hasattr(values, "to_numpy"):
+        return values.to_numpy()
+    if hasattr(values, "itercolumns"):  # a table of Arrow
+        return np.column_stack([plain(column) for column in values.itercolumns()])
     return values
 
 
