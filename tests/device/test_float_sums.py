@@ -51,6 +51,9 @@ REASONS = {
         ("contributions", "above"),
         *(("exponential", "margins"), ("sigmoid", "margins"), ("softmax", "margins")),
         *(("softmax", "hessians"), ("scale_lambdas", "g"), ("scale_lambdas", "h")),
+        ("gradients_of_run", "hessians"),
+        # rows, whose classes come in order: class by class in the loop around
+        ("gradients_of_run", "total"),
         # sketches of a row; the loop over outputs is marked IN_ORDER
         ("sketch", "sums"),
         # nodes, and coefficients of their equations
