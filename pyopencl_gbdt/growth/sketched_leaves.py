@@ -89,6 +89,7 @@ class SketchedLeaves(LeafValues):
                 n_parallel=nodes.n_parallel, **where,
                 **arena.arguments("quanta", "high", "leaf_places"),
             ),
+            *self.rows.sum(arena["place_sums"], dtype=np.uint64),
             self.program.bind(
                 "value_places", nodes.n_outputs, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
                 max_delta_step=p.max_delta_step, **where,

@@ -81,17 +81,11 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "leave out booster",
     ),
     _row(
-        'with `page="streamed"`',
-        lambda f: f.parameters.page == "streamed",
-        f"page='streamed': expected 'auto', 'dense' or 'tiled' {_VECTORS}",
-        "leave out page",
-    ),
-    _row(
-        "on several devices",
-        lambda f: f.in_team,
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where several devices "
-        "train together",
-        "train on one device",
+        'with `sketch` and `page="streamed"`',
+        lambda f: f.n_sketches > 0 and f.parameters.page == "streamed",
+        "page='streamed': expected 'auto', 'dense' or 'tiled' for sketch={sketch}, for "
+        "multi_strategy='multi_output_tree'",
+        "leave out page or sketch",
     ),
     _row(
         "with `sketch` and quantiles as leaves",

@@ -294,12 +294,8 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` with `booster="dart"`': Case(
         "booster='dart': expected 'gbtree' for multi", "vectors, dropped"
     ),
-    '`multi_strategy="multi_output_tree"` with `page="streamed"`': Case(
-        "page='streamed': expected 'auto', 'dense' or 'tiled' for multi", "vectors, streamed"
-    ),
-    '`multi_strategy="multi_output_tree"` on several devices': Case(
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where several",
-        "vectors, devices",
+    '`multi_strategy="multi_output_tree"` with `sketch` and `page="streamed"`': Case(
+        "page='streamed': expected 'auto', 'dense' or 'tiled' for sketch=1", "sketches, streamed"
     ),
     '`multi_strategy="multi_output_tree"` with `sketch` and quantiles as leaves': Case(
         "sketch=1: expected 0 for objective='reg:quantileerror', whose leaves are quantiles",

@@ -7,6 +7,7 @@ import pytest
 
 import pyopencl_gbdt as gbdt
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.conftest import TEST_DEVICE
 from tests.reference.sketch import signs, sketched
 from tests.reference.train import train_reference
 from tests.training.test_vector_leaves import CLASSES, KINDS, PARAMS, SOFTPROB, TARGETS, X
@@ -31,6 +32,18 @@ def test_bits_are_those_of_the_twin(kind):
     found = gbdt.train(params, gbdt.Dataset(X, y, weight)).ensemble
     assert found.leaves.name == "vectors"
     assert found == twin(params, y, weight)
+
+
+@pytest.mark.usefixtures("devices_named_twice")
+@pytest.mark.few(3)
+@pytest.mark.parametrize("kind", [kind for kind in SKETCHED if kind != "tiled"])
+def test_bits_are_the_same_on_several_devices(kind):
+    given, y, weight = KINDS[kind]
+    params, data = {**PARAMS, **given, "sketch": 2}, gbdt.Dataset(X, y, weight)
+    devices = f"{TEST_DEVICE}=1,{TEST_DEVICE}=3,{TEST_DEVICE}=2"
+    assert gbdt.train({**params, "device": devices}, data).ensemble == (
+        gbdt.train(params, data).ensemble
+    )
 
 
 @pytest.mark.parametrize("n_sketches", [1, 3, 5])

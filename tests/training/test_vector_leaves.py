@@ -8,10 +8,12 @@ import pytest
 import pyopencl_gbdt as gbdt
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
+from tests.training.test_streamed import model_of
 
 PARAMS = {
     "multi_strategy": "multi_output_tree", "max_depth": 3, "n_estimators": 3, "max_bin": 16,
@@ -70,6 +72,25 @@ def test_bits_are_those_of_the_twin(kind):
     found = trained(kind).ensemble
     assert found.leaves.name == "vectors"
     assert found == wanted
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "tiled"])
+def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
+    given, y, weight = KINDS[kind]
+    data = gbdt.Dataset(X, y, weight)
+    wanted = to_json(trained(kind).ensemble)
+    assert model_of(monkeypatch, 3, data, {**PARAMS, **given}) == wanted
+
+
+@pytest.mark.usefixtures("devices_named_twice")
+@pytest.mark.few(4)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "tiled"])
+def test_bits_are_the_same_on_several_devices(kind):
+    given = {} if kind in ("targets", "quantiles") else {"page": "streamed"}
+    found = trained(kind, device=f"{TEST_DEVICE}=1,{TEST_DEVICE}=3,{TEST_DEVICE}=2", **given)
+    assert "devices" in found.variants
+    assert found.ensemble == trained(kind).ensemble
 
 
 def test_a_model_is_continued_and_watched():
