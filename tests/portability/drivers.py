@@ -108,12 +108,19 @@ TRIALS: tuple[Trial, ...] = (
         QUICK, "PoCL, fits and digests", (*_EXERCISE, "portable", "--part", "fits"), judge_exercise
     ),
     Trial(
-        WHOLE, "all programs", (*_EXERCISE, "rusticl", "--part", "programs"), judge_exercise,
-        RUSTICL, 3600,
+        WHOLE, "rusticl, all programs", (*_EXERCISE, "rusticl", "--part", "programs"),
+        judge_exercise, RUSTICL, 3600,
     ),
     Trial(
-        WHOLE, "tests", ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS),
+        WHOLE, "rusticl, tests", ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS),
         judge_tests, {**RUSTICL, "PYOPENCL_GBDT_DEVICE": "rusticl", INSIDE: "1"}, 4 * 3600,
+    ),
+    Trial(
+        WHOLE, "PoCL, all programs", (*_EXERCISE, "portable", "--part", "programs"),
+        judge_exercise, seconds=3600,
+    ),
+    Trial(
+        WHOLE, "PoCL, kernels of CPUs", (*_EXERCISE, "portable"), judge_exercise, seconds=3600
     ),
 )  # fmt: skip
 

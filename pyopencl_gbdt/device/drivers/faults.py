@@ -17,7 +17,7 @@ from pyopencl_gbdt.device.drivers import makers
 from pyopencl_gbdt.messages import pip_install
 
 MEASURED = "measured for this library; see docs/portability.md"
-#: The part of a GPU's memory that is used, where displays and other programs may hold the rest.
+#: The part of a GPU's memory that is used: displays and other programs may hold the rest.
 SHARE = 7 / 8
 _MIB = 1 << 20
 #: Variable of AMD's driver; 0: it counts every compute unit.
@@ -162,10 +162,11 @@ TABLE: tuple[Fault, ...] = (
         refuse=True,
     ),
     Fault(
-        "PoCL 3",
-        "where work-groups leave a round of a loop before its barriers, others write elsewhere",
-        "kernels are used in which all groups go through all barriers",
+        "PoCL",
+        "a barrier that some work-groups skip is compiled wrongly where groups have several items",
+        "kernels keep barriers out of conditionals, and all groups go through all barriers",
         _platform("portable computing language"),
+        f"{_GITHUB}/pocl/pocl/issues/553",
         limit=lambda caps: replace(caps, skips_barriers=False),
     ),
     Fault(
@@ -328,13 +329,6 @@ TABLE: tuple[Fault, ...] = (
         limit=_with_share,
     ),
     Fault(
-        "PoCL",
-        "a barrier inside a conditional is compiled wrongly in work-groups of more than one item",
-        "kernels keep barriers out of conditionals",
-        _platform("portable computing language"),
-        f"{_GITHUB}/pocl/pocl/issues/553",
-    ),
-    Fault(
         "NVIDIA's OpenCL",
         "a kernel that takes all of the 48 KiB of local memory is refused",
         "variants.LOCAL_HEADROOM leaves some of it",
@@ -402,6 +396,5 @@ def answered(caps: Capabilities) -> list[str]:
 
     Drivers that the tests run on have none to tell of.
     """
-    if caps.tested_driver:
-        return []
-    return [f.text for f in TABLE if f.matches(caps) and not (f.refuse or f.warn)]
+    found = [] if caps.tested_driver else [fault for fault in TABLE if fault.matches(caps)]
+    return [fault.text for fault in found if not (fault.refuse or fault.warn)]
