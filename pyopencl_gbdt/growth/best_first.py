@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
@@ -35,6 +37,8 @@ class Pick:
             template="best_first",
             row_chunk=ways.variant("partition").params["chunk"],
             rank=rank,
+            tables=nodes.policy.splits_alike,
+            counted=nodes.params.limits_rows,
             smooth=nodes.params.smooths,
         )
         open_leaves(self.rows, self.nodes)
@@ -59,11 +63,14 @@ class Pick:
         """Return the launch that picks a leaf of every tree."""
         p = self.nodes.params
         arena = self.arena
+        alike: dict[str, Any] = {}
+        if self.nodes.policy.splits_alike:
+            alike = {"min_child_weight": p.min_child_weight, **arena.arguments("place_gain")}
         return self.program.bind(
             "pick", batch.size, step=step, n_each=found.per_node,
             most_leaves=self.nodes.policy.most_leaves, max_depth=p.max_depth or 2**31,
             gamma=p.gamma, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
-            max_delta_step=p.max_delta_step, chosen=arena[found.array], **p.smoothing,
+            max_delta_step=p.max_delta_step, chosen=arena[found.array], **p.smoothing, **alike,
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
             **arena.arguments("leaf_rate", "scale", *PAYLOAD),
         )  # fmt: skip
@@ -72,7 +79,7 @@ class Pick:
         """Return the launch that splits the leaves that are picked."""
         p = self.nodes.params
         return self.program.bind(
-            "decide_picked", 1, step=step, n_trees=batch.size,
+            "decide_picked", 1, step=step, n_trees=batch.size, n_alike=self.nodes.n_alike,
             most_leaves=self.nodes.policy.most_leaves,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             has_monotone=self.features.limits.monotone is not None,

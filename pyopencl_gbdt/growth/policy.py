@@ -172,6 +172,8 @@ class Together(LevelWise):
 class BestFirst:
     """The open leaf of the highest rank splits, one of every tree after another.
 
+    Of trees whose outputs split alike, the gain is the sum over the outputs.
+
     Attributes
     ----------
     rank : str

@@ -227,13 +227,16 @@ def choose_policy(facts: FitFacts) -> Policy:
     params, pages = facts.parameters, facts.pages
     if params.symmetric_trees:
         return Symmetric(params.max_depth, moves_last_rows=params.linear_tree)
-    if facts.has_vectors:
-        return Together(params.max_depth or DEEPEST_LEVEL)
+    if facts.has_vectors and not params.leaf_wise:
+        deepest = params.max_depth or DEEPEST_LEVEL
+        return Together(deepest, limits_leaves=params.max_leaves > 0)
     if not params.leaf_wise:
         return LevelWise(
             params.max_depth or DEEPEST_LEVEL, limits_leaves=params.max_leaves > 0,
             moves_last_rows=params.linear_tree,
         )  # fmt: skip
+    if facts.has_vectors:
+        return BestFirst(splits_alike=True)
     one = facts.device is None or params.is_ordered or params.max_leaves > MOST_SEVERAL
     if (
         one or params.linear_tree or pages.kind in ("sorted", "streamed")

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from pyopencl_gbdt.device import Program, Variant
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
@@ -41,13 +43,15 @@ class VectorSearch:
         places = nodes.n_parallel if alike else nodes.search_capacity // nodes.n_outputs
         arena.array("candidates", (places, features.layout.n_features), CANDIDATE)
         arena.array("chosen", nodes.search_capacity, CANDIDATE)
+        if nodes.policy.picks_leaves:
+            arena.array("place_gain", nodes.search_capacity, np.float32)
         split.constraints(arena, features)
 
     def _build(self, variant: Variant) -> Program:
         return self.ways.device.build(
             "vector_split", wg_size=self.ways.wg_size(variant), run=variant.params["run"],
             masked=self.features.masks_columns, shrunk=self.nodes.params.reg_alpha > 0,
-            counted=self.nodes.params.limits_rows,
+            counted=self.nodes.params.limits_rows, ranked=self.nodes.policy.picks_leaves,
         )  # fmt: skip
 
     def candidates(self, step: int) -> Candidates:
@@ -78,10 +82,11 @@ class VectorSearch:
             "max_delta_step": p.max_delta_step, "min_child_weight": p.min_child_weight,
             **arena.arguments("scale", "candidates"),
         }  # fmt: skip
+        ranked = ["place_gain"] if self.nodes.policy.picks_leaves else []
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         places = min(max(1, capacity // self.nodes.n_outputs // width), MOST_Y)
         return [
             bind("add_up", (n_features, pairs), **shape, **level, fullest=arena["fullest"]),
             bind("find", (n_features, places), **rule, allowed=arena["allowed"]),
-            bind("share", places, **rule, gamma=p.gamma, chosen=arena["chosen"]),
+            bind("share", places, **rule, gamma=p.gamma, **arena.arguments("chosen", *ranked)),
         ]

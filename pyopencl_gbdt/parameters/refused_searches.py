@@ -25,12 +25,6 @@ def _row(name: str, when: Callable[[FitFacts], bool], said: str, way_out: str) -
 
 OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     _row(
-        "with `max_leaves`",
-        lambda f: f.parameters.max_leaves > 0,
-        f"max_leaves={{max_leaves}}: expected 0 {_VECTORS}",
-        "give max_depth in place of max_leaves",
-    ),
-    _row(
         'without `tree_method="hist"`',
         lambda f: f.parameters.search != "hist",
         f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' {_VECTORS}",
@@ -79,6 +73,13 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.parameters.booster == "dart",
         f"booster='dart': expected 'gbtree' {_VECTORS}",
         "leave out booster",
+    ),
+    _row(
+        'with `sketch` and `grow_policy="lossguide"`',
+        lambda f: f.n_sketches > 0 and f.parameters.leaf_wise,
+        "grow_policy={grow_policy!r}: expected 'depthwise' or 'symmetric' for sketch={sketch}, for "
+        "multi_strategy='multi_output_tree'",
+        "leave out grow_policy or sketch",
     ),
     _row(
         'with `sketch` and `page="streamed"`',

@@ -208,7 +208,7 @@ KERNEL(${wg_size}) decide_leaves(
         GLOBAL const f32* RESTRICT gains, GLOBAL const u32* RESTRICT picked,
         GLOBAL u32* RESTRICT row_task_begin, GLOBAL u32* RESTRICT child_rows) {
 ${payload.read()}\
-${picked_nodes.split_picks(wg_size, row_chunk, f"n_trees * {picked}", "gains[id]")}\
+${picked_nodes.split_picks(wg_size, row_chunk, f"n_trees * {picked}", "n_picks", "gains[id]")}\
     for (u32 s = step + 1 + LOCAL_ID; s <= (n_split ? step + 1 : n_steps); s += ${wg_size}) {
         levels[s].first = next_first;
         levels[s].count = 2 * n_split;

@@ -129,7 +129,7 @@ ${payload.read()}\
         if (index < count) {
 % if limited:
             gain = wanted[index];
-            split = gain >= 0.0f;
+            split = gain > NO_SCORE;
 % else:
             /* read at once, before anything is written: each waits as long as all of them */
             GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
@@ -184,8 +184,7 @@ KERNEL(${wg_size}) place(
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[depth + 1].first;
 % if picked:
-    const u32 count = n_trees * ${picked};
-    (void)n_alike;
+    const u32 count = n_trees * ${picked}, n_own = count / n_alike;
 % else:
     const u32 first = levels[depth].first, count = levels[depth].count, n_own = count / n_alike;
     (void)picked;
@@ -196,20 +195,17 @@ KERNEL(${wg_size}) place(
     for (u32 base = 0; base < count; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;
 % if picked:
-        const u32 id = index < count ? picked[index] : NO_NODE;
+        const u32 id = index < count ? picked[index] : NO_NODE, of_first = picked[index % n_own];
         const int split = id != NO_NODE;
 % else:
-        const u32 id = first + index;
+        const u32 id = first + index, of_first = first + index % n_own;
         const int split = index < count && nodes[id].left != NO_NODE;
 % endif
         u32 tasks = 0, small = 0, left = 0;
         if (split) {
             GLOBAL const node_t* node = &nodes[id];
             left = node->left;
-% if picked:
-            const u32 begin = node->begin, n_left = nodes[left].count;
-% else:
-            GLOBAL const node_t* listed = &nodes[first + index % n_own]; /* of the first output */
+            GLOBAL const node_t* listed = &nodes[of_first]; /* of the first output */
             const u32 begin = listed->begin, n_left = nodes[listed->left].count;
             if (index >= n_own) {
                 nodes[left].count = n_left;
@@ -217,7 +213,6 @@ KERNEL(${wg_size}) place(
                 child_rows[left - next_first] = child_rows[listed->left - next_first];
                 child_rows[left + 1 - next_first] = child_rows[listed->left + 1 - next_first];
             }
-% endif
             nodes[left].begin = begin;
             nodes[left + 1].begin = begin + n_left;
             small = by_hessian ? node_sums[left + 1].y < node_sums[left].y

@@ -2,7 +2,7 @@
 
 ## Behind the functions `splits` and `finish` of `level`.
 <%def name="functions(wg_size, smooth)">
-/* Finish a level's nodes; wanted[index] = what a node's split gains, or -1 if it does not split. */
+/* Finish a level's nodes; wanted[index] = what a node's split gains, or NO_SCORE if it does not split. */
 FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32 gamma, const f32 reg_lambda,
                    const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight, ${"const f32 path_smooth, " if smooth else ""}const f32 rate,
                    GLOBAL node_t* nodes, const payload_t payload, GLOBAL const scale_t* scale,
@@ -18,7 +18,7 @@ FN void list_gains(const u32 first, const u32 count, const u32 n_each, const f32
         finish(nodes, payload, id, sums, own_scale, rule, ${"below, " if smooth else ""}rate, min_child_weight);
         GLOBAL const candidate_t* c = chosen + (u64)index * n_each;
         f32 gain;
-        wanted[index] = splits(c + best_of(c, n_each), sums, rule, gamma, ${"below, " if smooth else ""}&gain) ? gain : -1.0f;
+        wanted[index] = splits(c + best_of(c, n_each), sums, rule, gamma, ${"below, " if smooth else ""}&gain) ? gain : NO_SCORE;
     }
 }
 
@@ -27,8 +27,8 @@ FN void limit_splits(const u32 first, const u32 count, GLOBAL const node_t* node
                      GLOBAL u32* splits_left, GLOBAL f32* wanted) {
     for (u32 index = 0; index < count; index++) {
         const u32 tree = nodes[first + index].tree;
-        if (wanted[index] >= 0.0f && !splits_left[tree]) wanted[index] = -1.0f;
-        if (wanted[index] >= 0.0f) splits_left[tree]--;
+        if (wanted[index] > NO_SCORE && !splits_left[tree]) wanted[index] = NO_SCORE;
+        if (wanted[index] > NO_SCORE) splits_left[tree]--;
     }
 }
 </%def>

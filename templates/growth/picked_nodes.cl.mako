@@ -27,16 +27,16 @@ FN f32 rank_of(GLOBAL const node_t* node, const f32 gain) {
 }
 </%def>
 
-## Split the nodes that `picked` lists, and make their row tasks. `gain` is an expression of the index, and of the node's
-## id. Leaves next_first, n_split and n_tasks.
-<%def name="split_picks(wg_size, row_chunk, n_picks, gain)">
+## Split the nodes that `picked` lists, and make the row tasks of the first `n_listed`. `gain` is an expression of the
+## index, and of the node's id. Leaves next_first, n_split and n_tasks.
+<%def name="split_picks(wg_size, row_chunk, n_picks, n_listed, gain)">
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[step].first + levels[step].count, n_picks = ${n_picks};
     u32 n_split = 0, n_tasks = 0;
     for (u32 base = 0; base < n_picks; base += ${wg_size}) {
         const u32 index = base + LOCAL_ID;
         const u32 id = index < n_picks ? picked[index] : NO_NODE, split = id != NO_NODE;
-        const u32 tasks = split ? tasks_of(nodes[id].count, ${row_chunk}) : 0;
+        const u32 tasks = split && index < ${n_listed} ? tasks_of(nodes[id].count, ${row_chunk}) : 0;
         u32 more_split, more_tasks;
         const u32 rank = n_split + group_scan(split, shared, &more_split);
         const u32 my_tasks = n_tasks + group_scan(tasks, shared, &more_tasks);

@@ -24,8 +24,8 @@
 ##   Order of splits: gain, then lowest feature, then lowest bin, then missing to the right.
 ##
 ## params: wg_size; run, borders of a work-item at a time; masked, nodes have features of their own; shrunk, gradients are;
-##         counted as in `split`
-<%page args="wg_size, run, masked, shrunk, counted"/>
+##         ranked, the policy picks leaves by `place_gain`; counted as in `split`
+<%page args="wg_size, run, masked, shrunk, counted, ranked"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="border_sums" file="border_sums.cl.mako"/>
@@ -138,7 +138,7 @@ KERNEL(${wg_size}) share(
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const i64* RESTRICT pool, GLOBAL const candidate_t* RESTRICT candidates,
-        GLOBAL candidate_t* RESTRICT chosen) {
+        GLOBAL candidate_t* RESTRICT chosen${", GLOBAL f32* RESTRICT place_gain" if ranked else ""}) {
 ${candidates.best_arrays(wg_size)}\
     LOCAL_ARRAY(candidate_t, best, 1);
     const u32 first = levels[depth].first, n_own = levels[depth].count / n_outputs;
@@ -163,6 +163,9 @@ ${candidates.best_arrays(wg_size)}\
             GLOBAL const node_t* node = &nodes[first + index];
             candidate_t own = best[0];
             own.left_g = own.left_h = 0;
+% if ranked:
+            place_gain[index] = own.score_hi > 1e-6f && own.score_hi >= gamma ? own.score_hi : -1.0f;
+% endif
             own.score_hi = own.score_hi > 1e-6f && own.score_hi >= gamma ? 0.0f : NO_SCORE;
             own.score_lo = 0.0f;
             const i64x2 sums = node_sums[first + index];

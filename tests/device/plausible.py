@@ -196,6 +196,7 @@ VALUES: dict[str, list[Any]] = {
             "limited",
             "monotone",
             "masked",
+            "ranked",
             "missing",
             "interleaved",
             "clipped",
@@ -314,7 +315,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     if template == "exact":  # bins of nodes are marked along each node's own entries
         return not (params["interleaved"] and params["bins"] == "node")
     if template == "level":
-        return (params["picked"] > 0) + params["limited"] + params["tables"] <= 1
+        return not (params["picked"] and params["limited"])
     if template == "best_leaves":
         return params["picked"] > 1
     if template == "symmetric":

@@ -192,7 +192,14 @@ SOURCES = {
     "predict_vectors-portable": ("predict_vectors", {"wg_size": 256, "rows": 1, **_NUMBERS}),
     "vector_split-portable": (
         "vector_split",
-        {"wg_size": 128, "run": 2, "masked": False, "shrunk": False, "counted": False},
+        {
+            "wg_size": 128,
+            "run": 2,
+            "masked": False,
+            "shrunk": False,
+            "counted": False,
+            "ranked": False,
+        },
     ),
     "walk_cells-sequential": ("walk_cells", {"wg_size": 1, "rows": 64, "categories": True}),
     "walk_cells-portable": ("walk_cells", {"wg_size": 64, "rows": 1, **_NUMBERS}),

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.portable_math import DF, df_add, finite, not_tiny, scale_by
-from tests.reference.grow import _LEAST_GAIN, Node, _finite
+from tests.reference.grow import _LEAST_GAIN, Node, _finite, breadth_first
 from tests.reference.split import Candidate
 
 #: Gains are clamped to it, so that their sum is finite.
@@ -36,28 +36,54 @@ class VectorGrower:
     outputs: list[Any]
 
     def grow(self) -> list[list[Node]]:
-        """Grow the trees level by level; return the nodes of each, breadth first."""
+        """Grow the trees; return the nodes of each, breadth first."""
         first = self.outputs[0]
         rows = np.arange(first.codes.shape[0], dtype=np.uint32)
         nodes = [[Node(rows, own.quanta.sum(axis=0).reshape(-1, 2))] for own in self.outputs]
         for own, (root,) in zip(self.outputs, nodes, strict=True):
             own._finish(root)
-        number = 0
+        if first.params.leaf_wise and not first.params.symmetric_trees:
+            self._by_gain(nodes)
+            return [breadth_first(of_tree) for of_tree in nodes]
+        number, splits_left = 0, (first.params.max_leaves or 2**62) - 1
         while number < len(nodes[0]):
             width = 1 << nodes[0][number].depth if first.params.symmetric_trees else 1
             place = [of_tree[number : number + width] for of_tree in nodes]
-            deep = first.params.max_depth and place[0][0].depth >= first.params.max_depth
-            best = None if deep else self._best(place)
-            for own, of_tree, splits in zip(self.outputs, nodes, best or (), strict=bool(best)):
-                for at, split in enumerate(splits, number):
-                    gain = _finite(scale_by(split.score[0], own.rule.gain_power)[0])
-                    of_tree.extend(own._split(of_tree[at], at, len(of_tree), split, gain))
+            best = self._best(place) if splits_left else None
+            if best is not None:
+                self._split(nodes, number, best[0])
+                splits_left -= 1
             number += width
         return nodes
 
-    def _best(self, place: list[list[Node]]) -> list[list[Candidate]] | None:
-        """Return the split of each output's nodes; None if they gain too little together."""
+    def _by_gain(self, nodes: list[list[Node]]) -> None:
+        """Split the open leaf of the highest gain of all outputs, one after another."""
+        most = self.outputs[0].params.max_leaves or 2**62
+        found = {0: self._best([of_tree[:1] for of_tree in nodes])}
+        for _ in range(most - 1):
+            gains = {number: best[1] for number, best in found.items() if best is not None}
+            if not gains:
+                return
+            number = max(gains, key=lambda n: (gains[n], -n))
+            best = found.pop(number)
+            assert best is not None
+            left = len(nodes[0])
+            self._split(nodes, number, best[0])
+            for child in (left, left + 1):
+                found[child] = self._best([of_tree[child : child + 1] for of_tree in nodes])
+
+    def _split(self, nodes: list[list[Node]], number: int, found: list[list[Candidate]]) -> None:
+        """Split the nodes of each output from ``number`` on."""
+        for own, of_tree, splits in zip(self.outputs, nodes, found, strict=True):
+            for at, split in enumerate(splits, number):
+                gain = _finite(scale_by(split.score[0], own.rule.gain_power)[0])
+                of_tree.extend(own._split(of_tree[at], at, len(of_tree), split, gain))
+
+    def _best(self, place: list[list[Node]]) -> tuple[list[list[Candidate]], np.float32] | None:
+        """Return the split of each output's nodes and its gain; None if that is too small."""
         first = self.outputs[0]
+        if first.params.max_depth and place[0][0].depth >= first.params.max_depth:
+            return None
         borders = first._borders()
         feature, bins, direction = borders.feature, borders.bins, borders.direction
         refused = ~first._allowed(place[0][0])[feature]
@@ -88,7 +114,7 @@ class VectorGrower:
             for own, node, g, h in every
         ]  # fmt: skip
         width = len(place[0])
-        return [found[at : at + width] for at in range(0, len(found), width)]
+        return [found[at : at + width] for at in range(0, len(found), width)], gain
 
 
 def of_outputs(trees: list[Tree], n_parallel: int) -> list[Tree]:

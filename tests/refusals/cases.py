@@ -265,9 +265,6 @@ CASES: dict[str, Case] = {
     "`path_smooth` with several Newton steps": Case(
         "leaf_estimation_iterations=3: expected 1 for path_smooth=2.0", "smoothed, steps"
     ),
-    '`multi_strategy="multi_output_tree"` with `max_leaves`': Case(
-        "max_leaves=5: expected 0 for multi_strategy='multi_output_tree'", "vectors, few leaves"
-    ),
     '`multi_strategy="multi_output_tree"` without `tree_method="hist"`': Case(
         "tree_method='exact': expected 'hist' or 'auto' for multi", "vectors, exact"
     ),
@@ -293,6 +290,10 @@ CASES: dict[str, Case] = {
     ),
     '`multi_strategy="multi_output_tree"` with `booster="dart"`': Case(
         "booster='dart': expected 'gbtree' for multi", "vectors, dropped"
+    ),
+    '`multi_strategy="multi_output_tree"` with `sketch` and `grow_policy="lossguide"`': Case(
+        "grow_policy='lossguide': expected 'depthwise' or 'symmetric' for sketch=1", "sketches",
+        params={"grow_policy": "lossguide", "max_leaves": 4},
     ),
     '`multi_strategy="multi_output_tree"` with `sketch` and `page="streamed"`': Case(
         "page='streamed': expected 'auto', 'dense' or 'tiled' for sketch=1", "sketches, streamed"

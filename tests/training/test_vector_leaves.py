@@ -27,6 +27,7 @@ TARGETS = np.stack([FILLED[:, 0], 1e3 * FILLED[:, 1] * FILLED[:, 2], FILLED[:, 3
 TARGETS = TARGETS.astype(np.float32)
 CLASSES = np.digitize(FILLED[:, 0] + FILLED[:, 1], [-0.5, 0.2, 1]).astype(np.float32)
 SOFTPROB = {"objective": "multi:softprob", "num_class": 4}
+LEAF_WISE = {"grow_policy": "lossguide", "max_leaves": 12, "max_depth": 0}
 WEIGHTS = RNG.integers(0, 4, 400).astype(np.float32)
 #: Parameters, labels and weights.
 KINDS = {
@@ -49,6 +50,19 @@ KINDS = {
     "symmetric forests": (
         {"grow_policy": "symmetric", "num_parallel_tree": 2, "subsample": 0.6,
          "colsample_bytree": 0.7, "max_depth": 4}, TARGETS, None,
+    ),
+    "few leaves": ({"max_leaves": 6, "max_depth": 4, "reg_lambda": 9.0}, TARGETS, WEIGHTS),
+    "leaf by leaf": ({**SOFTPROB, **LEAF_WISE, "min_child_weight": 8.0}, CLASSES, None),
+    "leaf by leaf, targets": (
+        {**LEAF_WISE, "max_depth": 5, "reg_alpha": 2.0, "colsample_bynode": 0.7}, TARGETS, WEIGHTS
+    ),
+    "leaf by leaf, forests": (
+        {**SOFTPROB, **LEAF_WISE, "num_parallel_tree": 2, "subsample": 0.6, "min_samples_leaf": 9},
+        CLASSES, None,
+    ),
+    "leaf by leaf, quantiles": (
+        {**LEAF_WISE, "objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.7]},
+        TARGETS[:, 0], None,
     ),
     "no column at all": ({}, np.zeros((400, 3), np.float32), None),
     "one output is 0": ({}, TARGETS * np.float32([1, 0, 1]), None),
