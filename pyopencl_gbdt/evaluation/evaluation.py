@@ -16,6 +16,7 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena, zeros
+from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.evaluation.auc import CurveKind
 from pyopencl_gbdt.evaluation.cox_metric import CoxKind
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind
@@ -187,10 +188,10 @@ class Evaluation:
                 of_set = rows_on_device(arena, objective, rows, at, wg_size, there, prefix)
                 for prepared, names in prepare(rows, of_set, together):
                     self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
-        self._results: DeviceArray | None = None
+        self._results: EarlyCopy | None = None
         if self._on_device:
             n_results = sum(group.prepared.n_results for group in self._on_device)
-            self._results = arena.array("results", (n_results, N_WORDS), np.int64, zeros)
+            self._results = EarlyCopy(arena.array("results", (n_results, N_WORDS), np.int64, zeros))
         arena.allocate(joins=False)
 
     @cached_property
@@ -200,7 +201,7 @@ class Evaluation:
         first = 0
         for group in self._on_device:
             assert self._results is not None
-            launches += group.prepared.launches(self._results, first)
+            launches += group.prepared.launches(self._results.array, first)
             first += N_WORDS * group.prepared.n_results
         return launches
 
@@ -208,11 +209,13 @@ class Evaluation:
         """Enqueue the kernels that compute the metrics of the current margins."""
         for launch in self._launches:
             launch()
+        if self._results is not None:
+            self._results()
 
     def values(self) -> Iterator[tuple[Place, float]]:
         """Yield every metric of every set, as of the last ``launch``; waits for the device."""
         if self._results is not None:
-            words, first = self._results.get(), 0
+            words, first = self._results.values(), 0
             for group in self._on_device:
                 end = first + group.prepared.n_results
                 yield from zip(group.places, group.prepared.values(words[first:end]), strict=True)

@@ -30,7 +30,8 @@ from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.member import Member, Team
 from pyopencl_gbdt.device.team.messages import BestSplits
-from pyopencl_gbdt.device.team.sums import EarlyCopy, Window
+from pyopencl_gbdt.device.team.sums import Window
+from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes

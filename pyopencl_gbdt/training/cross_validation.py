@@ -24,6 +24,7 @@ from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
+from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.open_fit import opened_fit
@@ -122,7 +123,10 @@ def cv(
 
     Notes
     -----
-    All folds are trained together, one round each in turn, so the device must have memory for all.
+    All folds are trained side by side, so the device must have memory for all. The host enqueues a
+    round of every fold before it waits for the metrics of the first, so small folds share a GPU.
+    Without callbacks a fold does not wait for the others. Every fold is cut into bins by its own
+    training rows, as XGBoost does it.
     """
     n_rounds = n_rounds if num_boost_round is None else num_boost_round
     period = check_verbose(verbose if verbose_eval is None else verbose_eval)
@@ -222,20 +226,30 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
 def _rounds(model: TrainingModel, fits: list[RunningTask], callbacks: CallbackList) -> Log:
     log: Log = {name: {metric: [] for metric in own} for name, own in fits[0].history.items()}
     callbacks.before_training(model)
-    for number in range(fits[0].task.params.n_estimators):
+    n_rounds, together = fits[0].task.params.n_estimators, ConcurrentFits(fits)
+    if not callbacks.callbacks:
+        together.run(n_rounds)
+        for number in range(n_rounds):
+            _add_round(log, fits, number)
+        return log
+    for number in range(n_rounds):
         if callbacks.before_iteration(model, number, log):
             break
-        for fit in fits:
-            fit.step()
-        for name, metrics in log.items():
-            for metric, values in metrics.items():
-                last = np.array([fit.history[name][metric][-1] for fit in fits])
-                values.append((float(last.mean()), float(last.std())))
+        together.round()
+        _add_round(log, fits, number)
         if callbacks.after_iteration(model, number, log):
             _cut(log, model.attributes.get(BEST_ITERATION))
             break
     callbacks.after_training(model)
     return log
+
+
+def _add_round(log: Log, fits: list[RunningTask], number: int) -> None:
+    """Add a round's means and deviations over the folds."""
+    for name, metrics in log.items():
+        for metric, values in metrics.items():
+            own = np.array([fit.history[name][metric][number] for fit in fits])
+            values.append((float(own.mean()), float(own.std())))
 
 
 def _cut(log: Log, best: str | None) -> None:

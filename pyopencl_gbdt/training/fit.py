@@ -27,6 +27,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
+from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
 from pyopencl_gbdt.fit.parts import FitParts, RowWeights, allocate
 from pyopencl_gbdt.fit.share import Share
@@ -146,6 +147,7 @@ class Fit:
         self.grown = GrownTrees(parts, tally, self.statistics.renamed)
         self._last_rows = (parts.nodes.batches[-1].size - 1) * parts.rows.n_rows  # of the last tree
         self._rounds = self._checked = 0  # so far; those after which no high words were needed
+        self._needs_high, self._asked = EarlyCopy(parts.arena["needs_high"]), 0
 
     def _start_over(self) -> None:
         """Build the kernels again, which resets their arrays, and go back to the start."""
@@ -213,7 +215,8 @@ class Fit:
             source.check()
         if parts.rows.has_high or self._checked == self._rounds:
             return False
-        if not parts.arena["needs_high"].get()[0]:
+        asked = self._asked == self._rounds
+        if not (self._needs_high.values() if asked else parts.arena["needs_high"].get())[0]:
             self._checked = self._rounds
             return False
         done = self._rounds
@@ -225,6 +228,12 @@ class Fit:
             self._one_round(pace)
         self._check_high_words()  # the pages of all rows may need high words, too
         return True
+
+    def ask(self) -> None:
+        """Enqueue the read for which ``settle`` waits, in front of what is enqueued later."""
+        if not self.parts.rows.has_high and self._checked != self._rounds:
+            self._needs_high()
+            self._asked = self._rounds
 
     def settle(self, *, watched: bool) -> bool:
         """Wait for the round if a member watches a set; return whether all were trained again."""

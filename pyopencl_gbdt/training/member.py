@@ -34,10 +34,10 @@ class LeadingTask(RunningTask):
     def _ask(self, what: str, value: float = 0.0) -> None:
         self.team.exchange(Request, (what, value))
 
-    def step(self) -> None:
-        """Train one round with all members, and compute its metrics."""
+    def enqueue(self) -> None:
+        """Let all members enqueue a round; see ``RunningTask``."""
         self._ask(_STEP, self.learning_rate)
-        super().step()
+        super().enqueue()
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
         """Return the model so far; see ``RunningTask``."""

@@ -305,15 +305,24 @@ class RunningTask:
 
     def step(self) -> None:
         """Train one round and compute its metrics; waits for the device if there are any."""
+        self.enqueue()
+        self.take()
+
+    def enqueue(self) -> None:
+        """Enqueue a round and its metrics, for which ``take`` waits."""
         fit = self.fit
         fit.step(self._pace)
         self._check_sums()
         if self._gathers:
             fit.settle(watched=True)
             gather(fit.parts.rows, fit.evaluation)
-        else:
-            self._evaluation.launch()  # enqueue before the host waits
-        if self._gathers or fit.settle(watched=self._is_watched):
+        self._evaluation.launch()
+        if self._is_watched:
+            fit.ask()
+
+    def take(self) -> None:
+        """Add the metrics of the round that was enqueued last to the history."""
+        if not self._gathers and self.fit.settle(watched=self._is_watched):
             self._evaluation.launch()
         for (name, metric), value in self._evaluation.values():
             self.history[name][metric].append(value)

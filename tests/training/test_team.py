@@ -15,8 +15,9 @@ from pyopencl_gbdt.device.team import sums as team_sums
 from pyopencl_gbdt.device.team import threads as team_threads
 from pyopencl_gbdt.device.team.messages import TreesAtATime
 from pyopencl_gbdt.device.team.nccl import communicators, release
-from pyopencl_gbdt.device.team.sums import EarlyCopy, TeamReduce
+from pyopencl_gbdt.device.team.sums import TeamReduce
 from pyopencl_gbdt.device.team.threads import threads
+from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.growth.grown_trees import GrownTrees

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
@@ -161,29 +161,3 @@ class ReduceOwn(TeamReduce):
         rows = piece.reshape(-1, self.ends[-1])
         parts = [rows[:, a:b] for a, b in pairwise(self.ends)]
         parts[self.member.rank][:] = self.member.add_up_own(parts)
-
-
-@dataclass(frozen=True)
-class EarlyCopy:
-    """Enqueues a copy of a small array to the host, in front of long kernels.
-
-    Attributes
-    ----------
-    array : DeviceArray
-    """
-
-    array: DeviceArray
-    name: str = "copy for the team"
-    _found: list[Any] = field(default_factory=list)
-
-    def __call__(self) -> None:
-        device, nbytes = self.array.device, self.array.nbytes
-        host = self._found[0] if self._found else device.pinned(nbytes)
-        self._found[:] = [host, device.read_later(self.array, host, 0)]
-
-    def values(self) -> Array:
-        """Return the array as it was when the kernels began; waits for the copy."""
-        host, wait = self._found
-        wait()
-        values: Array = host.view(self.array.dtype)
-        return values

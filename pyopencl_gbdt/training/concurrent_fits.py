@@ -1,0 +1,64 @@
+"""Several fits whose rounds run side by side, each in a queue of its own.
+
+    one after another   host      |a|  wait  |b|  wait  |a|  wait  |b|  wait  |
+                        device     |a a a a|  |b b b b|  |a a a a|  |b b b b|
+    side by side        host      |a|b|wait|a| wait |b|wait|
+                        device     |a a a a|  |a a a a|
+                                     |b b b b|  |b b b b|
+
+A round of few rows leaves most of a GPU idle, and the host waits for the metrics of each round. So
+the host enqueues the rounds of all fits, and only then waits for the first one's metrics. Every
+fit launches what it launches alone, so its bytes are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Protocol
+
+#: ``off`` trains one round of each fit after the other, for comparison.
+ENVIRONMENT = "PYOPENCL_GBDT_CONCURRENT_FITS"
+
+
+class EnqueuedRounds(Protocol):
+    """A fit whose rounds are enqueued, and waited for later."""
+
+    def enqueue(self) -> None:
+        """Enqueue a round and its metrics, for which ``take`` waits."""
+
+    def take(self) -> None:
+        """Wait for the round that was enqueued last, and keep its metrics."""
+
+
+class ConcurrentFits:
+    """Runs the rounds of several fits on one device, or on several.
+
+    Parameters
+    ----------
+    fits : sequence of EnqueuedRounds
+        With queues of their own.
+    """
+
+    def __init__(self, fits: Sequence[EnqueuedRounds]) -> None:
+        self._fits = fits
+        self._alone = os.environ.get(ENVIRONMENT, "").strip().lower() == "off"
+
+    def round(self) -> None:
+        """Run one round of every fit."""
+        self.run(1)
+
+    def run(self, n_rounds: int) -> None:
+        """Run rounds of every fit; each goes on when its own metrics are there."""
+        if self._alone:
+            for _ in range(n_rounds):
+                for fit in self._fits:
+                    fit.enqueue()
+                    fit.take()
+            return
+        for number in range(n_rounds + 1):
+            for fit in self._fits:
+                if number > 0:
+                    fit.take()
+                if number < n_rounds:
+                    fit.enqueue()
