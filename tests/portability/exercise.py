@@ -145,7 +145,7 @@ def _trained(
 
 def fit_checks(device: Device, size: str) -> Iterator[Check]:
     """Yield a check of the model of one training of each kind."""
-    for name in ("logistic", "sparse", "categories", "exact", "symmetric", "classes"):
+    for name in ("logistic", "sparse", "categories", "exact", "symmetric", "classes", "tiled"):
         p = problem(size, "logistic" if name == "sparse" else name)
         given = p.label, p.weight
         twin = train_reference(Parameters.from_dict(p.params), p.values, *given, **p.extra)
@@ -157,11 +157,15 @@ def fit_checks(device: Device, size: str) -> Iterator[Check]:
 def training_checks(device: Device, size: str) -> Iterator[Check]:
     """Yield a check of models, for some of them of every histogram variant, and of predictions."""
     every, chosen = runnable("histogram", device.caps), [choose("histogram", device.caps)]
+    codes: dict[tuple[Any, ...], Any] = {}  # most trainings have the same values
     for name in (*EVERY_HISTOGRAM, *OTHERS):
         p = problem(size, name)
         given = p.values, p.label, p.weight
         twin = train_reference(Parameters.from_dict(p.params), *given, **p.extra)
         data = Dataset(*given, **p.extra)
+        rows = p.values.tobytes(), None if p.weight is None else p.weight.tobytes()
+        key = (*rows, tuple(p.extra.get("categorical_features", ())))
+        data.kept = codes.get(key)
         depths = _DEPTHS[size].get(p.params.get("tree_method", ""), (0,))
         variants = every if name in EVERY_HISTOGRAM else chosen
         for variant, depth in itertools.product(variants, depths):
@@ -169,7 +173,7 @@ def training_checks(device: Device, size: str) -> Iterator[Check]:
                 check = _trained(device, p, data, twin, variant.name)
             way = f"{variant.name}, depth {depth}" if len(depths) > 1 else variant.name
             yield f"training {name} {way}: model", check
-            data.forget()  # quantise again: its kernels are watched too
+        codes.setdefault(key, data.kept)
         if name in (*EVERY_HISTOGRAM, "symmetric"):
             wanted = predict_twin.predict(twin, p.values)
             margins = predict_margins(twin, p.values, device)

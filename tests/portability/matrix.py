@@ -87,17 +87,33 @@ def longest(built: Iterable[Built]) -> list[Built]:
     return list(found.values())
 
 
-def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled], list[str]]:
-    """Compile everything for one chip.
+def telling(built: Iterable[Built]) -> list[Built]:
+    """Return programs that show each kernel, and each value of each parameter, of a template.
 
-    For one that is not ``whole``, the longest program of each template and variant that grows
-    trees. Equal sources are compiled for a chip of the same maker that is.
+    Longer sources, which have more branches, come first; a program is left out if all that it
+    shows is in those before it.
+    """
+    found, seen = [], set()
+    for one in sorted(built, key=lambda one: len(one.source("opencl")), reverse=True):
+        values = {("wg_size", one.wg_size), *one.params.items(), *((k, "") for k in one.kernels)}
+        own = {(one.template, *value) for value in values}
+        if not own <= seen:
+            found.append(one)
+        seen |= own
+    return found
+
+
+def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled], list[str]]:
+    """Compile the programs of one chip.
+
+    Of one that is ``whole``, those that show each kernel and each value of each parameter. Of one
+    that is not, the longest program of each template and variant that grows trees.
 
     Parameters
     ----------
     target : Target
     every : bool
-        Whether to compile everything for a chip that is not ``whole``, too.
+        Whether to compile all that the chip can be asked for.
 
     Returns
     -------
@@ -106,7 +122,9 @@ def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled],
         All gaps; empty is good.
     """
     built, complaints = wanted(target)
-    if not (every or target.whole):
+    if target.whole and not every:
+        built = telling(built)
+    elif not every:
         grown = [one for one in built if grows_trees(one.template)]
         built = longest(one for one in grown if one.label != FOR_CPUS)
     dialect = "cuda" if target.maker == "nvidia" else "opencl"

@@ -46,7 +46,7 @@ _SCAN = """            shared[i] = sum;
         }
     }
     BARRIER();"""
-_VECTOR_WIDTHS = ("intel-cpu: sub-groups of 8", "intel-cpu: sub-groups of 32")
+_NARROW = "intel-cpu: sub-groups of 8"
 _RACES = "oclgrind: kernels of GPUs, races"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -56,14 +56,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         _HALVE,
         """        if (id < half_size) shared[id] += shared[id + half_size];
         if (half_size > 32) BARRIER();""",
-        (_RACES, *_VECTOR_WIDTHS),
+        (_RACES, _NARROW),
     ),
     Mutation(
         "a barrier of the scan is missing",
         _SUM,
         _SCAN,
         "            shared[i] = sum;\n        }\n    }",
-        (_RACES, "pocl: kernels of GPUs", *_VECTOR_WIDTHS),
+        (_RACES, "pocl: kernels of GPUs", _NARROW),
     ),
     Mutation(
         "local memory is read one too far",

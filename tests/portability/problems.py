@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 F32 = npt.NDArray[np.float32]
 #: Rows, features, trees and depth of a training. A simulator looks for races within a kernel, which
 #: the first tree shows; one with margins that differ shows the rest.
-SHAPES = {"tiny": (300, 3, 1, 3), "full": (3000, 6, 3, 6)}
+SHAPES = {"tiny": (300, 3, 1, 3), "full": (1500, 6, 2, 5)}
 _TWO_TREES = {"classes", "ordered, symmetric", "drawn by gradient, few leaves"}
 _LEAF_WISE = {"grow_policy": "lossguide", "max_leaves": 7}
 _GROUPS = {"interaction_constraints": [[0, 1], [1, 2]]}
@@ -109,7 +109,7 @@ _SHALLOW = {
     "categories",
     "categories, level by level of symmetric trees",
 }
-_FEW_LEAVES = 5
+_FEW_LEAVES = 4
 _WEIGHTED = ("logistic", "goss, leaf by leaf", "quantiles", "aft")
 
 
@@ -155,7 +155,7 @@ def problem(size: str, name: str) -> Problem:
     if name in _WEIGHTED:
         found.weight = rng.integers(0, 4, n).astype(np.float32)
     if name.startswith("categories"):
-        for column, n_levels in ((0, 3), (1, 40 if size == "tiny" else 700)):
+        for column, n_levels in ((0, 3), (1, 20 if size == "tiny" else 700)):
             values[:, column] = np.floor(np.abs(values[:, column]) * n_levels) % n_levels
         found.extra["categorical_features"] = [0, 1]
     if name == "heavy":

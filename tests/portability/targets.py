@@ -30,8 +30,8 @@ class Target:
         Names under which people know it.
     caps : Capabilities
     whole : bool
-        Whether the chip gets all programs by default. Others get those that need most registers:
-        of each template and variant that grows trees, the longest.
+        Whether the chip gets every kernel and every value of its parameters by default. Others get
+        those that need most registers: of each template and variant that grows trees, the longest.
     on_request : bool
         Whether the chip is left out by default, as its instructions are nearly those of another.
     row : str
@@ -145,7 +145,7 @@ def _row(row: str, chips: tuple[Target, ...], whole: str, on_request: str) -> tu
     )
 
 
-#: The chips of each row. One of each compiler's gets all programs: it has double precision and, of
+#: The chips of each row. One of each compiler's gets every kernel: it has double precision and, of
 #: NVIDIA's, the operations of warps. Those on request are beside gfx942, gfx1201, dg2 or bmg, and
 #: sm_90 or sm_120.
 ALL = {

@@ -76,6 +76,34 @@ def test_a_chip_that_is_not_whole_gets_every_template_and_variant(everything):
     assert all(len(b.source("opencl")) <= most[b.template, b.label] for b in built)
 
 
+def test_a_whole_chip_gets_every_kernel_and_every_value_of_a_parameter(everything):
+    built = list(everything["gfx906"].built.values())
+
+    def shown(some):
+        values = {(b.template, *pair) for b in some for pair in b.params.items()}
+        kernels = {(b.template, kernel) for b in some for kernel in b.kernels}
+        return values | kernels | {(b.template, b.wg_size) for b in some}
+
+    few = matrix.telling(built)
+    assert shown(few) == shown(built)
+    assert len(few) < 0.75 * len(built)
+    for template in {b.template for b in built}:
+        lengths = [
+            max(len(b.source("opencl")) for b in some if b.template == template)
+            for some in (few, built)
+        ]
+        assert lengths[0] == lengths[1]
+
+
+def test_trainings_of_the_baseline_are_those_with_programs_of_its_own(everything):
+    """Few of its programs differ from those of other GPUs, which run with more trainings."""
+    caps = replace(targets.AMD[1].caps, local_bytes=LEAST.local_bytes, registers=0)
+    others = {b.source("opencl") for b in workload.everything(caps).built.values()}
+    built = workload.everything(baseline(caps)).built.values()
+    own = [b for b in built if b.source("opencl") not in others and b.label != FOR_CPUS]
+    assert {b.template for b in own} <= {"histogram", "tiled_histogram"}
+
+
 def test_every_primitive_is_prepared():
     source = inspect.getsource(workload)
     called = {f for f in primitives.__all__ if re.search(rf"primitives\.{f}(\.\w+)?\(", source)}
