@@ -44,6 +44,16 @@ def searches_few_bins(features: FitFeatures, variant: Variant) -> bool:
     return features.tiled is not None and variant.name == "sequential"
 
 
+def group_size(ways: Ways, variant: Variant, most_codes: int) -> int:
+    """Return the work-items of a group: a variant's, or fewer where each has a code even then."""
+    size = ways.wg_size(variant)
+    fixed = ways.facts.parameters.work_group_size > 0
+    least: int = size if fixed else variant.params.get("least", size)
+    while size >= 2 * max(least, most_codes):
+        size //= 2
+    return size
+
+
 def constraints(arena: Arena, features: FitFeatures) -> None:
     """Ask for the constraints of features, and for which of them a node may split on."""
     monotone = features.limits.monotone
@@ -115,7 +125,8 @@ class Split:
             return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         many = has_many_features(ways.device.caps, features)
         options["many"] = many and not exact
-        return ways.device.build("split", wg_size=ways.wg_size(variant), **options)
+        wg_size = group_size(ways, variant, features.layout.most_codes)
+        return ways.device.build("split", wg_size=wg_size, **options)
 
     def _closed(self) -> dict[str, DeviceArray]:
         """Return the argument that only kernels for mostly empty bins have."""

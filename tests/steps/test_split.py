@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device.variants import KERNELS
 from pyopencl_gbdt.dtypes import NO_SCORE
+from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth import split as split_step
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.gain import least_hessian, make_rule, weight_in_units
@@ -308,3 +312,16 @@ def test_groups_far_below_the_best_of_many_features(monkeypatch):
     expected = to_xgboost_json(train(params, data, 1).ensemble)
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "baseline")
     assert to_xgboost_json(train(params, data, 1).ensemble) == expected
+
+
+@pytest.mark.parametrize(
+    ("most_codes", "asked", "name", "size"),
+    [
+        (5, 0, "warps", 32), (32, 0, "warps", 32), (33, 0, "warps", 64), (5, 128, "warps", 128),
+        (5, 0, "portable", 64),
+    ],
+)  # fmt: skip
+def test_groups_shrink_where_features_have_few_codes(device, most_codes, asked, name, size):
+    facts = FitFacts(Parameters.from_dict({"work_group_size": asked}))
+    variant = next(one for one in KERNELS["split"].variants if one.name == name)
+    assert split.group_size(Ways(device, facts), variant, most_codes) == size
