@@ -40,6 +40,7 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
+from pyopencl_gbdt.growth.joint_columns import JointBlocks, joins_blocks
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.histogram_plan import shared_groups, work_groups
@@ -232,6 +233,11 @@ class NewSlots:
         return slice(begin, begin + count // 2)
 
 
+def reads_joint(ways: Ways) -> bool:
+    """Whether the histograms of a fit read joint codes."""
+    return ways.facts.pages.n_joined > 0 and joins_blocks(ways.facts)
+
+
 def histogram_groups(rows: FitRows, features: FitFeatures, ways: Ways) -> int:
     """Return the work-groups that share the histogram tasks of a level, for each range of codes."""
     layout, caps, variant = features.layout, ways.device.caps, ways.variant("histogram")
@@ -239,6 +245,8 @@ def histogram_groups(rows: FitRows, features: FitFeatures, ways: Ways) -> int:
         capacity = range_capacity(variant, caps)
         ranges = cell_ranges(layout.feature_offset, rows.tiles, capacity)
         return shared_groups(variant, caps, len(ranges))
+    if reads_joint(ways):
+        layout = features.joined.layout(layout)
     return work_groups(variant, caps, layout.n_features, rows.n_rows, layout.most_codes)
 
 
@@ -248,6 +256,7 @@ class Histogram:
     def __init__(self, parts: FitParts) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         arena = self.arena
+        self.joint = JointBlocks(parts) if reads_joint(self.ways) else None
         if self.nodes.params.histogram != "auto":  # no other variant is tried
             self.kernel = self._built(self.ways.variant("histogram"))
         else:
@@ -276,6 +285,11 @@ class Histogram:
                 wg_size=size,
                 adds=adds,
             )
+        if self.joint is not None:
+            return HistogramKernel(
+                arena.device, self.joint.codes, self.joint.layout, variant,
+                wg_size=size, adds=adds, joint=self.joint.sums,
+            )  # fmt: skip
         skips = nodes.params.leaves_out_rows and not rows.lists_drawn
         return HistogramKernel(
             arena.device, rows.codes, self.features.layout, variant,
@@ -308,7 +322,7 @@ class Histogram:
         return [*built, *done, early, *summed] if done else [early, *built, *summed]
 
     def _page(self, depth: int, page: FitPage) -> list[Launch]:
-        codes: Any = page.codes  # of the kernel's kind
+        codes: Any = page.codes if self.joint is None else self.joint.codes  # of the kernel's kind
         return self.kernel.level(
             codes,
             groups=self.groups,

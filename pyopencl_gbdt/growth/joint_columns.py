@@ -1,12 +1,14 @@
 """Joint codes of a fit: columns of few codes that are read together.
 
 ``pages/joint_columns.py`` has a picture. Each column's histogram is a sum over the joint one, so
-the search of splits, and all that follows, is as with plain codes.
+the search of splits, and all that follows, is as with plain codes. A launch that grows whole trees
+reads joint codes by place; the histograms of a GPU read those of a row, block by block.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,12 @@ import numpy as np
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.ways import gathers_columns, variant_of
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.primitives.block_order import BlockOrder
+from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, local_codes
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 ENVIRONMENT = "PYOPENCL_GBDT_JOINT_CODES"
 #: Rows of a node from which on the columns of a place are read by their joint code. PoCL, 1 thread
@@ -23,6 +29,8 @@ ENVIRONMENT = "PYOPENCL_GBDT_JOINT_CODES"
 #: them indicators, 7 classes, depth 6, 53, 51, 56 and 71; 60 k x 600 of 5 values, depth 8, 101, 99,
 #: 118 and 201.
 JOINT_ROWS = 64
+#: The histograms that read joint codes, in words of an error.
+_JOIN = f"those of {OWN_BANKS!r}, which GPUs have"
 #: Joint codes take at most this share of a device's memory.
 MOST_MEMORY = 1 / 16
 
@@ -51,6 +59,26 @@ def joins_columns(facts: FitFacts) -> bool:
     ParameterError
         If joint codes were asked for, and the fit cannot have them.
     """
+    return _decided(facts, why_not)
+
+
+def may_join(facts: FitFacts) -> bool:
+    """Whether a launch that grew whole trees would read joint codes."""
+    return asked() != "off" and not why_not(facts)
+
+
+def joins_blocks(facts: FitFacts) -> bool:
+    """Whether the histograms of trees that grow by steps read joint codes.
+
+    Raises
+    ------
+    ParameterError
+        If joint codes were asked for, and the fit cannot have them.
+    """
+    return asked() == "on" and _decided(facts, why_no_blocks)
+
+
+def _decided(facts: FitFacts, why_not: Callable[[FitFacts], str]) -> bool:
     word = asked()
     if word == "off":
         return False
@@ -61,35 +89,49 @@ def joins_columns(facts: FitFacts) -> bool:
 
 
 def why_not(facts: FitFacts) -> str:
-    """Return why a fit cannot have joint codes, as words of an error; "" if it can."""
+    """Return why one launch cannot read joint codes, as words of an error; "" if it can."""
+    if facts.columns_of_tree and not _of_codes(facts):
+        return "trees draw columns, and read these by plain codes"
+    return _of_codes(facts) or _of_memory(facts)
+
+
+def why_no_blocks(facts: FitFacts) -> str:
+    """Return why histograms cannot read joint codes, as words of an error; "" if they can."""
     pages, caps = facts.pages, facts.device
+    if pages.kind != "dense" or pages.adds_histograms:
+        return "only dense codes that stay on one device, in one page, are joined"
+    if gathers_columns(facts):
+        return "trees gather the plain codes of the columns that they draw"
+    if facts.n_sketches:
+        return "splits are searched by sketches, whose histograms read plain codes"
+    histogram = None if caps is None else variant_of("histogram", facts, caps)
+    if caps is None or histogram is None or histogram.name != OWN_BANKS:
+        name = "" if histogram is None else histogram.name
+        return f"trees grow by steps, whose histograms ({name!r}) read plain codes, all but {_JOIN}"
+    if local_codes(histogram, caps) < MOST_CELLS:
+        return f"local memory of {caps.local_bytes} bytes has no room for {MOST_CELLS} joint codes"
+    return _of_codes(facts) or _of_memory(facts)
+
+
+def _of_codes(facts: FitFacts) -> str:
+    """Return why the codes of a fit cannot be joined."""
+    pages = facts.pages
     if pages.most_codes > MOST_CELLS:
         return f"max_bin={facts.parameters.max_bin} gives codes of two bytes"
     if pages.has_statistics:
         return "codes of statistics of categories change from round to round"
-    if facts.columns_of_tree:
-        return "trees draw columns, and read these by plain codes"
     if not pages.n_joined:
         return "no two columns have few enough values to share a code of a byte"
+    return ""
+
+
+def _of_memory(facts: FitFacts) -> str:
+    """Return why joint codes have no room."""
+    pages, caps = facts.pages, facts.device
     needed = pages.n_joined * facts.n_rows
     if caps is None or needed > min(caps.max_alloc_bytes, MOST_MEMORY * caps.global_bytes):
         return f"joint codes need {needed} bytes, too much of the device's memory"
     return ""
-
-
-def refuse_elsewhere() -> None:
-    """Refuse joint codes for trees that grow otherwise than level by level in one launch.
-
-    Raises
-    ------
-    ParameterError
-        If they were asked for.
-    """
-    if asked() == "on":
-        raise ParameterError(
-            f"{ENVIRONMENT}='on': only a launch that grows whole trees level by level reads joint "
-            "codes, on a CPU with dense data and few rows; unset it"
-        )
 
 
 class JointCodes:
@@ -99,8 +141,7 @@ class JointCodes:
         self.arena, self.rows = parts.arena, parts.rows
         columns = self.columns = parts.features.joined
         self.program = parts.ways.build_kernel("plan", template="joint_codes")
-        arena, sizes = self.arena, np.diff(parts.features.layout.feature_offset)
-        cells = np.multiply.reduceat(sizes[columns.members], columns.begins[:-1])
+        arena, cells = self.arena, columns.cells(parts.features.layout)
         for name, values in (
             ("members", columns.members), ("member_begin", columns.begins), ("place_cells", cells),
         ):  # fmt: skip
@@ -120,3 +161,45 @@ class JointCodes:
             by_feature=plain, joint_codes=codes,
             **self.arena.arguments("members", "member_begin", "feature_offset"),
         )()  # fmt: skip
+
+
+class JointBlocks:
+    """The joint codes of a fit's rows in the order in which histograms read them, made once.
+
+    Attributes
+    ----------
+    codes : PackedCodes
+    layout : Layout
+        Of the places, as if each were a column.
+    sums : JointSums
+        Which sums over joint codes are those of the columns' own codes.
+    """
+
+    def __init__(self, parts: FitParts) -> None:
+        arena, self.rows = parts.arena, parts.rows
+        self.arena, columns, plain = arena, parts.features.joined, parts.features.layout
+        self.layout, self.sums = columns.layout(plain), columns.sums(plain)
+        self.program = parts.ways.build_kernel("plan", template="joint_blocks")
+        order = self.order = joint_order(parts)
+        arena.array("members", columns.members.size, np.uint32, columns.members)
+        arena.array("member_begin", columns.begins.size, np.uint32, columns.begins)
+        blocks = arena.array("joint_blocks", order.shape(self.rows.n_rows), np.uint8, self.join)
+        nothing = DeviceArray(arena.device, (columns.n_places, 0), np.uint8, None)
+        self.codes = PackedCodes(blocks, nothing, order)
+
+    def join(self, codes: DeviceArray) -> None:
+        """Fill the array of joint codes."""
+        order, n_rows = self.order, self.rows.n_rows
+        plain = self.rows.pages[0].codes.column_arguments()["codes"]
+        self.program.bind(
+            "join_blocks", (self.rows.row_groups, order.n_blocks), n_rows=n_rows,
+            n_places=order.n_features, block_features=order.block_features, by_feature=plain,
+            codes=codes, **order.strides(n_rows),
+            **self.arena.arguments("members", "member_begin", "feature_offset"),
+        )()  # fmt: skip
+
+
+def joint_order(parts: FitParts) -> BlockOrder:
+    """Return where the joint codes of a row lie that histograms read."""
+    caps, n_places = parts.arena.device.caps, parts.features.joined.n_places
+    return BlockOrder.of(n_places, np.dtype(np.uint8), coalesced=caps.coalesces_reads)

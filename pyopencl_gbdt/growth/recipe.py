@@ -19,7 +19,7 @@ from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.finalize import LeafValues
-from pyopencl_gbdt.growth.joint_columns import joins_columns, refuse_elsewhere
+from pyopencl_gbdt.growth.joint_columns import joins_blocks, may_join
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
 from pyopencl_gbdt.growth.linear_leaves import LinearLeaves
 from pyopencl_gbdt.growth.newton_leaves import NewtonLeaves
@@ -205,7 +205,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
         search = ApproximateSearch if params.search == "approx" else ExactSearch
         partition, update = PartitionByColumns, UpdateMarginsByNode
     if facts.pages.n_joined and whole is not WholeTrees:
-        refuse_elsewhere()
+        joins_blocks(facts)  # or an error says why not
     rows = choose_rows(facts)
     return Recipe(rows, policy, search, partition, update, sets, leaves, steps, boosting, whole)
 
@@ -277,7 +277,7 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     best_first = policy == BestFirst()
     most_rows = MOST_WHOLE_ROWS
     shared = 0 < pages.n_joined <= MOST_JOINED * pages.n_features
-    if shared and policy.splits_alone and joins_columns(facts):
+    if shared and policy.splits_alone and may_join(facts):
         most_rows *= TIMES_JOINT_ROWS
     if best_first:
         most_rows = max(MOST_BEST_FIRST_ROWS, MOST_ROWS_A_LEAF * params.max_leaves)

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.pages.page import Layout
+from pyopencl_gbdt.primitives.histogram_plan import JointSums, packed
 
 #: Most cells of a joint code, which takes a byte.
 MOST_CELLS = 256
@@ -47,6 +48,33 @@ class JointColumns:
     def n_places(self) -> int:
         """Places of all columns."""
         return int(self.begins.size) - 1
+
+    def cells(self, layout: Layout) -> npt.NDArray[np.int64]:
+        """Return the codes of every place, int64 (n_places,)."""
+        sizes = np.diff(layout.feature_offset.astype(np.int64))
+        cells: npt.NDArray[np.int64] = np.multiply.reduceat(sizes[self.members], self.begins[:-1])
+        return cells
+
+    def layout(self, layout: Layout) -> Layout:
+        """Return the layout of joint codes, as if every place were a column."""
+        cells = self.cells(layout)
+        offset = np.concatenate([[0], np.cumsum(cells)]).astype(np.uint32)
+        nothing = np.zeros(cells.size, np.uint32)
+        return Layout(cells.astype(np.uint32), offset, np.zeros(0, np.float32), nothing)
+
+    def sums(self, layout: Layout) -> JointSums:
+        """Return which sums over joint codes are those of the columns' own codes."""
+        sizes = np.diff(layout.feature_offset.astype(np.int64))
+        entries = list[npt.NDArray[np.int64]]()
+        for place, cells in enumerate(self.cells(layout).tolist()):
+            step = cells
+            for member in self.members[self.begins[place] : self.begins[place + 1]].tolist():
+                run, digits = step // sizes[member], np.arange(sizes[member])
+                own = layout.feature_offset[member] + digits
+                entries.append(np.column_stack([own, packed(digits * run, run, step)]))
+                step = run
+        begins = np.concatenate([[0], np.cumsum(sizes[self.members])])[self.begins]
+        return JointSums(begins.astype(np.uint32), np.concatenate(entries).astype(np.uint32))
 
 
 def join_columns(layout: Layout) -> JointColumns:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.arena import uploaded
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM
 from pyopencl_gbdt.primitives.checks import ceil_div
@@ -16,6 +16,7 @@ from pyopencl_gbdt.primitives.histogram_plan import (
     BY_RANGES,
     BYTES_OF_BANKS,
     OWN_BANKS,
+    JointSums,
     capacity_of,
     codes_of_banks,
     sums_pairs,
@@ -142,6 +143,10 @@ class HistogramKernel:
         Work-items of a work-group; 0 takes the variant's size.
     skips_unsampled : bool, default False
         Whether the kernel skips rows that were not sampled, if the variant can.
+    adds : bool, default False
+        Whether sums are added to those of other pages or devices.
+    joint : JointSums, optional
+        Of joint codes, whose histogram becomes that of features; for the variant with own banks.
 
     Attributes
     ----------
@@ -161,12 +166,13 @@ class HistogramKernel:
         wg_size: int = 0,
         skips_unsampled: bool = False,
         adds: bool = False,
+        joint: JointSums | None = None,
     ) -> None:
-        self.device, self.page, self.layout = device, page, layout
+        self.device, self.page, self.layout, self._joint = device, page, layout, joint
         self._wg_size, self._skips, self._adds = wg_size, skips_unsampled, adds
         self._n_rows = page.codes.shape[1]
         self.n_features = int(layout.fullest.size)
-        self.n_codes = int(layout.feature_offset[-1])
+        self.n_codes = int(layout.feature_offset[-1]) if joint is None else joint.n_codes
         if isinstance(variant, Variant):
             self.variant, self.program = variant, self._build(variant)
             self.program.kernel = "histogram"
@@ -184,7 +190,7 @@ class HistogramKernel:
         where = (layout, capacity, order.places(), order.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = self._groups_in_x = len(ranges)
-        self._numbers: dict[str, int | np.uint64] = {}
+        self._numbers: dict[str, int | np.uint64 | DeviceArray] = {}
         if copied:
             self._numbers["copy_codes"] = np.uint64(self.page.copy_codes)
             if variant.name not in ("cpu", OWN_BANKS):
@@ -263,8 +269,14 @@ class HistogramKernel:
             pair=pair,
             adds=self._adds,
             copied=self.page.n_copies > 1,
+            joint=self._joint is not None,
         )
         self._numbers["n_ranges"] = self.n_ranges
+        if self._joint is not None:
+            begins = self._joint.begins
+            runs = np.column_stack([order.in_row_order(ends) for ends in (begins[:-1], begins[1:])])
+            tables = uploaded(self.device, (runs, self._joint.entries))
+            self._numbers |= dict(zip(("sum_begin", "sums_of"), tables, strict=True))
         if pair:
             self._groups_in_x = ceil_div(self.n_ranges, 2)
             program.large_local = 2 * codes * BYTES_OF_BANKS

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
 from pyopencl_gbdt.device import Capabilities, Variant
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
 from pyopencl_gbdt.dtypes import code_dtype
@@ -31,6 +36,45 @@ OWN_BANKS = "own_banks"
 ANY_CODES = "bin_range_passes"
 #: All variants for features with any number of codes: work-groups sum ranges of codes.
 BY_RANGES = ("bin_range_atomic", ANY_CODES)
+
+
+@dataclass(frozen=True)
+class JointSums:
+    """The sums over joint codes that are the sums of features' own codes.
+
+    ``templates/primitives/joint_sums.cl.mako`` has a picture.
+
+    Attributes
+    ----------
+    begins : uint32 array, shape (n_places + 1,)
+        Where the entries of each place's features begin in ``entries``.
+    entries : uint32 array, shape (n_codes, 2)
+        For each code of a feature: its place in a histogram, and the joint codes that have it, as
+        ``packed`` returns them.
+    """
+
+    begins: npt.NDArray[np.uint32]
+    entries: npt.NDArray[np.uint32]
+
+    @property
+    def n_codes(self) -> int:
+        """Codes of all features."""
+        return len(self.entries)
+
+
+def packed(first: npt.NDArray[np.int64], run: int, step: int) -> npt.NDArray[np.int64]:
+    """Return joint codes as kernels know them.
+
+    Parameters
+    ----------
+    first : int64 array
+        The first one, below 256.
+    run : int
+        How many follow each other, at most 256.
+    step : int
+        The distance after which they repeat, at most 256.
+    """
+    return first | (run - 1) << 8 | (step - 1) << 16
 
 
 def choose_histogram(caps: Capabilities, most_codes: int, name: str = "auto") -> Variant:

@@ -21,7 +21,8 @@ from pyopencl_gbdt.dtypes import (
 )
 from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.category_split import FACTS
-from pyopencl_gbdt.growth.joint_columns import joins_columns
+from pyopencl_gbdt.growth.histogram import reads_joint
+from pyopencl_gbdt.growth.joint_columns import joins_columns, joint_order
 from pyopencl_gbdt.growth.whole_best_first import FEW_ROWS
 from pyopencl_gbdt.profiling.tree_facts import FLOAT, QUANTA_PAIR, ROW_ID, SUM_PAIR, TreeFacts
 
@@ -58,7 +59,9 @@ def _share_seen(trees: TreeFacts) -> float:
 
 
 def _histogram(trees: TreeFacts) -> int:
-    codes, built_rows = trees.fit.rows.codes.row_bytes * _share_seen(trees), trees.counts.built_rows
+    joint = reads_joint(trees.fit.ways)
+    row_bytes = joint_order(trees.fit).row_bytes if joint else trees.fit.rows.codes.row_bytes
+    codes, built_rows = row_bytes * _share_seen(trees), trees.counts.built_rows
     rows = round(int(built_rows.sum()) * (codes + QUANTA_PAIR)) + trees.row_ids(built_rows)
     if trees.fit.ways.variant("histogram").int64_atomics:
         return rows + trees.histograms(trees.built)

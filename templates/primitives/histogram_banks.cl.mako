@@ -17,9 +17,11 @@
 ## params: wg_size, a multiple of 32; codes, most codes of a feature; chunk, rows a task;
 ##         block, codes in a load of 16 bytes (16 of one byte or 8 of two); pair, a group has two blocks;
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added; copied, each
-##         tree has codes of its own, `copy_codes` behind those of the tree before
-<%page args="wg_size, codes, chunk, block, pair, adds, copied"/>
+##         tree has codes of its own, `copy_codes` behind those of the tree before; joint, codes of a byte stand for
+##         codes of several features, as in joint_sums.cl.mako
+<%page args="wg_size, codes, chunk, block, pair, adds, copied, joint"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
+<%namespace name="joint_sums" file="joint_sums.cl.mako"/>
 <%
     per_word = block // 4
     bits = 32 // per_word
@@ -27,6 +29,8 @@
     units = 8 * block
     batch = 4  # codes that are added before overflows are looked for; H200: 8 are 5 to 10 % slower
     halves = range(2 if pair else 1)
+    write, tables = ("write_joint", ", sum_begin, sums_of") if joint else ("write_sums", "")
+    of_joint = "GLOBAL const u32* RESTRICT sum_begin, GLOBAL const u32* RESTRICT sums_of, " * joint
 %>
 <%def name="code(half, k)">\
 % if bits == 8:
@@ -68,9 +72,15 @@ ${pieces.pieces(chunk)}
 /* A bit pattern whose sign bit is set where old + value leaves the range of 32 bits. */
 #define OVERFLOW(old, value) (((old) ^ PLUS(old, value)) & ((value) ^ PLUS(old, value)))
 
-/* What overflowed goes to the high words of the sums, with the quanta's own high word. */
+/* What overflowed, with the quanta's own high word. */
+FN i32 carried(const i32 old, const i32 value, const i32 high) {
+    return high + (OVERFLOW(old, value) < 0 ? (value < 0 ? -1 : 1) : 0);
+}
+
+% if not joint:
+/* What overflowed goes to the high words of the sums. */
 FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) {
-    const i32 all = high + (OVERFLOW(old, value) < 0 ? (value < 0 ? -1 : 1) : 0);
+    const i32 all = carried(old, value, high);
     if (all) atomic_add_global_i64(cell, (i64)all << 32);
 }
 
@@ -81,6 +91,7 @@ FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) 
         carry(to + (swapped ? 0 : 1), old_two, two, swapped ? high.x : high.y); \
     }
 
+% endif
 #define TURNED(word) ((u32)((((u64)(word) << 32) | (word)) >> shift))
 
 /* Put the code of the work-item's first feature first: swap words, and turn each of them. */
@@ -124,6 +135,9 @@ FN void clear_sums(LOCAL i32* sums, const u32 codes) {
     }
 }
 
+% if joint:
+${joint_sums.functions(wg_size)}
+% else:
 /* Write the sums of a block's features; alone: no other group adds to them. A work-item has a feature's
    gradients or Hessians, so that neighbours write both sums of four codes, and read four banks. */
 FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t block, const int alone) {
@@ -146,6 +160,7 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t bloc
         }
     }
 }
+% endif
 
 /* From the sums of a pair's first block to those of its second one. */
 #define HALF_0 0
@@ -155,7 +170,7 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t bloc
 #undef GROUPS_OF_A_UNIT
 #define GROUPS_OF_A_UNIT ${max(1, 1024 // wg_size)}
 KERNEL(${wg_size}) histogram(
-${pieces.arguments(dense=True, more="const u32 n_ranges, " + ("const u64 copy_codes, " if copied else ""))}) {
+${pieces.arguments(dense=True, more="const u32 n_ranges, " + ("const u64 copy_codes, " if copied else "") + of_joint)}) {
     ${"LOCAL_LARGE" if pair else "LOCAL_LINES"}(i32, sums, ${32 * codes * len(halves)});
     (void)fullest;
     (void)partial;
@@ -171,7 +186,9 @@ ${pieces.own_tasks()}\
     const u32 most = most_codes(block_0);
     (void)n_ranges;
 % endif
+% if not joint:
     const u32 code_begin = block_0.code_begin, code_end = block_${halves[-1]}.code_end;
+% endif
     const u32 swapped = LOCAL_ID & 16; /* adds Hessians first */
     /* from the place of a feature's one sum to that of the other */
     const i32 other = KEPT(swapped ? -16 * LOCAL_STEP : 16 * LOCAL_STEP);
@@ -186,8 +203,14 @@ ${pieces.own_tasks()}\
 % if copied:
         const u64 own_block = first_copy + node->tree * (copy_codes / ${block});
 % endif
+% if joint:
+    % for half in halves:
+        if (clears${" && has_both" * half}) clear_joint(target, block_${half}, sum_begin, sums_of);
+    % endfor
+% else:
         const u32 clear_end = clears ? 2 * code_end : 2 * code_begin;
         for (u32 c = 2 * code_begin + LOCAL_ID; c < clear_end; c += ${wg_size}) target[c] = 0;
+% endif
         clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
@@ -206,8 +229,8 @@ ${add_block(1)}\
 % endif
         }
         BARRIER();
-        write_sums(target, sums, block_0, alone);
-        ${f"if (has_both) write_sums(target, sums + {32 * codes}, block_1, alone);" if pair else ""}
+        ${write}(target, sums, block_0, alone${tables});
+        ${f"if (has_both) {write}(target, sums + {32 * codes}, block_1, alone{tables});" if pair else ""}
         BARRIER();
 </%call>
 }

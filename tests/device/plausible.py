@@ -64,6 +64,7 @@ LIBRARIES = frozenset(
         "partition_ballots",
         "run_sums",
         "value_codes",
+        "joint_sums",
         *("nested_paths", "stacked_paths", "point_sums", "laid_rows", "finished_rows"),
     }
 )
@@ -290,6 +291,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "update_margins":
         return params["walk"] or not params["linear"]
+    if template == "histogram_banks":
+        return not params["joint"] or (params["block"] == 16 and not params["copied"])
     if params.get("joint") and (params["drawn"] or params["code"] != "u8"):
         return False
     if template in ("whole_trees", "whole_symmetric", "whole_best_first"):

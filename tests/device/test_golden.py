@@ -92,6 +92,20 @@ SOURCES = {
             "pair": False,
             "adds": False,
             "copied": False,
+            "joint": False,
+        },
+    ),
+    "histogram_banks-joint": (
+        "histogram_banks",
+        {
+            "wg_size": 512,
+            "codes": 128,
+            "chunk": 2048,
+            "block": 16,
+            "pair": True,
+            "adds": False,
+            "copied": False,
+            "joint": True,
         },
     ),
     "histogram_banks-pair": (
@@ -104,6 +118,7 @@ SOURCES = {
             "pair": True,
             "adds": True,
             "copied": True,
+            "joint": False,
         },
     ),
     "histogram_private-four_copies": (

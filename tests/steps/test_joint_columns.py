@@ -160,7 +160,7 @@ def test_other_codes_are_not_joined(known, why):
 
 def test_other_ways_of_growth_say_why_if_joint_codes_were_asked_for(monkeypatch):
     monkeypatch.setenv(ENVIRONMENT, "on")
-    with pytest.raises(ParameterError, match="JOINT_CODES='on': only a launch that grows whole"):
+    with pytest.raises(ParameterError, match="JOINT_CODES='on': trees grow by steps, whose hist"):
         open_fit(Dataset(X, Y), {"grow_policy": "symmetric"})
 
 

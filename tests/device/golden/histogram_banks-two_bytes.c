@@ -9,6 +9,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -40,9 +41,14 @@ FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, con
 /* A bit pattern whose sign bit is set where old + value leaves the range of 32 bits. */
 #define OVERFLOW(old, value) (((old) ^ PLUS(old, value)) & ((value) ^ PLUS(old, value)))
 
-/* What overflowed goes to the high words of the sums, with the quanta's own high word. */
+/* What overflowed, with the quanta's own high word. */
+FN i32 carried(const i32 old, const i32 value, const i32 high) {
+    return high + (OVERFLOW(old, value) < 0 ? (value < 0 ? -1 : 1) : 0);
+}
+
+/* What overflowed goes to the high words of the sums. */
 FN void carry(GLOBAL i64* cell, const i32 old, const i32 value, const i32 high) {
-    const i32 all = high + (OVERFLOW(old, value) < 0 ? (value < 0 ? -1 : 1) : 0);
+    const i32 all = carried(old, value, high);
     if (all) atomic_add_global_i64(cell, (i64)all << 32);
 }
 
