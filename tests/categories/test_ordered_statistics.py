@@ -45,7 +45,7 @@ def test_kernels_are_their_twin(device, n_rows, n_levels, n_targets):
             assert_same_bits(means_of(made, column, n_levels), wanted)
 
 
-def test_means_stand_concurrent_fits_where_they_are_asked_for(device):
+def test_means_stand_side_by_side_where_they_are_asked_for(device):
     codes, hits, counted = problem(300, 7, 2)
     made = OrderedStatistics(device, hits, counted, (PRIORS,) * len(hits), 3, seed=7)
     made.draw(0)

@@ -139,7 +139,7 @@ SLOW = f"{LINES}    time.sleep(0.5)\n{DONE}"
 SUM = {"type": "i32", "op": "sum"}
 
 
-def test_programs_of_a_fit_are_compiled_concurrent_fits(stranger, monkeypatch):
+def test_programs_of_a_fit_are_compiled_side_by_side(stranger, monkeypatch):
     """The first one that is launched waits; the others go on."""
     monkeypatch.setattr(compile_apart, "usable_cores", lambda: 4)
     monkeypatch.setattr(compile_apart, "_CODE", SLOW)

@@ -247,7 +247,7 @@ def test_fewer_bits_when_bound(device, variant, rng):
 
 @pytest.mark.parametrize("value_dtype", [np.uint32, None])
 @pytest.mark.parametrize("columns", [1, 2, 3, 7])
-def test_columns_concurrent_fits(device, variant, rng, columns, value_dtype):
+def test_columns_side_by_side(device, variant, rng, columns, value_dtype):
     """Each as if alone, those before and behind untouched, by whole columns and in chunks."""
     small = many_groups(variant, 3, alone=50)
     for n in (1, 2, 300) if device.caps.is_simulator else (1, 2, 300, 5001):

@@ -107,7 +107,7 @@ class Watches(TrainingCallback):
 
 
 @pytest.mark.parametrize("callbacks", [[], [Watches()]], ids=["alone", "with a callback"])
-def test_cv_concurrent_fits(monkeypatch, callbacks):
+def test_cv_of_concurrent_folds(monkeypatch, callbacks):
     given = {"nfold": 5, "as_pandas": False, "callbacks": callbacks}
     found = cv(PARAMS, Dataset(X, Y), 6, **given)
     assert {len(values) for values in found.values()} == {4 if callbacks else 6}
