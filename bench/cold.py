@@ -2,9 +2,8 @@
 
 Each turn starts new processes: with empty caches and with kept ones, for every device, and XGBoost
 by the same script. A process imports NumPy and makes the data, which all of them pay. Its other
-parts are ``import``, what the system imports before training, and ``train``, the call. ``--parts``
-tells of this library's call what opening the device, building the programs and the rounds take; it
-imports all modules before the call, where ``train`` imports them while drivers start.
+parts are ``import``, what the system imports before training, and ``train``, the call, in which
+this library imports more while drivers start. ``pyopencl-gbdt doctor --time`` tells its parts.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pyopencl_gbdt.doctor.cold_start import CACHES
+
 _ROOT = Path(__file__).resolve().parents[1]
-#: Folders of the caches of this library, of NVIDIA's driver, of CuPy and of PoCL.
-_CACHES = ("PYOPENCL_GBDT_CACHE", "CUDA_CACHE_PATH", "CUPY_CACHE_DIR", "POCL_CACHE_DIR")
 _BEGIN = """
 import json, os, sys, time
 parts, last = {}, float(os.environ["BENCH_COLD_BEGIN"])
@@ -42,22 +41,6 @@ part("NumPy")
 """
 _OURS = """
 import pyopencl_gbdt
-def timed(holder, name, label):
-    own = getattr(holder, name)
-    def work(*arguments, **named):
-        watch = Stopwatch()
-        try:
-            return own(*arguments, **named)
-        finally:
-            parts[label] = parts.get(label, 0.0) + watch.lap()
-    setattr(holder, name, work)
-if os.environ["BENCH_COLD_PARTS"]:
-    from pyopencl_gbdt.device import base
-    from pyopencl_gbdt.device.timing import Stopwatch
-    from pyopencl_gbdt.training import open_fit, train as training
-    timed(base.Device, "build", "building")
-    timed(open_fit, "open_device", "opening")
-    timed(training, "_led", "rounds")
 pyopencl_gbdt.train, pyopencl_gbdt.Dataset
 part("import")
 pyopencl_gbdt.train(params, pyopencl_gbdt.Dataset(X, y), rounds)
@@ -75,7 +58,7 @@ print(json.dumps({"all": sum(parts[name] for name in own), **parts}))
 """
 
 
-def run(code: str, arguments: list[str], folder: str, *, parts: bool) -> dict[str, float]:
+def run(code: str, arguments: list[str], folder: str) -> dict[str, float]:
     """Run a process with its caches in a folder; return its parts in seconds.
 
     Raises
@@ -83,14 +66,13 @@ def run(code: str, arguments: list[str], folder: str, *, parts: bool) -> dict[st
     RuntimeError
         If it fails; with what it wrote last.
     """
-    places = {name: str(Path(folder) / name.lower()) for name in _CACHES}
+    places = {name: str(Path(folder) / name.lower()) for name in CACHES}
     for place in places.values():
         Path(place).mkdir(mode=0o700, exist_ok=True)
     path = os.pathsep.join([str(_ROOT), *filter(None, sys.path)])
-    own = {"PYTHONPATH": path, "BENCH_COLD_PARTS": "1" if parts else ""}
     done = subprocess.run(
         [sys.executable, "-c", _BEGIN + code + _END, *arguments],
-        env={**os.environ, **places, **own, "BENCH_COLD_BEGIN": str(time.time())},
+        env={**os.environ, **places, "PYTHONPATH": path, "BENCH_COLD_BEGIN": str(time.time())},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
@@ -107,7 +89,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--parts", action="store_true", help="time opening, building and rounds")
     parser.add_argument("--json", type=Path, help="write all turns to this file")
     given = parser.parse_args(arguments)
     sizes = [str(given.rows), str(given.columns), str(given.rounds)]
@@ -118,12 +99,12 @@ def main(arguments: list[str]) -> int:
     turns: dict[str, list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as kept:
         for code, name in systems.values():  # fills the caches
-            run(code, [name, *sizes], kept, parts=False)
+            run(code, [name, *sizes], kept)
         for _ in range(given.turns):
             for label, (code, name) in systems.items():
                 with tempfile.TemporaryDirectory() as empty:
                     for state, folder in (("empty", empty), ("kept", kept)):
-                        own = run(code, [name, *sizes], folder, parts=given.parts)
+                        own = run(code, [name, *sizes], folder)
                         turns.setdefault(f"{label}, {state}", []).append(own)
     for label, own in turns.items():
         print(f"{label:32}", _line(own))

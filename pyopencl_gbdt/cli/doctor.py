@@ -45,6 +45,12 @@ def add(commands: Any) -> None:
         metavar="SECONDS",
         help=f"for all self-tests together; default {SECONDS}, a simulator {SIMULATOR_SECONDS}",
     )
+    parser.add_argument(
+        "--time",
+        action="store_true",
+        help="time a new process that trains a small model, in parts, with empty and kept caches; "
+        "test nothing",
+    )
     parser.add_argument("--json", metavar="FILE", help="also write the report to a file")
     card_report.add(parser)
     parser.set_defaults(run=partial(run, options_of(parser)))
@@ -62,6 +68,8 @@ def run(options: Mapping[str, argparse.Action], args: argparse.Namespace) -> int
         check_output(args.json, "--json")
     if args.time_limit is not None and not 1 <= args.time_limit <= 86400:
         raise ParameterError(f"--time-limit {args.time_limit:g}: expected 1..86400 seconds")
+    if args.time:
+        return _time(args)
     machine = Machine.here()
     listing = list_devices(args.device or "auto")
     listing = replace(listing, problem=with_options(listing.problem, options))
@@ -86,6 +94,24 @@ def run(options: Mapping[str, argparse.Action], args: argparse.Namespace) -> int
     say("For a bug report, copy what follows; it names neither you nor your machine.")
     say(report.as_text(facts, runs, scrubber))
     return 0 if good else 1
+
+
+def _time(args: argparse.Namespace) -> int:
+    """Time cold starts on a device."""
+    from pyopencl_gbdt.device import discovery
+    from pyopencl_gbdt.doctor import cold_start
+
+    info = discovery.find(args.device or "auto")
+    shape = f"{cold_start.N_ROWS} x {cold_start.N_FEATURES}, {cold_start.N_ROUNDS} rounds"
+    label = info.device_id if info.caps is None else info.caps.label
+    say(wrapped(f"Cold starts on {label}: {shape}, depth {cold_start.MAX_DEPTH}"))
+    found = cold_start.measure(info.device_id)
+    for line in cold_start.table(found):
+        say(line)
+    if args.json:
+        write_text(args.json, json.dumps(found, indent=2) + "\n")
+        say(f"Saved    {args.json}")
+    return 0
 
 
 def _show_devices(listing: Listing) -> None:
