@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Mapping, Sequence
 
 from tests.portability import targets
 from tests.portability.matrix import Compiled
 from tests.portability.null_device import FOR_CPUS
 from tests.portability.offline import COMPILERS
-from tests.portability.runtimes import Outcome
+from tests.portability.runtimes import ROOT, Outcome
 from tests.portability.usage import Usage
 
 WRITTEN = "<!-- Written by `python -m tests.portability --write-docs`: do not edit by hand. -->"
@@ -94,14 +95,26 @@ def _summary(
     return lines
 
 
+def _commit() -> str:
+    """Return the commit of this checkout whose kernels are compiled; empty outside of a clone."""
+    words = ["git", "rev-parse", "--short=8", "HEAD"]
+    try:
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()
+
+
 def _part(row: str, page: str, results: Mapping[str, Sequence[Compiled]]) -> str:
-    """Return a row's part of a page: kernels down, chips across."""
+    """Return a row's part of a page: the kernels' commit, kernels down, chips across."""
+    commit = _commit()
     compiled_for = [target for target in targets.ALL[row] if target.chip in results]
     chips = [target.chip for target in compiled_for]
     kernels = {chip: _by_kernel(results[chip]) for chip in chips}
     lines = [
         f"## {COMPILERS[row].version()}",
         "",
+        *([f"Kernels of commit `{commit}`.", ""] if commit else []),
         *_summary(compiled_for, results),
         "",
         "| template | kernel | work-group | local bytes | " + " | ".join(chips) + " |",

@@ -318,13 +318,14 @@ def test_only_the_pages_of_the_rows_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(program, "PAGES", tmp_path)
     monkeypatch.setitem(offline.COMPILERS, "nvidia", _compiler())
     monkeypatch.setattr(program, "compile_all", lambda target, every: (compiled, []))
+    monkeypatch.setattr(tables, "_commit", lambda: "1a2b3c4d")
     assert program.main(["nvidia", "--write-docs"]) == 0
     assert [page.name for page in tmp_path.iterdir()] == ["nvidia.md"]
     page = (tmp_path / "nvidia.md").read_text(encoding="utf-8")
     assert page.startswith(
         f"# NVIDIA: registers per work-item / occupancy in warps\n\n{tables.WRITTEN}\n"
     )
-    assert "\n## A compiler, version 3\n" in page
+    assert "\n## A compiler, version 3\n\nKernels of commit `1a2b3c4d`.\n" in page
     assert "| sm_90 | H100, H200 | 1 | 1 | 0 | 0 | 0 | 0 | 0.50 | 0.5 |" in page
     assert "| scan | tiles | 256 | 1024 | 44 / 100 %" in page
 
@@ -342,6 +343,19 @@ def test_a_row_renews_its_part_of_a_page_alone(monkeypatch):
     assert "| 11 / 100 %" in first
     assert both.index("| 22 / 100 %") < both.index("| 11 / 100 %")
     assert again == both.replace("| 11 / 100 %", "| 33 / 100 %")
+
+
+@pytest.mark.parametrize("printed", [FileNotFoundError("git"), ""])
+def test_a_checkout_that_is_no_clone_names_no_commit(printed, monkeypatch):
+    def run(words, **options):
+        if isinstance(printed, Exception):
+            raise printed
+        return SimpleNamespace(stdout=printed)
+
+    monkeypatch.setitem(offline.COMPILERS, "nvidia", _compiler())
+    monkeypatch.setattr(tables.subprocess, "run", run)
+    results = {"nvidia": {"sm_90": [matrix.Compiled(BUILT, [_usage()])]}}
+    assert "commit" not in tables.renewed_page("nvidia", "", results)
 
 
 def test_compilers_that_are_downloaded_run_by_name_alone(monkeypatch, capsys):
