@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
-from pyopencl_gbdt.device.program import Action, Program
+from pyopencl_gbdt.device.program import Action, Parts, Program
 from pyopencl_gbdt.dtypes import STEP, SUM, VALUE, WALK
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, PerRow
@@ -33,6 +33,8 @@ F32 = npt.NDArray[np.float32]
 #: A round's stream has numbers for all trees, and two more, by 32 bits: -1 for whether trees are
 #: dropped at all, and -2 for the one tree.
 _BESIDE = 2
+#: Nodes on the longest path of a model that is continued, where its trees are not known yet.
+_CONTINUED = 64
 #: Rounds whose keys are computed together.
 _KEYS = 64
 
@@ -237,7 +239,6 @@ class DropoutBoosting:
         self.parts = parts
         self.arena, self.rows, self.nodes, self.features, ways = parts
         arena, nodes = self.arena, self.nodes
-        self.program = ways.build_kernel("dropout", code=self.rows.codes.code_type)
         shape = PerRow(() if nodes.n_outputs == 1 else (nodes.n_outputs,))
         self.rows.array_of_rows("start", shape, VALUE)
         self.rows.array_of_rows("tree_sums", shape, SUM)
@@ -247,6 +248,11 @@ class DropoutBoosting:
         arena.array("kept_steps", n_nodes, STEP)
         arena.array("kept_roots", n_rounds * nodes.round_trees, np.uint32)
         most = (nodes.first_round + n_rounds) * nodes.round_trees
+        longest = max(nodes.longest, _CONTINUED if nodes.first_round else 0)
+        self._has_parts = self._parts(most, longest).n_parts > 1
+        self.program = ways.build_kernel(
+            "dropout", code=self.rows.codes.code_type, parts=self._has_parts
+        )
         arena.array("listed", (2 * nodes.n_outputs + most, _ENTRY_WORDS), np.uint32)
         self._followed: list[_FollowedRows] = []
 
@@ -269,22 +275,31 @@ class DropoutBoosting:
         self._followed = []
         for other in following:
             other.restart()
-        self._drop = self._change(after=0)
+        self._changes: dict[Parts, list[Launch]] = {}
 
-    def _change(self, *, after: int) -> list[Launch]:
+    def _parts(self, n_trees: int, longest: int) -> Parts:
+        """Return the launches in which the rows of each page walk so many trees."""
+        most_rows = max(page.n_rows for page in self.rows.pages)
+        tree_bytes = longest * (STEP.itemsize + VALUE.itemsize)
+        return Parts.of(self.arena.device.caps, most_rows * n_trees * tree_bytes)
+
+    def _change(self, parts: Parts, *, after: int) -> list[Launch]:
         """Return what lets rows walk trees of a round, whose weights change."""
-        return [self._page(page, after) for page in self.rows.pages]
+        return [one for page in self.rows.pages for one in self._page(page, parts, after)]
 
-    def _page(self, page: FitPage, after: int) -> Launch:
+    def _page(self, page: FitPage, parts: Parts, after: int) -> list[Launch]:
         part = page.part
         most = 16 * self.arena.device.caps.compute_units
         groups = min(most, -(-page.n_rows // self.program.wg_size)), self.nodes.n_outputs
-        return self.program.bind(
-            "change", groups, n_rows=part.n_rows, after=after, **page.rows,
-            **page.codes.row_arguments(), **part.arguments("start", "tree_sums", "margins"),
+        arguments = {
+            "n_rows": part.n_rows, "after": after, **page.rows, **page.codes.row_arguments(),
+            **part.arguments("start", "tree_sums", "margins"),
             **self.arena.arguments("listed", "kept_steps"),
-            earlier_steps=self._bank.earlier_steps,
-        )  # fmt: skip
+            "earlier_steps": self._bank.earlier_steps,
+        }  # fmt: skip
+        if self._has_parts:
+            return parts.bind(self.program, "change", groups, **arguments)
+        return [self.program.bind("change", groups, **arguments)]
 
     def begin_round(self, number: int, rate: float) -> None:
         """Take the trees out of the margins that this round drops."""
@@ -301,9 +316,16 @@ class DropoutBoosting:
             np.append(drop.after, np.full(n_new, drop.of_new, np.float32)),
         )
         self._list(drop.trees.size)
-        if drop.trees.size:
-            for launch in self._drop:
+        if n_dropped := drop.trees.size:
+            for launch in self._dropping(n_dropped):
                 launch()
+
+    def _dropping(self, n_trees: int) -> list[Launch]:
+        """Return what takes so many trees out of the margins."""
+        parts = self._parts(n_trees, self._bank.longest)
+        if parts not in self._changes:
+            self._changes[parts] = self._change(parts, after=0)
+        return self._changes[parts]
 
     def _list(self, n_dropped: int) -> None:
         """List the round's dropped trees on the device, and its new ones behind them."""
@@ -329,6 +351,7 @@ class DropoutBoosting:
         most = arena.device.caps.compute_units
         groups = min(-(-nodes.max_nodes // self.program.wg_size), most)
         is_last = batch == nodes.batches[-1]
+        new = self._parts(nodes.round_trees, self._bank.longest)
         return [
             self.program.bind(
                 "keep_trees", groups, most_nodes=nodes.max_nodes,
@@ -336,7 +359,7 @@ class DropoutBoosting:
                 leaf_header=self.rows.pages[0]["leaf_header"],
                 **arena.arguments("walk", "steps", "kept_walk", "kept_steps"),
             ),
-            *(self._change(after=1) if is_last else []),
+            *(self._change(new, after=1) if is_last else []),
         ]  # fmt: skip
 
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:

@@ -13,8 +13,9 @@
 ##                new trees; behind them the trees: (root, whether it is a tree of a model that is continued,
 ##                bits of both weights)
 ##
-## params: wg_size; code, the code's type, or tiled
-<%page args="wg_size, code"/>
+## params: wg_size; code, the code's type, or tiled; parts, whether several launches of `change` may share a page:
+##   they have n_groups work-groups together, first_group of them in earlier launches
+<%page args="wg_size, code, parts"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 ${codes.in_rows(code)}
 /* What a leaf adds to a sum. */
@@ -46,12 +47,18 @@ KERNEL(${wg_size}) keep_trees(
 /* Margins get the sums without the trees that the round drops, or with its new trees (`after`). */
 KERNEL(${wg_size}) change(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 after,
+% if parts:
+        const u32 first_group, const u32 n_groups,
+% endif
         ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT listed,
         GLOBAL const u32x4* RESTRICT kept_steps, GLOBAL const u32x4* RESTRICT earlier_steps,
         GLOBAL const f32* RESTRICT start, GLOBAL i64* RESTRICT tree_sums, GLOBAL f32* RESTRICT margins) {
     const u32x4 head = listed[after * N_GROUPS_Y + GROUP_ID_Y];
     const u64 place = (u64)GROUP_ID_Y * n_rows + first_row;
-    for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < page_rows; row += N_GROUPS * ${wg_size}) {
+<%
+    group, groups = ("(first_group + GROUP_ID)", "n_groups") if parts else ("GROUP_ID", "N_GROUPS")
+%>\
+    for (u32 row = ${group} * ${wg_size} + LOCAL_ID; row < page_rows; row += ${groups} * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, row);
         i64 without = tree_sums[place + row], sum = 0;
         for (u32 number = head.x; number < head.y; number++) {

@@ -164,6 +164,7 @@ VALUES: dict[str, list[Any]] = {
     "weighted": [False, True],
     "has_values": [False, True],
     "partials": [False, True],
+    "parts": [False, True],
     "ranged": [False, True],
     "block": [16, 8],
     "unroll": [False, True],

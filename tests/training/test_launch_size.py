@@ -183,3 +183,20 @@ def test_no_bit_depends_on_the_parts_of_queries(method, launches, monkeypatch):
     assert to_xgboost_json(train(params, data).ensemble) == wanted
     parts = {name: count // whole[name] for name, count in Counter(launches).items()}
     assert {parts[name] for name in ("rank_documents", "lambdas", "scale_lambdas")} == {3}
+
+
+@pytest.mark.parametrize("continued", [False, True])
+def test_no_bit_depends_on_the_parts_in_which_rows_walk_dropped_trees(
+    continued, launches, monkeypatch
+):
+    dart = {**PARAMS, "booster": "dart", "rate_drop": 0.5, "one_drop": True, "device": TEST_DEVICE}
+
+    def model():
+        first = train(dart, Dataset(X, Y)) if continued else None
+        return to_xgboost_json(train(dart, Dataset(X, Y), model=first).ensemble)
+
+    wanted = model()
+    whole, launches[:] = Counter(launches), []
+    monkeypatch.setattr(launch_size, "bytes_a_launch", lambda caps: 3000 * 20 * 4)
+    assert model() == wanted
+    assert Counter(launches)["change"] > whole["change"]
