@@ -62,18 +62,22 @@ class Pick:
     def pick(self, step: int, batch: Batch, page: FitPage, found: Candidates) -> Launch:
         """Return the launch that picks a leaf of every tree."""
         p = self.nodes.params
-        arena = self.arena
-        alike: dict[str, Any] = {}
-        if self.nodes.policy.splits_alike:
-            alike = {"min_child_weight": p.min_child_weight, **arena.arguments("place_gain")}
+        arena, place = self.arena, ["place_gain"] if self.nodes.policy.splits_alike else []
         return self.program.bind(
             "pick", batch.size, step=step, n_each=found.per_node,
             most_leaves=self.nodes.policy.most_leaves, max_depth=p.max_depth or 2**31,
             gamma=p.gamma, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
-            max_delta_step=p.max_delta_step, chosen=arena[found.array], **p.smoothing, **alike,
+            max_delta_step=p.max_delta_step, chosen=arena[found.array], **p.smoothing,
+            **self._alike(),
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
-            **arena.arguments("leaf_rate", "scale", *PAYLOAD),
+            **arena.arguments("leaf_rate", "scale", *place, *PAYLOAD),
         )  # fmt: skip
+
+    def _alike(self) -> dict[str, Any]:
+        """Return the arguments of trees that split alike, whose splits may be idle in some."""
+        p = self.nodes.params
+        alike = self.nodes.policy.splits_alike
+        return {"min_child_weight": p.min_child_weight} if alike else {}
 
     def decide(self, step: int, batch: Batch, page: FitPage) -> Launch:
         """Return the launch that splits the leaves that are picked."""
@@ -82,7 +86,7 @@ class Pick:
             "decide_picked", 1, step=step, n_trees=batch.size, n_alike=self.nodes.n_alike,
             most_leaves=self.nodes.policy.most_leaves,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            has_monotone=self.features.limits.monotone is not None,
+            has_monotone=self.features.limits.monotone is not None, **self._alike(),
             **page.arguments("levels", "nodes", "kept", "open_gain", "open_at", "picked",
                              "row_task_begin"),
             **self.arena.arguments("monotone", "scale", "child_rows", *PAYLOAD),

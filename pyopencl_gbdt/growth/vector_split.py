@@ -51,8 +51,13 @@ class VectorSearch:
         return self.ways.device.build(
             "vector_split", wg_size=self.ways.wg_size(variant), run=variant.params["run"],
             masked=self.features.masks_columns, shrunk=self.nodes.params.reg_alpha > 0,
+            monotone=self._monotone,
             counted=self.nodes.params.limits_rows, ranked=self.nodes.policy.picks_leaves,
         )  # fmt: skip
+
+    @property
+    def _monotone(self) -> bool:
+        return self.features.limits.monotone is not None
 
     def candidates(self, step: int) -> Candidates:
         """Return that every node has the split of its place, with its own sums and gain."""
@@ -82,11 +87,23 @@ class VectorSearch:
             "max_delta_step": p.max_delta_step, "min_child_weight": p.min_child_weight,
             **arena.arguments("scale", "candidates"),
         }  # fmt: skip
+        bounds, limits = {}, {}
+        if self._monotone:
+            bounds, limits = arena.arguments("node_bounds"), {"constraints": arena["monotone"]}
         ranked = ["place_gain"] if self.nodes.policy.picks_leaves else []
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         places = min(max(1, capacity // self.nodes.n_outputs // width), MOST_Y)
         return [
             bind("add_up", (n_features, pairs), **shape, **level, fullest=arena["fullest"]),
-            bind("find", (n_features, places), **rule, allowed=arena["allowed"]),
-            bind("share", places, **rule, gamma=p.gamma, **arena.arguments("chosen", *ranked)),
+            bind(
+                "find", (n_features, places), **rule, **bounds, **limits, allowed=arena["allowed"]
+            ),
+            bind(
+                "share",
+                places,
+                **rule,
+                **bounds,
+                gamma=p.gamma,
+                **arena.arguments("chosen", *ranked),
+            ),
         ]

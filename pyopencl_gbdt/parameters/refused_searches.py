@@ -51,12 +51,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "give the column as numbers",
     ),
     _row(
-        "with `monotone_constraints`",
-        lambda f: bool(f.parameters.monotone_constraints),
-        f"monotone_constraints={{monotone_constraints!r}}: expected none {_VECTORS}",
-        "leave out monotone_constraints",
-    ),
-    _row(
         "of rows that are sampled by their gradients",
         lambda f: f.parameters.samples_by_gradient,
         f"sampling_method={{sampling_method!r}}: expected 'uniform' {_VECTORS}",
@@ -80,6 +74,13 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "grow_policy={grow_policy!r}: expected 'depthwise' or 'symmetric' for sketch={sketch}, for "
         "multi_strategy='multi_output_tree'",
         "leave out grow_policy or sketch",
+    ),
+    _row(
+        "with `sketch` and `monotone_constraints`",
+        lambda f: f.n_sketches > 0 and bool(f.parameters.monotone_constraints),
+        "monotone_constraints={monotone_constraints!r}: expected none for sketch={sketch}, whose "
+        "sums tell nothing of the outputs' order",
+        "leave out monotone_constraints or sketch",
     ),
     _row(
         'with `sketch` and `page="streamed"`',

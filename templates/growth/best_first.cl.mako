@@ -126,7 +126,7 @@ FN f32 gain_in_tree(GLOBAL const candidate_t* split, GLOBAL const scale_t* scale
 /* Split the picked leaf of every tree that has one. */
 KERNEL(${wg_size}) decide_picked(
         const u32 step, const u32 n_trees, const u32 n_alike, const u32 most_leaves, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, const u32 has_monotone,
+        const f32 reg_alpha, const f32 max_delta_step, ${"const f32 min_child_weight, " if tables else ""}const u32 has_monotone,
         GLOBAL const u32* RESTRICT monotone, GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes,
         ${payload.parameters()}, GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT kept,
         GLOBAL const f32* RESTRICT open_gain, GLOBAL const u32* RESTRICT open_at,
@@ -135,6 +135,16 @@ KERNEL(${wg_size}) decide_picked(
 ${payload.read()}\
 <% gain = "gain_in_tree(&kept[id], scale + nodes[id].tree)" if tables else "open_gain[index * most_leaves + open_at[index]]" %>\
 ${picked_nodes.split_picks(wg_size, row_chunk, "n_trees", "n_picks / n_alike", gain)}\
+% if tables:
+    for (u32 index = LOCAL_ID; index < (has_monotone ? n_picks : 0); index += ${wg_size}) {
+        const u32 id = picked[index];
+        if (id == NO_NODE) continue;
+        GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
+        const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
+        const least_t least = least_child(min_child_weight, own_scale);
+        bound_idle_children(nodes, payload, id, rule, least, monotone[nodes[id].feature]);
+    }
+% endif
     if (LOCAL_ID == 0) {
         levels[step + 1].first = next_first;
         levels[step + 1].count = 2 * n_split;

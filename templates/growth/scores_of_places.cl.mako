@@ -7,7 +7,7 @@
 ##
 ##   The importing template has RUN, borders of a work-item at a time.
 
-<%def name="functions(wg_size, shrunk)">
+<%def name="functions(wg_size, rough, monotone)">
 #define MOST_GAIN 1.2980742e33f /* 2^110: the sum of 2^16 of them is finite */
 
 /* A gain in real units. */
@@ -23,6 +23,10 @@ typedef struct {
     GLOBAL const node_t* nodes;  /* of the level */
     GLOBAL const i64x2* sums;    /* of nodes */
     GLOBAL const scale_t* scale;
+% if monotone:
+    GLOBAL const bounds_t* bounds; /* of nodes */
+    u32 constraint;                /* of the feature */
+% endif
     GLOBAL const i64* pool;      /* the feature's cells in slot 0 */
     u64 slot_cells;
     u32 n_bins, n_borders;       /* borders of both directions, or 0 if the place may not split on the feature */
@@ -40,6 +44,9 @@ FN part_t part_of(const place_t* place, const u32 i) {
     part_t part;
     part.sums = place->sums[index];
     part.rule = make_rule(own_scale, place->lambda, place->alpha, place->max_delta);
+% if monotone:
+    part.rule = within(part.rule, place->bounds[index]);
+% endif
     part.least = least_child(place->min_child_weight, own_scale);
     part.cells = place->pool + (u64)place->nodes[index].slot * place->slot_cells;
     return part;
@@ -52,7 +59,8 @@ FN i64x2 left_of(const part_t* part, const u32 n_bins, const u32 at) {
                       part->cells[2 * bin + 1] + (left ? part->cells[2 * n_bins + 1] : 0));
 }
 
-/* The sum over a place's nodes, in their order, of what a border gains in real units. */
+/* The sum over a place's nodes, in their order, of what a border gains in real units${"; NO_SCORE if it has some" if monotone else ""}${"""
+   node's children in the wrong order""" if monotone else ""}. */
 FN df exact_gain(const place_t* place, const u32 at) {
     df sum = df_make(0.0f, 0.0f);
     IN_ORDER
@@ -61,13 +69,17 @@ FN df exact_gain(const place_t* place, const u32 at) {
         if (part.sums.y <= 0) continue;
         const i64x2 left = left_of(&part, place->n_bins, at);
         if (is_idle(part.sums.x, part.sums.y, left.x, left.y, part.least)) continue;
+% if monotone:
+        if (breaks_order_in_node(place->constraint, left.x, left.y, part.sums.x, part.sums.y, part.least, part.rule))
+            return df_make(NO_SCORE, 0.0f);
+% endif
         sum = df_add(sum, real_gain(gain_in_node(left.x, left.y, part.sums.x, part.sums.y, part.least, part.rule,
                                                  part.rule), part.rule.gain_power));
     }
     return sum;
 }
 
-% if not shrunk:
+% if rough:
 /* The rough score of a border in a node, in real units; where the split is idle, the node's `own`. */
 FN f32 rough_part(const part_t* part, const f32 own, const i64 g, const i64 h) {
     const int idle = is_idle(part->sums.x, part->sums.y, g, h, part->least);

@@ -23,23 +23,30 @@
 ##   than min_child_weight, a split gains nothing, and both children keep the node's weight.
 ##   Order of splits: gain, then lowest feature, then lowest bin, then missing to the right.
 ##
-## params: wg_size; run, borders of a work-item at a time; masked, nodes have features of their own; shrunk, gradients are;
+## params: wg_size; run, borders of a work-item at a time; masked, nodes have features of their own; shrunk, gradients are; monotone,
+##         as in `split`;
 ##         ranked, the policy picks leaves by `place_gain`; counted as in `split`
-<%page args="wg_size, run, masked, shrunk, counted, ranked"/>
+<%page args="wg_size, run, masked, shrunk, monotone, counted, ranked"/>
+## Terms of rough scores would cancel where gradients are shrunk; weights within bounds have other scores.
+<%
+    rough = not (shrunk or monotone)
+    limits = """
+        GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const u32* RESTRICT constraints,""" if monotone else ""
+%>\
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="border_sums" file="border_sums.cl.mako"/>
 <%namespace name="places" file="scores_of_places.cl.mako"/>
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
-${group.largest("group_max", "f32", wg_size) if not shrunk else ""}
+${group.largest("group_max", "f32", wg_size) if rough else ""}
 ${candidates.group_best(wg_size)}
 ${border_sums.functions(wg_size)}
 #define NO_KEY 0xFFFFFFFFu
 #define RUN ${run}
 
 ${border_sums.add_up(wg_size, False)}
-${places.functions(wg_size, shrunk)}
-% if not shrunk:
+${places.functions(wg_size, rough, monotone)}
+% if rough:
 /* The best rough score of a place so far: that in the record of its first node, or `most`. */
 FN f32 best_so_far(GLOBAL node_t* node, const f32 most) {
     const f32 before = as_f32(atomic_max_global_u32(&node->gain, most > 0.0f ? as_u32(most) : 0u));
@@ -61,10 +68,10 @@ KERNEL(${wg_size}) find(
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
         GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
+        GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,${limits}
         GLOBAL candidate_t* RESTRICT candidates) {
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
-% if not shrunk:
+% if rough:
     LOCAL_ARRAY(f32, known, 1);
 % endif
 % if wg_size > 1:
@@ -74,6 +81,7 @@ KERNEL(${wg_size}) find(
     const u32 feature = GROUP_ID, offset = feature_offset[feature], first = levels[depth].first;
     place_t place;
     place.nodes = nodes + first, place.sums = node_sums + first, place.scale = scale;
+    ${"place.bounds = node_bounds + first, place.constraint = constraints[feature];" if monotone else ""}
     place.pool = pool + 2 * (u64)offset;
     place.slot_cells = 2 * (u64)n_codes;
     place.n_bins = feature_bins[feature];
@@ -92,8 +100,8 @@ KERNEL(${wg_size}) find(
 % endif
         df top = df_make(NO_SCORE, 0.0f);
         u32 key = NO_KEY;
-% if shrunk:
-        (void)best_hi; /* terms of rough scores would cancel */
+% if not rough:
+        (void)best_hi;
         for (u32 at = LOCAL_ID; at < place.n_borders; at += ${wg_size}) {
 % else:
         f32 sums[2 * RUN], most = NO_SCORE;
@@ -119,7 +127,7 @@ KERNEL(${wg_size}) find(
                     top = sum;
                     key = own;
                 }
-% if not shrunk:
+% if rough:
             }
 % endif
         }
@@ -137,7 +145,8 @@ KERNEL(${wg_size}) share(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL const i64* RESTRICT pool, GLOBAL const candidate_t* RESTRICT candidates,
+        GLOBAL const i64* RESTRICT pool,${" GLOBAL const bounds_t* RESTRICT node_bounds, " if monotone else ""}
+        GLOBAL const candidate_t* RESTRICT candidates,
         GLOBAL candidate_t* RESTRICT chosen${", GLOBAL f32* RESTRICT place_gain" if ranked else ""}) {
 ${candidates.best_arrays(wg_size)}\
     LOCAL_ARRAY(candidate_t, best, 1);
@@ -171,7 +180,8 @@ ${candidates.best_arrays(wg_size)}\
             const i64x2 sums = node_sums[first + index];
             if (own.score_hi > NO_SCORE && sums.y > 0) {
                 GLOBAL const scale_t* own_scale = scale + node->tree;
-                const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+                const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+                const rule_t rule = ${"within(unbounded, node_bounds[first + index])" if monotone else "unbounded"};
                 GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[own.feature]);
                 const u32 bin = own.bin_direction >> 1, missing = feature_bins[own.feature];
                 own.left_g = cells[2 * bin] + (own.bin_direction & 1 ? cells[2 * missing] : 0);

@@ -212,6 +212,7 @@ SOURCES = {
             "run": 2,
             "masked": False,
             "shrunk": False,
+            "monotone": False,
             "counted": False,
             "ranked": False,
         },

@@ -98,6 +98,7 @@ class VectorGrower:
                 gains = real_gains(own._gains(node, g, h, borders.smoothed), own.rule.gain_power)
                 idle, added = own._idle(node, g, h), df_add(total, gains)
                 total = np.where(idle, total[0], added[0]), np.where(idle, total[1], added[1])
+                refused = refused | own._out_of_order(node, feature, g, h)
         order = np.lexsort((direction, bins, feature, -total[1], -total[0], refused))
         if not order.size or refused[order[0]]:
             return None

@@ -279,9 +279,6 @@ CASES: dict[str, Case] = {
         "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where column 3 has",
         "vectors, many levels",
     ),
-    '`multi_strategy="multi_output_tree"` with `monotone_constraints`': Case(
-        "monotone_constraints='[1, 0, 0, 0]': expected none for mu", "vectors, monotone"
-    ),
     '`multi_strategy="multi_output_tree"` of rows that are sampled by their gradients': Case(
         "sampling_method='goss': expected 'uniform' for multi", "vectors, goss"
     ),
@@ -294,6 +291,9 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` with `sketch` and `grow_policy="lossguide"`': Case(
         "grow_policy='lossguide': expected 'depthwise' or 'symmetric' for sketch=1", "sketches",
         params={"grow_policy": "lossguide", "max_leaves": 4},
+    ),
+    '`multi_strategy="multi_output_tree"` with `sketch` and `monotone_constraints`': Case(
+        "monotone_constraints='[1, 0, 0, 0]': expected none for sketch=1", "sketches, monotone"
     ),
     '`multi_strategy="multi_output_tree"` with `sketch` and `page="streamed"`': Case(
         "page='streamed': expected 'auto', 'dense' or 'tiled' for sketch=1", "sketches, streamed"

@@ -27,6 +27,7 @@ TARGETS = np.stack([FILLED[:, 0], 1e3 * FILLED[:, 1] * FILLED[:, 2], FILLED[:, 3
 TARGETS = TARGETS.astype(np.float32)
 CLASSES = np.digitize(FILLED[:, 0] + FILLED[:, 1], [-0.5, 0.2, 1]).astype(np.float32)
 SOFTPROB = {"objective": "multi:softprob", "num_class": 4}
+RISES = {"monotone_constraints": (1, -1, 0, 1, 0)}
 LEAF_WISE = {"grow_policy": "lossguide", "max_leaves": 12, "max_depth": 0}
 WEIGHTS = RNG.integers(0, 4, 400).astype(np.float32)
 #: Parameters, labels and weights.
@@ -59,6 +60,14 @@ KINDS = {
     "leaf by leaf, forests": (
         {**SOFTPROB, **LEAF_WISE, "num_parallel_tree": 2, "subsample": 0.6, "min_samples_leaf": 9},
         CLASSES, None,
+    ),
+    "monotone": ({**RISES, "min_child_weight": 8.0, "max_depth": 4}, TARGETS, WEIGHTS),
+    "monotone, leaf by leaf": (
+        {**RISES, **LEAF_WISE, **SOFTPROB, "min_child_weight": 4.0}, CLASSES, None
+    ),
+    "monotone, symmetric": (
+        {**RISES, "grow_policy": "symmetric", "reg_alpha": 0.5, "min_child_weight": 30.0}, TARGETS,
+        None,
     ),
     "leaf by leaf, quantiles": (
         {**LEAF_WISE, "objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.7]},

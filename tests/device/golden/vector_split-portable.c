@@ -298,6 +298,7 @@ KERNEL(128) find(
     const u32 feature = GROUP_ID, offset = feature_offset[feature], first = levels[depth].first;
     place_t place;
     place.nodes = nodes + first, place.sums = node_sums + first, place.scale = scale;
+    
     place.pool = pool + 2 * (u64)offset;
     place.slot_cells = 2 * (u64)n_codes;
     place.n_bins = feature_bins[feature];
@@ -348,7 +349,8 @@ KERNEL(128) share(
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
-        GLOBAL const i64* RESTRICT pool, GLOBAL const candidate_t* RESTRICT candidates,
+        GLOBAL const i64* RESTRICT pool,
+        GLOBAL const candidate_t* RESTRICT candidates,
         GLOBAL candidate_t* RESTRICT chosen) {
 
     LOCAL_ARRAY(f32, best_hi, 128);
@@ -380,7 +382,8 @@ KERNEL(128) share(
             const i64x2 sums = node_sums[first + index];
             if (own.score_hi > NO_SCORE && sums.y > 0) {
                 GLOBAL const scale_t* own_scale = scale + node->tree;
-                const rule_t rule = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+                const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
+                const rule_t rule = unbounded;
                 GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[own.feature]);
                 const u32 bin = own.bin_direction >> 1, missing = feature_bins[own.feature];
                 own.left_g = cells[2 * bin] + (own.bin_direction & 1 ? cells[2 * missing] : 0);
