@@ -82,8 +82,7 @@ KERNEL(${wg_size}) find(
     place_t place;
     place.nodes = nodes + first, place.sums = node_sums + first, place.scale = scale;
     ${"place.bounds = node_bounds + first, place.constraint = constraints[feature];" if monotone else ""}
-    place.pool = pool + 2 * (u64)offset;
-    place.slot_cells = 2 * (u64)n_codes;
+    place.pool = pool + 2 * (u64)offset, place.slot_cells = 2 * (u64)n_codes;
     place.n_bins = feature_bins[feature];
     place.n_borders = place.n_bins * (feature_offset[feature + 1] - offset > place.n_bins ? 2 : 1);
     place.width = width, place.n_nodes = n_outputs * width;
