@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,17 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def imports_of(source: str, module: str, *, is_package: bool = False) -> Iterator[str]:
     """Yield the dotted name of all that a module imports, at any depth.
 
     ``from a import b`` counts as ``a.b``, since b may be a module.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -221,7 +227,7 @@ def twice(sources: dict[str, str]) -> dict[str, list[str]]:
     """Return the names that classes of several modules have, with the modules."""
     found: dict[str, list[str]] = {}
     for module, source in sources.items():
-        for node in ast.parse(source).body:
+        for node in parsed(source).body:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(module)
     return {name: modules for name, modules in found.items() if len(modules) > 1}

@@ -17,7 +17,6 @@ from tests.reference.gradients import choose_scale, quantize
 from tests.reference.leaves_by_next_order import walked_weights
 from tests.reference.predict import leaf_of
 
-OPTIMISED = True
 PARAMS = {
     "objective": "binary:logistic", "cat_method": "statistics", "device": TEST_DEVICE,
     "max_depth": 4, "max_ctr_complexity": 1, "permutation_count": 3, "base_score": 0.5,

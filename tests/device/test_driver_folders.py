@@ -256,7 +256,8 @@ def built(tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize("size", [0, pytest.param(1000, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("size", [0, 1000])
 def test_a_damaged_program_of_pocl_is_built_again_and_the_folder_is_named(size, built, tmp_path):
     shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     programs = list(tmp_path.rglob("program.bc"))

@@ -21,6 +21,11 @@ MORE = {
     "sets": {"cat_method": "sets"},
     "sets, leaf by leaf": {"cat_method": "sets", **GROWTH["leaf by leaf"]},
     "sets of symmetric trees": {"cat_method": "sets", "grow_policy": "symmetric"},
+    "drawn borders": {"extra_trees": True},
+    "noise": {"random_strength": 1.0},
+    "noise of symmetric trees": {"random_strength": 1.0, "grow_policy": "symmetric"},
+    "smoothed weights": {"path_smooth": 8.0},
+    "smoothed weights, leaf by leaf": {"path_smooth": 8.0, **GROWTH["leaf by leaf"]},
     "statistics": {"cat_method": "statistics", "n_estimators": 6},
     "statistics of symmetric trees": {"grow_policy": "symmetric", "n_estimators": 6},
 }  # fmt: skip

@@ -15,7 +15,6 @@ from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.reference import feature_mask
 
-OPTIMISED = True
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((1500, 41)).astype(np.float32)
 X[:, ::3] = np.round(X[:, ::3])

@@ -20,7 +20,6 @@ from tests.conftest import TEST_DEVICE
 from tests.reference import joint_columns as twin
 from tests.reference.histogram import histogram
 
-OPTIMISED = True
 RNG = np.random.default_rng(33)
 N = 1500
 #: Indicators, small integers, numbers, and a constant; without and with missing values.

@@ -79,7 +79,8 @@ def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
     assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
 
 
-@pytest.mark.parametrize("rows", [1, 30, 5000])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("rows", [30, 1, 5000])
 def test_any_chunk_and_number_of_few_rows_grows_the_same(expected, monkeypatch, rows):
     monkeypatch.setattr("pyopencl_gbdt.growth.whole_best_first.FEW_ROWS", min(rows, 1000))
     monkeypatch.setattr("pyopencl_gbdt.growth.whole_best_first._CHUNK", rows)

@@ -17,7 +17,6 @@ from tests.conftest import TEST_DEVICE
 from tests.reference import feature_mask
 from tests.training.test_work import round_launches
 
-OPTIMISED = True
 SHARED_TREES = True
 KERNEL = "whole_trees"
 RNG = np.random.default_rng(3)

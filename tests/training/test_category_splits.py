@@ -30,7 +30,6 @@ from tests.reference.train import train_reference
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
-OPTIMISED = True
 #: All categorical columns are split by sets.
 SETS = {"device": TEST_DEVICE, "cat_method": "sets"}
 LOGISTIC = {"objective": "binary:logistic"}

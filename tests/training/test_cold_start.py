@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import TEST_DEVICE
 from tests.processes import IMPORT_PATH
 
+pytestmark = pytest.mark.thorough
 #: Modules of the package that a fit of numbers may import: it imports 300. When modules imported
 #: all that they name, it imported 411.
 MOST_MODULES = 310

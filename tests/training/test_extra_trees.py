@@ -9,7 +9,6 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
@@ -28,44 +27,40 @@ DRAWN = {
     "counted": {"min_samples_leaf": 17, "objective": "binary:logistic"},
     "classes": {"objective": "multi:softprob", "num_class": 3, **SYMMETRIC},
 }
-SIZES = [0, 64]
 
 
 def both(params, X, y, **columns):
     """Return the model of the device and that of the twin, as JSON, and the device's."""
     own = {"n_estimators": 4, "min_child_weight": 0, "extra_trees": True, **params}
     model = train({**own, "device": TEST_DEVICE}, Dataset(X, y, **columns))
-    own.pop("work_group_size", None)
     twin = train_reference(Parameters.from_dict(own), X, y, **columns)
     assert model.ensemble.trees == twin.trees
     return model
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", DRAWN)
-def test_models_are_the_twins(growth, size):
+def test_models_are_the_twins(growth):
     X, y = problem()
     if "objective" in DRAWN[growth]:
         y = np.digitize(y, [0.5, 1.1][: DRAWN[growth].get("num_class", 2) - 1]).astype(np.float32)
-    params = {**DRAWN[growth], "work_group_size": size}
+    params = DRAWN[growth]
     model = both(params, X, y)
     again = {"n_estimators": 4, "min_child_weight": 0, **params, "device": TEST_DEVICE}
     assert to_xgboost_json(train(again, Dataset(X, y)).ensemble) != to_xgboost_json(model.ensemble)
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 @pytest.mark.parametrize("threshold", [64, 5])
-def test_sets_of_categories(growth, threshold, size):
+def test_sets_of_categories(growth, threshold):
     """Of the borders that would be searched between levels in order, one is drawn."""
     X, y = problem(missing=0)
     rng = np.random.default_rng(1)
     X[:, 0], X[:, 1] = rng.integers(0, 40, len(X)), rng.integers(0, 3, len(X))
     y = (y + (X[:, 0] % 3) + X[:, 1]).astype(np.float32)
     params = {"cat_method": "sets", "max_cat_threshold": threshold, **GROWTH[growth]}
-    model = both({**params, "work_group_size": size}, X, y, categorical_features=[0, 1])
+    model = both(params, X, y, categorical_features=[0, 1])
     assert any(tree.split_kind.any() for tree in model.ensemble.trees)
 
 
@@ -78,25 +73,6 @@ def test_a_feature_of_one_bin_splits_off_missing_values():
         {"extra_trees": True, "n_estimators": 1, "device": TEST_DEVICE},
         Dataset(np.ones((20, 1)), np.arange(20)),
     ).ensemble.trees[0].n_nodes == 1  # fmt: skip
-
-
-WAYS = {
-    "streamed": {"page": "streamed"},
-    "two devices": {"device": f"{TEST_DEVICE}=1,{TEST_DEVICE}=1"},
-    "tiled": {"page": "tiled"},
-}
-
-
-@pytest.mark.few(5)
-@pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
-@pytest.mark.parametrize("way", WAYS)
-def test_wherever_rows_lie(growth, way, monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
-    X, y = problem(missing=0.6)
-    own = {"extra_trees": True, "n_estimators": 3, **GROWTH[growth]}
-    plain = train({**own, "device": TEST_DEVICE}, Dataset(X, y))
-    model = train({**own, "device": TEST_DEVICE, **WAYS[way]}, Dataset(X, y))
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(plain.ensemble)
 
 
 def test_sparse_rows_are_those_of_an_array():

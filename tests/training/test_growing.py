@@ -94,7 +94,6 @@ def test_the_twins_model(case):
     params, X, y, weight, extra = problem(case)
     twin = to_xgboost_json(train_reference(Parameters.from_dict(params), X, y, weight, **extra))
     assert usual_bytes(case) == twin
-    assert bytes_of({**params, "work_group_size": 64}, X, y, weight, extra) == twin
     other = bytes_of({**params, "random_state": 8}, X, y, weight, extra)
     drawn = Parameters.from_dict(params)
     assert (other != twin) == (drawn.samples_rows or drawn.samples_columns)
@@ -199,7 +198,6 @@ def test_columns_of_many_features(n_features, weighted):
         checked = Parameters.from_dict(params)
         twin = train_reference(checked, X, y, None, **(extra if weighted else {}))
         assert bytes_of(params, *given) == to_xgboost_json(twin)
-        assert bytes_of({**params, "work_group_size": 64}, *given) == to_xgboost_json(twin)
 
 
 def test_monotone_constraints_hold():

@@ -198,6 +198,7 @@ def error(found, y):
     return float(np.sqrt(np.mean((found - y) ** 2)))
 
 
+@pytest.mark.thorough
 def test_errors_on_new_rows_are_lightgbms():
     """The mean of three data sets is within 5 %."""
     ours, plain, problems = [], [], []

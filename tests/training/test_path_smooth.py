@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth.policy import BestFirst
 from pyopencl_gbdt.model import to_xgboost_json
@@ -14,7 +13,6 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 from tests.growth.test_policy import grown
 from tests.reference.train import train_reference
-from tests.training.test_extra_trees import WAYS
 from tests.training.test_min_samples_leaf import LOSSGUIDE, problem
 
 GROWTH = {
@@ -43,15 +41,14 @@ def trained(X, y, weight=None, **params):
     return train({**given(**params), "device": TEST_DEVICE}, Dataset(X, y, weight))
 
 
-@pytest.mark.few(8)
-@pytest.mark.parametrize("size", [0, 64])
+@pytest.mark.few(4)
 @pytest.mark.parametrize("growth", GROWTH)
-def test_models_are_the_twins(growth, size):
+def test_models_are_the_twins(growth):
     X, y = problem()
     params = GROWTH[growth]
     if "objective" in params and growth != "medians":
         y = np.digitize(y, [0.5, 1.1][: params.get("num_class", 2) - 1]).astype(np.float32)
-    model = trained(X, y, work_group_size=size, **params)
+    model = trained(X, y, **params)
     twin = train_reference(Parameters.from_dict(given(**params)), X, y)
     assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
     plain = trained(X, y, **{**params, "path_smooth": 0, "min_samples_leaf": 2})
@@ -67,17 +64,6 @@ def test_labels_of_any_size_and_weights(scale):
     model = trained(X, y, weight)
     twin = train_reference(Parameters.from_dict(given()), X, y, weight)
     assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
-
-
-@pytest.mark.few(4)
-@pytest.mark.parametrize("growth", ["levels", "leaves"])
-@pytest.mark.parametrize("way", WAYS)
-def test_wherever_rows_lie(growth, way, monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
-    X, y = problem(missing=0.6)
-    params = {**GROWTH[growth], "objective": "reg:pseudohubererror"}
-    plain, model = trained(X, y, **params), trained(X, y, **params, **WAYS[way])
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(plain.ensemble)
 
 
 def test_several_leaves_a_step_grow_the_same_trees():

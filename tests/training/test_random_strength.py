@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.growth.feature_mask import UNIT_NOISE
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.random_numbers import random_bits
@@ -15,10 +14,9 @@ from tests.conftest import TEST_DEVICE
 from tests.reference.border_draws import Noise, border_draws, noise_of_tree
 from tests.reference.gradients import sum_of_squares
 from tests.reference.train import train_reference
-from tests.training.test_extra_trees import DRAWN, WAYS
+from tests.training.test_extra_trees import DRAWN
 from tests.training.test_min_samples_leaf import GROWTH, problem
 
-SIZES = [0, 64]
 #: Ways to grow with noise; ``drawn`` has one border of a feature, too.
 NOISY = {**DRAWN, "drawn": {"extra_trees": True}, "weak": {"random_strength": 0.05}}
 
@@ -31,35 +29,32 @@ def both(params, X, y, weight=None, **columns):
     """Return the device's model, after comparing it with the twin's."""
     given = own(**params)
     model = train({**given, "device": TEST_DEVICE}, Dataset(X, y, weight, **columns))
-    given.pop("work_group_size", None)
     twin = train_reference(Parameters.from_dict(given), X, y, weight, **columns)
     assert model.ensemble.trees == twin.trees
     return model
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", NOISY)
-def test_models_are_the_twins(growth, size):
+def test_models_are_the_twins(growth):
     X, y = problem()
     params = NOISY[growth]
     if "objective" in params:
         y = np.digitize(y, [0.5, 1.1][: params.get("num_class", 2) - 1]).astype(np.float32)
-    model = both({**params, "work_group_size": size}, X, y)
+    model = both(params, X, y)
     plain = {**own(**params), "random_strength": 0, "device": TEST_DEVICE}
     assert train(plain, Dataset(X, y)).ensemble.trees != model.ensemble.trees
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
-def test_sets_of_categories(growth, size):
+def test_sets_of_categories(growth):
     X, y = problem(missing=0)
     rng = np.random.default_rng(1)
     X[:, 0], X[:, 1] = rng.integers(0, 40, len(X)), rng.integers(0, 3, len(X))
     y = (y + (X[:, 0] % 3) + X[:, 1]).astype(np.float32)
     params = {"cat_method": "sets", "max_cat_threshold": 5, "cat_l2": 2.0, **GROWTH[growth]}
-    model = both({**params, "work_group_size": size}, X, y, categorical_features=[0, 1])
+    model = both(params, X, y, categorical_features=[0, 1])
     assert any(tree.split_kind.any() for tree in model.ensemble.trees)
 
 
@@ -71,18 +66,6 @@ def test_labels_of_any_size_and_weights(growth, scale):
     y[:2] = 1e4  # their gradients take high words
     model = both({**GROWTH[growth], "n_estimators": 2}, X, (y * scale).astype(np.float32), weight)
     assert model.ensemble.trees[0].n_nodes > 1
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
-@pytest.mark.parametrize("way", WAYS)
-def test_wherever_rows_lie(growth, way, monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
-    X, y = problem(missing=0.6)
-    given = own(**GROWTH[growth], objective="reg:pseudohubererror")
-    plain = train({**given, "device": TEST_DEVICE}, Dataset(X, y))
-    model = train({**given, "device": TEST_DEVICE, **WAYS[way]}, Dataset(X, y))
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(plain.ensemble)
 
 
 def test_rounds_are_continued_as_they_would_have_gone_on():

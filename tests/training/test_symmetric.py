@@ -23,9 +23,8 @@ SIGNS = [1, -1, 0, 1]
 CLASSES = {"objective": "multi:softprob", "num_class": 3}
 #: Other cases of other work-groups are ``thorough``.
 THOROUGH = {
-    "test_the_twins_model": lambda case, size: (
-        (size > 0 and case not in ("squared", "deep", "monotone", "forest of classes"))
-        or case in ("no penalty", "heavy children", "clipped", "quantile", "goss", "many bins")
+    "test_the_twins_model": lambda case: (
+        case in ("no penalty", "heavy children", "clipped", "quantile", "goss", "many bins")
     )
 }
 CASES = {
@@ -74,16 +73,11 @@ def twin(case):
     return train_reference(Parameters.from_dict(params), *data)
 
 
-@pytest.mark.few(6)
-@pytest.mark.parametrize("size", [0, pytest.param(8, marks=pytest.mark.thorough), pytest.param(64)])
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES)
-def test_the_twins_model(case, size):
-    """With one work-item a group, and with more than bins."""
-    several = ("deep", "monotone", "forest of classes", "alpha", "many bins")
-    if size == 64 and case not in several:
-        pytest.skip("other cases take no other way through the kernels")
+def test_the_twins_model(case):
     params, *data = problem(case)
-    found = model_of({**params, "work_group_size": size}, *data).ensemble
+    found = model_of(params, *data).ensemble
     assert to_xgboost_json(found) == to_xgboost_json(twin(case))
 
 

@@ -39,7 +39,6 @@ _OFTEN = {"level by level", "few on a side", "sampled", "forest of classes"}
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
 THOROUGH = {"test_the_twins_model": lambda case, weighted, pretence: case not in _OFTEN}
-OPTIMISED = True
 SYMMETRIC = {"grow_policy": "symmetric", "n_estimators": 2, "max_depth": 4, "cat_method": "sets"}
 LOGISTIC = {"objective": "binary:logistic"}
 CASES = {
