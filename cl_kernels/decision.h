@@ -34,3 +34,18 @@ FN code_split_t unpacked_split(const u32 lefts) {
 FN u32 code_goes_left(const u32 code, const code_split_t split) {
     return code <= split.last || code == split.also;
 }
+
+/* The same as the codes that go right: `n` of them from `first` on, so that one comparison decides. */
+typedef struct {
+    u32 first;
+    u32 n;
+} right_codes_t;
+
+FN right_codes_t right_codes(const u32 last, const u32 default_left, const u32 n_bins) {
+    right_codes_t right;
+    right.first = last + 1;
+    right.n = default_left ? n_bins - right.first : 0x80000000u;
+    return right;
+}
+
+FN u32 code_goes_right(const u32 code, const right_codes_t right) { return code - right.first < right.n; }

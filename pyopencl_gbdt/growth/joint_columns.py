@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.device.base import DeviceArray
+from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import gathers_columns, variant_of
@@ -128,37 +129,55 @@ def _of_codes(facts: FitFacts) -> str:
 def _of_memory(facts: FitFacts) -> str:
     """Return why joint codes have no room."""
     pages, caps = facts.pages, facts.device
-    needed = pages.n_joined * facts.n_rows
+    needed = BLOCK_BYTES * blocks_of(pages.n_joined) * facts.n_rows
     if caps is None or needed > min(caps.max_alloc_bytes, MOST_MEMORY * caps.global_bytes):
         return f"joint codes need {needed} bytes, too much of the device's memory"
     return ""
 
 
+def blocks_of(n_places: int) -> int:
+    """Return the number of blocks of a row's codes by place."""
+    return -(-n_places // BLOCK_BYTES)
+
+
 class JointCodes:
-    """The joint codes of a fit's rows, made once from the codes by feature."""
+    """The codes of a fit's rows by place, made once from the codes by feature.
+
+    Blocks of ``BLOCK_BYTES`` places lie one after the other, each row by row. So a task reads its
+    places of many rows from neighbouring bytes, however many places there are.
+
+    Attributes
+    ----------
+    columns : JointColumns
+        Its places with joint codes come first, and the other columns behind them.
+    """
 
     def __init__(self, parts: FitParts) -> None:
         self.arena, self.rows = parts.arena, parts.rows
         columns = self.columns = parts.features.joined
-        self.program = parts.ways.build_kernel("plan", template="joint_codes")
+        self.program = parts.ways.build_kernel("plan", template="joint_codes", by_row=BLOCK_BYTES)
         arena, cells = self.arena, columns.cells(parts.features.layout)
         for name, values in (
             ("members", columns.members), ("member_begin", columns.begins), ("place_cells", cells),
         ):  # fmt: skip
             arena.array(name, values.size, np.uint32, values.astype(np.uint32))
-        arena.array("joint_codes", (columns.n_joint, self.rows.n_rows), np.uint8, self.join)
+        shape = (blocks_of(columns.n_places), self.rows.n_rows, BLOCK_BYTES)
+        arena.array("place_codes", shape, np.uint8, self.join)
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of kernels that read joint codes."""
-        names = ("members", "member_begin", "place_cells", "joint_codes")
-        return {"n_joint": self.columns.n_joint, **self.arena.arguments(*names)}
+        found = self.arena.arguments("members", "member_begin", "place_cells")
+        by_row = {"by_row": self.arena["place_codes"], "row_codes": BLOCK_BYTES}
+        by_row["block_codes"] = BLOCK_BYTES * self.rows.n_rows
+        return {"n_joint": self.columns.n_joint, **by_row, **found}
 
     def join(self, codes: DeviceArray) -> None:
-        """Fill the array of joint codes."""
+        """Fill the array of codes by place."""
         plain = self.rows.pages[0].codes.column_arguments()["codes"]
         self.program.bind(
-            "join_codes", (self.rows.row_groups, self.columns.n_joint), n_rows=self.rows.n_rows,
-            by_feature=plain, joint_codes=codes,
+            "join_codes", (self.rows.row_groups, blocks_of(self.columns.n_places)),
+            n_rows=self.rows.n_rows, n_places=self.columns.n_places,
+            by_feature=plain, place_codes=codes,
             **self.arena.arguments("members", "member_begin", "feature_offset"),
         )()  # fmt: skip
 

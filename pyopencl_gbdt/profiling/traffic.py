@@ -49,8 +49,7 @@ def _sorts(fit: FitParts, weighted: bool) -> int:
 
 
 def _join_codes(fit: FitParts, weighted: bool) -> int:
-    joined = fit.features.joined
-    return fit.rows.n_rows * int(joined.begins[joined.n_joint] + joined.n_joint)
+    return fit.rows.n_rows * (fit.features.layout.n_features + fit.features.joined.n_places)
 
 
 def _encode(fit: FitParts, weighted: bool) -> int:

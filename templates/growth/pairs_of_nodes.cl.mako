@@ -5,9 +5,11 @@
 ##   smaller   |from rows         |
 ##   larger    |parent - smaller  |           subtracted, summed up and scored while it is in the cache
 
-<%def name="histograms(code, at_once, drawn, joint=False)">
+<%def name="histograms(code, at_once, drawn=False, joint=False, by_row=0, most_codes=0, prefetch=0)">
+% if not by_row:
 #define MOST_FEATURES 16 /* of a task */
 
+% endif
 typedef struct {
     u32 n_rows, n_places, n_codes; /* places: features${" that a tree draws" if drawn else (", or several with a joint code" if joint else "")} */
     GLOBAL const u32* feature_offset;
@@ -23,7 +25,11 @@ typedef struct {
     GLOBAL const u32* members;      /* features, place after place */
     GLOBAL const u32* member_begin; /* of a place */
     GLOBAL const u32* place_cells;  /* of a place of several features */
-    GLOBAL const u8* joint_codes;   /* by place */
+% endif
+% if by_row:
+    u32 row_codes;                  /* from a row's codes to the next one's, ... */
+    u64 block_codes;                /* ... and from those of ${by_row} places to those of the next ones */
+    GLOBAL const ${code}* by_row;
 % endif
 } data_t;
 
@@ -52,13 +58,21 @@ FN u32 feature_at(const data_t* data, const u32 tree, const u32 place) {
 % endif
 }
 
-/* Features of a task: few enough that all groups have some, and many enough to share a node's best. */
+/* ${"Places" if by_row else "Features"} of a task: few enough that all groups have some, and many enough to share ${"a row" if by_row else "a node's best"}. */
 FN u32 features_of_task(const u32 n_features, const u32 n_pairs, const u32 n_groups) {
+% if by_row:
+    const u32 share = (u32)((u64)n_features * n_pairs / n_groups);
+    u32 each = ${by_row};
+    while (each > 2 && each > share) each /= 2;
+    return each;
+% else:
     const u32 share = (u32)((u64)n_features * n_pairs / (4 * n_groups)) / 2 * 2;
     const u32 most = n_features < MOST_FEATURES ? n_features : MOST_FEATURES;
     return share < 2 ? 2 : (share > most ? most : share);
+% endif
 }
 
+% if joint or not by_row:
 % for n in (at_once, 2, 1):
 /* Build the histograms of ${f"{n} columns of codes" if n > 1 else "a column of codes"}, of so many codes each, from a node's rows. */
 FN void build_${n}(const data_t* data, const column_t* columns, GLOBAL const node_t* node, GLOBAL const u32* rows,
@@ -88,10 +102,55 @@ FN void build_${n}(const data_t* data, const column_t* columns, GLOBAL const nod
 }
 
 % endfor
+% endif
+% if by_row:
+/* Cells of a place. */
+FN u32 cells_of(const data_t* data, const u32 place) {
+% if joint:
+    if (place < data->n_joint) return data->place_cells[place];
+    const u32 feature = data->members[data->member_begin[place]];
+% else:
+    const u32 feature = place;
+% endif
+    return data->feature_offset[feature + 1] - data->feature_offset[feature];
+}
+
+% for n in [n for n in (16, 8, 4, 2, 1) if n <= by_row]:
+/* Add a node's rows to the cells of ${f"{n} places" if n > 1 else "a place"}, row by row. */
+FN void add_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node, GLOBAL const u32* rows, const u32 wide,
+              GLOBAL i64x2* cells) {
+    GLOBAL const ${code}* codes = data->by_row + place / ${by_row} * data->block_codes + place % ${by_row};
+    const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;
+    const u64 stride = data->row_codes;
+    GLOBAL const i32x2* quanta = data->quanta + (u64)node->tree * data->n_rows;
+    GLOBAL const i32x2* high_words = data->high_words + (wide ? (u64)node->tree * data->n_rows : 0);
+    for (u32 at = begin; at < end; at++) {
+        const u32 row = in_order ? at - begin : rows[at];
+% if prefetch:
+        if (!in_order && at + ${prefetch} < end) {
+            PREFETCH(codes + rows[at + ${prefetch}] * stride);
+            PREFETCH(quanta + rows[at + ${prefetch}]);
+        }
+% endif
+        GLOBAL const ${code}* own = codes + row * stride;
+        const i32x2 low = quanta[row];
+        i64x2 pair = MAKE_I64X2(low.x, low.y);
+        if (wide) {
+            const i32x2 high = high_words[row];
+            pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
+        }
+% for k in range(n):
+        cells[${k * most_codes} + own[${k}]] = ADD_I64X2(cells[${k * most_codes} + own[${k}]], pair);
+% endfor
+    }
+}
+
+% endfor
+% endif
 </%def>
 
 ## Sets `data` of a kernel's parameters.
-<%def name="read(drawn, joint=False)">
+<%def name="read(drawn=False, joint=False, by_row=0)">
     data_t data;
     data.n_rows = n_rows;
     data.n_places = n_places;
@@ -109,7 +168,11 @@ FN void build_${n}(const data_t* data, const column_t* columns, GLOBAL const nod
     data.members = members;
     data.member_begin = member_begin;
     data.place_cells = place_cells;
-    data.joint_codes = joint_codes;
+% endif
+% if by_row:
+    data.row_codes = row_codes;
+    data.block_codes = block_codes;
+    data.by_row = by_row;
 % endif
 </%def>
 

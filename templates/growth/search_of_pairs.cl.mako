@@ -7,7 +7,7 @@
 ##   first     |sum         |sum         |..  its histogram
 ##   others    |sum of the rests|             their joint cells, and so on
 ##
-<%def name="searches_of_pairs(at_once, most_codes, joint)">
+<%def name="searches_of_pairs(at_once, most_codes, joint, by_row)">
 /* Two siblings that are searched, or a root. */
 typedef struct {
     u32 depth, last; /* of the last level, no histogram is kept */
@@ -53,6 +53,64 @@ FN void search_members(const data_t* data, const u32 place, GLOBAL i64x2* cells,
 }
 
 % endif
+% if by_row:
+<% steps = [n for n in (16, 8, 4, 2, 1) if n <= by_row] %>\
+/* Search the splits of two siblings, or of a root, by the places begin .. end - 1, which are read row by row. */
+FN void search_by_row(const data_t* data, const u32 begin, const u32 end, GLOBAL const node_t* node,
+                      GLOBAL const u32* rows, const u32 wide, GLOBAL i64x2* own, GLOBAL i64x2* scratch, pair_t* pair) {
+    u32 n = 0;
+    for (u32 place = begin; place < end; place += n) {
+        const u32 left = end - place;
+        n = ${"".join(f"left >= {n} ? {n} : " for n in steps if n > 1)}1;
+        for (u32 k = 0; k < n; k++) {
+            const u32 n_cells = cells_of(data, place + k);
+            for (u32 cell = 0; cell < n_cells; cell++) scratch[k * ${most_codes} + cell] = MAKE_I64X2(0, 0);
+        }
+% for n in steps:
+        ${"else " * (n < by_row)}${f"if (n == {n}) " * (n > 1)}add_${n}(data, place, node, rows, wide, scratch);
+% endfor
+        for (u32 k = 0; k < n; k++) {
+            GLOBAL i64x2* cells = scratch + k * ${most_codes};
+% if joint:
+            if (place + k < data->n_joint) {
+                search_members(data, place + k, cells, data->place_cells[place + k], own, scratch + ${by_row * most_codes}, pair);
+                continue;
+            }
+            const u32 feature = data->members[data->member_begin[place + k]];
+% else:
+            const u32 feature = place + k;
+% endif
+            const u32 offset = data->feature_offset[feature], n_codes = data->feature_offset[feature + 1] - offset;
+            if (!pair->last) for (u32 code = 0; code < n_codes; code++) own[offset + code] = cells[code];
+            search_siblings(data, feature, cells, pair);
+        }
+    }
+}
+
+% endif
+% if joint or not by_row:
+/* The same by features begin .. end - 1, or of the tree's: they are read column by column. */
+FN void search_by_column(const data_t* data, const u32 begin, const u32 end, GLOBAL const node_t* node,
+                         GLOBAL const u32* rows, const u32 wide, GLOBAL i64x2* own, GLOBAL i64x2* scratch,
+                         pair_t* pair) {
+    u32 n = 0;
+    for (u32 place = begin; place < end; place += n) {
+        n = end - place < ${at_once} ? end - place : ${at_once};
+        if (n == 3) n = 2;
+        column_t columns[${at_once}];
+        u32 features[${at_once}];
+        for (u32 k = 0; k < n; k++) {
+            features[k] = ${"data->members[place + k]" if joint else "feature_at(data, node->tree, place + k)"};
+            columns[k] = column_of(data, features[k], pair->last ? scratch + k * ${most_codes} : own + data->feature_offset[features[k]]);
+        }
+        if (n == ${at_once}) build_${at_once}(data, columns, node, rows, wide);
+        else if (n == 2) build_2(data, columns, node, rows, wide);
+        else build_1(data, columns, node, rows, wide);
+        for (u32 k = 0; k < n; k++) search_siblings(data, features[k], columns[k].cells, pair);
+    }
+}
+
+% endif
 /* Search the splits of two siblings, or of a root, by the features at the places begin .. end - 1. */
 FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const u32 end, const u32 last,
                     GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales,
@@ -71,46 +129,11 @@ FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const 
     pair.other = begin_node(node_sums[large], scale, reg_lambda, max_delta_step, min_child_weight);
     GLOBAL i64x2* own = pool + (u64)node->slot * data->n_codes;
 % if joint:
-    const u32 joins = node->count >= JOINT_ROWS;
-    const u32 first = joins ? begin : data->member_begin[begin], behind = joins ? end : data->member_begin[end];
-% else:
-    const u32 first = begin, behind = end;
+    if (node->count < JOINT_ROWS)
+        search_by_column(data, data->member_begin[begin], data->member_begin[end], node, rows, scale->wide, own, scratch, &pair);
+    else
 % endif
-    u32 n = 0;
-    for (u32 place = first; place < behind; place += n) {
-        n = behind - place < ${at_once} ? behind - place : ${at_once};
-        if (n == 3) n = 2;
-        column_t columns[${at_once}];
-        u32 features[${at_once}];
-        for (u32 k = 0; k < n; k++) {
-            GLOBAL i64x2* cells = scratch + k * ${most_codes};
-% if joint:
-            features[k] = data->members[joins ? data->member_begin[place + k] : place + k];
-            if (joins && place + k < data->n_joint) {
-                columns[k].codes = data->joint_codes + (u64)(place + k) * data->n_rows;
-                columns[k].cells = cells;
-                columns[k].n_codes = data->place_cells[place + k];
-                continue;
-            }
-% else:
-            features[k] = feature_at(data, node->tree, place + k);
-% endif
-            columns[k] = column_of(data, features[k], last ? cells : own + data->feature_offset[features[k]]);
-        }
-        if (n == ${at_once}) build_${at_once}(data, columns, node, rows, scale->wide);
-        else if (n == 2) build_2(data, columns, node, rows, scale->wide);
-        else build_1(data, columns, node, rows, scale->wide);
-        for (u32 k = 0; k < n; k++) {
-% if joint:
-            if (joins && place + k < data->n_joint) {
-                search_members(data, place + k, columns[k].cells, columns[k].n_codes, own,
-                               scratch + ${at_once * most_codes}, &pair);
-                continue;
-            }
-% endif
-            search_siblings(data, features[k], columns[k].cells, &pair);
-        }
-    }
+    ${"search_by_row" if by_row else "search_by_column"}(data, begin, end, node, rows, scale->wide, own, scratch, &pair);
     end_node(&pair.search, candidates + small * n_each);
     if (depth) end_node(&pair.other, candidates + (1 - small) * n_each);
 }

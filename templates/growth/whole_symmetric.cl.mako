@@ -25,7 +25,7 @@
 <%namespace name="level_borders" file="level_borders.cl.mako"/>
 <%namespace name="level_scores" file="level_scores.cl.mako"/>
 <%namespace name="searches" file="level_searches.cl.mako"/>
-${pairs.histograms(code, at_once, False)}
+${pairs.histograms(code, at_once)}
 ${rough_scores.rough(False, clipped)}
 #define NO_KEY 0xFFFFFFFFu
 #define MOST_BINS ${most_codes - 1}
@@ -121,7 +121,7 @@ KERNEL(${wg_size}) grow(
         GLOBAL const u32* RESTRICT allowed, GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL f32* rough_sums, GLOBAL f32* rough_best,
         GLOBAL candidate_t* candidates, GLOBAL candidate_t* chosen, GLOBAL u32* counters, GLOBAL u64* opened) {
-${pairs.read(False)}\
+${pairs.read()}\
     const limits_t limits = {gamma, reg_lambda, max_delta_step, min_child_weight};
     const found_t found = {rough_sums, rough_best, ${"noisy_ranks, " if noisy else ""}candidates};
 ${payload.read()}\

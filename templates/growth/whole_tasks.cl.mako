@@ -85,17 +85,15 @@ FN void move_rows(GLOBAL node_t* nodes, const u32 left, const u32 slot, const u3
     GLOBAL const node_t* node = &nodes[nodes[left].parent];
     GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
     GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
-    const code_split_t split = code_split(node->bin, node->default_left, feature_bins[node->feature]);
+    const right_codes_t right = right_codes(node->bin, node->default_left, feature_bins[node->feature]);
     GLOBAL const ${code}* column = codes + (u64)node->feature * n_rows;
     const u32 begin = node->begin, end = begin + node->count, in_order = node->in_order;
-    u32 front = begin, back = end - 1;
-    for (u32 at = begin; at < end; at++) { /* a row is written to both, and one of them counts */
+    u32 front = begin; /* the last free place is as far behind it as the last row is behind this one */
+    for (u32 at = begin; at < end; at++) {
         const u32 row = in_order ? at - begin : rows[at];
-        const u32 goes_left = code_goes_left(column[row], split);
-        moved[front] = row;
-        moved[back] = row;
-        front += goes_left;
-        back -= 1 - goes_left;
+        const u32 goes_right = code_goes_right(column[row], right);
+        moved[front + (end - 1 - at & (0u - goes_right))] = row;
+        front += 1 - goes_right;
     }
     nodes[left].count = front - begin;
     nodes[left + 1].count = end - front;

@@ -16,10 +16,11 @@
 ##   `whole_tasks` says how groups share tasks.
 ##
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type; most_codes of a feature;
-##         at_once, features whose histograms are built together; phases of a level; counter_words of a phase;
+##         at_once, columns whose histograms are built together; phases of a level; counter_words of a phase;
 ##         counted as in `split`; drawn, trees draw some of the features; joint, rows of a node from which on features
-##         with a joint code are read by that (0: none has one)
-<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, drawn, joint"/>
+##         with a joint code are read by that (0: none has one); by_row, places that are read together, row by row (0:
+##         columns are, at_once together); prefetch, rows ahead
+<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, drawn, joint, by_row, prefetch"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
@@ -27,10 +28,10 @@
 <%namespace name="siblings" file="search_of_pairs.cl.mako"/>
 <%namespace name="tasks" file="whole_tasks.cl.mako"/>
 ${candidates.consider(False)}
-${pairs.histograms(code, at_once, drawn, joint)}
+${pairs.histograms(code, at_once, drawn, joint, by_row, most_codes, prefetch)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
 ${pairs.searches()}
-${siblings.searches_of_pairs(at_once, most_codes, joint)}
+${siblings.searches_of_pairs(at_once, most_codes, joint, by_row)}
 
 ${tasks.phases(counter_words)}
 ${tasks.roots()}
@@ -85,15 +86,18 @@ KERNEL(${wg_size}) grow(
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high_words,
 % if joint:
         const u32 n_joint, GLOBAL const u32* RESTRICT members, GLOBAL const u32* RESTRICT member_begin,
-        GLOBAL const u32* RESTRICT place_cells, GLOBAL const u8* RESTRICT joint_codes,
+        GLOBAL const u32* RESTRICT place_cells,
+% endif
+% if by_row:
+        const u32 row_codes, const u64 block_codes, GLOBAL const ${code}* RESTRICT by_row,
 % endif
         GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
         GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL candidate_t* candidates,
         GLOBAL u32* counters, GLOBAL u64* opened) {
-${pairs.read(drawn, joint)}\
+${pairs.read(drawn, joint, by_row)}\
 ${payload.read()}\
-    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(at_once + 1) * most_codes};
+    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(max(at_once, by_row) + 1) * most_codes};
     if (take(counters) == 0) {
         begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes, payload);
         open_next(opened, 0);

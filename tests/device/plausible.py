@@ -177,6 +177,7 @@ VALUES: dict[str, list[Any]] = {
     "picked": [0, 1, 4],
     "most_codes": [257],
     "at_once": [4],
+    "by_row": [0, 16],
     "few_rows": [256],
     "most_features": [16],
     "phases": [2],
@@ -294,7 +295,11 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return params["walk"] or not params["linear"]
     if template == "histogram_banks":
         return not params["joint"] or (params["block"] == 16 and not params["copied"])
-    if params.get("joint") and (params["drawn"] or params["code"] != "u8"):
+    if template == "joint_codes" and not params["by_row"]:
+        return False
+    if params.get("by_row") and params.get("drawn"):
+        return False
+    if params.get("joint") and (not params["by_row"] or params["code"] != "u8"):
         return False
     if template in ("whole_trees", "whole_symmetric", "whole_best_first"):
         return params["wg_size"] == 1 and params["code"] != "tiled"

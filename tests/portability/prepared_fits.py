@@ -120,7 +120,7 @@ def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Fit:
     prepared = Fit(device, p, get_objective(name, p), data, 0.0)
     prepared.kernels.finish.set_rate(0.1)  # as a schedule does
     if isinstance(prepared.kernels.grower, WholeTrees) and prepared.kernels.grower.joint:
-        prepared.kernels.grower.joint.join(prepared.parts.arena["joint_codes"])  # as memory does
+        prepared.kernels.grower.joint.join(prepared.parts.arena["place_codes"])  # as memory does
     return prepared
 
 

@@ -104,10 +104,10 @@ def _whole(device):
 @pytest.mark.parametrize("case", ["plain", "gaps"])
 def test_joint_codes_are_those_of_the_twin(case):
     parts = open_fit(*CASES[case]).parts
-    plain, joint = parts.rows.codes.by_feature.get(), parts.arena["joint_codes"].get()
+    plain, blocks = parts.rows.codes.by_feature.get(), parts.arena["place_codes"].get()
     joined, sizes = parts.features.joined, np.diff(parts.features.layout.feature_offset)
-    assert joint.shape == (joined.n_joint, N)
-    for place, codes in enumerate(joint):
+    by_place = blocks.transpose(0, 2, 1).reshape(-1, N)[: joined.n_places]
+    for place, codes in enumerate(by_place):
         members = joined.members[joined.begins[place] : joined.begins[place + 1]]
         assert (codes == twin.joint_codes(plain[members].T, sizes[members])).all()
 

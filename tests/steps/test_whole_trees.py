@@ -45,6 +45,7 @@ CASES = {
     "sampled": (Dataset(X, Y), {"subsample": 0.4, "max_depth": 1}),
     "no_split": (Dataset(X, np.ones(700)), {"max_depth": 3}),
     "quantiles": (Dataset(X, Y), {"objective": "reg:absoluteerror", "max_depth": 3}),
+    "wide": (Dataset(WIDE, Y), {"max_depth": 3}),
     "columns": (Dataset(WIDE, Y), {"colsample_bytree": 0.1}),
     "columns_and_rows": (
         Dataset(GAPS, Y > 0),
