@@ -26,9 +26,13 @@ KERNEL(${wg_size}) reduce(
     const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
     for (u32 c = begin + LOCAL_ID; c < end; c += ${wg_size}) {
         i64 sum = ${"target[c] + " if adds else ""}partial[(4 * (u64)first_group + 2) * n_codes + c];
-        for (u32 g = first_group + 1; g <= last_group; g++) {
-            if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
-                sum += partial[4 * (u64)g * n_codes + c];
+        if (n_tasks >= n_groups) { /* every group has tasks */
+            for (u32 g = first_group + 1; g <= last_group; g++) sum += partial[4 * (u64)g * n_codes + c];
+        } else {
+            for (u32 g = first_group + 1; g <= last_group; g++) {
+                if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
+                    sum += partial[4 * (u64)g * n_codes + c];
+            }
         }
         target[c] = sum;
     }

@@ -3,6 +3,7 @@
 import pytest
 
 from pyopencl_gbdt.device.drivers import faults
+from pyopencl_gbdt.device.drivers.fault import MEASURED
 from pyopencl_gbdt.device.opencl import facts as opencl_facts
 from tests.device.fakes import make_caps
 
@@ -145,7 +146,7 @@ def test_every_row_says_what_it_needs(fault):
     assert fault.driver
     assert fault.fault
     assert fault.remedy
-    assert fault.source == faults.MEASURED or fault.source.startswith("https://github.com/")
+    assert fault.source == MEASURED or fault.source.startswith("https://github.com/")
     assert not (fault.refuse and fault.warn)
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device import choose, runnable
+from pyopencl_gbdt.device import choose, devices, open_device, runnable
 from pyopencl_gbdt.doctor import primitive_cases, samples, selftest
 from pyopencl_gbdt.doctor.primitive_cases import KnownResults
 from pyopencl_gbdt.errors import GBDTError, KernelBuildError
+from pyopencl_gbdt.messages import pip_install
 
 SMALL = samples.SIMULATED_SIZES[0]
 
@@ -33,6 +34,16 @@ def test_everything_passes_and_what_is_needed_comes_first(device):
     for kernel in primitive_cases.RESULTS:
         assert f"{kernel}: {choose(kernel, device.caps).name}" in names
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.intel
+def test_everything_passes_on_intels_runtime():
+    """Its compiler once took a loop's differences for sums, in lines of interactions."""
+    if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
+        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
+    results = results_of(open_device("intel(r) opencl"))
+    assert {r["case"]: r["problem"] for r in results if r["problem"]} == {}
+    assert any(r["case"].startswith("contributions") for r in results)
 
 
 def erring(right, times=1000):

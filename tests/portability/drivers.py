@@ -26,7 +26,7 @@ RUSTICL = {
 #: Folders and files of tests that the whole row runs on rusticl, as its driver states the device.
 TESTS = ("tests/primitives", "tests/test_reproducible.py", "tests/device")
 _EXERCISE = ("python", "-m", "tests.portability.exercise", "--device")
-_DOCTOR = ("python", "-m", "pyopencl_gbdt", "doctor", "--device", "rusticl", "--time-limit", "300")
+_DOCTOR = ("python", "-m", "pyopencl_gbdt", "doctor", "--device", "rusticl", "--time-limit", "500")
 
 #: Of the error for a driver that crashes at one of the first kernels, as Mesa's of sid does.
 _REFUSED = "at loads that no work-item asks for"

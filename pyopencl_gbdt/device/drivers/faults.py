@@ -9,55 +9,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import makers
+from pyopencl_gbdt.device.drivers.fault import Fault
 from pyopencl_gbdt.messages import pip_install
 
-MEASURED = "measured for this library; see docs/portability.md"
 #: The part of a GPU's memory that is used: displays and other programs may hold the rest.
 SHARE = 7 / 8
 _MIB = 1 << 20
 #: Variable of AMD's driver; 0: it counts every compute unit.
 _WGP_MODE = "GPU_ENABLE_WGP_MODE"
 _GITHUB = "https://github.com"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A known fault of a driver.
-
-    Attributes
-    ----------
-    driver, fault, remedy : str
-        Text for people.
-    matches : callable
-        Tells whether a device has the fault.
-    source : str
-        Address of a public description, or ``MEASURED``.
-    limit : callable or None
-        Returns the capabilities without those that do not work.
-    refuse : bool
-        Whether the device cannot be used; the fault and the remedy say why.
-    warn : bool
-        Whether the user is warned.
-    """
-
-    driver: str
-    fault: str
-    remedy: str
-    matches: Callable[[Capabilities], bool]
-    source: str = MEASURED
-    limit: Callable[[Capabilities], Capabilities] | None = None
-    refuse: bool = False
-    warn: bool = False
-
-    @property
-    def text(self) -> str:
-        """The fault, its remedy and its source in one sentence."""
-        return f"{self.driver}: {self.fault}; {self.remedy} ({self.source})"
 
 
 def _platform(*words: str) -> Callable[[Capabilities], bool]:
@@ -345,6 +310,12 @@ TABLE: tuple[Fault, ...] = (
         "Intel's CPU runtime from pip",
         "its .icd file names a path that is not there, so loaders do not find it",
         "device/drivers/intel.py shows it to them",
+        lambda caps: caps.kind == "cpu" and caps.platform.startswith("Intel(R) OpenCL"),
+    ),
+    Fault(
+        "Intel's CPU runtime",
+        "a loop's differences of 64-bit integers were compiled as sums, in lines of interactions",
+        "the kernel adds them up and subtracts once",
         lambda caps: caps.kind == "cpu" and caps.platform.startswith("Intel(R) OpenCL"),
     ),
     Fault(

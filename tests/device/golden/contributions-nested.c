@@ -127,14 +127,14 @@ KERNEL(128) finish_lines(
         GLOBAL i64* own = found + i * width;
         const u32 shift = shifts[i / width % n_starts];
         const u32 line = (u32)(i % width);
-        i64 rest = own[line];
+        i64 others = 0; /* a sum: Intel's compiler for CPUs changes the sign of a loop's differences */
         for (u32 j = 0; j < width; j++) {
             if (j == line) continue;
             const i64 q = shifted_quanta(own[j], shift);
-            rest -= q;
+            others += q;
             own[j] = float64_bits(q, bits - (i32)shift);
         }
-        own[line] = float64_bits(rest, bits - (i32)shift);
+        own[line] = float64_bits(own[line] - others, bits - (i32)shift);
     }
 }
 
