@@ -76,7 +76,19 @@ def joins_blocks(facts: FitFacts) -> bool:
     ParameterError
         If joint codes were asked for, and the fit cannot have them.
     """
-    return asked() == "on" and _decided(facts, why_no_blocks)
+    if asked() == "auto" and not _pays(facts):
+        return False
+    return _decided(facts, why_no_blocks)
+
+
+def _pays(facts: FitFacts) -> bool:
+    """Whether joint codes are few enough, and leaves have rows enough, for histograms by them."""
+    pages, caps, n_rows = facts.pages, facts.device, facts.n_rows
+    if caps is None or not pages.n_joined:
+        return False
+    limits = variant_of("joint_blocks", facts, caps).params
+    few = 100 * pages.n_joined <= limits["percent"] * pages.n_features
+    return few and n_rows >= limits["rows"] * facts.parameters.most_leaves(n_rows)
 
 
 def _decided(facts: FitFacts, why_not: Callable[[FitFacts], str]) -> bool:
@@ -198,7 +210,7 @@ class JointBlocks:
         arena, self.rows = parts.arena, parts.rows
         self.arena, columns, plain = arena, parts.features.joined, parts.features.layout
         self.layout, self.sums = columns.layout(plain), columns.sums(plain)
-        self.program = parts.ways.build_kernel("plan", template="joint_blocks")
+        self.program = parts.ways.build_kernel("joint_blocks")
         order = self.order = joint_order(parts)
         arena.array("members", columns.members.size, np.uint32, columns.members)
         arena.array("member_begin", columns.begins.size, np.uint32, columns.begins)

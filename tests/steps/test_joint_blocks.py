@@ -9,10 +9,13 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth import joint_columns
 from pyopencl_gbdt.growth.histogram import Histogram
-from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT, why_no_blocks
+from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT, joins_blocks, why_no_blocks
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives import histogram_plan
 from tests.conftest import TEST_DEVICE
+from tests.device.fakes import FakeDevice
 from tests.reference.joint_columns import joint_codes
 from tests.steps.builders import make_layout
 from tests.steps.test_histogram import check
@@ -138,3 +141,30 @@ def test_other_codes_are_not_joined(known, why):
     assert why_no_blocks(facts.with_pages(**known)).startswith(why)
     small = replace(facts, device=replace(facts.device, local_bytes=32768))
     assert why_no_blocks(small) == "local memory of 32768 bytes has no room for 256 joint codes"
+
+
+#: Fits on a GPU of NVIDIA whose histograms read joint codes, and what they need.
+H200 = {
+    "int64_atomics": True, "local_bytes": 49152,
+    "global_bytes": 1 << 37, "max_alloc_bytes": 1 << 35,
+}  # fmt: skip
+FACTS = {"n_rows": 700_000, "most_codes": 5, "n_features": 2000, "n_joined": 667, "n_codes": 10_000}
+
+
+@pytest.mark.parametrize(
+    ("other", "params", "joins"),
+    [
+        ({}, {"max_depth": 10}, True), ({}, {"max_depth": 11}, False),
+        ({}, {"max_depth": 0, "max_leaves": 1024}, True), ({"n_rows": 1}, {}, False),
+        ({"n_joined": 1000}, {}, True), ({"n_joined": 1001}, {}, False),
+        ({"warp_words": False}, {}, False), ({"kind": "streamed"}, {}, False),
+        ({"masks_columns": True}, {"colsample_bytree": 0.5}, False),
+        ({"masks_columns": True}, {"colsample_bytree": 0.6}, True),
+    ],
+)  # fmt: skip
+def test_histograms_join_codes_where_that_pays(other, params, joins):
+    known = {**FACTS, **other}
+    n_rows, words = known.pop("n_rows"), known.pop("warp_words", True)
+    caps = FakeDevice(warp_words=words, **H200).caps
+    facts = FitFacts(Parameters.from_dict(params), n_rows=n_rows, device=caps)
+    assert joins_blocks(facts.with_pages(**known)) == joins

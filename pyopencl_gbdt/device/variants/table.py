@@ -244,8 +244,9 @@ _ENTRIES = (
         _on_gpu(  # `least`: to that many work-items groups shrink where features have few codes
             "warps",
             {"wg_size": 64, "least": 32},
-            "H200, 700 k x 2000 of 5 values, 10 % drawn, depth 10, a round: groups of 32 405 us, "
-            "of 64 778",
+            "H200, us a round by groups of 64 and of 32: 700 k x 2000 of 5 values, depth 10 3592 "
+            "and 1802, CUDA 3927 and 1974; depth 5 223 and 149; 200 k x 300, depth 9, of 16 values "
+            "476 and 274, of 31 481 and 279, CUDA 526 and 304",
             warp_words=True,
         ),
         _variant("portable", {"wg_size": 64}, _BASELINE),
@@ -272,6 +273,24 @@ _ENTRIES = (
             "masked",
             {"wg_size": 256, "rows": 1, "percent": 0},
             "histograms of all columns, of which nodes may split on those that their tree draws",
+        ),
+    ),
+    _kernel(  # `percent`: most that joint codes may be of all, `rows`: least for each leaf
+        "joint_blocks",
+        _on_gpu(
+            "by_blocks",
+            {"wg_size": 256, "percent": 50, "rows": 683},
+            "H200, all of 700 k x 2000 of 5 values drawn, ms a round with plain and joint codes: "
+            "depth 5 5.22 and 2.65, CUDA 4.18 and 1.58; depth 10, histograms alone, 8.71 and "
+            "3.69, CUDA 7.25 and 2.67; 700 k x 400 of 2 values, depth 6 1.76 and 0.89, CUDA 1.45 "
+            "and 0.74",
+            int64_atomics=True,
+            warp_words=True,
+        ),
+        _variant(
+            "plain",
+            {"wg_size": 256, "percent": 0, "rows": 0},
+            "histograms read each column's own codes",
         ),
     ),
     _kernel(
