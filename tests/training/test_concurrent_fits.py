@@ -98,6 +98,18 @@ def test_the_bytes_of_each_fit_alone(changed):
     assert trained(parts, together=True) == [trained([part], together=False)[0] for part in parts]
 
 
+def test_a_round_waits_for_its_own_copies_alone():
+    """Not until the device is idle: other fits, or a later round, may be enqueued behind it."""
+    data = Dataset(X, Y)
+    with opened_fit(prepare(PARAMS, data, [(data, "train")], None, None)) as fit:
+        fit.step()
+        waits, pauses = fit.device.n_waits, fit.device.n_pauses
+        for _ in range(4):
+            fit.step()
+        assert fit.device.n_waits == waits
+        assert fit.device.n_pauses - pauses <= 3 * 4  # high words, metrics, pace
+
+
 class Watches(TrainingCallback):
     """Stops after the fourth round; each round has one more entry in the log."""
 
