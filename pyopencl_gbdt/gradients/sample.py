@@ -54,11 +54,13 @@ class Sample:
         draw = rows.pagewise(pages, reads, ("factors", *listed))
         if not by_gradient:
             return draw
-        clear = bind("clear_classes", batch.size, arena["classes"])
+        lists = batch.size // self.nodes.n_alike
+        clear = bind("clear_classes", lists, arena["classes"])
         counts = [
             [bind(
-                "count_classes", (part.groups, batch.size), **rows.gradient_arguments(batch, part),
-                root_lambda=p.root_lambda, **part.arguments(*rows.weights, "classes"),
+                "count_classes", (part.groups, lists), **rows.gradient_arguments(batch, part),
+                n_alike=self.nodes.n_alike, root_lambda=p.root_lambda,
+                **part.arguments(*rows.weights, "classes"),
             )]
             for part in rows.parts
         ]  # fmt: skip
@@ -73,7 +75,7 @@ class Sample:
         rows, (rate, other) = self.rows, p.sampling_rates
         return self.program.bind(
             "draw", (part.groups, batch.size // self.nodes.n_alike),
-            **rows.gradient_arguments(batch, part), **page.rows,
+            **rows.gradient_arguments(batch, part), **page.rows, n_alike=self.nodes.n_alike,
             first_id=rows.share.first_row + part.first_row, seed=p.random_state,
             n_streams=self.nodes.n_streams,
             n_batches=len(self.nodes.batches) * max(p.bagging_freq, 1), keep=p.keep_below,

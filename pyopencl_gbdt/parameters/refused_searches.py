@@ -51,12 +51,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "give the column as numbers",
     ),
     _row(
-        "of rows that are sampled by their gradients",
-        lambda f: f.parameters.samples_by_gradient,
-        f"sampling_method={{sampling_method!r}}: expected 'uniform' {_VECTORS}",
-        "leave out sampling_method",
-    ),
-    _row(
         "with ordered boosting",
         lambda f: f.parameters.is_ordered,
         f"boosting_type='ordered': expected 'plain' {_VECTORS}",

@@ -12,6 +12,9 @@
 ##   goss             the share `rate` of rows with the largest |g h|, factor 1, and a share `other` of
 ##                    all rows drawn from the rest, with a factor (Ke et al. 2017, "LightGBM")
 ##
+##   Trees of `n_alike` outputs that split alike draw the same rows: s is then the root of the sum of squares over the
+##   outputs, and for goss the sum of |g h|, in their order.
+##
 ##   Only counts are summed over rows, so every device draws the same rows.
 ##
 ##   If `listed`, the drawn rows are written to the root's row list. Rows of a tile are in order; the
@@ -80,12 +83,31 @@ FN f32 random_weight(const u32 bits, const f32 power) {
 % if by_gradient:
 ${losses.gradient(loss)}
 ${border.of_importance(method, n_classes)}
+/* The importance of a row, from its gradients in `n_alike` outputs. */
+FN f32 importance_of_row(
+        GLOBAL const f32* margins, GLOBAL const f32* labels,${" GLOBAL const f32* weights," if weighted else ""} const u32 row, const u32 n_rows,
+        const u64 label_stride, const u32 output, const u32 n_alike, const f32 root_lambda) {
+    f32 sum = 0.0f;
+    IN_ORDER
+    for (u32 k = 0; k < n_alike; k++) {
+        f32 g, h;
+        gradient(margins[(u64)k * n_rows + row], labels[k * label_stride + row], output + k, &g, &h);
+% if weighted:
+        g *= weights[row];
+        h *= weights[row];
+% endif
+        const f32 own = importance(g, h, root_lambda);
+        sum = k ? ${"sum + own" if method == "goss" else "importance(sum, own, 1.0f)"} : own;
+    }
+    return sum;
+}
+
 KERNEL(${wg_size}) clear_classes(GLOBAL u32* RESTRICT classes) {
     for (u32 i = LOCAL_ID; i < ${n_classes}; i += ${wg_size}) classes[GROUP_ID * ${n_classes} + i] = 0;
 }
 
 KERNEL(${wg_size}) count_classes(
-        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u32 n_alike, const u64 label_stride,
         const f32 root_lambda, GLOBAL const f32* RESTRICT margins,
         GLOBAL const f32* RESTRICT labels,
 % if weighted:
@@ -101,15 +123,11 @@ KERNEL(${wg_size}) count_classes(
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
-        f32 g, h;
-        gradient(margins[row], labels[row], output, &g, &h);
 % if weighted:
-        const f32 w = weights[row];
-        if (as_u32(w) == 0) continue;
-        g *= w;
-        h *= w;
+        if (as_u32(weights[row]) == 0) continue;
 % endif
-        const u32 mine = class_of(importance(g, h, root_lambda));
+        const u32 mine = class_of(importance_of_row(
+            margins, labels, ${"weights, " if weighted else ""}row, n_rows, label_stride, output, n_alike, root_lambda));
 % if wg_size == 1:
         counts[mine]++;
 % else:
@@ -127,7 +145,7 @@ KERNEL(${wg_size}) count_classes(
    `n_batches`. Row 0 of this device is row `first_id` of the data set. Trees whose numbers are equal modulo
    `n_streams` draw the same rows. */
 KERNEL(${wg_size}) draw(
-        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_id, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
+        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_id, const u32 first_tree, const u32 n_parallel, const u32 n_alike, const u64 label_stride,
         const u32 seed, const u32 n_streams, const u32 n_batches, const u32 all_before, const u32 keep,
         const f32 rate, const f32 other, const f32 root_lambda,
         GLOBAL const u32* RESTRICT header, GLOBAL const f32* RESTRICT margins,
@@ -154,7 +172,7 @@ KERNEL(${wg_size}) draw(
 % endif
 % if not by_gradient:
     (void)all_before; (void)other;${" (void)rate;" if method == "uniform" else ""} (void)root_lambda; (void)label_stride;
-    (void)n_parallel; (void)margins; (void)labels; (void)classes;${" (void)weights;" if weighted else ""}
+    (void)n_parallel; (void)n_alike; (void)margins; (void)labels; (void)classes;${" (void)weights;" if weighted else ""}
     <%self:all_rows>
 % if method == "uniform":
         const f32 factor = random_bits(key, first_id + row) < keep ? 1.0f : 0.0f;
@@ -185,13 +203,8 @@ KERNEL(${wg_size}) draw(
     BARRIER();
     const int all = round < all_before;
     <%self:all_rows>
-        f32 g, h;
-        gradient(margins[row], labels[row], output, &g, &h);
-% if weighted:
-        g *= weights[row];
-        h *= weights[row];
-% endif
-        const f32 s = importance(g, h, root_lambda);
+        const f32 s = importance_of_row(
+            margins, labels, ${"weights, " if weighted else ""}row, n_rows, label_stride, output, n_alike, root_lambda);
         const u32 bits = random_bits(key, first_id + row);
         f32 factor = 1.0f;
 % if method == "goss":

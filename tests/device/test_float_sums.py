@@ -56,6 +56,8 @@ REASONS = {
         ("gradients_of_run", "total"),
         # sketches of a row; the loop over outputs is marked IN_ORDER
         ("sketch", "sums"),
+        # importances of a row in several outputs; the loop is marked IN_ORDER
+        ("importance_of_row", "sum"),
         # nodes, and coefficients of their equations
         *(("step_leaves", "leaf_weights"), ("step_leaves", "nearest")),
         *(("value_places", "node_weights"), ("value_places", "nodes.gain")),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,8 +34,8 @@ def factors(
     Parameters
     ----------
     params : Parameters
-    g, h : float32 array, shape (n_rows,)
-        Gradients without weights.
+    g, h : float32 array, shape (n_rows,) or (n_alike, n_rows)
+        Gradients without weights; of several outputs whose trees draw the same rows.
     weight : float32 array, shape (n_rows,), or None
         Scaled by ``weights.normalise``.
     number, tree : int
@@ -41,7 +44,7 @@ def factors(
     if not params.samples_rows:
         return None
     drawn = number // max(params.bagging_freq, 1)
-    bits = random_bits(stream(params.random_state, drawn, tree), np.arange(g.size))
+    bits = random_bits(stream(params.random_state, drawn, tree), np.arange(g.shape[-1]))
     if params.sampling_method == "uniform":
         return (bits < params.keep_below).astype(np.float32)
     if params.sampling_method == "bayesian":
@@ -49,7 +52,7 @@ def factors(
         return np.where(bits <= params.keep_below, weights, _f(0))
     if weight is not None:
         g, h = g * weight, h * weight
-    s = importance(params, g, h)
+    s = importance_of_rows(params, np.atleast_2d(g), np.atleast_2d(h))
     counted = s if weight is None else s[weight != 0]
     counts = np.bincount(counted.view(np.uint32) >> 20, minlength=_CLASSES)
     if params.sampling_method == "goss":
@@ -65,6 +68,17 @@ def random_weights(bits: npt.NDArray[np.uint32], power: np.float32) -> F32:
     """Return (-ln u)^power, with an odd multiple u of 2^-24 for each random number."""
     u = ((bits >> 9 << 1) + 1).astype(np.float32) * _f(2.0**-24)
     return portable_exp(power * portable_log(-portable_log(u)))
+
+
+def importance_of_rows(params: Parameters, g: F32, h: F32) -> F32:
+    """Return the importance of each row, of its gradients in several outputs."""
+    first, *others = map(partial(importance, params), g, h)
+    for own in others:
+        if params.sampling_method == "goss":
+            first = first + own
+        else:
+            first = importance(replace(params, reg_lambda=1.0), first, own)
+    return first
 
 
 def importance(params: Parameters, g: F32, h: F32) -> F32:

@@ -170,7 +170,8 @@ def _sampled(
     found, n_parallel = [], params.num_parallel_tree
     for output, (g, h) in enumerate(zip(*gradients, strict=True)):
         for tree in range(output * n_parallel, (output + 1) * n_parallel):
-            drawn = factors(params, g, h, weights[0], number, tree % n_parallel if alike else tree)
+            own, stream = (gradients, tree % n_parallel) if alike else ((g, h), tree)
+            drawn = factors(params, own[0], own[1], weights[0], number, stream)
             scale = choose_scale(g, h, *weights, factors=drawn, counting=counting)
             found.append((output, scale, drawn, quantize_gradients(g, h, weights[0], scale, drawn)))
     return found

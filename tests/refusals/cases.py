@@ -279,9 +279,6 @@ CASES: dict[str, Case] = {
         "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where column 3 has",
         "vectors, many levels",
     ),
-    '`multi_strategy="multi_output_tree"` of rows that are sampled by their gradients': Case(
-        "sampling_method='goss': expected 'uniform' for multi", "vectors, goss"
-    ),
     '`multi_strategy="multi_output_tree"` with ordered boosting': Case(
         "boosting_type='ordered': expected 'plain' for multi", "vectors, ordered"
     ),

@@ -69,6 +69,15 @@ KINDS = {
         {**RISES, "grow_policy": "symmetric", "reg_alpha": 0.5, "min_child_weight": 30.0}, TARGETS,
         None,
     ),
+    "rows by gradients": ({"sampling_method": "gradient_based", "subsample": 0.4}, TARGETS, None),
+    "rows by gradients, classes": (
+        {**SOFTPROB, "sampling_method": "gradient_based", "subsample": 0.5, "reg_lambda": 3.0,
+         "num_parallel_tree": 2}, CLASSES, WEIGHTS,
+    ),
+    "goss": (
+        {**SOFTPROB, "sampling_method": "goss", "top_rate": 0.2, "other_rate": 0.3,
+         "learning_rate": 1.0}, CLASSES, WEIGHTS,
+    ),
     "leaf by leaf, quantiles": (
         {**LEAF_WISE, "objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.7]},
         TARGETS[:, 0], None,
