@@ -27,7 +27,15 @@ KERNEL(${wg_size}) reduce(
     for (u32 c = begin + LOCAL_ID; c < end; c += ${wg_size}) {
         i64 sum = ${"target[c] + " if adds else ""}partial[(4 * (u64)first_group + 2) * n_codes + c];
         if (n_tasks >= n_groups) { /* every group has tasks */
-            for (u32 g = first_group + 1; g <= last_group; g++) sum += partial[4 * (u64)g * n_codes + c];
+            GLOBAL const i64* own = partial + c;
+            u32 g = first_group + 1;
+            for (; g + 3 <= last_group; g += 4) { /* four reads at a time */
+% for k in range(4):
+                const i64 s_${k} = own[4 * (u64)(g + ${k}) * n_codes];
+% endfor
+                sum += s_0 + s_1 + (s_2 + s_3);
+            }
+            for (; g <= last_group; g++) sum += own[4 * (u64)g * n_codes];
         } else {
             for (u32 g = first_group + 1; g <= last_group; g++) {
                 if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))

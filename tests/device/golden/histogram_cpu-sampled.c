@@ -176,7 +176,16 @@ KERNEL(1) reduce(
     for (u32 c = begin + LOCAL_ID; c < end; c += 1) {
         i64 sum = target[c] + partial[(4 * (u64)first_group + 2) * n_codes + c];
         if (n_tasks >= n_groups) { /* every group has tasks */
-            for (u32 g = first_group + 1; g <= last_group; g++) sum += partial[4 * (u64)g * n_codes + c];
+            GLOBAL const i64* own = partial + c;
+            u32 g = first_group + 1;
+            for (; g + 3 <= last_group; g += 4) { /* four reads at a time */
+                const i64 s_0 = own[4 * (u64)(g + 0) * n_codes];
+                const i64 s_1 = own[4 * (u64)(g + 1) * n_codes];
+                const i64 s_2 = own[4 * (u64)(g + 2) * n_codes];
+                const i64 s_3 = own[4 * (u64)(g + 3) * n_codes];
+                sum += s_0 + s_1 + (s_2 + s_3);
+            }
+            for (; g <= last_group; g++) sum += own[4 * (u64)g * n_codes];
         } else {
             for (u32 g = first_group + 1; g <= last_group; g++) {
                 if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
