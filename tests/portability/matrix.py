@@ -93,7 +93,8 @@ def telling(built: Iterable[Built]) -> list[Built]:
     Longer sources, which have more branches, come first; a program is left out if all that it
     shows is in those before it.
     """
-    found, seen = [], set()
+    found: list[Built] = []
+    seen: set[tuple[object, ...]] = set()
     for one in sorted(built, key=lambda one: len(one.source("opencl")), reverse=True):
         values = {("wg_size", one.wg_size), *one.params.items(), *((k, "") for k in one.kernels)}
         own = {(one.template, *value) for value in values}

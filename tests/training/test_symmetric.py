@@ -21,7 +21,7 @@ N = 300
 SYMMETRIC = {"grow_policy": "symmetric", "n_estimators": 2, "max_depth": 4, "max_bin": 16}
 SIGNS = [1, -1, 0, 1]
 CLASSES = {"objective": "multi:softprob", "num_class": 3}
-#: Other cases of other work-groups are ``thorough``.
+#: These are ``thorough``.
 THOROUGH = {
     "test_the_twins_model": lambda case: (
         case in ("no penalty", "heavy children", "clipped", "quantile", "goss", "many bins")
