@@ -18,6 +18,7 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.finalize import LeafValues
+from pyopencl_gbdt.growth.update_margins import find_leaves, way_to_leaves
 from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import Objective
@@ -40,8 +41,10 @@ class RenewLeaves(LeafValues):
     kernels: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, parts: FitParts, objective: Objective, data: Dataset) -> None:
+        self._parts = parts
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         ways = self.ways
+        self._finds = way_to_leaves(parts) == "by_rows"
         self.objective, self._data = objective, data
         one = np.ones(1, np.float32)
         weights = objective.leaf_weights(one, None if data.weight is None else one)
@@ -52,6 +55,8 @@ class RenewLeaves(LeafValues):
             code="" if self.features.columns is not None else self.rows.codes.code_type,
             categories=self.features.has_categories,
             n_counts=COUNTS,
+            finds="by_rows" if self._finds else "",
+            chunk=ways.variant("update_margins").params["chunk"],
         )
         self._ask()
 
@@ -87,7 +92,7 @@ class RenewLeaves(LeafValues):
         keys = ("renew_leaf", "renew_key")
         rows = self.rows
         weights = ("renew_weights",) if self.weighted else ()
-        counts = [[self._count_first(batch, page)] for page in rows.pages]
+        counts = [[*self._find(batch, page), self._count_first(batch, page)] for page in rows.pages]
         reads = (CODES, *rows.gradients_of, *weights)
         found = [*rows.pagewise(counts, reads, keys), *self._sum(), self._pick(24, batch)]
         for shift in (16, 8, 0):
@@ -96,6 +101,12 @@ class RenewLeaves(LeafValues):
             found += rows.pagewise(counts, (*keys, *weights), drops=drops)
             found += [*self._sum(), self._pick(shift, batch)]
         return [*found, self._renew()]
+
+    def _find(self, batch: Batch, page: FitPage) -> list[Launch]:
+        """Return what writes the leaf of every row, if the lists of rows tell them."""
+        if not self._finds:
+            return []
+        return [find_leaves(self._parts, self.program, batch, page, page.part["renew_leaf"])]
 
     def _kept(self, part: RowPart) -> dict[str, DeviceArray]:
         """Return the arguments that both counting kernels have."""
@@ -120,6 +131,8 @@ class RenewLeaves(LeafValues):
 
     def _leaves_of(self, page: FitPage) -> dict[str, Any]:
         """Return the kernel's arguments that tell a row's leaf."""
+        if self._finds:
+            return {}
         if self.features.columns is not None:
             return {"row_nodes": self.arena["row_nodes"]}
         sets = walked_sets(self.arena, self.features)

@@ -30,10 +30,12 @@ def _renew_weights(trees: TreeFacts) -> int:
 
 
 def _count_first(trees: TreeFacts) -> int:
-    if trees.fit.features.columns is None:
+    if trees.fit.features.columns is not None:
+        found = trees.rows * ROW_ID  # every row has its node
+    elif trees.fit.ways.variant("update_margins").name == "walk":
         found = int(trees.counts.split_rows.sum()) * trees.code_bytes
     else:
-        found = trees.rows * ROW_ID  # every row has its node
+        found = 0  # its leaf is read, not written
     kept = trees.rows * 2 * ROW_ID  # leaf and key
     return trees.rows * 2 * FLOAT + kept + _renew_weights(trees) + found
 
@@ -115,6 +117,7 @@ def _split_rows(trees: TreeFacts, each: int) -> int:
 
 
 OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
+    "renew_leaves.find_leaves": _find_leaves,
     "renew_leaves.count_first": _count_first,
     "renew_leaves.count_next": lambda trees: 3 * (trees.rows * 2 * ROW_ID + _renew_weights(trees)),
     "renew_leaves.pick_digit": lambda trees: 4 * 2 * trees.nodes * COUNTS * 4,  # then reset to 0

@@ -1,10 +1,12 @@
 ## renew_leaves: a leaf's value = leaf_rate * quantile of (label - margin) over the leaf's rows
 ## uses: portable_math structs gain decision blocks
+## uses if finds: tasks
 ## uses if categories: set_decision
 ##
 ##   key of a residual   |digit 0|digit 1|digit 2|digit 3|   8 bits each; keys are ordered as residuals
 ##
-##   count_first  every row walks the tree, writes its leaf and its key, and counts[leaf][digit 0]
+##   find_leaves  on a CPU: every row gets its leaf by the lists of rows of the nodes
+##   count_first  every row walks the tree, unless it has its leaf, writes leaf and key, and counts[leaf][digit 0]
 ##   pick_digit   finds the digit at which the leaf's counts reach the rank, subtracts the counts of lower
 ##                digits from the rank, and clears the counts
 ##   count_next   counts[leaf][next digit], for rows whose digits so far are the picked ones; then
@@ -18,10 +20,12 @@
 ##   a leaf's words of counts:       |256 of the first|256 of the second|    or   |low high|low high|...
 ##
 ## params: wg_size; weighted; code, the code's type, or tiled; empty if `row_nodes` tell the leaves of rows;
-##         categories, splits may be by sets of codes; n_counts, words of a leaf's counts
-<%page args="wg_size, weighted, code, categories, n_counts"/>
+##         categories, splits may be by sets of codes; n_counts, words of a leaf's counts; finds, by_rows: there is
+##         `find_leaves`, for chunk rows a task; else empty
+<%page args="wg_size, weighted, code, categories, n_counts, finds, chunk"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
+<%namespace name="leaf_of_rows" file="leaf_of_rows.cl.mako"/>
 <%
     sought = 1 if weighted else 2
     per_item = (256 + wg_size - 1) // wg_size
@@ -29,7 +33,11 @@
     places = ", ".join(f"&before{s}, &total{s}" for s in range(sought))
 %>
 ${group.exclusive_scans("group_scan", "u64", wg_size, sought)}
-% if code:
+% if finds:
+${leaf_of_rows.by_rows(
+    wg_size, "find_leaves", code, categories, chunk, "=",
+    "GLOBAL u32* own = leaves + (u64)node->tree * n_rows;", "GLOBAL u32* RESTRICT leaves")}
+% elif code:
 ${codes.in_rows(code)}
 % endif
 FN void count_row(GLOBAL u32* counts, const u32 second, const u32 digit, const u64 weight) {
@@ -71,7 +79,8 @@ FN f32 residual_of(const u32 key) {
 
 KERNEL(${wg_size}) count_first(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
-% if code:
+% if finds:
+% elif code:
         ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT steps,
 % if categories:
         GLOBAL const u32* RESTRICT sets,
@@ -90,7 +99,9 @@ KERNEL(${wg_size}) count_first(
     keys += (u64)tree * n_rows;
     for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
         const u32 row = first_row + at;
-% if code:
+% if finds:
+        const u32 leaf = leaves[row];
+% elif code:
         const row_t mine = row_of(${codes.row(code)}, at);
 ${codes.walk(categories)}\
 % else:
@@ -98,7 +109,7 @@ ${codes.walk(categories)}\
 % endif
         const u32 key = key_of(labels[row], margins[row]);
         const u64 weight = ${"(u64)weights[row]" if weighted else "1"};
-        leaves[row] = leaf;
+${"" if finds else "        leaves[row] = leaf;"}
         keys[row] = key;
         if (weight) count_row(counts + (u64)leaf * ${n_counts}, 0, key >> 24, weight);
     }

@@ -295,6 +295,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return params["walk"] or not params["linear"]
     if template == "histogram_banks":
         return not params["joint"] or (params["block"] == 16 and not params["copied"])
+    if template == "renew_leaves" and params["finds"] not in ("", "by_rows"):
+        return False
     if template == "joint_codes" and not params["by_row"]:
         return False
     if params.get("by_row") and params.get("drawn"):

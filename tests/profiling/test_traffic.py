@@ -213,6 +213,8 @@ ATOMICS = {
     # all nodes in, both forms out; f and g get their values
     "plan.finish_tree": 7 * (NODE.itemsize + 4 + WALK.itemsize + STEP.itemsize) + 2 * PAYLOAD_BYTES,
     "plan.keep": 2 * (7 * len(KEPT) * 4 + 4 * LEVEL.itemsize),
+    # codes as below; leaf out
+    "renew_leaves.find_leaves": 10 * 4 + 21,
     # label, margin, weight, and codes as below; leaf and key out
     "renew_leaves.count_first": 10 * (8 + 8 + 8) + 21,
     # rows of A, b, e: codes, quanta, and ids but for A; those of A and C move; histograms of A and
@@ -348,6 +350,9 @@ def test_leaf_by_leaf_all_rows_move():
     assert bytes_of("plan.place", parts, counts) == 3 * (1 + 4) * NODE.itemsize
     by_rows = fit(policy=BestFirst(), leaf="by_rows")  # every leaf has its rows
     assert bytes_of("update_margins.add_leaves", by_rows, counts) == 10 * 8 + 10 * 4
+    assert bytes_of("renew_leaves.find_leaves", by_rows, counts) == 10 * 4 + 10 * 4
+    # label, margin, weight, and leaf in; key out
+    assert bytes_of("renew_leaves.count_first", by_rows, counts) == 10 * (8 + 8 + 8)
 
 
 def test_arrays_of_other_steps_are_no_weights():

@@ -26,7 +26,7 @@ from tests.steps.builders import (
     set_scale,
     spoil,
 )
-from tests.steps.test_update_margins import random_trees
+from tests.steps.test_update_margins import list_rows, random_trees
 
 KERNEL = "renew_leaves"
 BATCH = Batch(0, 1)
@@ -74,6 +74,7 @@ def prepare(device, rng, wg, layout, n, shape, depth):
     nodes["sum_h"] = rng.integers(2**20, 2**26, nodes.size)
     set_scale(parts, Scale(22, 22, wide=False))
     set_nodes(parts, nodes)
+    list_rows(parts, nodes, rows, rng)
     run(Finalize(*parts).tree(BATCH))
     return parts, get_nodes(parts), rows
 

@@ -69,6 +69,18 @@ def random_trees(rng, parts, codes, layout, shape):
     return np.array(nodes, RECORD), rows, counts
 
 
+def list_rows(parts, nodes, rows, rng):
+    """Write the lists of the rows of nodes whose leaves are found by them; all else is spoilt."""
+    lists = {name: spoil(parts.arena[name], rng) for name in ("even_rows", "odd_rows")}
+    for node, mine in zip(nodes, rows, strict=True):
+        place = slice(node["begin"], node["begin"] + node["count"])
+        below = parts.nodes.n_levels - node["depth"]
+        if node["depth"] and below and (node["left"] == NO_NODE or below == 1):
+            lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = rng.permutation(mine)
+    for name, content in lists.items():
+        parts.arena[name].set(content)
+
+
 def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, first=0):
     """Add trees ``first ..`` of a round, as many as are grown at a time, to their outputs."""
     codes = random_codes(rng, layout, n)
@@ -84,14 +96,7 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
     content = spoil_nodes(parts, rng)
     content[: nodes.size] = nodes
     set_nodes(parts, content)
-    lists = {name: spoil(parts.arena[name], rng) for name in ("even_rows", "odd_rows")}
-    for node, mine in zip(nodes, rows, strict=True):
-        place = slice(node["begin"], node["begin"] + node["count"])
-        below = parts.nodes.n_levels - node["depth"]
-        if node["depth"] and below and (node["left"] == NO_NODE or below == 1):
-            lists["odd_rows" if node["depth"] % 2 else "even_rows"][place] = rng.permutation(mine)
-    for name, content in lists.items():
-        parts.arena[name].set(content)
+    list_rows(parts, nodes, rows, rng)
     margins = rng.normal(size=(outputs, n)).astype(np.float32)
     parts.arena["margins"].set(margins.reshape(parts.arena["margins"].shape))
     batch = Batch(first, parts.nodes.n_trees)
