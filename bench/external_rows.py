@@ -15,8 +15,7 @@ from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.fit.page_schedule import evenly
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.stored import HostPages
-from pyopencl_gbdt.primitives.block_order import BlockOrder
-from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, empty_codes
 
 U8 = npt.NDArray[np.uint8]
 _BINS = 256

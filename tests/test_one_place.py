@@ -8,9 +8,14 @@ from pyopencl_gbdt.device import choose, open_device, runnable
 from pyopencl_gbdt.device.variants import KERNELS, kernels
 from pyopencl_gbdt.device.variants.tuning import sizes, tunable
 from pyopencl_gbdt.device.variants.variant import Kernel, TriedSizes, Variant
-from pyopencl_gbdt.evaluation.evaluation import KINDS, Evaluation, has_kernels, kind_of
+from pyopencl_gbdt.evaluation.evaluation import (
+    KINDS,
+    Evaluation,
+    has_kernels,
+    kind_of,
+    plan_evaluation,
+)
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind, MeanLoss
-from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.fit.ways import fit_kernels
 from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of

@@ -78,15 +78,13 @@ def warn_of_unknown(
 
 
 def warn_of_blurred(blurred: Mapping[int, str], names: Sequence[str] | None) -> None:
-    """Warn of columns whose numbers float32 cannot tell apart; at most once."""
-    if blurred:
-        column = min(blurred)
-        _warn(
-            f"X: {Source('X', names).column(column)}{_others(blurred)}: {blurred[column]} are one "
-            f"number in float32: expected whole numbers up to {MOST_WHOLE}, as trees compare in "
-            "float32; subtract the smallest, name the column in categorical_features, or leave "
-            "it out"
-        )
+    """Warn of columns whose numbers float32 cannot tell apart."""
+    column = min(blurred)
+    _warn(
+        f"X: {Source('X', names).column(column)}{_others(blurred)}: {blurred[column]} are one "
+        f"number in float32: expected whole numbers up to {MOST_WHOLE}, as trees compare in "
+        "float32; subtract the smallest, name the column in categorical_features, or leave it out"
+    )
 
 
 def warn_of_page(page: str, why: str) -> None:
@@ -95,11 +93,10 @@ def warn_of_page(page: str, why: str) -> None:
 
 
 def warn_of_dropping(given: Mapping[str, object]) -> None:
-    """Warn of parameters of dropped trees that this training does not use; at most once."""
-    if given:
-        listed = " and ".join(f"{name}={value!r}" for name, value in given.items())
-        have, them = ("has", "it") if len(given) == 1 else ("have", "them")
-        _warn(f"{listed} {have} no effect: expected booster='dart'; give it, or leave {them} out")
+    """Warn of parameters of dropped trees that this training does not use."""
+    listed = " and ".join(f"{name}={value!r}" for name, value in given.items())
+    have, them = ("has", "it") if len(given) == 1 else ("have", "them")
+    _warn(f"{listed} {have} no effect: expected booster='dart'; give it, or leave {them} out")
 
 
 def warn_of_stopping(why: str) -> None:

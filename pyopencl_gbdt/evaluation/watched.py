@@ -24,7 +24,6 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.boosting import WeightedStart, starting_margins
 from pyopencl_gbdt.growth.update_margins import walked_terms
-from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.pages.sources import uploaded
 
 if TYPE_CHECKING:
@@ -107,13 +106,6 @@ F32 = npt.NDArray[np.float32]
 Start = float | F32 | WeightedStart
 #: Rows to evaluate, float32, shape (n_rows, n_features).
 AnyRows = F32 | DeviceArray | SparseMatrix | BatchedRows
-
-
-def start_of(margin: Score) -> Start:
-    """Convert a model's base margin to a ``Start``."""
-    if isinstance(margin, tuple):
-        return np.array(margin, np.float32)[:, None]
-    return margin
 
 
 def prefix_of(name: str) -> str:

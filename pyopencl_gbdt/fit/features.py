@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.pages.columns import ColumnSizes
@@ -92,6 +93,15 @@ class FitFeatures:
             table = getattr(layout, name)
             arena.array(name, table.size, np.uint32, table)
         arena.array("thresholds", layout.n_codes, VALUE, layout.thresholds)
+
+    def walked_sets(self, arena: Arena) -> dict[str, DeviceArray]:
+        """Return the sets of codes, for kernels that walk trees by codes; nothing without sets."""
+        return arena.arguments("sets") if self.has_categories else {}
+
+    def moved_sets(self, arena: Arena) -> dict[str, Any]:
+        """Return the sets and their size, for kernels that move rows; nothing without sets."""
+        size = {"set_words": self.set_words} if self.has_categories else {}
+        return self.walked_sets(arena) | size
 
     def facts(self) -> dict[str, Any]:
         """Return what of them decides how trees grow, by the names in ``PageFacts``."""

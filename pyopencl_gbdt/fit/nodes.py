@@ -219,6 +219,12 @@ class Nodes:
         return np.float32(0) if factor < 2.0**-125 else factor
 
     @property
+    def draw_arrays(self) -> tuple[str, ...]:
+        """The arrays that searches read in which chance has a part; none for others."""
+        noise = ("noise", "noisy_ranks") if self.params.random_strength > 0 else ()
+        return ("draws", *noise) if self.params.draws_splits else ()
+
+    @property
     def n_alike(self) -> int:
         """Outputs whose trees split alike; 1 where trees split by themselves."""
         return self.n_outputs if self.has_vectors else 1

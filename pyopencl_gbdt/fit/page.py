@@ -21,8 +21,7 @@ from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.pages.page import AnyPage, Page, SortedColumns
-from pyopencl_gbdt.primitives.block_order import BlockOrder
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
 

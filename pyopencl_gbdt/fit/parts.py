@@ -11,7 +11,13 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.arena import Arena, MemoryPlan
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.paper import PaperDevice, PaperTeam
-from pyopencl_gbdt.device.team.messages import ForestBlock, TreesAtATime
+from pyopencl_gbdt.device.team.member import Team
+from pyopencl_gbdt.device.team.messages import (
+    ForestBlock,
+    TreesAtATime,
+    WeightBits,
+    WeightExponents,
+)
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes, TreeSizes, forest_bytes
@@ -20,6 +26,7 @@ from pyopencl_gbdt.fit.rows import MOST_NUMBERED, FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.numerics.weights import F32, normalise
 from pyopencl_gbdt.pages.page import AnyPage, histogram_rows
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.values import ParameterValues
@@ -56,6 +63,15 @@ class RowWeights(NamedTuple):
 
 
 _UNWEIGHTED = RowWeights()
+
+
+def scaled_weights(weight: F32 | None, team: Team) -> tuple[F32 | None, RowWeights]:
+    """Return the weights of a member's own rows as kernels take them, and what is known of them."""
+    if weight is None:
+        return None, _UNWEIGHTED
+    sums = partial(team.add_up, WeightExponents), partial(team.most, WeightBits)
+    scaled, bits, shift = normalise(weight, *sums)
+    return scaled, RowWeights(weighted=True, bits=bits, shift=shift)
 
 
 def assemble(

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
-
-import numpy as np
-import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team.member import Alone, Team
-from pyopencl_gbdt.device.team.messages import WeightBits, WeightExponents
-from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.pages.page import Layout, QuantizedData
 from pyopencl_gbdt.pages.stored import StoredPages
-
-F32 = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -46,10 +38,3 @@ class Share:
     codes: QuantizedData | StoredPages | None = None
     layout: Layout | None = None
     whole: Dataset | None = None
-
-    def normalised(self, weight: F32 | None) -> tuple[F32 | None, int, int]:
-        """Return the weights of this member's rows as ``numerics.weights.normalise`` does."""
-        team = self.team
-        return normalise(
-            weight, partial(team.add_up, WeightExponents), partial(team.most, WeightBits)
-        )

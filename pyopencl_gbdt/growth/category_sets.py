@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.arena import Arena
-from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.fit.nodes import Batch, Nodes
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_split import order_arguments
@@ -38,17 +36,6 @@ def words_of(
     last = words.shape[1] - np.argmax(words[:, ::-1] != 0, axis=1)
     sizes = np.where(words.any(axis=1), last, 1).tolist()
     return [own[:size] for own, size in zip(words, sizes, strict=True)]
-
-
-def walked_sets(arena: Arena, features: FitFeatures) -> dict[str, DeviceArray]:
-    """Return the sets of codes, for kernels that walk trees by codes; nothing without sets."""
-    return arena.arguments("sets") if features.has_categories else {}
-
-
-def moved_sets(arena: Arena, nodes: Nodes, features: FitFeatures) -> dict[str, Any]:
-    """Return the sets of codes and their size, for kernels that move rows; nothing without sets."""
-    size = {"set_words": nodes.set_words} if nodes.set_words else {}
-    return walked_sets(arena, features) | size
 
 
 class CategorySets:

@@ -13,7 +13,6 @@ from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.ways import Ways
-from pyopencl_gbdt.growth.feature_mask import draw_arguments
 
 #: Kinds of features: between bins, a level against the others, a set of levels.
 NUMERIC, ONE_HOT, PARTITION = 0, 1, 2
@@ -103,6 +102,6 @@ class CategorySplit:
             group_rows=min(least, all_rows) if least > 1 else 0, set_lambda=p.reg_lambda + p.cat_l2,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight, **sizes,
-            **arena.arguments("candidates", "node_bounds"), **draw_arguments(arena, nodes),
+            **arena.arguments("candidates", "node_bounds", *nodes.draw_arrays),
         )  # fmt: skip
         return [order, find]

@@ -168,14 +168,3 @@ class BorderDraws:
             seed=nodes.params.random_state, n_batches=len(nodes.batches), first_tree=batch.first,
             header=arena["leaf_header"], draws=arena["draws"], **level,
         )  # fmt: skip
-
-
-def draws_of(parts: FitParts) -> BorderDraws | None:
-    """Return what draws bits for every feature of a node; None if chance has no part."""
-    return BorderDraws(parts) if parts.nodes.params.draws_splits else None
-
-
-def draw_arguments(arena: Arena, nodes: Nodes) -> dict[str, DeviceArray]:
-    """Return the arguments that only searches have in which chance has a part."""
-    noise = ("noise", "noisy_ranks") if nodes.params.random_strength > 0 else ()
-    return arena.arguments("draws", *noise) if nodes.params.draws_splits else {}

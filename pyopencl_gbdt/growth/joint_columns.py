@@ -20,9 +20,8 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import gathers_columns, variant_of
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.primitives.block_order import BlockOrder
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, local_codes
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
 
 ENVIRONMENT = "PYOPENCL_GBDT_JOINT_CODES"
 #: Rows of a node from which on the columns of a place are read by their joint code. PoCL, 1 thread

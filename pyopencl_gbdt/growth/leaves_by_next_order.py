@@ -19,7 +19,6 @@ from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.nodes import Batch, TreeSizes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -90,7 +89,7 @@ class LeavesByNextOrder(LeafValues):
         arena, rows = self.arena, self.rows
         return self.program.bind(
             "sum_leaves", (rows.row_groups, batch.size), n_rows=rows.n_rows, **page.rows,
-            **page.codes.row_arguments(), **walked_sets(self.arena, self.features),
+            **page.codes.row_arguments(), **self.features.walked_sets(self.arena),
             leaf_header=page["leaf_header"], leaves=arena["walked_leaf"], sums=arena["walked_sums"],
             **arena.arguments("steps", "scale", "quanta", "high"),
         )  # fmt: skip

@@ -42,8 +42,6 @@ _STATE = "ordered margins"
 
 def state_sizes(params: Parameters, n_rows: int, n_outputs: int) -> dict[str, int]:
     """Return how many numbers each array of ``OrderedLeaves.state`` has."""
-    if not params.is_ordered:
-        return {}
     return {_STATE: n_outputs * n_entries(n_rows, params.n_orders)}
 
 

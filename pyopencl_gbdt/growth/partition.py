@@ -13,7 +13,7 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
-from pyopencl_gbdt.growth.category_sets import CategorySets, moved_sets
+from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.split import SplitSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 
@@ -131,6 +131,6 @@ class PartitionByCodes:
             slot_cells=self.rows.cells_to_clear if clears else 0,
             least_cleared=least_cleared, task_begin=page["row_task_begin"], picks=page["picked"],
             **page.codes.column_arguments(), **page.arguments("levels", "nodes"),
-            **moved_sets(self.arena, self.nodes, self.features),
+            **self.features.moved_sets(self.arena),
             **part.arguments("child_rows", "feature_bins", "pool", "even_rows", "odd_rows"),
         )  # fmt: skip

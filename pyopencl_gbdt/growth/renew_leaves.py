@@ -16,7 +16,6 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.category_sets import walked_sets
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.update_margins import find_leaves, way_to_leaves
 from pyopencl_gbdt.numerics.quantiles import fraction_of
@@ -135,7 +134,7 @@ class RenewLeaves(LeafValues):
             return {}
         if self.features.columns is not None:
             return {"row_nodes": self.arena["row_nodes"]}
-        sets = walked_sets(self.arena, self.features)
+        sets = self.features.walked_sets(self.arena)
         return {"steps": self.arena["steps"], **sets, **page.codes.row_arguments()}
 
     def _sum(self) -> list[Action]:

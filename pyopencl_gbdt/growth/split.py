@@ -18,7 +18,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
-from pyopencl_gbdt.growth.feature_mask import draw_arguments, draws_of, mask_of
+from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
@@ -197,8 +197,8 @@ class Split:
             constraints=arena["monotone"], **self._kinds(), **self._smoothing(),
             **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
                               "feature_offset", "feature_bins", "fullest", "pool",
-                              "candidates"),
-            **self._closed(), **self._columns(), **draw_arguments(arena, self.nodes),
+                              "candidates", *self.nodes.draw_arrays),
+            **self._closed(), **self._columns(),
         )  # fmt: skip
 
 
@@ -231,7 +231,7 @@ class HistogramSearch:
         """``gathered`` are the parts whose features a tree has drawn, if it gathers them."""
         arena, _, nodes, features, ways = self.parts = gathered or parts
         self.columns = mask_of(parts) if features.masks_columns else None
-        self.draws = draws_of(parts)
+        self.draws = BorderDraws(parts) if nodes.params.draws_splits else None
         self.histogram = Histogram(self.parts)
         n_all = parts.features.layout.n_features if gathered else 0
         self.split = Split(arena, nodes, features, ways, n_all=n_all)

@@ -22,7 +22,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.growth.feature_mask import draw_arguments, draws_of, mask_of
+from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
@@ -42,7 +42,8 @@ class SymmetricSearch:
     def __init__(self, parts: FitParts) -> None:
         arena, _, nodes, features, ways = parts
         own = self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
-        self.columns, self.draws = mask_of(parts), draws_of(parts)
+        self.columns = mask_of(parts)
+        self.draws = BorderDraws(parts) if nodes.params.draws_splits else None
         self.histogram = Histogram(parts)
         self.sets = LevelBorders(*own) if features.has_categories else None
         self.program = ways.build("symmetric", self._build)
@@ -102,7 +103,7 @@ class SymmetricSearch:
             **({} if self.sets is None else self.sets.arguments()),
         }  # fmt: skip
         groups_of = _groups(self.nodes, self.features, self.ways)
-        drawn = draw_arguments(arena, self.nodes)
+        drawn = arena.arguments(*self.nodes.draw_arrays)
         ranks = {name: drawn.pop(name) for name in ("noisy_ranks",) if name in drawn}
         borders = {
             **rule, "allowed": arena["allowed"], "constraints": arena["monotone"],

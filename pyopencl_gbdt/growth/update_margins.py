@@ -13,7 +13,6 @@ from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import LISTS
-from pyopencl_gbdt.growth.category_sets import moved_sets, walked_sets
 from pyopencl_gbdt.growth.partition import Partition
 
 #: Number of rows ahead for which a CPU's kernel prefetches codes and margins.
@@ -86,7 +85,7 @@ class UpdateMargins:
             return bind(
                 "add_leaves", (groups, outputs), n_rows=part.n_rows, first_tree=batch.first,
                 n_trees=batch.size, n_parallel=nodes.n_parallel, **page.rows,
-                **page.codes.row_arguments(), **walked_sets(self.arena, self.features),
+                **page.codes.row_arguments(), **self.features.walked_sets(self.arena),
                 **self._terms(), **part.arguments("steps", "margins"),
             )  # fmt: skip
         most_tasks = nodes.n_trees * page.n_rows // variant.params["chunk"] + nodes.max_nodes
@@ -95,7 +94,7 @@ class UpdateMargins:
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
             node_values=self.arena["node_values"],
-            **page.codes.column_arguments(), **moved_sets(self.arena, self.nodes, self.features),
+            **page.codes.column_arguments(), **self.features.moved_sets(self.arena),
             **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip
 
@@ -131,11 +130,11 @@ def find_leaves(
         return program.bind(
             "find_leaves", groups, n_rows=part.n_rows, first_row=page.first_row,
             header=page["leaf_header"], task_begin=page["leaf_task_begin"], nodes=page["nodes"],
-            leaves=leaves, **page.codes.column_arguments(), **moved_sets(arena, nodes, features),
+            leaves=leaves, **page.codes.column_arguments(), **features.moved_sets(arena),
             **part.arguments("even_rows", "odd_rows", "feature_bins"),
         )  # fmt: skip
     how: dict[str, Any] = {"row_nodes": arena["row_nodes"]} if way == "by_node" else {
-        "steps": arena["steps"], **walked_sets(arena, features), **page.codes.row_arguments(),
+        "steps": arena["steps"], **features.walked_sets(arena), **page.codes.row_arguments(),
     }  # fmt: skip
     groups_of = part.groups, batch.size
     return program.bind(

@@ -19,10 +19,8 @@ from dataclasses import dataclass
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.staging import PIECE_BYTES
-from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 
 #: Bytes that training holds for each row beside its codes.
@@ -40,14 +38,6 @@ SUMMARY_VALUES = 1 << 22
 SUMMARY_BYTES = 80
 #: ... of them so many in one array, the ranks.
 RANKS_BYTES = 24
-
-
-def page_bytes(device: Device, n_rows: int, n_features: int, max_bin: int) -> int:
-    """Return the bytes of all codes, with ``max_bin`` codes per feature, or fewer for few rows."""
-    dtype = code_dtype(min(max_bin, n_rows))
-    paper = PaperDevice.like(device, has_limits=False)
-    empty_codes(paper, n_rows, n_features, dtype)
-    return paper.asked_bytes
 
 
 def summary_values(device: Device) -> int:
@@ -104,7 +94,7 @@ def plan_set_up(
     as a whole if ``exact``, else summarised.
     """
     caps = device.caps
-    page = tiled_bytes or page_bytes(device, n_rows, n_features, max_bin)
+    page = tiled_bytes or bytes_of_codes(device, n_rows, n_features, max_bin)
     there = caps.global_bytes - device.allocated_bytes
     weights = 4 * n_rows if weighted else 4
     budget = min(max(page + ROW_BYTES * n_rows + weights, LEAST_BYTES), there)

@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.primitives.block_order import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder
 
 U8 = npt.NDArray[np.uint8]
 #: A page is packed or compressed if that leaves at most this share of its bytes, ...

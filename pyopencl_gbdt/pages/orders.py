@@ -13,12 +13,12 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_prog
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import c_type, code_dtype
-from pyopencl_gbdt.pages.budget import page_bytes, plan_set_up
+from pyopencl_gbdt.pages.budget import plan_set_up
 from pyopencl_gbdt.pages.levels import CUTS
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, bytes_of_codes
 
 F32 = npt.NDArray[np.float32]
 
@@ -67,7 +67,7 @@ def encoding_bytes(
     """
     rows = plan_set_up(device, n_rows, n_features, max_bin, weighted=False).piece_rows
     values = 0 if device.borrows or resident else 4 * n_features * rows
-    return page_bytes(device, n_rows, n_features, max_bin) + values
+    return bytes_of_codes(device, n_rows, n_features, max_bin) + values
 
 
 class OrderCodes:

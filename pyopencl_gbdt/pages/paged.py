@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,6 @@ from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.variants import choose
-from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.column_bins import sorted_on_device
 from pyopencl_gbdt.pages.columns import (
     ColumnSizes,
@@ -23,9 +23,11 @@ from pyopencl_gbdt.pages.columns import (
     uploaded_columns,
 )
 from pyopencl_gbdt.pages.cuts import make_layout
+from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, SortedColumns
-from pyopencl_gbdt.pages.quantize import Quantizer, quantized
+from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.tiles import EntryRows, TileMaker, TileSizes, suited_layout, tiled_bounds
+from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM, tile_capacity
 
@@ -108,7 +110,7 @@ def expected_tiles(
     if method != "hist" or kind in ("dense", "sorted", "streamed") or data.categories:
         return None
     n_values = data.n_rows * data.n_features
-    dense = page_bytes(device, data.n_rows, data.n_features, max_bin)
+    dense = bytes_of_codes(device, data.n_rows, data.n_features, max_bin)
     if kind == "auto" and dense < LEAST_DENSE_BYTES:
         return None
     share = _present_share(data)
@@ -140,7 +142,7 @@ def tiles_of_sparse(
         return sizes
     if choose(TILED_HISTOGRAM, device.caps).name not in ("cpu", "local_atomic"):
         return None
-    large = page_bytes(device, n_rows, present.size, max_bin) >= LEAST_DENSE_BYTES
+    large = bytes_of_codes(device, n_rows, present.size, max_bin) >= LEAST_DENSE_BYTES
     bins = int(np.minimum(present + 1, max_bin).sum())
     fits = slots * bins * _SUMS_BYTES <= device.caps.global_bytes * MOST_HISTOGRAMS
     return sizes if large and fits and sizes.n_entries >= LEAST_ENTRIES_A_BIN * bins else None
@@ -211,17 +213,23 @@ def paged(
     MemoryPlanError
         If the pages, or the arrays to compute them, do not fit the device.
     """
-    if method == "hist" and data.sparse is None and tiles is None:
-        return quantized(data, device, max_bin, n_pages, exact=exact)
     most = max_bin if method == "hist" else None
-    key = (device.process_key, "columns" if tiles is None else "tiled", most, n_pages, exact)
+    dense = method == "hist" and data.sparse is None
+    kind = "tiled" if tiles is not None else "dense" if dense else "columns"
+    key = (device.process_key, kind, most, n_pages, exact)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former pages first
-    if tiles is None:
-        made = _in_columns(data, device, most)
-    else:
+    if tiles is not None:
         made = _tiled(data, device, max_bin, n_pages, tiles, exact=exact)
+    elif dense:
+        quantizer = Quantizer(
+            device, data.features_for(device), data.weight, max_bin, n_pages,
+            most_levels=most_levels(data), cut=cut_features(data), exact=exact,
+        )  # fmt: skip
+        made = quantizer.run(partial(layout_of, data=data))
+    else:
+        made = _in_columns(data, device, most)
     data.kept = (key, made)
     return made
 

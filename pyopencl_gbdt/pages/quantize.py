@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.batches.rows import BatchedRows
-from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import rows_a_launch
@@ -19,13 +18,11 @@ from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
-from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
 from pyopencl_gbdt.pages.sources import Values, ValueSource, in_launches, source_of
 from pyopencl_gbdt.pages.summary_cuts import summary_cuts
-from pyopencl_gbdt.primitives.block_order import BlockOrder
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
@@ -33,47 +30,6 @@ from pyopencl_gbdt.primitives.scan import Scan
 _STEP_BYTES = 4
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
-
-
-def quantized(
-    data: Dataset, device: Device, max_bin: int, n_pages: int = 0, *, exact: bool = True
-) -> QuantizedData:
-    """Return a data set as codes on a device; the data set keeps the result for the next call.
-
-    Parameters
-    ----------
-    data : Dataset
-    device : Device
-    max_bin : int
-        Most bins for values of a feature, 2..65535; missing values have a code of their own.
-    n_pages : int
-        Pages of codes; 0 is the fewest that the device can allocate.
-    exact : bool
-        As for ``Quantizer``.
-
-    Raises
-    ------
-    MemoryPlanError
-        If the codes, or the arrays to compute them, do not fit the device.
-    """
-    key = (device.process_key, max_bin, n_pages, exact)
-    if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
-        return data.kept[1]
-    data.forget()  # frees the former codes first
-    values = data.features_for(device)
-    quantizer = Quantizer(
-        device,
-        values,
-        data.weight,
-        max_bin,
-        n_pages,
-        most_levels=most_levels(data),
-        cut=cut_features(data),
-        exact=exact,
-    )
-    made = quantizer.run(partial(layout_of, data=data))
-    data.kept = (key, made)
-    return made
 
 
 class FullBins:

@@ -12,12 +12,11 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import ColumnCuts
 from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.cuts import Cuts
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes, empty_codes
 
 
 def shared_layout(
@@ -48,7 +47,7 @@ def shared_layout(
     ends = np.rint(np.cumsum(shares) * every.size).astype(np.int64)
     own = np.split(every, ends[:-1])[team.rank]
     codes = max(1, int(shares[team.rank] * data.n_rows))
-    taken = page_bytes(device, codes, data.n_features, max_bin)
+    taken = bytes_of_codes(device, codes, data.n_features, max_bin)
     quantizer = Quantizer(
         device, data.rows, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact
     )

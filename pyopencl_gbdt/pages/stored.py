@@ -15,8 +15,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.primitives.block_order import BlockOrder
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes, empty_codes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, empty_codes
 
 U8 = npt.NDArray[np.uint8]
 #: First row and number of rows of every page.

@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.evaluation.watched import Start, start_of
+from pyopencl_gbdt.evaluation.watched import Start
 from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
@@ -72,6 +72,13 @@ class StartingPoint:
     @property
     def n_rounds(self) -> int:
         return 0 if self.before is None else self.before.n_rounds
+
+
+def start_of(margin: Score) -> Start:
+    """Convert a model's base margin to a ``Start``."""
+    if isinstance(margin, tuple):
+        return np.array(margin, np.float32)[:, None]
+    return margin
 
 
 def as_ensemble(before: Before) -> Ensemble:

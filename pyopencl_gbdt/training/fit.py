@@ -29,7 +29,7 @@ from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
-from pyopencl_gbdt.fit.parts import FitParts, RowWeights, allocate
+from pyopencl_gbdt.fit.parts import FitParts, allocate, scaled_weights
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.boosting import starting_margins
@@ -102,8 +102,8 @@ class Fit:
     ) -> None:
         check_width(data)
         share, beside = share or Share(), beside or MemoryPlan()
-        weight, bits, shift = share.normalised(None if objective.applies_weights else data.weight)
-        weights = RowWeights(weight is not None, bits, shift)
+        weight = None if objective.applies_weights else data.weight
+        weight, weights = scaled_weights(weight, share.team)
         orders = (0, 1) if replaced is None else replaced.plan(device, beside, params.max_bin)
         self._placement = Placement(
             device, params, objective, data, share, policy, beside, weights, first_round,

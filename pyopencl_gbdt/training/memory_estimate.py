@@ -14,7 +14,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.paper import Allocation, PaperDevice
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
-from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.evaluation import plan_evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.policy import tree_sizes

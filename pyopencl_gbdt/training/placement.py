@@ -40,7 +40,6 @@ from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_policy, choose_rows
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.pages.budget import page_bytes
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
@@ -59,6 +58,7 @@ from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.training.fit_facts import loss_facts
 
 #: Values whose fit is not built on paper before, which takes some 0.4 ms, ...
@@ -93,7 +93,7 @@ def _quantizer(
     """Return a quantizer that plans memory for the codes of so many rows at a time."""
     values, weight = data.features_for(device), data.weight if weighted else None
     levels = most_levels(data)
-    planned = page_bytes(device, page_rows, data.n_features, max(params.max_bin, levels))
+    planned = bytes_of_codes(device, page_rows, data.n_features, max(params.max_bin, levels))
     return Quantizer(
         device, values, weight, params.max_bin, tiled_bytes=planned, most_levels=levels,
         cut=cut_features(data), exact=params.max_bin_exact,

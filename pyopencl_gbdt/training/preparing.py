@@ -28,6 +28,7 @@ from pyopencl_gbdt.objectives import Objective, get_objective
 from pyopencl_gbdt.objectives.base import F32
 from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
 from pyopencl_gbdt.parameters.constraints import limits_of
+from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusal import refuse
@@ -219,10 +220,7 @@ def prepare(
         p, objective, data, limits, evals=evals, before=ensemble, in_hosts=is_part, profile=profile
     )
     refuse(facts, REFUSED)
-    if asked_page != "auto" and (unused := facts.unused_page(asked_page)):
-        warn_of_page(asked_page, unused)
-    warn_of_dropping(p.unused_dropping)
-    warn_of_blurred(data.checked.remarks.blurred.pairs, data.feature_names)
+    _warn(asked_page, p, facts, data)
     n_outputs = facts.n_outputs
     _check_outputs(n_outputs, objective, data)
     check_evals(evals, data, n_outputs, objective)
@@ -254,6 +252,16 @@ def prepare(
         check_ranked(metrics, rows)
     by_codes = is_part or data.batches is not None
     return Task(p, objective, data, evals, metrics, start, by_codes=by_codes)
+
+
+def _warn(asked_page: str, p: Parameters, facts: FitFacts, data: Dataset) -> None:
+    """Warn of parameters without effect, and of columns that float32 blurs."""
+    if asked_page != "auto" and (unused := facts.unused_page(asked_page)):
+        warn_of_page(asked_page, unused)
+    if dropping := p.unused_dropping:
+        warn_of_dropping(dropping)
+    if blurred := data.checked.remarks.blurred.pairs:
+        warn_of_blurred(blurred, data.feature_names)
 
 
 def _predicted(objective: Objective, margins: F32, *, of_prediction: bool) -> F32:

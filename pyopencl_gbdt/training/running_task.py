@@ -17,9 +17,8 @@ from pyopencl_gbdt.device.kept_programs import bundle
 from pyopencl_gbdt.device.program import BuildNotice
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.team.messages import FitLabels
-from pyopencl_gbdt.evaluation.evaluation import Evaluation
+from pyopencl_gbdt.evaluation.evaluation import Evaluation, plan_evaluation
 from pyopencl_gbdt.evaluation.label_mean import starting_score
-from pyopencl_gbdt.evaluation.memory import plan_evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start, gather
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
@@ -100,6 +99,8 @@ class Task:
     @property
     def state_sizes(self) -> dict[str, int]:
         """How many numbers each array has that this training keeps beside its model."""
+        if not self.params.is_ordered:
+            return {}
         return ordered_leaves.state_sizes(self.params, self.data.n_rows, self.n_outputs)
 
     @property

@@ -15,7 +15,7 @@ from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperTeam
 from pyopencl_gbdt.device.team.sums import PIECE_BYTES
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.evaluation import plan_evaluation
 from pyopencl_gbdt.growth.policy import tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.messages import show

@@ -10,12 +10,11 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.evaluation.evaluation import Evaluation
-from pyopencl_gbdt.evaluation.memory import plan_evaluation
+from pyopencl_gbdt.evaluation.evaluation import Evaluation, plan_evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.pages.quantize import quantized
+from pyopencl_gbdt.pages.paged import paged
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.predict_sparse import SparseRows
 from pyopencl_gbdt.training.fit import Fit
@@ -71,7 +70,7 @@ def test_a_fit_that_does_not_fit_with_its_sets_takes_nothing(monkeypatch):
     plan = plan_evaluation(device, objective, metrics, evals, data)
     alone = Fit(device, p, objective, data, 0.0).parts.arena.plan.total_bytes
     device = open_device(TEST_DEVICE)
-    packed = quantized(data, device, p.max_bin).pages[0].codes
+    packed = paged(data, device, "hist", p.max_bin).pages[0].codes
     room = device.allocated_bytes + alone + packed.codes.nbytes
     device.caps = replace(device.caps, global_bytes=room + plan.total_bytes // 2 + 200_000)
     taken = device.allocated_bytes

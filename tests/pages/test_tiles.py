@@ -81,7 +81,7 @@ def test_tiles_take_less_memory():
     assert abs(sizes.n_entries - present) < 0.05 * present
     tiles = codes.begins.size - 1
     assert codes.nbytes == 2 * present + 4 * tiles * 20_001 + 16 * 60
-    assert codes.nbytes < paged.page_bytes(device, 20_000, 60, 256) / 2
+    assert codes.nbytes < paged.bytes_of_codes(device, 20_000, 60, 256) / 2
 
 
 def sparse(values):

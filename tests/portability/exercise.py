@@ -29,7 +29,6 @@ from pyopencl_gbdt.doctor.samples import SampleElements
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.evaluation.auc import Curves
 from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
-from pyopencl_gbdt.evaluation.watched import start_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
 from pyopencl_gbdt.model import Ensemble, to_xgboost_json
 from pyopencl_gbdt.model.leaf_kinds import with_vectors
@@ -43,6 +42,7 @@ from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
+from pyopencl_gbdt.training.continuing import start_of
 from pyopencl_gbdt.training.fit import Fit
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.primitives.block_order import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder
 
 BYTE, WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 

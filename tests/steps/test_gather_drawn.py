@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.primitives.block_order import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder
 from tests.compare import assert_same_bits
 from tests.reference.gather_drawn import gather_drawn
 

@@ -12,7 +12,8 @@ from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages import budget as set_up
 from pyopencl_gbdt.pages.budget import plan_set_up
-from pyopencl_gbdt.pages.quantize import Quantizer, quantized
+from pyopencl_gbdt.pages.paged import paged
+from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.compare import assert_same_bits
@@ -151,7 +152,7 @@ def test_an_interrupted_upload_leaves_nothing_behind(rng, monkeypatch, failing):
     monkeypatch.setattr(type(opened), failing, interrupted)
     values = rng.random((20_000, 40)).astype(np.float32)
     with pytest.raises(KeyboardInterrupt) as caught:
-        quantized(Dataset(values, values[:, 0]), opened, 16)
+        paged(Dataset(values, values[:, 0]), opened, "hist", 16)
     assert opened.peak_bytes > 0
     clear_frames(caught.value)
     assert opened.allocated_bytes == 0

@@ -14,13 +14,14 @@ from pyopencl_gbdt.callbacks import EarlyStopping, TrainingCheckPoint
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import DataError, GBDTError, MemoryPlanError, ParameterError
-from pyopencl_gbdt.evaluation.memory import plan_evaluation
-from pyopencl_gbdt.evaluation.watched import EvaluationSet, start_of
+from pyopencl_gbdt.evaluation.evaluation import plan_evaluation
+from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.fit import parts
 from pyopencl_gbdt.growth.coded_trees import coded_trees, plan_earlier
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DROPPING, TABLE
+from pyopencl_gbdt.training.continuing import start_of
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.layouts.recipes import Recipe
