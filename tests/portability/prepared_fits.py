@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +16,13 @@ from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.pair_scores import PairScores
 from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import runnable
+from pyopencl_gbdt.device import choose, runnable
 from pyopencl_gbdt.device.capabilities import HOST_CORES
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
-from pyopencl_gbdt.growth.split import MANY_FEATURES
+from pyopencl_gbdt.growth import joint_columns
+from pyopencl_gbdt.growth.round_kernels import Grower
+from pyopencl_gbdt.growth.split import MANY_FEATURES, HistogramSearch
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model.combinations import Part
@@ -26,6 +30,7 @@ from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
 from pyopencl_gbdt.parameters.category_offers import STATISTICS
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS
 from pyopencl_gbdt.training.fit import Fit
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED
@@ -124,6 +129,20 @@ def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Fit:
     return prepared
 
 
+def _joint_histograms(device: NullDevice) -> None:
+    """Prepare a training whose histograms read joint codes, where the device has them."""
+    if choose("joint_blocks", device.caps).params["percent"] == 0:
+        return
+    with patch.dict(os.environ, {joint_columns.ENVIRONMENT: "on"}):
+        prepared = _fit(device, _data(None), {"max_bin": 5, "histogram": OWN_BANKS})
+    grower = prepared.kernels.grower
+    assert isinstance(grower, Grower)
+    assert isinstance(grower.search, HistogramSearch)
+    joint = grower.search.histogram.joint
+    assert joint is not None
+    joint.join(joint.codes.codes)  # as memory does
+
+
 def fits(device: NullDevice) -> None:
     """Prepare trainings of every histogram variant and code width, with and without weights.
 
@@ -131,6 +150,7 @@ def fits(device: NullDevice) -> None:
     """
     _fit(device, _data(None, MANY_FEATURES), {})
     _fit(device, _data(None), {"max_bin": 5})  # columns of few codes share them
+    _joint_histograms(device)
     _fit(device, _gaps(), {"tree_method": "exact"})
     _fit(device, _gaps(), {"tree_method": "exact", "monotone_constraints": [1, -1]})
     with switch_depth(device.caps, 1):
