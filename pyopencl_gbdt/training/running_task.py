@@ -192,17 +192,9 @@ class RunningTask:
         if first_round is None:
             first_round = 0 if task.start is None else task.start.n_rounds
         self.fit = Fit(
-            device,
-            task.trained_params,
-            task.objective,
-            data,
-            margins,
-            first_round,
-            beside=beside,
-            share=share,
-            replaced=task.replaced,
-            state=task.state,
-        )
+            device, task.trained_params, task.objective, data, margins, first_round, beside=beside,
+            share=share, replaced=task.replaced, state=task.state,
+        )  # fmt: skip
         others = others or self._margins_of_evals()
         self._watch(others)
         if task.replaced is not None:
@@ -352,20 +344,13 @@ class RunningTask:
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(
-            trees=trees,
-            objective=task.params.objective,
-            n_features=task.columns.n_features,
-            base_margin=start.base_margin,
-            base_score=start.base_score,
-            feature_names=task.columns.feature_names,
-            attributes={**(attributes or {}), **own},
-            n_outputs=parts.nodes.n_outputs,
-            n_parallel=parts.nodes.n_parallel,
-            objective_parameters=task.objective.parameters,
-            categories=task.columns.categories,
-            statistics=statistics,
-            tree_weights=weights,
-        )
+            trees=trees, objective=task.params.objective, n_features=task.columns.n_features,
+            base_margin=start.base_margin, base_score=start.base_score,
+            feature_names=task.columns.feature_names, attributes={**(attributes or {}), **own},
+            n_outputs=parts.nodes.n_outputs, n_parallel=parts.nodes.n_parallel,
+            objective_parameters=task.objective.parameters, categories=task.columns.categories,
+            statistics=statistics, tree_weights=weights,
+        )  # fmt: skip
         model = Model(ensemble, self.history, asdict(task.params))
         model.history_start = self._history_start
         model.training_device = self.device.caps.label

@@ -27,12 +27,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 from tests.reference.approx import merge_bins
 from tests.reference.border_draws import Noise, border_draws, noise_of_tree
-from tests.reference.category_split import (
-    CategoryRule,
-    best_category_split,
-    better,
-    level_cells,
-)
+from tests.reference.category_split import CategoryRule, best_category_split, better, level_cells
 from tests.reference.feature_mask import chosen, may_follow
 from tests.reference.gain import (
     Rule,
@@ -368,7 +363,7 @@ def breadth_first(nodes: list[Node]) -> list[Node]:
         level = [child for left in lefts for child in (left, left + 1)]
         order += level
     new = {old: number for number, old in enumerate(order)} | {NO_NODE: NO_NODE}
-    moved = [nodes[n] for n in order]
+    moved = (nodes[number] for number in order)
     return [replace(node, left=new[node.left], parent=new[node.parent]) for node in moved]
 
 
@@ -387,7 +382,6 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
         numeric = node.left != NO_NODE and right is None
         numbers.append(layout.thresholds[place] if numeric else _ZERO)
     words, set_begin = joined(sets)
-    leaves = [node.terms for node in nodes if node.left == NO_NODE]
     return Tree(
         left=np.array([node.left for node in nodes], np.int32),
         right=np.array([NO_NODE if n.left == NO_NODE else n.left + 1 for n in nodes], np.int32),
@@ -402,5 +396,5 @@ def to_tree(nodes: list[Node], layout: Layout) -> Tree:
         sum_hessian=np.array([node.hessian for node in nodes], np.float32),
         sets=words,
         set_begin=set_begin,
-        linear=linear_terms(leaves),
+        linear=linear_terms([node.terms for node in nodes if node.left == NO_NODE]),
     )

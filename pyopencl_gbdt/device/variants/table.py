@@ -22,7 +22,6 @@ _GPU: frozenset[Kind] = frozenset({"gpu", "accelerator"})
 _CPU: frozenset[Kind] = frozenset({"cpu"})
 _SEQUENTIAL = "one work-item per work-group: a barrier costs a CPU a loop split"
 _BASELINE = "the baseline's work-group"
-
 #: Values of parameters that are tuned.
 _GROUP = TriedSizes(several=(64, 128, 256, 512, 1024), one=(1,))
 _PER_UNIT = TriedSizes(several=(1, 2, 4, 8, 16), one=(1, 2, 4, 8))
@@ -37,7 +36,8 @@ _SETS = {"cat_method": "sets"}
 _STATISTICS = {"cat_method": "statistics"}
 _BLOCK = TriedSizes(several=(1,), one=(128, 256, 512, 1024))
 _ROWS = TriedSizes(several=(0,), one=(64, 128, 256))
-_DIGIT = TriedSizes(several=(2, 4, 8), one=(4, 8))
+_WALKED = {"wg_size": _GROUP, "rows": _BLOCK}
+_SEARCHED = {"wg_size": _GROUP, "digit": TriedSizes(several=(2, 4, 8), one=(4, 8))}
 
 _variant = partial(Variant, "")
 _on_gpu = partial(_variant, chosen_on=_GPU)
@@ -45,10 +45,7 @@ _on_cpu = partial(_variant, chosen_on=_CPU)
 
 
 def _both(wg_size: int = 256, **sizes: tuple[int, int]) -> tuple[Variant, ...]:
-    """Return two variants with one template: for work-groups of one work-item, and of several.
-
-    Each size is that of the first variant, then that of the second.
-    """
+    """Return two variants: for work-groups of one work-item and of several, with a size of each."""
     one, several = ({name: pair[place] for name, pair in sizes.items()} for place in (0, 1))
     return (
         _on_cpu("sequential", {"wg_size": 1, **one}, _SEQUENTIAL),
@@ -61,13 +58,27 @@ def _kernel(name: str, *variants: Variant, **facts: Any) -> Kernel:
     return Kernel(name, tuple(replace(variant, kernel=name) for variant in variants), **facts)
 
 
+def _alike(*names: str, **sizes: tuple[int, int]) -> list[Kernel]:
+    """Return kernels that have the variants of ``_both`` and no other facts."""
+    return [_kernel(name, *_both(**sizes)) for name in names]
+
+
+_PLAIN = (
+    "column_bins", "combination", "wide_rows", "tiles", "mean_loss", "ranking_metric",
+    "cox_metric", "auc", "node_pieces", "row_nodes", "dropout", "renew_leaves", "linear_leaves",
+    "predict_linear", "links",
+)  # fmt: skip
+_OF_LEAVES = "ordered_leaves", "leaves_by_next_order", "sketched_leaves", "newton_leaves"
+#: A kernel of rounds, whose work-group's size is tuned; of predictions; of exact search.
+_of_rounds = partial(_kernel, phase="rounds", tuned={"wg_size": _GROUP})
+_of_predictions = partial(_kernel, phase="prediction")
+_of_exact = partial(_kernel, fitted_with=_EXACT, tuned={"chunk": _CHUNK})
 #: A kernel of fits on categorical columns; ``tune`` changes its work-group's size.
 _of_categories = partial(_kernel, tuned={"wg_size": _GROUP}, fitted_on="categories")
 
-
 #: All that the library knows of a kernel beside its source and its least bytes, in one place.
 _ENTRIES = (
-    _kernel(
+    _of_rounds(
         "histogram",
         _on_gpu(
             "own_banks",
@@ -114,7 +125,6 @@ _ENTRIES = (
             {"wg_size": 256, "groups_per_unit": 4, "chunk": 8192, "codes": 2048},
             "more codes in a feature than local memory holds: several passes over ranges of codes",
         ),
-        phase="rounds",
         tuned={"wg_size": _GROUP, "groups_per_unit": _PER_UNIT, "chunk": _CHUNK, "codes": _CODES},
         timed_with=("plan",),
     ),
@@ -203,12 +213,8 @@ _ENTRIES = (
             wg_size=64, items=(1, 16), tiny=(64, 64), large_tiles=(1, 4), groups_per_unit=(64, 64)
         ),
     ),
-    _kernel("compact", *_both(items=(1024, 16), groups_per_unit=(4, 8))),
-    _kernel("multi_reduce", *_both(items=(1024, 8), groups_per_unit=(4, 8))),
     _kernel("multi_scan", *_both(wg_size=128, items=(1024, 8), groups_per_unit=(4, 8))),
-    _kernel("run_length", *_both(items=(1024, 8), groups_per_unit=(4, 8))),
     _kernel("quantile_summary", *_both(items=(1024, 4), groups_per_unit=(4, 16))),
-    _kernel("stable_partition", *_both(items=(1024, 16), groups_per_unit=(4, 8))),
     _kernel(
         "quantize",
         _on_cpu(
@@ -221,19 +227,15 @@ _ENTRIES = (
         phase="set-up",
         tuned={"wg_size": _GROUP, "items": _ITEMS},
     ),
-    _kernel("column_bins", *_both()),
-    _kernel("combination", *_both()),
     _of_categories("order_codes", *_both(), fitted_with=_STATISTICS),
     _of_categories("ordered_statistics", *_both(), fitted_with=_STATISTICS),
     _of_categories("pair_scores", *_both(), fitted_with=_STATISTICS),
-    _kernel("wide_rows", *_both()),
-    _kernel("tiles", *_both()),
-    _kernel("mean_loss", *_both()),
-    _kernel("ranking_metric", *_both()),
-    _kernel("cox_metric", *_both()),
-    _kernel("auc", *_both()),
-    _kernel("gradients", *_both(items=(1024, 4)), phase="rounds", tuned={"wg_size": _GROUP}),
-    _kernel(
+    *_alike(*_PLAIN),
+    *_alike(*_OF_LEAVES, cells=(512, 512)),
+    *_alike("multi_reduce", "run_length", items=(1024, 8), groups_per_unit=(4, 8)),
+    *_alike("compact", "stable_partition", items=(1024, 16), groups_per_unit=(4, 8)),
+    _of_rounds("gradients", *_both(items=(1024, 4))),
+    _of_rounds(
         "split",
         _on_cpu(
             "sequential",
@@ -250,8 +252,6 @@ _ENTRIES = (
             warp_words=True,
         ),
         _variant("portable", {"wg_size": 64}, _BASELINE),
-        phase="rounds",
-        tuned={"wg_size": _GROUP},
     ),
     _kernel(  # `percent`: most that the histograms of a tree's columns may take of those of all
         "gather_columns",
@@ -293,13 +293,7 @@ _ENTRIES = (
             "histograms read each column's own codes",
         ),
     ),
-    _kernel(
-        "symmetric",
-        *_both(wg_size=64, run=(256, 1)),
-        phase="rounds",
-        tuned={"wg_size": _GROUP},
-        fitted_with=_SYMMETRIC,
-    ),
+    _of_rounds("symmetric", *_both(wg_size=64, run=(256, 1)), fitted_with=_SYMMETRIC),
     # PoCL, 2 cores, 20 k x 20, 5 classes, a round: runs of 64 borders 1.25x over runs of 8
     _kernel("vector_split", *_both(wg_size=128, run=(64, 2))),
     _kernel(
@@ -315,7 +309,7 @@ _ENTRIES = (
         _variant("steps", {"wg_size": 1}, "a launch or more for each step of a level"),
         tuned={"groups_per_unit": _PER_UNIT},
     ),
-    _kernel(
+    _of_rounds(
         "partition",
         _on_gpu(
             "ballots",
@@ -325,19 +319,13 @@ _ENTRIES = (
             warp_words=True,
         ),
         *_both(chunk=(2048, 4096)),
-        phase="rounds",
         tuned={"wg_size": _GROUP, "chunk": _CHUNK},
         timed_with=("plan",),
     ),
-    _of_categories(
-        "category_split",
-        *_both(digit=(8, 4)),
-        fitted_with=_SETS,
-        tuned={"wg_size": _GROUP, "digit": _DIGIT},
-    ),
+    _of_categories("category_split", *_both(digit=(8, 4)), fitted_with=_SETS, tuned=_SEARCHED),
     _of_categories("category_sets", *_both(), fitted_with=_SETS),
     _of_categories("symmetric_sets", *_both(wg_size=64), fitted_with={**_SETS, **_SYMMETRIC}),
-    _kernel(
+    _of_exact(
         "exact",
         _on_cpu("sequential", {"wg_size": 1, "chunk": 512}, _SEQUENTIAL),
         _variant(
@@ -345,17 +333,13 @@ _ENTRIES = (
             {"wg_size": 256, "chunk": 2048},
             "H200, 1 M x 28, a round: 1.2x over chunks of 1024, 1.04x over 128 work-items",
         ),
-        tuned={"chunk": _CHUNK},
-        fitted_with=_EXACT,
     ),
-    _kernel(
+    _of_exact(
         "column_search",
         _variant("sequential", {"wg_size": 1, "groups_per_unit": 8, "chunk": 16384}, _SEQUENTIAL),
-        tuned={"chunk": _CHUNK},
-        fitted_with=_EXACT,
     ),
-    _kernel("columns", *_both(chunk=(2048, 2048)), tuned={"chunk": _CHUNK}, fitted_with=_EXACT),
-    _kernel(  # `depth`: levels below the root whose entries stay in the data's order
+    _of_exact("columns", *_both(chunk=(2048, 2048))),
+    _of_exact(  # `depth`: levels below the root whose entries stay in the data's order
         "interleaved",
         _on_cpu(
             "sequential",
@@ -370,12 +354,9 @@ _ENTRIES = (
         ),
         tuned={"depth": _DEPTH, "chunk": _STRETCH},
         timed_with=("exact", "columns", "node_pieces", "row_nodes"),
-        fitted_with=_EXACT,
     ),
-    _kernel("node_pieces", *_both()),
-    _kernel("row_nodes", *_both()),
-    _kernel("plan", *_both(picks=(1, 32)), phase="rounds", tuned={"wg_size": _GROUP}),
-    _kernel(
+    _of_rounds("plan", *_both(picks=(1, 32))),
+    _of_rounds(
         "update_margins",
         _on_cpu(
             "by_rows",
@@ -387,18 +368,10 @@ _ENTRIES = (
             {"wg_size": 256, "chunk": 2048},
             "H200, 5 M x 28, depth 6 and 8: 1.8x over following the row lists",
         ),
-        phase="rounds",
         tuned={"wg_size": _GROUP, "chunk": _CHUNK},
         timed_with=("plan",),
     ),
-    _kernel("dropout", *_both()),
-    _kernel("ordered_leaves", *_both(cells=(512, 512))),
-    _kernel("leaves_by_next_order", *_both(cells=(512, 512))),
-    _kernel("sketched_leaves", *_both(cells=(512, 512))),
-    _kernel("renew_leaves", *_both()),
-    _kernel("newton_leaves", *_both(cells=(512, 512))),
-    _kernel("linear_leaves", *_both()),
-    _kernel(
+    _of_predictions(
         "predict",
         _on_cpu(
             "blocks",
@@ -406,10 +379,9 @@ _ENTRIES = (
             "PoCL, 2 cores, 1 M x 28, 500 trees of depth 8: 11x over a row after the other",
         ),
         _variant("portable", {"wg_size": 256, "items": 1, "rows": 0}, _BASELINE),
-        phase="prediction",
         tuned={"wg_size": _GROUP, "items": _ITEMS, "rows": _ROWS},
     ),
-    _kernel(
+    _of_predictions(
         "predict_codes",
         _variant(
             "sequential",
@@ -417,21 +389,12 @@ _ENTRIES = (
             "PoCL, 2 cores, 1 M x 28, 500 trees of depth 8: 1.4x over predict's blocks; 256 rows "
             "1.1x as long",
         ),
-        phase="prediction",
         tuned={"rows": _BLOCK},
     ),
-    _kernel(
-        "predict_tables",
-        *_both(rows=(256, 1)),
-        phase="prediction",
-        tuned={"wg_size": _GROUP, "rows": _BLOCK},
-        fitted_with=_SYMMETRIC,
-    ),
+    _of_predictions("predict_tables", *_both(rows=(256, 1)), tuned=_WALKED, fitted_with=_SYMMETRIC),
     _kernel("predict_vectors", *_both(rows=(64, 1))),
-    _kernel("predict_linear", *_both()),
     _kernel("walk_cells", *_both(wg_size=64, rows=(64, 1))),
     _kernel("proximities", *_both(wg_size=128, rows=(8, 8), columns=(128, 1))),
-    _kernel("links", *_both()),
     _kernel(
         "contributions",
         _on_gpu(
