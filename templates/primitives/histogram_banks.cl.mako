@@ -30,7 +30,7 @@
     batch = 4  # codes that are added before overflows are looked for; H200: 8 are 5 to 10 % slower
     halves = range(2 if pair else 1)
     write, tables = ("write_joint", ", sum_begin, sums_of") if joint else ("write_sums", "")
-    of_joint = "GLOBAL const u32* RESTRICT sum_begin, GLOBAL const u32* RESTRICT sums_of, " * joint
+    of_joint = "GLOBAL const u32* RESTRICT sum_begin, GLOBAL const u32* RESTRICT sums_of, " if joint else ""
 %>
 <%def name="code(half, k)">\
 % if bits == 8:
