@@ -229,7 +229,8 @@ class Evaluation:
         another, 1.31 to 1.02 side by side (``cv``, fastest of three).
         """
         assert self._results is not None
-        return self._results.array.device.together(self._launches)
+        device: Device = self._results.array.device
+        return device.together(self._launches)
 
     def launch(self) -> None:
         """Enqueue the kernels that compute the metrics of the current margins."""

@@ -58,7 +58,7 @@ def _kernel(name: str, *variants: Variant, **facts: Any) -> Kernel:
     return Kernel(name, tuple(replace(variant, kernel=name) for variant in variants), **facts)
 
 
-def _alike(*names: str, **sizes: tuple[int, int]) -> list[Kernel]:
+def _alike(*names: str, **sizes: Any) -> list[Kernel]:
     """Return kernels that have the variants of ``_both`` and no other facts."""
     return [_kernel(name, *_both(**sizes)) for name in names]
 
