@@ -62,6 +62,7 @@ LOSSES = {
     "mape": "faf9ec016e2abcf29988489faf7f34af5297c0ae87752fbb8f8043d45b08262a",
     "reg:absoluteerror": "92e602fc94e2a9fc6cd9a3ebd89b0f15b8b007c540d3c42f563b7a44316eb3e6",
     "reg:quantileerror": "f035a7489e5b25861aecadec3b8aa68086e1c9f9353bd4417eb6a61eedc22b63",
+    "reg:expectileerror": "ed20de5cfa23fdf23b4f971278de6ec436302bc2cbf6490b9af63abfc51bceb7",
     "cross_entropy": "373e9f91f8d6da94a68ee9fd7cc044b74e746af6848d10902553ed0dce8a8e98",
     "dist:normal": "cb8b9bbad9f77b91ca1c562ca751fa4db774428b882f0fd788e6c00f5568a541",
     "dist:lognormal": "9036394199f0d3e3ce822b369195c875c631b47878cc62200ae094464396d8f6",
@@ -81,6 +82,7 @@ OWN = {
     "huber": {"huber_alpha": 0.6},
     "fair": {"fair_c": 1.5},
     "reg:quantileerror": {"quantile_alpha": 0.3},
+    "reg:expectileerror": {"expectile_alpha": 0.2},
 }
 POSITIVE = ("dist:gamma", "dist:lognormal")
 SIGNS = [1, -1, 0, 1] * 7

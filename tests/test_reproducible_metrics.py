@@ -19,7 +19,7 @@ ONCE_EACH = True
 N = 600
 #: Metrics by a loss whose labels and predictions they take.
 METRICS_OF = {
-    "reg:squarederror": ["rmse", "mae", "mphe", "quantile"],
+    "reg:squarederror": ["rmse", "mae", "mphe", "quantile", "expectile"],
     "reg:squaredlogerror": ["rmsle"],
     "binary:logistic": ["logloss", "error", "error@0.3", "auc", "aucpr"],
     "multi:softprob": ["merror", "mlogloss"],

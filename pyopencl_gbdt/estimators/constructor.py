@@ -58,7 +58,7 @@ _NOT_GIVEN = frozenset((
     "target_border_count", "ctr_prior_weight", "scale_pos_weight", "huber_slope",
     "tweedie_variance_power", "huber_alpha", "fair_c", "aft_loss_distribution",
     "aft_loss_distribution_scale",
-    "quantile_alpha", "lambdarank_pair_method", "lambdarank_normalization",
+    "quantile_alpha", "expectile_alpha", "lambdarank_pair_method", "lambdarank_normalization",
     "lambdarank_score_normalization", "lambdarank_unbiased", "lambdarank_bias_norm",
     "ndcg_exp_gain", "random_state",
 ))  # fmt: skip

@@ -84,6 +84,7 @@ class Constructed(AliasedParameters):
     aft_loss_distribution: str | None
     aft_loss_distribution_scale: float | None
     quantile_alpha: float | Sequence[float] | None
+    expectile_alpha: float | None
     lambdarank_pair_method: str | None
     lambdarank_num_pair_per_sample: int | None
     lambdarank_normalization: bool | None
@@ -185,6 +186,7 @@ class Constructed(AliasedParameters):
         aft_loss_distribution: str | None = ...,
         aft_loss_distribution_scale: float | None = ...,
         quantile_alpha: float | Sequence[float] | None = ...,
+        expectile_alpha: float | None = ...,
         lambdarank_pair_method: str | None = ...,
         lambdarank_num_pair_per_sample: int | None = ...,
         lambdarank_normalization: bool | None = ...,

@@ -24,6 +24,7 @@ from pyopencl_gbdt.metrics.formulas import (
     aft_nloglik,
     cox_nloglik,
     error,
+    expectile,
     gamma_deviance,
     gamma_nloglik,
     interval_regression_accuracy,
@@ -105,6 +106,7 @@ METRICS: dict[str, Entry] = {
     "mape": Entry(mape),
     "mphe": Entry(mphe, "huber_slope", 1.0),
     "quantile": Entry(quantile, "quantile_alpha", 0.5),
+    "expectile": Entry(expectile, "expectile_alpha", 0.5),
     "logloss": Entry(logloss),
     "error": Entry(error, default=0.5, after_at=(-np.inf, np.inf)),
     "merror": Entry(merror),
@@ -155,7 +157,7 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
         A name of ``METRICS``, some followed by a number, such as ``"error@0.7"`` or
         ``"tweedie-nloglik@1.5"``; ``"ndcg@5"`` counts the first 5 rows of a query.
     parameters : Parameters or None
-        Where ``mphe`` and ``quantile`` find their number; None uses defaults.
+        Where ``mphe``, ``quantile`` and ``expectile`` find their number; None uses defaults.
 
     Returns
     -------
@@ -261,7 +263,7 @@ def _number(name: str, text: str, entry: Entry) -> float:
 
 __all__ = [
     "METRICS", "DatasetMetric", "Metric", "aft_nloglik", "ams", "auc", "aucpr", "average_precision",
-    "cox_nloglik", "error", "gamma_deviance", "gamma_nloglik", "get_metric",
+    "cox_nloglik", "error", "expectile", "gamma_deviance", "gamma_nloglik", "get_metric",
     "interval_regression_accuracy", "logloss", "mae", "mape", "merror", "mlogloss", "mphe", "ndcg",
     "poisson_nloglik", "precision", "quantile", "ranked_of", "rmse", "rmsle", "takes_queries",
     "tweedie_nloglik",

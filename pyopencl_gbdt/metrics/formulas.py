@@ -86,6 +86,13 @@ def quantile(label: F32, prediction: F32, weight: F32 | None = None, number: flo
     return float(np.average(loss, weights=weight))
 
 
+def expectile(label: F32, prediction: F32, weight: F32 | None = None, number: float = 0.5) -> float:
+    """Return the mean of ``w (p - label)^2``; w is ``number`` below the label, else 1 - number."""
+    difference = prediction.astype(np.float64) - label
+    loss = np.where(difference >= 0, 1.0 - number, number) * difference * difference
+    return float(np.average(loss, weights=weight))
+
+
 def quantiles(
     label: F32, prediction: F32, weight: F32 | None = None, numbers: tuple[float, ...] = (0.5,)
 ) -> float:

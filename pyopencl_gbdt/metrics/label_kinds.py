@@ -39,6 +39,7 @@ FITS: dict[str, tuple[str, ...]] = {
     "mape": (NUMBERS,),
     "mphe": (NUMBERS,),
     "quantile": (NUMBERS, QUANTILES),
+    "expectile": (NUMBERS,),
     "logloss": (SHARES,),
     "error": (SHARES,),
     "merror": (CLASSES,),

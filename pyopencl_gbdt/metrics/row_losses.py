@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.metrics.formulas import (
     error,
+    expectile,
     gamma_deviance,
     gamma_nloglik,
     log64,
@@ -192,6 +193,14 @@ def _quantile(alpha: float) -> RowLoss:
     return LossOfRow(of_row)
 
 
+def _expectile(alpha: float) -> RowLoss:
+    def of_row(p: Number, y: Number) -> Term:
+        d = p - y
+        return (where(d >= 0, 1.0 - alpha, alpha) * d) * d
+
+    return LossOfRow(of_row)
+
+
 def _error(threshold: float) -> RowLoss:
     return LossOfRow(lambda p, y: where(p > threshold, 1 - y, y))
 
@@ -223,6 +232,7 @@ _PLAIN: dict[object, RowLoss] = {
 _WITH_NUMBER: dict[object, Callable[[float], RowLoss]] = {
     mphe: _mphe,
     quantile: _quantile,
+    expectile: _expectile,
     error: _error,
     tweedie_nloglik: _tweedie,
 }

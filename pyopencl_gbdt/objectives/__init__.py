@@ -22,6 +22,7 @@ from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS
 from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
 from pyopencl_gbdt.objectives.regression import (
     AbsoluteError,
+    ExpectileError,
     Fair,
     Gamma,
     Huber,
@@ -43,9 +44,9 @@ OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
         SquaredError(), SquaredLogError(), PseudoHuber(), Gamma(), Tweedie(), LogisticRegression(),
-        Poisson(), Logistic(), LogitRaw(), Hinge(), AbsoluteError(), QuantileError(), SoftProb(),
-        SoftMax(), RankNdcg(), RankMap(), RankPairwise(), Cox(), Aft(), Huber(), Fair(), Mape(),
-        CrossEntropy(), *DISTRIBUTIONS,
+        Poisson(), Logistic(), LogitRaw(), Hinge(), AbsoluteError(), QuantileError(),
+        ExpectileError(), SoftProb(), SoftMax(), RankNdcg(), RankMap(), RankPairwise(), Cox(),
+        Aft(), Huber(), Fair(), Mape(), CrossEntropy(), *DISTRIBUTIONS,
     )
 }  # fmt: skip
 

@@ -277,8 +277,9 @@ class Objective(ABC):
         """Return the base score for a mean label; only if ``starts_at_mean``."""
         return float(as_margin(np.array([float(mean)], np.float32))[0])
 
-    def _stump(self, label: F32, weight: F32 | None) -> F32:
-        g, h = self.gradient(np.zeros_like(label), label)
+    def _stump(self, label: F32, weight: F32 | None, margin: float | np.float32 = 0.0) -> F32:
+        """Return the Newton step from a margin of all rows, shape (1,)."""
+        g, h = self.gradient(np.full_like(label, margin), label)
         step = -exact_sum(g, weight) / max(exact_sum(h, weight), exact_sum(_HESSIAN_EDGE, None))
         return np.array([float(step)]).astype(np.float32)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Score
+from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,
@@ -262,6 +263,36 @@ class QuantileError(QuantileLeaves):
             return super().starting_scores(label, weight)
         weights = self.leaf_weights(label, weight)
         return tuple(_start(quantile(label, weights, float(alpha))) for alpha in self.alphas)
+
+
+@dataclass(frozen=True)
+class ExpectileError(Objective):
+    """Gradient ``w d``, Hessian ``w``; d is ``margin - label``, w is alpha below the label.
+
+    At and above the label, w is ``1 - alpha``. The base score is a Newton step from the mean label.
+    XGBoost 3.4, ``src/objective/expectile_obj.cc``; Newey and Powell 1987, "Asymmetric least
+    squares estimation and testing".
+
+    Attributes
+    ----------
+    expectile_alpha : float
+        The expectile, 0 to 1; 0.5 is the mean.
+    """
+
+    name = "reg:expectileerror"
+    metric = "expectile"
+    expectile_alpha: float = 0.5
+
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        alpha = np.float32(self.expectile_alpha)
+        d = clamped(margin - label, -_FAR, _FAR)
+        w = where(d >= 0, _f(1) - alpha, alpha)
+        return w * d, w
+
+    def starting_score(self, label: F32, weight: F32 | None) -> float:
+        mean = np.float32(float(exact_mean(label, weight)))
+        step = self._stump(label, weight, mean)
+        return float(as_margin(mean + step)[0])
 
 
 _TINY = 2.0**-126

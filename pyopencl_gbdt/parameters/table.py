@@ -9,9 +9,10 @@ from pyopencl_gbdt.parameters.row import ParameterRow
 OBJECTIVES = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:gamma", "reg:tweedie",
     "reg:logistic", "count:poisson", "binary:logistic", "binary:logitraw", "binary:hinge",
-    "reg:absoluteerror", "reg:quantileerror", "multi:softprob", "multi:softmax", "rank:ndcg",
-    "rank:map", "rank:pairwise", "survival:cox", "survival:aft", "huber", "fair", "mape",
-    "cross_entropy", "dist:normal", "dist:lognormal", "dist:gamma", "dist:negative_binomial",
+    "reg:absoluteerror", "reg:quantileerror", "reg:expectileerror", "multi:softprob",
+    "multi:softmax", "rank:ndcg", "rank:map", "rank:pairwise", "survival:cox", "survival:aft",
+    "huber", "fair", "mape", "cross_entropy", "dist:normal", "dist:lognormal", "dist:gamma",
+    "dist:negative_binomial",
 )  # fmt: skip
 """XGBoost's names; LightGBM's of huber, fair, mape and cross_entropy; our own of dist:."""
 #: 0 is automatic. PoCL 3.0 compiles groups of 2 and 4 to loops that run past their ends: `best` and
@@ -188,6 +189,8 @@ TABLE: tuple[ParameterRow, ...] = (
                  "scale of that distribution.", low=1e-3, high=1e3),
     ParameterRow("quantile_alpha", float, 0.5, "reg:quantileerror and the metric quantile: which "
                  "quantile; a list gives an output for each.", low=0, high=1, several=True),
+    ParameterRow("expectile_alpha", float, 0.5, "reg:expectileerror and the metric expectile: "
+                 "which expectile; 0.5 is the mean.", low=0, high=1),
     ParameterRow("num_class", int, 0, "Number of classes of multi:softprob and multi:softmax.",
                  low=0, high=2**16),
     ParameterRow("lambdarank_pair_method", str, "topk", "Ranking: pair rows with the top rows, "
@@ -247,8 +250,7 @@ XGBOOST_ONLY: dict[str, tuple[object, ...]] = {
     ),
     **dict.fromkeys(
         ("extmem_single_page", "disable_default_eval_metric",
-         "seed_per_iteration", "top_k",
-         "expectile_alpha"),
+         "seed_per_iteration", "top_k"),
         (0,),
     ),
     **dict.fromkeys(("feature_types", "feature_weights", "eval_metric", "callbacks"), (_EMPTY,)),

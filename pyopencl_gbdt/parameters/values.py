@@ -86,6 +86,7 @@ class ParameterValues:
     aft_loss_distribution: str
     aft_loss_distribution_scale: float
     quantile_alpha: float | tuple[float, ...]
+    expectile_alpha: float
     num_class: int
     lambdarank_pair_method: str
     lambdarank_num_pair_per_sample: int | None

@@ -153,7 +153,7 @@ def test_parameters_that_act_are_known_to_xgboost(theirs):
     rows = [row for row in TABLE if row.default not in (None, "", ())]
     names = [row.name for row in rows if row.name in Settings({row.name: row.default}).values]
     of_losses = {name for name in names if re.match("aft_|lambdarank_|huber_|fair_|ndcg_", name)}
-    of_losses |= {"quantile_alpha", "tweedie_variance_power"}
+    of_losses |= {"quantile_alpha", "expectile_alpha", "tweedie_variance_power"}
     of_device = {"histogram", "page", "device", "device_memory", "cache_dir", "work_group_size"}
     rest = {*names} - of_losses - of_device - {*DROPPING}
     given = {row.name: row.default for row in rows if row.name in rest}

@@ -36,7 +36,16 @@ Y = (X[:, 0] * X[:, 1] + RNG.standard_normal(900) > 0).astype(np.float32)
 WEIGHT = (RNG.uniform(0, 3, 900) * (RNG.random(900) < 0.9)).astype(np.float32)
 COUNTS = RNG.poisson(np.exp(X[:, 0])).astype(np.float32)
 BINARY = ["logloss", "error@0.4", "rmse", "mae", "auc", "aucpr"]
-REGRESSION = ["rmse", "mae", "mphe", "quantile", "rmsle", "poisson-nloglik", "tweedie-nloglik@1.3"]
+REGRESSION = [
+    "rmse",
+    "mae",
+    "mphe",
+    "quantile",
+    "expectile",
+    "rmsle",
+    "poisson-nloglik",
+    "tweedie-nloglik@1.3",
+]
 
 
 @pytest.fixture(autouse=True)

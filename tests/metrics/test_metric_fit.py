@@ -133,7 +133,9 @@ def test_quantiles_without_their_outputs():
     params = {**SMALL, "quantile_alpha": [0.1, 0.9]}
     with pytest.raises(ParameterError, match="expected one number for objective='reg:squarede"):
         train(params, Dataset(X, NUMBERS), eval_metric="quantile")
-    with pytest.raises(ParameterError, match="expected 'rmse', 'mae', 'mape', 'mphe', or a"):
+    with pytest.raises(
+        ParameterError, match="expected 'rmse', 'mae', 'mape', 'mphe', 'expectile', or a"
+    ):
         train(params, Dataset(X, NUMBERS), eval_metric="auc")
 
 

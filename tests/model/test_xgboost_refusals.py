@@ -30,8 +30,8 @@ UNSUPPORTED: dict[str, tuple[Callable[[], bytes], str]] = {
         "name='gblinear': expected a model of the booster gbtree or dart, a linear model without",
     ),
     "objective": (
-        lambda: fitted(LABELS).replace(b"reg:squarederror", b"reg:expectileerror"),
-        "name='reg:expectileerror': expected one of binary:hinge, binary:logistic,",
+        lambda: fitted(LABELS).replace(b"reg:squarederror", b"reg:expectileerr0r"),
+        "name='reg:expectileerr0r': expected one of binary:hinge, binary:logistic,",
     ),
 }
 

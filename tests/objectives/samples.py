@@ -22,6 +22,7 @@ WITH_PARAMETERS = [
     ("fair", {"fair_c": 0.3}),
     ("reg:quantileerror", {"quantile_alpha": 0.1}),
     ("reg:quantileerror", {"quantile_alpha": 0.95}),
+    ("reg:expectileerror", {"expectile_alpha": 0.2}),
 ]
 #: What XGBoost has no default for.
 ASKED_FOR = {"reg:quantileerror": {"quantile_alpha": 0.5}}
@@ -39,7 +40,9 @@ PER_ROW = [case for case in ONE_OUTPUT if not get_objective(*case).given]
 #: Losses that XGBoost lacks and LightGBM has; those that neither has.
 LIGHTGBM = ("huber", "fair", "mape", "cross_entropy")
 OWN: tuple[str, ...] = ()
-XGBOOST = [(name, params) for name, params in LOSSES if name not in LIGHTGBM + OWN]
+#: Losses that XGBoost has since 3.4.
+NEWER = ("reg:expectileerror",)
+XGBOOST = [(name, params) for name, params in LOSSES if name not in LIGHTGBM + OWN + NEWER]
 
 
 def name_of(case) -> str:

@@ -42,6 +42,7 @@ LOSS = {
     "fair": lambda m, y, c=1.0: c * np.abs(m - y) - c * c * np.log1p(np.abs(m - y) / c),
     "mape": lambda m, y: np.abs(m - y) / np.maximum(1, np.abs(y)),
     "reg:absoluteerror": lambda m, y: np.abs(m - y),
+    "reg:expectileerror": lambda m, y, a=0.5: np.where(m < y, a, 1 - a) * (m - y) ** 2 / 2,
     "reg:quantileerror": lambda m, y, a=0.5: np.maximum(a * (y - m), (a - 1) * (y - m)),
 }
 #: Hessians that are no second derivatives; Poisson's is multiplied by e^max_delta_step.

@@ -15,7 +15,6 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 #: What the table names, and values of XGBoost's parameters that ask for it.
 REFUSED = {
     "gblinear": {"booster": "gblinear"},
-    "reg:expectileerror": {"objective": "reg:expectileerror"},
     "seed_per_iteration": {"seed_per_iteration": True},
 }
 #: What only `compat.xgboost` has.
@@ -29,7 +28,6 @@ MATRIX = ("save_binary", "get_quantile_cut", "get_data", "set_info", "get_float_
 #: Refused with one of the features above, or without a meaning of their own.
 PARTS = {
     "gblinear": ("feature_selector", "top_k"),
-    "reg:expectileerror": ("expectile_alpha",),
 }
 #: Known elsewhere (to ``fit``, ``train`` or ``Dataset``), or found by itself.
 ELSEWHERE = {

@@ -152,6 +152,9 @@ LINKS: dict[str, Link] = {
         parameters={"quantile_alpha": 0.5},
         several=("quantile_alpha",),
     ),
+    "reg:expectileerror": _identity(
+        "reg:expectileerror", "expectile_loss_param", parameters={"expectile_alpha": 0.5}
+    ),
     **{
         name: _identity(name, "lambdarank_param", **_RANKING)
         for name in ("rank:ndcg", "rank:map", "rank:pairwise")
