@@ -14,6 +14,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.model.formats.xgboost_writer import XGBOOST_VERSION
+from pyopencl_gbdt.objectives.base import clamp_probability
 from pyopencl_gbdt.parameters.table import DROPPING
 
 #: Parameters of trees, in XGBoost's group of that name, by XGBoost's names.
@@ -64,7 +65,7 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
     if booster == "dart":
         dropping = {name: _text(getattr(p, name)) for name in DROPPING}
         own = {"gbtree": own | {"name": "gbtree"}, "name": "dart", "dart_train_param": dropping}
-    scores = ",".join(f"{np.float32(one):.9G}" for one in each(ensemble.base_score))
+    scores = ",".join(f"{_shown(one, ensemble):.9G}" for one in each(ensemble.base_score))
     return {
         "learner": {
             "generic_param": {
@@ -97,6 +98,15 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
         },
         "version": list(XGBOOST_VERSION),
     }
+
+
+def _shown(score: float, ensemble: Ensemble) -> np.float32:
+    """Return a base score as XGBoost tells it: probabilities at an edge are 0 and 1."""
+    if LINKS[ensemble.objective].highest == 1:
+        edges = {clamp_probability(edge): edge for edge in (0.0, 1.0)}
+        score = edges.get(score, score)
+    shown: np.float32 = np.float32(score)
+    return shown
 
 
 def _of_linear(settings: Settings) -> dict[str, Any]:

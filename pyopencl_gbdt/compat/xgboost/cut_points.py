@@ -41,9 +41,9 @@ def _column(rows: Dataset, feature: int) -> F32:
 
 def _around(values: F32, ends: npt.NDArray[np.int64]) -> F32:
     """Return the points around bins whose last values stand before ``ends``."""
-    if not values.size:
-        return np.zeros(1, np.float32)
     edge = np.float32(1e-5)
+    if not values.size:
+        return np.array([edge, 3 * edge])
     low, high = values[0], values[-1]
     first, last = low - (abs(low) + edge), high + (abs(high) + edge)
     return np.concatenate([[first], values[ends[:-1]], [last]]).astype(np.float32)

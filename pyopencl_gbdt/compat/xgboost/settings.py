@@ -16,7 +16,8 @@ from pyopencl_gbdt.device import find
 from pyopencl_gbdt.errors import NoDeviceError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
+from pyopencl_gbdt.objectives.base import clamp_probability
 from pyopencl_gbdt.parameters.names import check_n_jobs
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DROPPING, TABLE
@@ -180,6 +181,8 @@ class Settings:
         found.setdefault("objective", self.objective)
         if self.objective not in MULTICLASS:
             found.pop("num_class", None)
+        if "base_score" in found and LINKS[self.objective].highest == 1:
+            found["base_score"] = _inside(found["base_score"])
         return found
 
     def _without_use(self) -> list[str]:
@@ -263,6 +266,16 @@ def _meant(name: str, value: Any) -> Any:
     if name == "base_score" and isinstance(value, (list, tuple)) and len(value) == 1:
         return value[0]
     return value
+
+
+def _inside(score: Any) -> Any:
+    """Return probabilities whose margins are finite in place of 0 and 1, as XGBoost does."""
+    if isinstance(score, (list, tuple)):
+        return [_inside(one) for one in score]
+    try:
+        return clamp_probability(float(score)) if float(score) in (0.0, 1.0) else score
+    except (TypeError, ValueError):
+        return score
 
 
 def _seed(value: Any) -> Any:
