@@ -257,7 +257,7 @@ class FitFacts:
     @property
     def has_vectors(self) -> bool:
         """Whether leaves are vectors, with a value for each output."""
-        return self.parameters.multi_strategy == "multi_output_tree" and self.n_outputs > 1
+        return self.parameters.has_vectors(self.n_outputs)
 
     @property
     def n_sketches(self) -> int:

@@ -31,10 +31,10 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "leave out tree_method",
     ),
     _row(
-        "of a sparse matrix",
-        lambda f: f.sparse,
-        f"X is sparse: expected dense rows {_VECTORS}",
-        "convert X by X.toarray(), with NaN for missing values",
+        'of sparse data without `page="tiled"`',
+        lambda f: f.sparse and f.parameters.page != "tiled",
+        f"page={{page!r}} of a sparse matrix: expected 'auto' or 'tiled' {_VECTORS}",
+        "leave out page",
     ),
     _row(
         "with sets of categories",

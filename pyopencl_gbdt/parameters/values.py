@@ -144,6 +144,10 @@ class ParameterValues:
         """Whether chance has a part in the choice of a node's split."""
         return self.extra_trees or self.random_strength > 0
 
+    def has_vectors(self, n_outputs: int) -> bool:
+        """Whether leaves of a model of so many outputs are vectors, with a value for each."""
+        return self.multi_strategy == "multi_output_tree" and n_outputs > 1
+
     @property
     def symmetric_trees(self) -> bool:
         """Whether all nodes of a level share a split."""

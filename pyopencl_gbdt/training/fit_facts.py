@@ -122,12 +122,12 @@ WIDE = 20_000
 MOST_PRESENT = 0.05
 
 
-def resolved(params: Parameters, data: Dataset) -> Parameters:
+def resolved(params: Parameters, data: Dataset, n_outputs: int) -> Parameters:
     """Return the parameters with ``tree_method="exact"`` where ``auto`` means that.
 
-    Symmetric trees need histograms, dropped trees are walked by codes, and drawn borders lie
-    between bins, as those do of which both sides' weights are smoothed: sparse data get tiled
-    pages.
+    Symmetric trees and those of several outputs need histograms, dropped trees are walked by codes,
+    and drawn borders lie between bins, as those do of which both sides' weights are smoothed:
+    sparse data get tiled pages.
 
     Only data and parameters decide, never the device, so the model is the same everywhere. A
     ``max_bin`` of the user's own asks for histograms.
@@ -135,7 +135,8 @@ def resolved(params: Parameters, data: Dataset) -> Parameters:
     sparse = data.sparse
     if params.symmetric_trees:  # splits of levels are searched in histograms
         return params if sparse is None else replace(params, page="tiled")
-    if (params.booster == "dart" or params.draws_splits or params.smooths) and sparse is not None:
+    walked = params.booster == "dart" or params.draws_splits or params.smooths
+    if (walked or params.has_vectors(n_outputs)) and sparse is not None:
         return replace(params, page="tiled") if params.page == "auto" else params
     return params if sparse is None else of_sparse(params, data.n_features, sparse.density)
 

@@ -213,7 +213,7 @@ def prepare(
     _check_labelled(data, "the training data")
     if before is not None and p.cat_method == "auto":
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
-    asked_page, p = p.page, resolved(p, data)
+    asked_page, p = p.page, resolved(p, data, max(objective.n_outputs, data.n_targets))
     ensemble = None if before is None else as_ensemble(before)
     limits = limits_of(p, data)  # raises if constraints do not match the data
     facts = fit_facts(

@@ -268,8 +268,8 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` without `tree_method="hist"`': Case(
         "tree_method='exact': expected 'hist' or 'auto' for multi", "vectors, exact"
     ),
-    '`multi_strategy="multi_output_tree"` of a sparse matrix': Case(
-        "X is sparse: expected dense rows for multi_strategy", "vectors, sparse"
+    '`multi_strategy="multi_output_tree"` of sparse data without `page="tiled"`': Case(
+        "page='sorted' of a sparse matrix: expected 'auto' or", "vectors, sparse, sorted"
     ),
     '`multi_strategy="multi_output_tree"` with sets of categories': Case(
         "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where col",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import pyopencl_gbdt as gbdt
 from pyopencl_gbdt.device import open_device
@@ -123,6 +124,19 @@ def test_bits_are_the_same_on_several_devices(kind):
     found = trained(kind, device=f"{TEST_DEVICE}=1,{TEST_DEVICE}=3,{TEST_DEVICE}=2", **given)
     assert "devices" in found.variants
     assert found.ensemble == trained(kind).ensemble
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_rows_give_the_trees_of_dense_ones(kind):
+    """Absent entries are missing values."""
+    given, y, weight = KINDS[kind]
+    dense = np.where(X > 0.2, X, np.float32(np.nan))
+    sparse = csr_matrix(np.nan_to_num(dense))
+    params = {**PARAMS, **given, "page": "auto"}
+    found, wanted = (gbdt.train(params, gbdt.Dataset(own, y, weight)) for own in (sparse, dense))
+    assert found.variants["page"] == "tiled"
+    assert found.ensemble == wanted.ensemble
 
 
 def test_a_model_is_continued_and_watched():
