@@ -52,7 +52,7 @@ _OPENED = {
 _TIMED = {
     "driver": ("pyopencl_gbdt.training.open_fit", "open_device"),
     "programs": ("pyopencl_gbdt.device.base", "Device.build"),
-    "quantising": ("pyopencl_gbdt.pages.paged", "quantized"),
+    "quantising": ("pyopencl_gbdt.training.placement", "paged"),
     "set-up": ("pyopencl_gbdt.training.running_task", "RunningTask.__init__"),
     "rounds": ("pyopencl_gbdt.training.train", "_led"),
 }

@@ -157,6 +157,7 @@ def test_other_codes_are_not_joined(known, why):
     assert joint_columns.why_not(facts) == why
 
 
+@pytest.mark.usefixtures("_whole")
 def test_other_ways_of_growth_say_why_if_joint_codes_were_asked_for(monkeypatch):
     monkeypatch.setenv(ENVIRONMENT, "on")
     with pytest.raises(ParameterError, match="JOINT_CODES='on': trees grow by steps, whose hist"):
