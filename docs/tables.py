@@ -175,14 +175,13 @@ def refusals() -> str:
     """Return the combinations that are refused, with their messages."""
     from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
     from pyopencl_gbdt.parameters import refusals as table_of
-    from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
-    from pyopencl_gbdt.parameters.refused_searches import (
+    from pyopencl_gbdt.parameters.refused_parameters import (
         OF_DRAWS,
-        OF_LINEAR,
+        OF_FORCED,
+        OF_PARAMETERS,
         OF_SMOOTHING,
-        OF_STEPS,
-        OF_VECTORS,
     )
+    from pyopencl_gbdt.parameters.refused_searches import OF_LINEAR, OF_STEPS, OF_VECTORS
 
     def plain(text: str) -> str:
         """Return a message with `...` where it shows what was given."""
@@ -193,6 +192,7 @@ def refusals() -> str:
         "Data and losses": table_of.OF_DATA,
         "Splits drawn at random": OF_DRAWS,
         "Smoothed weights": OF_SMOOTHING,
+        "Forced splits": OF_FORCED,
         "Trees with vector leaves": OF_VECTORS,
         "Several Newton steps of leaves": OF_STEPS,
         "Linear leaves": OF_LINEAR,

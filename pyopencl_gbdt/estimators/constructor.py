@@ -41,7 +41,7 @@ OWN: dict[str, tuple[str, Any]] = {
 _PLACES = {
     "n_estimators": ("preset",),
     "colsample_bynode": ("feature_weights", "categorical_features"),
-    "ctr_prior_weight": ("monotone_constraints", "interaction_constraints"),
+    "ctr_prior_weight": ("monotone_constraints", "interaction_constraints", "forced_splits"),
     "min_data_per_group": ("objective",),
     "ndcg_exp_gain": (
         "eval_metric", "early_stopping_rounds", "early_stopping", "validation_fraction",
@@ -53,7 +53,8 @@ _PLACES = {
 #: Parameters of the table whose default is None, "not given": only some trainings take them.
 #: So is that of the parameters that presets set.
 _NOT_GIVEN = frozenset((
-    "max_delta_step", "monotone_constraints", "interaction_constraints", "objective",
+    "max_delta_step", "monotone_constraints", "interaction_constraints", "forced_splits",
+    "objective",
     "cat_method", "max_set_levels", "permutation_count", "max_ctr_complexity", "has_time",
     "target_border_count", "ctr_prior_weight", "scale_pos_weight", "huber_slope",
     "tweedie_variance_power", "huber_alpha", "fair_c", "aft_loss_distribution",
@@ -70,6 +71,7 @@ _TAKES = {
     "learning_rate": "float | str | None",
     "monotone_constraints": "Any",
     "interaction_constraints": "Any",
+    "forced_splits": "Any",
     "objective": "str | Callable[..., Any] | Custom | None",
     "device": "str | Sequence[str] | Mapping[str, float]",
     "device_memory": "int | str | None",

@@ -69,6 +69,7 @@ class Constructed(AliasedParameters):
     ctr_prior_weight: int | None
     monotone_constraints: Any
     interaction_constraints: Any
+    forced_splits: Any
     max_cat_to_onehot: int
     max_cat_threshold: int
     cat_smooth: float
@@ -171,6 +172,7 @@ class Constructed(AliasedParameters):
         ctr_prior_weight: int | None = ...,
         monotone_constraints: Any = ...,
         interaction_constraints: Any = ...,
+        forced_splits: Any = ...,
         max_cat_to_onehot: int = ...,
         max_cat_threshold: int = ...,
         cat_smooth: float = ...,

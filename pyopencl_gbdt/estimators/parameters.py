@@ -86,6 +86,9 @@ class Parametrised(Constructed):
         Columns that predictions rise with (1) or fall with (-1).
     interaction_constraints : list of lists of columns, str or None
         Groups of columns that may split along one path from root to leaf.
+    forced_splits : dict, str or None
+        Splits at the top of every tree, as in LightGBM's ``forcedsplits_filename``: ``feature``,
+        ``threshold``, and the splits of the ``left`` and ``right`` child, if they are given, too.
     objective : str, callable, DeviceObjective, KernelObjective or None
         The loss; None is the estimator's default. A callable is ``function(y_true, margins)``
         and returns gradients and Hessians; it gets ``sample_weight`` if there are weights.

@@ -23,7 +23,7 @@ from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.names import unknown
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusal import refuse
-from pyopencl_gbdt.parameters.refused_searches import OF_DRAWS, OF_SMOOTHING
+from pyopencl_gbdt.parameters.refused_parameters import OF_DRAWS, OF_FORCED, OF_SMOOTHING
 from pyopencl_gbdt.parameters.table import OBJECTIVES
 
 #: The preset of estimators that are given none.
@@ -243,7 +243,7 @@ def _go_together(params: Mapping[str, Any]) -> bool:
     named = params.get("objective") in OBJECTIVES
     known = {name: value for name, value in params.items() if not is_auto(value)}
     known = known if named else {**known, "objective": OBJECTIVES[0]}
-    rows = (*OF_DRAWS, *OF_SMOOTHING)
+    rows = (*OF_DRAWS, *OF_SMOOTHING, *OF_FORCED)
     try:
         refuse(FitFacts(Parameters.from_dict(known), n_targets=2), rows)
     except ParameterError as error:

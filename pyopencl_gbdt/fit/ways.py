@@ -56,6 +56,8 @@ def gathers_columns(facts: FitFacts) -> bool:
     few = facts.columns_of_tree
     if caps is None or not few or pages.kind != "dense" or pages.adds_histograms:
         return False
+    if params.forced_splits:  # on columns that a tree may not have drawn
+        return False
     gathered = few * facts.n_outputs * params.num_parallel_tree
     if gathered > pages.n_features or params.is_ordered or pages.n_orders > 1:
         return False

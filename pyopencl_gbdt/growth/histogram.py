@@ -187,13 +187,13 @@ def keeps_own_features(team: Team, nodes: Nodes, features: FitFeatures, step: in
     """Whether this member gets the sums of its own features alone in a step.
 
     Never where a split needs its feature's sums beside the search: sets of levels are made from
-    them, and the nodes of a symmetric tree share a split; nor with noise in scores, which members
-    do not send. A member that has only the sums of its
+    them, and the nodes of a symmetric tree share a split; nor for forced splits, nor with noise in
+    scores, which members do not send. A member that has only the sums of its
     own features cannot go back to all of them; the nodes of a step never become fewer.
     """
     if features.columns is not None or nodes.policy.fills_levels or features.has_categories:
         return False
-    if nodes.params.random_strength > 0:
+    if nodes.params.random_strength > 0 or nodes.params.forced_splits:
         return False
     n_new = nodes.level_capacity(step) // (2 if step else 1)
     return team.keeps_own and 16 * n_new * features.layout.n_codes >= team.size * OWN_BYTES

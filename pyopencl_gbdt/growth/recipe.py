@@ -306,6 +306,8 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
 def _draws_whole(facts: FitFacts, policy: Policy) -> bool:
     """Whether one launch can grow trees with these draws of columns and of splits."""
     params = facts.parameters
+    if params.forced_splits:
+        return False
     if policy.fills_levels:  # groups that interact depend on the nodes above
         return not (params.extra_trees or facts.pages.limits_paths)
     listed = facts.n_drawn and not policy.picks_leaves

@@ -19,6 +19,7 @@ from pyopencl_gbdt.gradients.sketch import Sketch, searched_parts
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.boosting import FollowingRows
 from pyopencl_gbdt.growth.finalize import Finalize, LeafValues
+from pyopencl_gbdt.growth.forced_splits import ForcedSplits
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import Policy
@@ -59,6 +60,7 @@ class Grower:
         self.parts, self.search, self.partition = parts, search, partition
         self.level = Level(parts)
         self.chosen = policy.build(parts, self.level)
+        self.forced = ForcedSplits(parts) if parts.features.limits.forced else None
 
     def finish_sets(self) -> list[Action]:
         """Return what finishes the splits by sets of codes, if there are any."""
@@ -75,13 +77,16 @@ class Grower:
             actions += self.step(step, batch)
         if first < nodes.n_levels:
             actions.append(MoreSteps(self, batch, first))
-        return [*actions, *self.chosen.settle(batch)]
+        forced = [] if self.forced is None else [self.forced.settle(batch)]
+        return [*actions, *self.chosen.settle(batch), *forced]
 
     def step(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of one step."""
         searched = self.search.search(step, batch)
         actions = list(searched if step else self.level.with_sums(searched, batch))
-        actions += self.chosen.choose(step, batch, self.search.candidates(step))
+        found = self.search.candidates(step)
+        actions += [] if self.forced is None else [self.forced.level(step, batch, found)]
+        actions += self.chosen.choose(step, batch, found)
         if step + 1 < self.parts.nodes.n_levels or self.parts.rows.moves_last_rows:
             return [*actions, *self.partition.move(step, batch), *self.level.place(step, batch)]
         return [*actions, *self.partition.last(step, batch)]

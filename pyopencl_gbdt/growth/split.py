@@ -114,7 +114,8 @@ class Split:
             "smooth": nodes.params.smooths, "gathered": self.n_all > 0,
         }  # fmt: skip
         exact = options["monotone"] or options["noisy"] or options["smooth"]
-        self.sparse = searches_few_bins(self.features, variant)
+        # forced splits look at the sums of features that may not split, too
+        self.sparse = searches_few_bins(features, variant) and not features.limits.forced
         self.sequential = variant.name == "sequential"
         if self.sequential:
             shrunk = options["shrunk"] = nodes.params.reg_alpha > 0

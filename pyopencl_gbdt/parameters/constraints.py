@@ -1,9 +1,10 @@
-"""Constraints of splits: monotone and interaction constraints, and feature weights."""
+"""Constraints of splits: monotone, interaction, forced splits, and feature weights."""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +19,8 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 #: Kernels' codes of monotone features: predictions rise with the feature, or fall.
 RISING, FALLING = 1, 2
 _CODES = {0: 0, 1: RISING, -1: FALLING}
+#: Most forced splits of a tree.
+MOST_FORCED = 1024
 #: The name of a column where the data have no names.
 _NUMBERED = re.compile(r"f(0|[1-9][0-9]{0,17})")
 
@@ -33,6 +36,26 @@ class ConstrainedColumns(Protocol):
 
 
 @dataclass(frozen=True)
+class ForcedSplit:
+    """A split at the top of every tree: values up to ``threshold``, and missing ones, go left.
+
+    Attributes
+    ----------
+    feature : int
+    threshold : float
+    parent : int
+        Index of the forced split above; -1 for the root's.
+    side : int
+        Child of the parent's: 0 left, 1 right.
+    """
+
+    feature: int
+    threshold: float
+    parent: int
+    side: int
+
+
+@dataclass(frozen=True)
 class Constraints:
     """Checked constraints; an attribute without a constraint is None or empty.
 
@@ -44,11 +67,14 @@ class Constraints:
         Groups of features that may split along the same path from root to leaf.
     feature_weights : float32 array, shape (n_features,), or None
         Sampling weight of each feature.
+    forced : tuple of ForcedSplit
+        Splits at the top of every tree, breadth first.
     """
 
     monotone: npt.NDArray[np.uint32] | None = None
     interactions: tuple[tuple[int, ...], ...] = ()
     feature_weights: npt.NDArray[np.float32] | None = None
+    forced: tuple[ForcedSplit, ...] = ()
 
 
 def limits_of(params: Parameters, data: ConstrainedColumns) -> Constraints:
@@ -64,6 +90,7 @@ def limits_of(params: Parameters, data: ConstrainedColumns) -> Constraints:
         _monotone(params.monotone_constraints, data),
         _interactions(params.interaction_constraints, data),
         data.feature_weights if sampled else None,
+        _forced(params.forced_splits, data),
     )
 
 
@@ -112,6 +139,36 @@ def _interactions(text: str, data: ConstrainedColumns) -> tuple[tuple[int, ...],
     if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
         raise ParameterError(f"{name}={show(text)}: expected {expected}; give a list of lists")
     return tuple(_columns(name, group, data) for group in groups if group)
+
+
+def _forced(text: str, data: ConstrainedColumns) -> tuple[ForcedSplit, ...]:
+    """Return the forced splits breadth first; those below one come behind it."""
+    if not text:
+        return ()
+    name, expected = "forced_splits", "a dict of feature, threshold, left and right"
+    found: list[ForcedSplit] = []
+    open_splits = [(_parsed(name, text, expected), -1, 0)]
+    for given, parent, side in open_splits:  # grows meanwhile
+        if not isinstance(given, Mapping) or not {"feature", "threshold"} <= given.keys():
+            raise ParameterError(
+                f"{name} holds {show(given)}: expected {expected}; give both of the first two"
+            )
+        threshold = given["threshold"]
+        is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+        if not (is_number and abs(threshold) <= sys.float_info.max):
+            raise ParameterError(
+                f"{name} holds threshold={show(threshold)}: expected a number; correct it"
+            )
+        feature = _column(name, given["feature"], data)
+        children = [given.get(child) or None for child in ("left", "right")]
+        open_splits += [(c, len(found), side) for side, c in enumerate(children) if c is not None]
+        found.append(ForcedSplit(feature, float(threshold), parent, side))
+        if len(found) > MOST_FORCED:
+            raise ParameterError(
+                f"{name} has more than {MOST_FORCED} splits: expected {MOST_FORCED} at most; "
+                "leave some out"
+            )
+    return tuple(found)
 
 
 def _columns(name: str, group: Iterable[Any], data: ConstrainedColumns) -> tuple[int, ...]:

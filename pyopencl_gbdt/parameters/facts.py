@@ -71,6 +71,8 @@ class CategoryFacts:
         Whether the column is split by sets of levels, by statistics, or by both.
     monotone : bool
         Whether the column has a monotone constraint.
+    forced : bool
+        Whether the column has a forced split.
     """
 
     number: int
@@ -78,6 +80,7 @@ class CategoryFacts:
     n_levels: int
     offer: Offer = SETS
     monotone: bool = False
+    forced: bool = False
 
     @property
     def shown(self) -> str:
@@ -284,6 +287,11 @@ class FitFacts:
     def monotone(self) -> CategoryFacts | None:
         """The first categorical column with a monotone constraint."""
         return next((one for one in self.categories if one.monotone), None)
+
+    @property
+    def forced(self) -> CategoryFacts | None:
+        """The first categorical column with a forced split."""
+        return next((one for one in self.categories if one.forced), None)
 
     @property
     def n_margins(self) -> int:

@@ -1,4 +1,4 @@
-"""Combinations of parameters that are refused whatever the data are; see ``refusals``."""
+"""What is refused of parameters by themselves, of draws, smoothed weights and forced splits."""
 
 from __future__ import annotations
 
@@ -177,3 +177,141 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         "give row weights instead",
     ),
 )  # fmt: skip
+
+
+def _drawn_rows(
+    name: str, shown: str, draws: Callable[[FitFacts], bool]
+) -> list[Refusal[FitFacts]]:
+    """Return the rows of a parameter that leaves splits to chance."""
+    out = f", or leave out {name}"
+    return [
+        Refusal(
+            f'`{name}` without `tree_method="hist"`',
+            lambda f: draws(f) and f.parameters.search != "hist",
+            f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' for {shown}",
+            "leave out tree_method" + out,
+        ),
+        Refusal(
+            f'`{name}` of sparse data without `page="tiled"`',
+            lambda f: draws(f) and f.sparse and f.parameters.page != "tiled",
+            f"page={{page!r}} of a sparse matrix: expected 'auto' or 'tiled' for {shown}",
+            "leave out page" + out,
+        ),
+        Refusal(
+            f'`{name}` with `multi_strategy="multi_output_tree"`',
+            lambda f: draws(f) and f.has_vectors,
+            f"multi_strategy='multi_output_tree': expected 'one_output_per_tree' for {shown}",
+            "leave out multi_strategy" + out,
+        ),
+    ]
+
+
+OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
+    *_drawn_rows("extra_trees", "extra_trees=True", lambda f: f.parameters.extra_trees),
+    *_drawn_rows(
+        "random_strength",
+        "random_strength={random_strength!r}",
+        lambda f: f.parameters.random_strength > 0,
+    ),
+)
+
+
+_SMOOTH = "for path_smooth={path_smooth!r}"
+_OR_SHARP = ", or leave out path_smooth"
+
+
+def _smoothing_row(
+    name: str, when: Callable[[FitFacts], bool], said: str, way_out: str
+) -> Refusal[FitFacts]:
+    """Return a row about a fit whose weights are moved towards those of parents."""
+    return Refusal(
+        f"`path_smooth` {name}",
+        lambda facts: facts.parameters.smooths and when(facts),
+        said,
+        way_out + _OR_SHARP,
+    )
+
+
+OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
+    *_drawn_rows("path_smooth", "path_smooth={path_smooth!r}", lambda f: f.parameters.smooths),
+    _smoothing_row(
+        'with `grow_policy="symmetric"`',
+        lambda f: f.parameters.symmetric_trees,
+        f"grow_policy='symmetric': expected 'depthwise' or 'lossguide' {_SMOOTH}",
+        "change grow_policy",
+    ),
+    _smoothing_row(
+        "with sets of categories",
+        lambda f: bool(f.sets),
+        "path_smooth={path_smooth!r}: expected 0 where {sets[0].shown} is split by sets of levels",
+        "give the column as numbers",
+    ),
+    _smoothing_row(
+        "with statistics of categories",
+        lambda f: bool(f.statistics),
+        "path_smooth={path_smooth!r}: expected 0 where {statistics[0].shown} has statistics",
+        "give the column as numbers",
+    ),
+    _smoothing_row(
+        "with `monotone_constraints`",
+        lambda f: bool(f.parameters.monotone_constraints),
+        f"monotone_constraints={{monotone_constraints!r}}: expected none {_SMOOTH}",
+        "leave out monotone_constraints",
+    ),
+    _smoothing_row(
+        "with ordered boosting",
+        lambda f: f.parameters.is_ordered,
+        f"boosting_type='ordered': expected 'plain' {_SMOOTH}",
+        "leave out boosting_type",
+    ),
+    _smoothing_row(
+        "with `linear_tree`",
+        lambda f: f.parameters.linear_tree,
+        f"linear_tree=True: expected False {_SMOOTH}",
+        "leave out linear_tree",
+    ),
+    _smoothing_row(
+        "with several Newton steps",
+        lambda f: f.parameters.leaf_estimation_iterations > 1,
+        f"leaf_estimation_iterations={{leaf_estimation_iterations}}: expected 1 {_SMOOTH}",
+        "leave out leaf_estimation_iterations",
+    ),
+)
+
+
+_OR_FREE = ", or leave out forced_splits"
+
+
+def _forced_row(
+    name: str, when: Callable[[FitFacts], bool], said: str, way_out: str
+) -> Refusal[FitFacts]:
+    """Return a row about a fit whose trees have splits that are given."""
+    return Refusal(
+        f"`forced_splits` {name}",
+        lambda facts: bool(facts.parameters.forced_splits) and when(facts),
+        said,
+        way_out + _OR_FREE,
+    )
+
+
+OF_FORCED: tuple[Refusal[FitFacts], ...] = (
+    *_drawn_rows("forced_splits", "forced_splits", lambda f: bool(f.parameters.forced_splits)),
+    _forced_row(
+        'with `grow_policy="symmetric"`',
+        lambda f: f.parameters.symmetric_trees,
+        "grow_policy='symmetric': expected 'depthwise' or 'lossguide' for forced_splits",
+        "change grow_policy",
+    ),
+    _forced_row(
+        "of categorical columns",
+        lambda f: f.forced is not None,
+        "forced_splits: expected numeric columns, {forced.shown} is categorical",
+        "give the column as numbers",
+    ),
+    _forced_row(
+        "with `path_smooth`",
+        lambda f: f.parameters.smooths,
+        "path_smooth={path_smooth!r}: expected 0 for forced_splits",
+        "leave out path_smooth",
+    ),
+)

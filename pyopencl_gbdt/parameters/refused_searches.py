@@ -1,4 +1,4 @@
-"""What is refused of vector and linear leaves, Newton steps, smoothed weights, and draws."""
+"""What is refused of vector and linear leaves, and of several Newton steps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyopencl_gbdt.errors import DataError, GBDTError, ParameterError
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.refusal import Refusal
+from pyopencl_gbdt.parameters.refused_parameters import OF_DRAWS, OF_FORCED, OF_SMOOTHING
 
 _VECTORS = "for multi_strategy='multi_output_tree'"
 _OR = ", or leave out multi_strategy"
@@ -97,105 +98,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "multi_strategy='multi_output_tree'",
         "leave out sketch, or give multi_strategy='multi_output_tree' with several targets or "
         "classes",
-    ),
-)
-
-
-def _drawn_rows(
-    name: str, shown: str, draws: Callable[[FitFacts], bool]
-) -> list[Refusal[FitFacts]]:
-    """Return the rows of a parameter that leaves splits to chance."""
-    out = f", or leave out {name}"
-    return [
-        Refusal(
-            f'`{name}` without `tree_method="hist"`',
-            lambda f: draws(f) and f.parameters.search != "hist",
-            f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' for {name}={shown}",
-            "leave out tree_method" + out,
-        ),
-        Refusal(
-            f'`{name}` of sparse data without `page="tiled"`',
-            lambda f: draws(f) and f.sparse and f.parameters.page != "tiled",
-            f"page={{page!r}} of a sparse matrix: expected 'auto' or 'tiled' for {name}={shown}",
-            "leave out page" + out,
-        ),
-        Refusal(
-            f'`{name}` with `multi_strategy="multi_output_tree"`',
-            lambda f: draws(f) and f.has_vectors,
-            "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for "
-            f"{name}={shown}",
-            "leave out multi_strategy" + out,
-        ),
-    ]
-
-
-OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
-    *_drawn_rows("extra_trees", "True", lambda f: f.parameters.extra_trees),
-    *_drawn_rows(
-        "random_strength", "{random_strength!r}", lambda f: f.parameters.random_strength > 0
-    ),
-)
-
-
-_SMOOTH = "for path_smooth={path_smooth!r}"
-_OR_SHARP = ", or leave out path_smooth"
-
-
-def _smoothing_row(
-    name: str, when: Callable[[FitFacts], bool], said: str, way_out: str
-) -> Refusal[FitFacts]:
-    """Return a row about a fit whose weights are moved towards those of parents."""
-    return Refusal(
-        f"`path_smooth` {name}",
-        lambda facts: facts.parameters.smooths and when(facts),
-        said,
-        way_out + _OR_SHARP,
-    )
-
-
-OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
-    *_drawn_rows("path_smooth", "{path_smooth!r}", lambda f: f.parameters.smooths),
-    _smoothing_row(
-        'with `grow_policy="symmetric"`',
-        lambda f: f.parameters.symmetric_trees,
-        f"grow_policy='symmetric': expected 'depthwise' or 'lossguide' {_SMOOTH}",
-        "change grow_policy",
-    ),
-    _smoothing_row(
-        "with sets of categories",
-        lambda f: bool(f.sets),
-        "path_smooth={path_smooth!r}: expected 0 where {sets[0].shown} is split by sets of levels",
-        "give the column as numbers",
-    ),
-    _smoothing_row(
-        "with statistics of categories",
-        lambda f: bool(f.statistics),
-        "path_smooth={path_smooth!r}: expected 0 where {statistics[0].shown} has statistics",
-        "give the column as numbers",
-    ),
-    _smoothing_row(
-        "with `monotone_constraints`",
-        lambda f: bool(f.parameters.monotone_constraints),
-        f"monotone_constraints={{monotone_constraints!r}}: expected none {_SMOOTH}",
-        "leave out monotone_constraints",
-    ),
-    _smoothing_row(
-        "with ordered boosting",
-        lambda f: f.parameters.is_ordered,
-        f"boosting_type='ordered': expected 'plain' {_SMOOTH}",
-        "leave out boosting_type",
-    ),
-    _smoothing_row(
-        "with `linear_tree`",
-        lambda f: f.parameters.linear_tree,
-        f"linear_tree=True: expected False {_SMOOTH}",
-        "leave out linear_tree",
-    ),
-    _smoothing_row(
-        "with several Newton steps",
-        lambda f: f.parameters.leaf_estimation_iterations > 1,
-        f"leaf_estimation_iterations={{leaf_estimation_iterations}}: expected 1 {_SMOOTH}",
-        "leave out leaf_estimation_iterations",
     ),
 )
 
@@ -350,10 +252,11 @@ OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     ),
 )
 
-#: The rows of this module.
+#: The rows of this module, and of draws, smoothed weights and forced splits.
 OF_SEARCHES: tuple[Refusal[FitFacts], ...] = (
     *OF_DRAWS,
     *OF_SMOOTHING,
+    *OF_FORCED,
     *OF_VECTORS,
     *OF_STEPS,
     *OF_LINEAR,

@@ -136,6 +136,8 @@ TABLE: tuple[ParameterRow, ...] = (
                  "with (-1): a number for each column, or a dict.", structured=True),
     ParameterRow("interaction_constraints", str, "", "Groups of columns that may split along one "
                  "path: a list of lists.", structured=True),
+    ParameterRow("forced_splits", str, "", "Splits at the top of every tree: a dict of feature, "
+                 "threshold, and the splits of its left and right child.", structured=True),
     ParameterRow("cat_method", str, "auto", "What becomes of categorical columns: sets, splits on "
                  "sets of levels; statistics, numeric features made of the target's means of "
                  "levels; both, the better of these two in every node; auto, by a column's levels.",

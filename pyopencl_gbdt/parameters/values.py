@@ -63,6 +63,7 @@ class ParameterValues:
     random_strength: float
     monotone_constraints: str
     interaction_constraints: str
+    forced_splits: str
     cat_method: str
     max_set_levels: int
     min_statistic_levels: int | None

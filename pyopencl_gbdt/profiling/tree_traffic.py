@@ -232,6 +232,13 @@ def _add_up_sets(trees: TreeFacts) -> int:
     return (built * (levels + cells) + 2 * others * cells) * SUM_PAIR
 
 
+def _force(trees: TreeFacts) -> int:
+    # half a feature's sums of each forced split, for each tree
+    splits, layout = trees.fit.features.limits.forced, trees.fit.features.layout
+    codes = sum(int(layout.feature_bins[one.feature]) for one in splits)
+    return trees.roots * (codes * SUM_PAIR // 2 + len(splits) * CANDIDATE.itemsize)
+
+
 OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "gradients": _gradients,
     "gradients.quantize_gradients": lambda trees: (
@@ -270,6 +277,10 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "plan.scale_noise": lambda trees: (
         # half a pair of sums for each work-group that adds up squares; the root's sums, a number
         trees.fit.arena["sums"].nbytes // 2 + trees.roots * (SUM_PAIR + FLOAT)
+    ),
+    "plan.force": _force,
+    "plan.tell_gains": lambda trees: (
+        trees.roots * len(trees.fit.features.limits.forced) * (ROW_ID + FLOAT)
     ),
     "plan.pick": _pick,
     "plan.decide_picked": _decide_picked,

@@ -84,6 +84,7 @@ def _categories(
         return ()
     names = data.feature_names or [""] * data.n_features
     own = offered(params, data)
+    forced = {split.feature for split in limits.forced}
     return tuple(
         CategoryFacts(
             column,
@@ -91,6 +92,7 @@ def _categories(
             levels.n_levels,
             own[column],
             monotone=limits.monotone is not None and bool(limits.monotone[column]),
+            forced=column in forced,
         )
         for column, levels in sorted(data.categories.items())
     )
@@ -126,8 +128,8 @@ def resolved(params: Parameters, data: Dataset, n_outputs: int) -> Parameters:
     """Return the parameters with ``tree_method="exact"`` where ``auto`` means that.
 
     Symmetric trees and those of several outputs need histograms, dropped trees are walked by codes,
-    and drawn borders lie between bins, as those do of which both sides' weights are smoothed:
-    sparse data get tiled pages.
+    and drawn or forced borders lie between bins, as those do of which both sides' weights are
+    smoothed: sparse data get tiled pages.
 
     Only data and parameters decide, never the device, so the model is the same everywhere. A
     ``max_bin`` of the user's own asks for histograms.
@@ -135,8 +137,9 @@ def resolved(params: Parameters, data: Dataset, n_outputs: int) -> Parameters:
     sparse = data.sparse
     if params.symmetric_trees:  # splits of levels are searched in histograms
         return params if sparse is None else replace(params, page="tiled")
-    walked = params.booster == "dart" or params.draws_splits or params.smooths
-    if (walked or params.has_vectors(n_outputs)) and sparse is not None:
+    of_bins = params.draws_splits or params.smooths or bool(params.forced_splits)
+    of_bins = of_bins or params.has_vectors(n_outputs)
+    if (params.booster == "dart" or of_bins) and sparse is not None:
         return replace(params, page="tiled") if params.page == "auto" else params
     return params if sparse is None else of_sparse(params, data.n_features, sparse.density)
 

@@ -37,7 +37,7 @@ def test_wrong_arguments_of_train(capsys):
         ({"boosting": "rf"}, "expected bagging_freq > 0"),
         ({"boosting": "rf", "objective": "l1", "feature_fraction": 0.5}, "not renewed in forests"),
         ({"data_sample_strategy": "half"}, "expected 'bagging' or 'goss'"),
-        ({"forcedsplits_filename": "a.json"}, "splits cannot be forced; leave it out"),
+        ({"forcedsplits_filename": "a.json"}, "filename='a.json': there is no such file; give the"),
         ({"reg_sqrt": True}, "train on the square roots of the labels"),
         ({"pos_bagging_fraction": 0.5}, "give bagging_fraction"),
         ({"sigmoid": 2.0}, "scale learning_rate instead"),

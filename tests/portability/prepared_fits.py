@@ -75,6 +75,7 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"path_smooth": 1.0, "max_leaves": 3},
     {"path_smooth": 1.0, "grow_policy": "lossguide", "max_leaves": 5},
     {"path_smooth": 1.0, "random_strength": 1.0, "page": "tiled"},
+    {"forced_splits": {"feature": 0, "threshold": 0.0}, "monotone_constraints": [1, -1]},
     {"leaf_estimation_iterations": 2, "objective": "binary:logistic"},
     {"leaf_estimation_iterations": 2, "objective": "multi:softprob", "page": "tiled"},
     {"linear_tree": True, "subsample": 0.5},

@@ -63,6 +63,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "counted rows": {"objective": "binary:logistic", "min_samples_leaf": 5},
     "smoothed weights": {"objective": "binary:logistic", "path_smooth": 3.0},
     "smoothed weights, leaf by leaf": {"path_smooth": 3.0, **_LEAF_WISE},
+    "forced splits": {"forced_splits": {"feature": 1, "threshold": 0.1}, **_LEAF_WISE},
     "steps": {"objective": "binary:logistic", "leaf_estimation_iterations": 3, **_SIGNS},
     "exact": {"tree_method": "exact", "reg_lambda": 0.3},
     "exact, leaf by leaf": {

@@ -12,6 +12,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, LEVEL, NO_NODE, NODE, PAYLOAD_
 from pyopencl_gbdt.fit.nodes import Candidates, TreeSizes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.policy import BestFirst, LevelWise
+from pyopencl_gbdt.parameters.constraints import ForcedSplit
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.profiling import column_traffic, leaf_traffic, traffic, tree_facts, tree_traffic
 from pyopencl_gbdt.profiling.traffic import OF_SET_UP, OF_TREE, WHOLE_ARRAYS
@@ -103,7 +104,8 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
         row_arrays=("renew_weights",), cells_to_clear=2 * CODES if atomics else 0,
         codes=SimpleNamespace(row_bytes=ROW_BYTES, code_bytes=1),
     )  # fmt: skip
-    limits = SimpleNamespace(feature_weights=None, monotone=None)
+    forced = ForcedSplit(feature=1, threshold=0.0, parent=-1, side=0)
+    limits = SimpleNamespace(feature_weights=None, monotone=None, forced=[forced])
     features = SimpleNamespace(layout=layout, columns=None, n_ordered=1, limits=limits)
     ways = SimpleNamespace(chosen=chosen, variant=chosen.__getitem__, facts=facts)
     return FitParts(arena, rows, nodes, features, ways)
@@ -197,6 +199,9 @@ ATOMICS = {
     "plan.scale_noise": 5 * 8 + 16 + 4,
     # nodes in and out; both candidates of A and the best ones of the others; what is kept of
     # each; gains of 1, 2 and 3 leaves
+    # half of the 4 bins of the forced split's feature; its gain, and the node
+    "plan.force": 2 * 16 + CANDIDATE.itemsize,
+    "plan.tell_gains": 4 + 4,
     "plan.pick": 10 * RECORD + (2 + 4 + 5) * CANDIDATE.itemsize + 6 * 4,
     # A, C and D in and out, their children; a candidate each
     "plan.decide_picked": 3 * (4 * RECORD + CANDIDATE.itemsize),

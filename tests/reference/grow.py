@@ -29,6 +29,7 @@ from tests.reference.approx import merge_bins
 from tests.reference.border_draws import Noise, border_draws, noise_of_tree
 from tests.reference.category_split import CategoryRule, best_category_split, better, level_cells
 from tests.reference.feature_mask import chosen, may_follow
+from tests.reference.forced_splits import below, forced_split
 from tests.reference.gain import (
     Rule,
     least_hessian,
@@ -87,6 +88,8 @@ class Node:
         Its parent's weight; None in a root.
     terms : LeafTerms
         A leaf's linear function.
+    forced : int
+        Index of the split that is given for it; -1: none is.
     """
 
     rows: npt.NDArray[np.uint32]
@@ -110,6 +113,7 @@ class Node:
     kept_weights: F | None = None
     above_weight: F | None = None
     terms: LeafTerms = field(default_factory=LeafTerms)
+    forced: int = -1
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -238,6 +242,7 @@ class Grower:
         """Grow the tree; return its nodes, breadth first."""
         rows = np.arange(self.codes.shape[0], dtype=np.uint32)
         root = Node(rows, self.quanta.sum(axis=0).reshape(-1, 2))
+        root.forced = 0 if self.limits.forced else -1
         self._finish(root)
         rank = self.rank or (by_gain if self.params.leaf_wise else None)
         if rank is not None:
@@ -259,7 +264,10 @@ class Grower:
         """Grow leaf by leaf, of equal ranks the first; return the nodes in order of creation."""
         nodes, found = [root], {0: self._best(root)}
         for _ in range(self.params.max_leaves - 1 if self.params.max_leaves else 2**62):
-            ranks = {n: rank(nodes[n], best[1]) for n, best in found.items() if best is not None}
+            ranks = {
+                n: (best[0].forced, not best[0].forced and rank(nodes[n], best[1]))
+                for n, best in found.items() if best is not None
+            }  # fmt: skip
             if not ranks:
                 break
             number = max(ranks, key=lambda n: (ranks[n], -n))
@@ -330,11 +338,20 @@ class Grower:
         if p.max_depth and node.depth >= p.max_depth:
             return None
         least = least_hessian(p.min_child_weight, self.scale)
-        best = self._best_of_all(self._sums(node), node, least)
+        sums = self._sums(node)
+        if node.forced >= 0:
+            rule = self._rule_of(node)
+            given = forced_split(self.limits, node.forced, sums, node.pair, self.layout, rule)
+            if given is not None and self._is_enough(gain := self.gain(node, given)):
+                return given, gain
+        best = self._best_of_all(sums, node, least)
         if best is None:
             return None
         gain = self.gain(node, best)
-        return (best, gain) if gain > _LEAST_GAIN and gain >= np.float32(p.gamma) else None
+        return (best, gain) if self._is_enough(gain) else None
+
+    def _is_enough(self, gain: np.float32) -> bool:
+        return bool(gain > _LEAST_GAIN and gain >= np.float32(self.params.gamma))
 
     def _split(
         self, node: Node, number: int, left: int, best: Candidate, gain: np.float32
@@ -350,8 +367,9 @@ class Grower:
         else:
             rows = partition(node.rows, goes_left(codes, best.bin, n_bins, node.default_left))
         children = self._children(node, number, best, rows)
-        for child in children:
+        for side, child in enumerate(children):
             self._finish(child)
+            child.forced = below(self.limits, node.forced, side) if best.forced else -1
         return children
 
 

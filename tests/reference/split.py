@@ -31,6 +31,8 @@ class Candidate:
         1 if missing values go left.
     rank : float
         With noise in scores: what splits are compared by.
+    forced : bool
+        Whether the split is given, whatever others score.
     """
 
     score: DF
@@ -40,6 +42,7 @@ class Candidate:
     bin: int
     direction: int
     rank: float = 0.0
+    forced: bool = False
 
 
 def _borders(hist: I64, layout: Layout, feature: int, draws: U32 | None = None) -> I64:
@@ -127,7 +130,8 @@ def best_of(
         return None
     best = order[:1]
     facts = [int(number) for number in borders[best[0]]]
-    found = Candidate((both[0][best], both[1][best]), *facts)
+    left_g, left_h, feature, bins, direction = facts
+    found = Candidate((both[0][best], both[1][best]), left_g, left_h, feature, bins, direction)
     return found if noise is None else replace(found, rank=-float(ranks[0][best[0]]))
 
 

@@ -265,6 +265,24 @@ CASES: dict[str, Case] = {
     "`path_smooth` with several Newton steps": Case(
         "leaf_estimation_iterations=3: expected 1 for path_smooth=2.0", "smoothed, steps"
     ),
+    '`forced_splits` without `tree_method="hist"`': Case(
+        "tree_method='exact': expected 'hist' or 'auto' for forced_splits", "forced, exact"
+    ),
+    '`forced_splits` of sparse data without `page="tiled"`': Case(
+        "page='sorted' of a sparse matrix: expected 'auto' or", "forced, sparse, sorted"
+    ),
+    '`forced_splits` with `multi_strategy="multi_output_tree"`': Case(
+        "multi_strategy='multi_output_tree': expected 'one_", "forced, vectors"
+    ),
+    '`forced_splits` with `grow_policy="symmetric"`': Case(
+        "grow_policy='symmetric': expected 'depthwise' or 'lossguide' for f", "forced, symmetric"
+    ),
+    "`forced_splits` of categorical columns": Case(
+        "forced_splits: expected numeric columns, column 3 is categorical", "forced, categories"
+    ),
+    "`forced_splits` with `path_smooth`": Case(
+        "path_smooth=2.0: expected 0 for forced_splits", "forced, smoothed"
+    ),
     '`multi_strategy="multi_output_tree"` without `tree_method="hist"`': Case(
         "tree_method='exact': expected 'hist' or 'auto' for multi", "vectors, exact"
     ),

@@ -125,6 +125,7 @@ OPTIONS: dict[str, Option] = {
     "linear": Option({"linear_tree": True}),
     "smoothed": Option({"path_smooth": 2.0}),
     "both": Option({"cat_method": "both"}, ("categories",)),
+    "forced": Option({"forced_splits": {"feature": 3, "threshold": 0.5}}),
 }
 
 

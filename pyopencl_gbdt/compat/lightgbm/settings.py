@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.compat.lightgbm.forced_splits import check_forced, forced_splits
 from pyopencl_gbdt.compat.lightgbm.objectives import RANKING
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
@@ -46,7 +47,6 @@ _SAME: dict[str, tuple[str, Any]] = {
 _BY_CHOICE = ("extra_trees", "path_smooth", "linear_tree", "linear_lambda")
 """Parameters that are passed on only where they are not LightGBM's default."""
 _REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
-    "forcedsplits_filename": ((None, ""), "splits cannot be forced; leave it out"),
     "feature_contri": ((None, "", ()), "gains of columns are not weighed; leave it out"),
     "monotone_penalty": ((0,), "splits on monotone columns get no penalty; leave it out"),
     "cegb_penalty_split": ((0,), "splits have no costs; raise min_gain_to_split"),
@@ -105,6 +105,7 @@ def trained_parameters(params: Mapping[str, Any], objective: str, loss: Any) -> 
     if found.get("path_smooth", 0) > 0 and found.get("min_samples_leaf", 0) < 2:
         warnings.warn("min_data_in_leaf is raised to 2, which path_smooth needs", stacklevel=2)
         found["min_samples_leaf"] = 2
+    found["forced_splits"] = forced_splits(params)
     found |= _of_loss(params, objective)
     found |= _sampling(params) | _boosting(params)
     if objective not in RANKING:
@@ -120,13 +121,14 @@ def _given(params: Mapping[str, Any], name: str, default: Any) -> Any:
 
 
 def check_columns(params: Mapping[str, Any], n_columns: int) -> None:
-    """Check that constraints are for all columns.
+    """Check that constraints are for all columns, and that forced splits are on some of them.
 
     Raises
     ------
     ParameterError
         As LightGBM does.
     """
+    check_forced(params, n_columns)
     found = _signs(params)
     if found and len(found) != n_columns:
         raise ParameterError(
