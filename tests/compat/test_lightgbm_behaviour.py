@@ -52,6 +52,13 @@ def test_rounds_without_a_split_are_dropped():
                          init_model=more).num_trees() == 3  # fmt: skip
 
 
+def test_a_round_without_a_split_adds_nothing_to_starting_scores():
+    data = lgb.Dataset(X, TWO, init_score=np.full(len(X), 0.7))
+    booster = lgb.train({**QUIET, "objective": "binary", "min_data_in_leaf": len(X)}, data, 3)
+    assert booster.num_trees() == 1
+    assert not booster.predict(X, raw_score=True).any()
+
+
 def test_names_of_columns_have_no_blanks():
     for lib in libraries():
         data = lib.Dataset(X, Y).construct()

@@ -382,3 +382,14 @@ def test_starting_scores_of_arrow(kind):
         for one in (scores, given)
     ]
     assert models[0] == models[1]
+
+
+@pytest.mark.parametrize("weighed", [{"1": 5.0, "2": 2.0}, {"2": 3.0}])
+def test_weights_of_classes_whose_names_are_digits(weighed):
+    classes, found = np.digitize(Y, [-0.5, 0.5]), []
+    numbers = {int(name): weight for name, weight in weighed.items()}
+    for y, weights in ((classes, numbers), (classes.astype(str), weighed)):
+        model = lgb.LGBMClassifier(n_estimators=2, class_weight=weights, **QUIET)
+        model.fit(X[:200], y[:200], eval_X=X[200:], eval_y=y[200:], eval_class_weight=[weights])
+        found.append(model.evals_result_["valid_0"]["multi_logloss"])
+    assert found[0] == found[1]

@@ -173,6 +173,7 @@ def test_refit(objective):
     found = booster.refit(rows, labels, decay_rate=0.2)
     error = [np.mean((one.predict(rows) - labels) ** 2) for one in (booster, found)]
     assert error[1] < error[0]
+    assert np.array_equal(found.train_set.get_label(), labels.astype(np.float32))
     kept = booster.refit(rows, labels, decay_rate=1.0)
     assert np.allclose(kept.predict(X), booster.predict(X), atol=1e-5)
     assert np.array_equal(found.predict(X, pred_leaf=True), booster.predict(X, pred_leaf=True))

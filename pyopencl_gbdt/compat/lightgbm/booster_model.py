@@ -46,6 +46,7 @@ class BoosterModel:
 
     params: dict[str, Any]
     best_iteration: int
+    train_set: Dataset
     pandas_categorical: Any
     _kept: Ensemble | None
     _shown: tuple[int, Ensemble] | None
@@ -73,6 +74,8 @@ class BoosterModel:
     def drop_stumps(self, first: int) -> None:
         """Drop the rounds whose trees have no split, as LightGBM does; round 0 stays.
 
+        Beside starting scores of rows it adds nothing then.
+
         Parameters
         ----------
         first : int
@@ -87,7 +90,14 @@ class BoosterModel:
                  for i in range(0, len(kept.trees), n)]  # fmt: skip
         rounds = [i for i, one in enumerate(split) if one or i < max(first, 1)]
         if len(kept.trees) == n * kept.n_rounds and len(rounds) < kept.n_rounds:
-            self._kept, self._shown = kept.of_rounds(rounds, kept.attributes), None
+            kept = kept.of_rounds(rounds, kept.attributes)
+            self._kept, self._shown = kept, None
+        data = self.__dict__.get("train_set")
+        given = data is not None and data.init_score is not None
+        if given and first == 0 and not any(split[:1]) and not self._averages:
+            alone = [one.with_values(np.zeros_like(one.value)) for one in kept.trees[:n]]
+            self._kept = replace(kept, trees=[*alone, *kept.trees[n:]])
+            self._shown = None
 
     def predict(
         self,
@@ -192,6 +202,7 @@ class BoosterModel:
         found = deepcopy(self)
         found._kept = refitted(whole, leaves, given, task, decay_rate, is_forest=self._averages)
         found._shown, found.params = None, {**found.params, "refit_decay_rate": decay_rate}
+        found.train_set = given
         return found
 
     def num_model_per_iteration(self) -> int:

@@ -233,14 +233,14 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _class_weights(self, given: Any) -> Any:
-        """Return weights of classes by the labels that ``y`` has here."""
+        """Return weights of classes by the labels that training has."""
         return given
 
     def _weighed(self, weight: Any, y: Any, of_class: Any) -> Any:
         """Return the weights of rows, times those of their classes."""
         if of_class is None:
             return weight
-        found = compute_sample_weight(of_class, y)
+        found = compute_sample_weight(of_class, self._known(y))
         return found if weight is None or len(weight) == 0 else np.multiply(weight, found)
 
     def _known(self, y: Any) -> Any:

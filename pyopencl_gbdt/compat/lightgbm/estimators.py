@@ -124,6 +124,12 @@ class LGBMClassifier(ClassifierMixin, LGBMModel):  # type: ignore[misc]
     def _known(self, y: Any) -> Any:
         return self._le.transform(y)
 
+    def _class_weights(self, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        numbers = {label: number for number, label in enumerate(self._classes)}
+        return {numbers.get(label, label): weight for label, weight in given.items()}
+
     def predict(
         self,
         X: Any,
