@@ -23,7 +23,7 @@ from tests.reference import quantize
 from tests.reference.dropout import Dropout
 from tests.reference.gradients import choose_scale
 from tests.reference.gradients import quantize as quantize_gradients
-from tests.reference.grow import Grower, Node, Rank, to_tree
+from tests.reference.grow import Grower, Node, Rank
 from tests.reference.host_gradients import host_gradients
 from tests.reference.linear_leaves import added_by, fit_leaves
 from tests.reference.newton_leaves import newton_steps
@@ -33,6 +33,7 @@ from tests.reference.row_counts import count_bits
 from tests.reference.sample import factors
 from tests.reference.sketch import sketches, with_structure
 from tests.reference.symmetric import SymmetricGrower
+from tests.reference.to_tree import to_tree
 from tests.reference.update_margins import add_leaves
 from tests.reference.vectors import VectorGrower, of_outputs
 
