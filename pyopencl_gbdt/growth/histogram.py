@@ -18,7 +18,7 @@ has the lower feature, and the trees are those of one device.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -238,6 +238,15 @@ def reads_joint(ways: Ways) -> bool:
     return ways.facts.pages.n_joined > 0 and joins_blocks(ways.facts)
 
 
+def _of_joint(variant: Variant, ways: Ways) -> Variant:
+    """Return the variant of the histogram with the work-groups that joint codes take."""
+    if not reads_joint(ways):
+        return variant
+    own = ways.variant("joint_blocks").params
+    groups = {"wg_size": own["histogram_size"], "groups_per_unit": own["histogram_groups"]}
+    return replace(variant, params={**variant.params, **groups})
+
+
 def histogram_groups(rows: FitRows, features: FitFeatures, ways: Ways) -> int:
     """Return the work-groups that share the histogram tasks of a level, for each range of codes."""
     layout, caps, variant = features.layout, ways.device.caps, ways.variant("histogram")
@@ -247,7 +256,9 @@ def histogram_groups(rows: FitRows, features: FitFeatures, ways: Ways) -> int:
         return shared_groups(variant, caps, len(ranges))
     if reads_joint(ways):
         layout = features.joined.layout(layout)
-    return work_groups(variant, caps, layout.n_features, rows.n_rows, layout.most_codes)
+    return work_groups(
+        _of_joint(variant, ways), caps, layout.n_features, rows.n_rows, layout.most_codes
+    )
 
 
 class Histogram:
@@ -287,7 +298,7 @@ class Histogram:
             )
         if self.joint is not None:
             return HistogramKernel(
-                arena.device, self.joint.codes, self.joint.layout, variant,
+                arena.device, self.joint.codes, self.joint.layout, _of_joint(variant, self.ways),
                 wg_size=size, adds=adds, joint=self.joint.sums,
             )  # fmt: skip
         skips = nodes.params.leaves_out_rows and not rows.lists_drawn

@@ -16,7 +16,7 @@ QUICK = ("dense", "streamed", "batches", "sparse", "columns first", "team")
 
 
 def test_a_training_in_quick_ways():
-    outcome = run([recipe(0, 13)], {name: WAYS[name] for name in QUICK}, TEST_DEVICE)
+    outcome = run([recipe(0, 14)], {name: WAYS[name] for name in QUICK}, TEST_DEVICE)
     assert outcome.problems == []
     assert outcome.in_way == dict.fromkeys(QUICK, 1)
 
@@ -78,10 +78,10 @@ def test_another_model_and_a_foreign_error_are_problems():
     told = []
     ways = {"other": one_round_more, "failing": failing, "refusing": refusing,
             "misspelt": misspelt}  # fmt: skip
-    outcome = run([recipe(0, 13)], ways, TEST_DEVICE, told.append)
+    outcome = run([recipe(0, 14)], ways, TEST_DEVICE, told.append)
     assert told == outcome.problems
     first, second, third = told
-    assert first.startswith("--seed 0 --first 13 --count 1 --way 'other'\n    another model")
+    assert first.startswith("--seed 0 --first 14 --count 1 --way 'other'\n    another model")
     assert "ValueError('shapes differ')" in second
     assert "page='dens': expected" in third
     assert outcome.in_way == {"other": 1}
@@ -90,7 +90,7 @@ def test_another_model_and_a_foreign_error_are_problems():
 
 def test_an_error_of_the_first_training_is_a_problem(monkeypatch):
     monkeypatch.setattr(running, "trained", failing_first)
-    outcome = run([recipe(0, 13)], WAYS, TEST_DEVICE)
+    outcome = run([recipe(0, 14)], WAYS, TEST_DEVICE)
     assert len(outcome.problems) == 1
     assert "IndexError" in outcome.problems[0]
 
@@ -100,8 +100,8 @@ def failing_first(recipe, device):
 
 
 def test_the_command_repeats_one_training(capsys):
-    words = ["--seed", "0", "--first", "13", "--count", "1", "--way", "dense"]
+    words = ["--seed", "0", "--first", "14", "--count", "1", "--way", "dense"]
     assert main([*words, "--devices", TEST_DEVICE]) == 0
     assert "1 trainings, 0 refused, 0 failures" in capsys.readouterr().out
     assert main([*words, "--show"]) == 0
-    assert str(recipe(0, 13)) in capsys.readouterr().out
+    assert str(recipe(0, 14)) in capsys.readouterr().out

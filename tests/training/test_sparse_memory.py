@@ -59,7 +59,7 @@ def test_the_estimate_is_what_a_fit_takes(data, name, options, asked):
     opened, own = open_device(TEST_DEVICE), data[name]
     own.forget()
     p = Parameters.from_dict({"max_depth": 6, **options})
-    method = resolved(p, own)
+    method = resolved(p, own, 1)
     assert method.tree_method == ("exact" if options is SOFTPROB else p.tree_method)
     Fit(opened, method, get_objective(p.objective, p), own, 0.0)  # renders kernels, too
     opened = open_device(TEST_DEVICE)

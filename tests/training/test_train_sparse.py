@@ -123,4 +123,4 @@ def test_auto_searches_wide_and_sparse_data_exactly(columns, per_row, given, sea
     places = np.concatenate([rng.choice(columns, per_row, replace=False) for _ in range(20)])
     matrix = sp.csr_array((rng.random(places.size), (rows, places)), (20, columns))
     params = Parameters.from_dict(given)
-    assert resolved(params, Dataset(matrix, np.arange(20))).search == searched
+    assert resolved(params, Dataset(matrix, np.arange(20)), 1).search == searched
