@@ -30,7 +30,8 @@ def test_regressor(case):
     predicted = model.predict(X)
     np.testing.assert_array_equal(predicted, objective.to_prediction(margins))
     values = model.evals_result()["validation_0"][objective.metric]
-    p = Parameters.from_dict(params if {"huber_slope", "quantile_alpha"} & {*params} else {})
+    of_metric = {"huber_slope", "quantile_alpha", "expectile_alpha"}
+    p = Parameters.from_dict(params if of_metric & {*params} else {})
     wanted = get_metric(objective.metric, p)(y, predicted, None)
     assert values[-1] == pytest.approx(wanted, rel=1e-6)
     assert values[-1] < values[0]
