@@ -89,7 +89,8 @@ def rank_of_two(pipe, rank, size):
         return batches(own, size) if size else Dataset(*own)
 
     train(params, data())  # what is imported and built once is no part of a fit's memory
-    import_module("pyopencl_gbdt.device.team.mpi")  # which only ranks import
+    for module in ("pyopencl_gbdt.device.team.mpi", "mako.lookup"):
+        import_module(module)  # which ranks import, and which renders what is not kept
     door = Rendezvous("127.0.0.1", b"secret")
     pipe.send(door.address)
     team = door.join(rank, pipe.recv(), LIMITS)
