@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.refusal import Refusal
@@ -179,29 +181,65 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class RowsAbout:
+    """Makes the rows about one capability.
+
+    Attributes
+    ----------
+    title : str
+        What a row's name begins with.
+    holds : callable
+        Whether a training has the capability.
+    parameter : str
+        What may be left out in place of the other.
+    """
+
+    title: str
+    holds: Callable[[FitFacts], bool]
+    parameter: str
+
+    def __call__(
+        self,
+        name: str,
+        when: Callable[[FitFacts], bool],
+        said: str,
+        way_out: str,
+        error: type[GBDTError] = ParameterError,
+    ) -> Refusal[FitFacts]:
+        """Return a row, whose way out is to change something, or to do without the capability."""
+        return Refusal(
+            f"{self.title} {name}",
+            lambda facts: self.holds(facts) and when(facts),
+            said,
+            f"{way_out}, or leave out {self.parameter}",
+            error,
+        )
+
+
 def _drawn_rows(
     name: str, shown: str, draws: Callable[[FitFacts], bool]
 ) -> list[Refusal[FitFacts]]:
     """Return the rows of a parameter that leaves splits to chance."""
-    out = f", or leave out {name}"
+    row = RowsAbout(f"`{name}`", draws, name)
     return [
-        Refusal(
-            f'`{name}` without `tree_method="hist"`',
-            lambda f: draws(f) and f.parameters.search != "hist",
+        row(
+            'without `tree_method="hist"`',
+            lambda f: f.parameters.search != "hist",
             f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' for {shown}",
-            "leave out tree_method" + out,
+            "leave out tree_method",
         ),
-        Refusal(
-            f'`{name}` of sparse data without `page="tiled"`',
-            lambda f: draws(f) and f.sparse and f.parameters.page != "tiled",
+        row(
+            'of sparse data without `page="tiled"`',
+            lambda f: f.sparse and f.parameters.page != "tiled",
             f"page={{page!r}} of a sparse matrix: expected 'auto' or 'tiled' for {shown}",
-            "leave out page" + out,
+            "leave out page",
         ),
-        Refusal(
-            f'`{name}` with `multi_strategy="multi_output_tree"`',
-            lambda f: draws(f) and f.has_vectors,
+        row(
+            'with `multi_strategy="multi_output_tree"`',
+            lambda f: f.has_vectors,
             f"multi_strategy='multi_output_tree': expected 'one_output_per_tree' for {shown}",
-            "leave out multi_strategy" + out,
+            "leave out multi_strategy",
         ),
     ]
 
@@ -217,20 +255,9 @@ OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
 
 
 _SMOOTH = "for path_smooth={path_smooth!r}"
-_OR_SHARP = ", or leave out path_smooth"
 
 
-def _smoothing_row(
-    name: str, when: Callable[[FitFacts], bool], said: str, way_out: str
-) -> Refusal[FitFacts]:
-    """Return a row about a fit whose weights are moved towards those of parents."""
-    return Refusal(
-        f"`path_smooth` {name}",
-        lambda facts: facts.parameters.smooths and when(facts),
-        said,
-        way_out + _OR_SHARP,
-    )
-
+_smoothing_row = RowsAbout("`path_smooth`", lambda f: f.parameters.smooths, "path_smooth")
 
 OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
     *_drawn_rows("path_smooth", "path_smooth={path_smooth!r}", lambda f: f.parameters.smooths),
@@ -279,20 +306,9 @@ OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
 )
 
 
-_OR_FREE = ", or leave out forced_splits"
-
-
-def _forced_row(
-    name: str, when: Callable[[FitFacts], bool], said: str, way_out: str
-) -> Refusal[FitFacts]:
-    """Return a row about a fit whose trees have splits that are given."""
-    return Refusal(
-        f"`forced_splits` {name}",
-        lambda facts: bool(facts.parameters.forced_splits) and when(facts),
-        said,
-        way_out + _OR_FREE,
-    )
-
+_forced_row = RowsAbout(
+    "`forced_splits`", lambda f: bool(f.parameters.forced_splits), "forced_splits"
+)
 
 OF_FORCED: tuple[Refusal[FitFacts], ...] = (
     *_drawn_rows("forced_splits", "forced_splits", lambda f: bool(f.parameters.forced_splits)),

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyopencl_gbdt.errors import DataError, GBDTError, ParameterError
+from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.refusal import Refusal
-from pyopencl_gbdt.parameters.refused_parameters import OF_DRAWS, OF_FORCED, OF_SMOOTHING
+from pyopencl_gbdt.parameters.refused_parameters import (
+    OF_DRAWS,
+    OF_FORCED,
+    OF_SMOOTHING,
+    RowsAbout,
+)
 
 _VECTORS = "for multi_strategy='multi_output_tree'"
-_OR = ", or leave out multi_strategy"
 _LINEAR = "for linear_tree=True"
 
 
-def _row(name: str, when: Callable[[FitFacts], bool], said: str, way_out: str) -> Refusal[FitFacts]:
-    """Return a row about a fit of several outputs whose leaves are vectors."""
-    return Refusal(
-        f'`multi_strategy="multi_output_tree"` {name}',
-        lambda facts: facts.has_vectors and when(facts),
-        said,
-        way_out + _OR,
-    )
-
+_row = RowsAbout('`multi_strategy="multi_output_tree"`', lambda f: f.has_vectors, "multi_strategy")
 
 OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     _row(
@@ -148,22 +144,7 @@ OF_STEPS: tuple[Refusal[FitFacts], ...] = (
 )
 
 
-def _of_linear(
-    name: str,
-    when: Callable[[FitFacts], bool],
-    said: str,
-    way_out: str,
-    error: type[GBDTError] = ParameterError,
-) -> Refusal[FitFacts]:
-    """Return a row about a fit whose leaves are linear functions."""
-    return Refusal(
-        f"`linear_tree` {name}",
-        lambda facts: facts.parameters.linear_tree and when(facts),
-        said,
-        f"{way_out}, or leave out linear_tree",
-        error,
-    )
-
+_of_linear = RowsAbout("`linear_tree`", lambda f: f.parameters.linear_tree, "linear_tree")
 
 OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     _of_linear(
