@@ -91,6 +91,7 @@ class VectorSearch:
         if self._monotone:
             bounds, limits = arena.arguments("node_bounds"), {"constraints": arena["monotone"]}
         ranked = ["place_gain"] if self.nodes.policy.picks_leaves else []
+        found = arena.arguments("chosen", *ranked)
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         places = min(max(1, capacity // self.nodes.n_outputs // width), MOST_Y)
         return [
@@ -98,12 +99,5 @@ class VectorSearch:
             bind(
                 "find", (n_features, places), **rule, **bounds, **limits, allowed=arena["allowed"]
             ),
-            bind(
-                "share",
-                places,
-                **rule,
-                **bounds,
-                gamma=p.gamma,
-                **arena.arguments("chosen", *ranked),
-            ),
+            bind("share", places, **rule, **bounds, gamma=p.gamma, **found),
         ]
