@@ -74,6 +74,17 @@ def test_estimators(client):
         xgb.dask.DaskXGBRanker().fit(parts(X), parts(CLASSES))
 
 
+@pytest.mark.parametrize("kind", ["XGBRFRegressor", "XGBRFClassifier"])
+def test_forests(client, kind):
+    label = Y if kind == "XGBRFRegressor" else (Y > 0).astype(np.float32)
+    given = {"n_estimators": 3, "max_depth": 3}
+    own = getattr(xgb.dask, f"Dask{kind}")(**given).fit(parts(X), parts(label), verbose=False)
+    wanted = getattr(xgb, kind)(**given).fit(X, label)
+    assert own.get_booster().num_boosted_rounds() == 1
+    assert own.get_booster().get_dump() == wanted.get_booster().get_dump()
+    assert np.array_equal(own.predict(parts(X)).compute(), wanted.predict(X))
+
+
 def test_what_is_refused(client):
     rows = xgb.dask.DaskDMatrix(client, parts(X), parts(Y))
     booster = xgb.dask.train(client, {}, rows, 1)

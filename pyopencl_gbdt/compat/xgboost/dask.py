@@ -1,4 +1,4 @@
-"""XGBoost's names for trainings on Dask; ``docs/large-data.md`` tells how they train.
+"""XGBoost's names for trainings on Dask, see ``docs/large-data.md``.
 
 Callbacks, losses and metrics as functions are refused, as workers do not share Python objects.
 """
@@ -10,8 +10,9 @@ from typing import Any
 
 import distributed
 
+from pyopencl_gbdt.compat.xgboost import estimators
 from pyopencl_gbdt.compat.xgboost.booster import Booster
-from pyopencl_gbdt.compat.xgboost.estimators import XGBClassifier, XGBRegressor
+from pyopencl_gbdt.compat.xgboost.collective import CommunicatorContext
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.compat.xgboost.ranker import XGBRanker
@@ -23,7 +24,8 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.prediction.model import Model
 
 __all__ = [
-    "DaskDMatrix", "DaskQuantileDMatrix", "DaskXGBClassifier", "DaskXGBRanker", "DaskXGBRegressor",
+    "CommunicatorContext", "DaskDMatrix", "DaskQuantileDMatrix", "DaskXGBClassifier",
+    "DaskXGBRFClassifier", "DaskXGBRFRegressor", "DaskXGBRanker", "DaskXGBRegressor",
     "inplace_predict", "predict", "train",
 ]  # fmt: skip
 #: What comes with the rows of a ``DaskDMatrix``, by the names of ``pyopencl_gbdt.dask.train``.
@@ -216,10 +218,6 @@ def _model_of(model: Any) -> Model:
     return Model(ensemble)
 
 
-def _rounds(asked: tuple[int, int]) -> dict[str, Any]:
-    return {} if tuple(asked) == (0, 0) else {"iteration_range": asked}
-
-
 @named_arguments
 def predict(
     client: distributed.Client | None,
@@ -236,7 +234,7 @@ def predict(
     iteration_range: tuple[int, int] = (0, 0),
     strict_shape: bool = False,
 ) -> Any:
-    """Predict the rows of a Dask collection where they lie.
+    """Predict the rows of a Dask collection where they lie; return a Dask array.
 
     Parameters
     ----------
@@ -251,18 +249,15 @@ def predict(
     output_margin, missing, pred_leaf, pred_contribs, approx_contribs, pred_interactions
         As for ``Booster.predict``.
     iteration_range : (int, int)
-
-    Returns
-    -------
-    dask.array.Array
     """
     _refuse("False on Dask", "reshape the result", strict_shape=strict_shape)
     del client, validate_features
     rows = data.data if isinstance(data, DaskDMatrix) else data
+    rounds = None if tuple(iteration_range) == (0, 0) else iteration_range
     return predict_rows(
         _model_of(model), rows, output_margin=output_margin, pred_leaf=pred_leaf,
         pred_contribs=pred_contribs, pred_interactions=pred_interactions,
-        approx_contribs=approx_contribs, missing=missing, **_rounds(iteration_range),
+        approx_contribs=approx_contribs, missing=missing, iteration_range=rounds,
     )  # fmt: skip
 
 
@@ -326,13 +321,12 @@ class _OnDask:
     def _predicted(self, X: Any, **options: Any) -> Any:
         own: Any = self
         rounds = own._range(options.pop("iteration_range", None))
-        booster = own.get_booster()
         return predict(
-            own.client, booster, X, iteration_range=rounds, missing=own.missing, **options
+            own.client, own.get_booster(), X, iteration_range=rounds, missing=own.missing, **options
         )  # fmt: skip
 
 
-class DaskXGBRegressor(_OnDask, XGBRegressor):
+class DaskXGBRegressor(_OnDask, estimators.XGBRegressor):
     """``XGBRegressor`` whose rows are Dask's collections."""
 
     def fit(  # type: ignore[override]
@@ -349,7 +343,7 @@ class DaskXGBRegressor(_OnDask, XGBRegressor):
         return self._predicted(X, **options)
 
 
-class DaskXGBClassifier(_OnDask, XGBClassifier):
+class DaskXGBClassifier(_OnDask, estimators.XGBClassifier):
     """``XGBClassifier`` whose rows are Dask's collections; classes are 0 .. n_classes - 1."""
 
     def fit(  # type: ignore[override]
@@ -377,6 +371,14 @@ class DaskXGBClassifier(_OnDask, XGBClassifier):
         if output_margin:
             return self._predicted(X, output_margin=True, **options)
         return self.predict_proba(X, **options).argmax(axis=1)
+
+
+class DaskXGBRFRegressor(DaskXGBRegressor, estimators.XGBRFRegressor):  # type: ignore[misc]
+    """``XGBRFRegressor`` whose rows are Dask's collections."""
+
+
+class DaskXGBRFClassifier(DaskXGBClassifier, estimators.XGBRFClassifier):  # type: ignore[misc]
+    """``XGBRFClassifier`` whose rows are Dask's collections."""
 
 
 class DaskXGBRanker(_OnDask, XGBRanker):
