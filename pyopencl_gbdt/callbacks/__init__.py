@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyopencl_gbdt.callbacks.base import CallbackList, EvalsLog, Plan, TrainingCallback
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.callbacks.base import (
+    CallbackList,
+    EvalsLog,
+    Plan,
+    TrainingCallback,
+    TrainingModel,
+)
 from pyopencl_gbdt.public_names import at_first_use
 
 if TYPE_CHECKING:

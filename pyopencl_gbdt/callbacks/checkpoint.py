@@ -11,14 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pyopencl_gbdt.arguments import check_path, check_switches
-from pyopencl_gbdt.callbacks.base import CallbackList, EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.base import (
+    CallbackList,
+    EvalsLog,
+    Plan,
+    TrainingCallback,
+    TrainingModel,
+)
 from pyopencl_gbdt.callbacks.checkpoint_files import (
     CheckPoint,
     check_checkpoint,
     checkpoint_files,
     read_checkpoint,
 )
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.data.files.whole_file import remove_partial_files, write_whole
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show

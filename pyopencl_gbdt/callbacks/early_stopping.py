@@ -7,8 +7,7 @@ import numbers
 from typing import Any
 
 from pyopencl_gbdt.arguments import check_switches
-from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback, TrainingModel
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.prediction.model import BEST_ITERATION, BEST_SCORE

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyopencl_gbdt.arguments import check_callables, check_switches
-from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback, TrainingModel
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.logger import tell_round
 

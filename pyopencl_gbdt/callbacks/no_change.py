@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from pyopencl_gbdt.callbacks.base import EvalsLog
+from pyopencl_gbdt.callbacks.base import EvalsLog, TrainingModel
 from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
 
 
 class NoChange(EarlyStopping):

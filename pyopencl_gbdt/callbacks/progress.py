@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TextIO
 
-from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
+from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback, TrainingModel
 from pyopencl_gbdt.callbacks.monitor import latest
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingCallback, TrainingModel
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 

@@ -20,8 +20,8 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import REFUSED
+from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.training.fit_facts import fit_facts
 from pyopencl_gbdt.training.memory_estimate import MemoryEstimate, estimate_memory
 from pyopencl_gbdt.training.paper_data import DataFacts

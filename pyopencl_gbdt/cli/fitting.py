@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.callbacks.base import EvalsLog, TrainingCallback
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.callbacks.base import EvalsLog, TrainingCallback, TrainingModel
 from pyopencl_gbdt.cli import ranks
 from pyopencl_gbdt.cli.output import (
     Progress,

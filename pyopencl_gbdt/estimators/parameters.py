@@ -13,7 +13,8 @@ from pyopencl_gbdt.estimators.constructor import PARAMETERS, Constructed
 from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
 from pyopencl_gbdt.estimators.signatures import alike
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.objectives.custom import ScikitLearnLoss, custom_objective
+from pyopencl_gbdt.objectives import custom_objective
+from pyopencl_gbdt.objectives.custom import ScikitLearnLoss
 from pyopencl_gbdt.parameters.foreign import meant
 from pyopencl_gbdt.parameters.table import TABLE
 

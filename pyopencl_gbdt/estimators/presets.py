@@ -22,8 +22,8 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.names import unknown
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refused_parameters import OF_DRAWS, OF_FORCED, OF_SMOOTHING
+from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.parameters.table import OBJECTIVES
 
 #: The preset of estimators that are given none.

@@ -8,7 +8,7 @@ from typing import Any
 from pyopencl_gbdt.estimators.files import BINARY
 from pyopencl_gbdt.estimators.presets import PLAIN
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
-from pyopencl_gbdt.parameters.refusal import Refusal
+from pyopencl_gbdt.parameters.row import Refusal
 
 
 @dataclass(frozen=True)

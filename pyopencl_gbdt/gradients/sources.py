@@ -98,12 +98,6 @@ class CheckedSource(Protocol):
         """Raise if one was not; called before a round's results are used. Waits for the device."""
 
 
-def takes_pages(objective: Objective) -> bool:
-    """Return whether gradients can be computed page by page, where pages take turns."""
-    alone = SoftProb | Aft | Distribution | FunctionObjective | KernelObjective
-    return not objective.given or isinstance(objective, alone)
-
-
 @singledispatch
 def source_of(objective: Objective, parts: FitParts, data: Dataset) -> GradientSource:
     """Return the kernels of a loss whose gradients are ``given``.

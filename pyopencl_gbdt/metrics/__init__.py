@@ -174,7 +174,7 @@ def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     name = metric_name(name)
     family, at, text = name.partition("@") if isinstance(name, str) else (str(name), "", "")
     entry = METRICS.get(family)
-    if isinstance(name, str) and family_of(name) in RANKING:
+    if family.removesuffix("-") in RANKING:
         return ranking_metric(name, parameters)
     if entry is None:
         raise unknown_metric(name, METRICS)

@@ -17,7 +17,14 @@ from pyopencl_gbdt.objectives.classification import (
     SoftMax,
     SoftProb,
 )
-from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
+from pyopencl_gbdt.objectives.custom import (
+    CUSTOM,
+    KERNEL,
+    Custom,
+    FunctionObjective,
+    KernelObjective,
+    name_of,
+)
 from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS
 from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
 from pyopencl_gbdt.objectives.regression import (
@@ -84,4 +91,21 @@ def get_objective(
     return type(objective)(**own)
 
 
-__all__ = ["OBJECTIVES", "Objective", "get_objective"]
+def custom_objective(given: object) -> Custom | None:
+    """Return a custom loss, or None if ``given`` names a loss of this library.
+
+    Parameters
+    ----------
+    given : object
+        A ``Custom``, a callable, a string that starts with ``kernel:``, or anything else.
+    """
+    if isinstance(given, Custom):
+        return given
+    if isinstance(given, str) and given.startswith(KERNEL):
+        return KernelObjective(given.removeprefix(KERNEL))
+    if callable(given):
+        return FunctionObjective(custom_name=name_of(given), function=given)
+    return None
+
+
+__all__ = ["OBJECTIVES", "Objective", "custom_objective", "get_objective"]

@@ -64,11 +64,14 @@ class Objective(ABC):
         ``leaf_alpha`` and ``leaf_shares``.
     applies_weights : bool
         Whether the loss's kernels multiply gradients by the row weights.
+    takes_pages : bool
+        Whether gradients can be computed page by page, where pages take turns on the device.
     """
 
     given: ClassVar[bool] = False
     renews: ClassVar[bool] = False
     applies_weights: ClassVar[bool] = False
+    takes_pages: ClassVar[bool] = True
     device_link: ClassVar[str] = ""
     """The kernel of ``links`` that does what ``to_prediction`` does; empty: there is none."""
 

@@ -67,7 +67,8 @@ def scikit_learn_metrics(eval_metric: Any) -> Any:
 
 
 CUSTOM = "custom"
-_KERNEL = "kernel:"
+#: What the code of a loss's kernel begins with, where a name is expected.
+KERNEL = "kernel:"
 _Own = TypeVar("_Own", bound="Custom")
 
 
@@ -181,6 +182,7 @@ class DeviceObjective(Custom):
     A NaN or infinite gradient ends the training when the host next waits for a round.
     """
 
+    takes_pages = False
     function: Callable[..., Any] = field(kw_only=True)
 
     def __init__(self, function: Callable[..., Any], custom_name: str = "") -> None:
@@ -223,7 +225,7 @@ class KernelObjective(Custom):
                 f"KernelObjective: code={code!r}: expected C statements that set g and h; write "
                 "'g = margin - label; h = 1.0f;', say"
             )
-        _set(self, code=code.strip(), custom_name=f"{_KERNEL} {code.strip()}")
+        _set(self, code=code.strip(), custom_name=f"{KERNEL} {code.strip()}")
 
 
 def _encodes(code: str) -> bool:
@@ -234,23 +236,6 @@ def _encodes(code: str) -> bool:
 def _set(objective: Custom, **values: Any) -> None:
     for name, value in {"custom_link": "identity", **values}.items():
         object.__setattr__(objective, name, value)
-
-
-def custom_objective(given: object) -> Custom | None:
-    """Return a custom loss, or None if ``given`` names a loss of this library.
-
-    Parameters
-    ----------
-    given : object
-        A ``Custom``, a callable, a string that starts with ``kernel:``, or anything else.
-    """
-    if isinstance(given, Custom):
-        return given
-    if isinstance(given, str) and given.startswith(_KERNEL):
-        return KernelObjective(given.removeprefix(_KERNEL))
-    if callable(given):
-        return FunctionObjective(custom_name=name_of(given), function=given)
-    return None
 
 
 def _numbers(values: object, what: str, n_rows: int) -> F32:

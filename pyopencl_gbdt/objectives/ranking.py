@@ -54,6 +54,7 @@ class LambdaRank(Objective):
     """
 
     given: ClassVar[bool] = True
+    takes_pages: ClassVar[bool] = False
 
     lambdarank_pair_method: str = "topk"
     lambdarank_num_pair_per_sample: int = 0

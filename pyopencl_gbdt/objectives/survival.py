@@ -68,6 +68,7 @@ class Cox(LogLink):
     name = "survival:cox"
     metric = "cox-nloglik"
     given = True
+    takes_pages = False
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         """Twin of ``templates/cox.cl.mako``."""

@@ -15,8 +15,8 @@ import numpy as np
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping, check_foreign
-from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
+from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.parameters.table import DROPPING, POISSON_DELTA_STEP, TABLE
 from pyopencl_gbdt.parameters.values import ParameterValues
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.levels import MOST_LEVELS
 from pyopencl_gbdt.parameters.facts import CutFacts, FitFacts
-from pyopencl_gbdt.parameters.refusal import Refusal
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
 from pyopencl_gbdt.parameters.refused_searches import OF_SEARCHES
+from pyopencl_gbdt.parameters.row import Refusal
 
 #: Bins of a feature from which on exact search has none for every distinct value: codes have 16
 #: bits, and one is that of missing values.

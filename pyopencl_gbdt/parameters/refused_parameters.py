@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.parameters.refusal import Refusal
+from pyopencl_gbdt.parameters.row import Refusal
 from pyopencl_gbdt.parameters.table import DEEPEST_TABLE, TABLE
 from pyopencl_gbdt.parameters.values import ParameterValues
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.parameters.refusal import Refusal
 from pyopencl_gbdt.parameters.refused_parameters import (
     OF_DRAWS,
     OF_FORCED,
     OF_SMOOTHING,
     RowsAbout,
 )
+from pyopencl_gbdt.parameters.row import Refusal
 
 _VECTORS = "for multi_strategy='multi_output_tree'"
 _LINEAR = "for linear_tree=True"

@@ -8,13 +8,14 @@ import math
 import numbers
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.foreign import answer_to, meant
 
@@ -300,3 +301,66 @@ def _in_bytes(text: str, name: str) -> int:
     number, unit, binary = found.groups()
     power = " kmgt".index(unit or " ")
     return int(float(number) * (1024 if binary else 1000) ** power)
+
+
+Facts = TypeVar("Facts")
+
+
+@dataclass(frozen=True)
+class Refusal(Generic[Facts]):
+    """A combination that is refused.
+
+    Attributes
+    ----------
+    name : str
+        What is refused, for readers of the table; unique.
+    when : callable
+        Tells of facts, such as ``FitFacts``, whether they are refused.
+    message : str
+        What was given and what is expected; ``{names}`` in it are those of parameters and facts.
+    way_out : str
+        What to do instead.
+    error : type
+        The class of the error.
+    """
+
+    name: str
+    when: Callable[[Facts], bool]
+    message: str
+    way_out: str
+    error: type[GBDTError] = ParameterError
+
+    def text(self, facts: Facts) -> str:
+        """Return the error's text for a training."""
+        return f"{self.message.format_map(_Words(facts))}; {self.way_out}"
+
+
+class _Words:
+    """Parameters and facts by their names, for ``str.format_map``."""
+
+    def __init__(self, facts: Any) -> None:
+        self._facts = facts
+
+    def __getitem__(self, name: str) -> Any:
+        values = getattr(self._facts, "parameters", None)
+        return getattr(values if hasattr(values, name) else self._facts, name)
+
+
+def refusal_of(facts: Facts, rows: Sequence[Refusal[Facts]]) -> Refusal[Facts] | None:
+    """Return the first row that refuses a training; None if no row does."""
+    return next((row for row in rows if row.when(facts)), None)
+
+
+def refuse(facts: Facts, rows: Sequence[Refusal[Facts]]) -> None:
+    """Raise the error of the first row that refuses a training.
+
+    Raises
+    ------
+    ParameterError, DataError
+        With the row's name as ``refusal``.
+    """
+    row = refusal_of(facts, rows)
+    if row is not None:
+        error = row.error(row.text(facts))
+        error.refusal = row.name
+        raise error

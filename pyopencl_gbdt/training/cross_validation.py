@@ -17,7 +17,7 @@ from pyopencl_gbdt.callbacks import (
     Plan,
     TrainingCallback,
 )
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.callbacks.base import TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.run_ahead import clear_frames

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from pyopencl_gbdt.categories.statistic_columns import offered
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.selection import find_several, names_several
-from pyopencl_gbdt.gradients.sources import takes_pages
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.objectives import Objective
@@ -21,8 +20,8 @@ from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import MOST_BINS, OF_CUTS
+from pyopencl_gbdt.parameters.row import refuse
 
 
 def fit_facts(
@@ -70,7 +69,7 @@ def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
         given=objective.given,
         own_kernels=objective.given and not isinstance(objective, SoftProb),
         renews=objective.renews,
-        takes_pages=takes_pages(objective),
+        takes_pages=objective.takes_pages,
         fills_device_arrays=isinstance(objective, DeviceObjective),
         fills_host_arrays=isinstance(objective, FunctionObjective),
         has_targets=params.has_targets,

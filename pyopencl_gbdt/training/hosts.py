@@ -45,8 +45,8 @@ from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_TEAMS
+from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.continuing import StartingPoint
 from pyopencl_gbdt.training.fit_facts import check_exact

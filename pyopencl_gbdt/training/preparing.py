@@ -24,16 +24,15 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
 from pyopencl_gbdt.model.ensemble import Score, each
-from pyopencl_gbdt.objectives import Objective, get_objective
+from pyopencl_gbdt.objectives import Objective, custom_objective, get_objective
 from pyopencl_gbdt.objectives.base import F32
-from pyopencl_gbdt.objectives.custom import CUSTOM, custom_objective
+from pyopencl_gbdt.objectives.custom import CUSTOM
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.names import ROWS, as_mapping
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import REFUSED
-from pyopencl_gbdt.parameters.row import same
+from pyopencl_gbdt.parameters.row import refuse, same
 from pyopencl_gbdt.training.continuing import (
     Before,
     StartingPoint,

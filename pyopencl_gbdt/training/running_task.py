@@ -33,8 +33,8 @@ from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusal import refuse
 from pyopencl_gbdt.parameters.refusals import OF_MODELS
+from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.continuing import StartingPoint
 from pyopencl_gbdt.training.fit import Fit, LateStart

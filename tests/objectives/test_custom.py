@@ -19,7 +19,7 @@ from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.device.variants import REFUSED
 from pyopencl_gbdt.errors import KernelBuildError, ParameterError
 from pyopencl_gbdt.model import from_xgboost_json
-from pyopencl_gbdt.objectives.custom import custom_objective
+from pyopencl_gbdt.objectives import custom_objective
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import few_values
 

@@ -14,8 +14,8 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective, custom_objective
+from pyopencl_gbdt.objectives import custom_objective, get_objective
+from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 

@@ -13,9 +13,9 @@ from pyopencl_gbdt.errors import GBDTError
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.parameters.refusal import Refusal, refusal_of
 from pyopencl_gbdt.parameters.refusals import OF_CUTS, REFUSED
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
+from pyopencl_gbdt.parameters.row import Refusal, refusal_of
 from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.preparing import prepare
 from tests.refusals.cases import CASES

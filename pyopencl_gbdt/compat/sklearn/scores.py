@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks import TrainingCallback
-from pyopencl_gbdt.callbacks.base import EvalsLog, Plan
-from pyopencl_gbdt.callbacks.training_model import TrainingModel
+from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model.ensemble import each
