@@ -264,7 +264,8 @@ class PairScores:
         return found
 
     def _add_up(self, pairs: Sequence[tuple[int, int]], bits: int) -> None:
-        self.device.clear(self._sums)
+        if not self._alone:  # a work-item that has a pair alone clears its cells
+            self.device.clear(self._sums)
         groups = (len(pairs), 1) if self._alone else (self._groups, len(pairs))
         self._program.launch(
             "add_up", groups, n=self.n, mask=self._cells - 1, bits=bits,

@@ -52,7 +52,7 @@ FN u32 cell_of(const u32 one, const u32 other, const int same, const u32 mask) {
     return (same ? one : random_bits(one, other)) & mask;
 }
 
-/* sums[pair][cell] = G, H, Q, and a word between cells; Q only where `bits` are FINE. */
+/* sums[pair][cell] = G, H, Q, and a word between cells; Q only where `bits` are FINE.${" Clears them before." if alone else ""} */
 <% first, step = ("0", "1") if alone else (f"GROUP_ID * {wg_size} + LOCAL_ID", f"N_GROUPS * {wg_size}") %>
 KERNEL(${wg_size}) add_up(
         const u32 n, const u32 mask, const u32 bits, GLOBAL const u32* RESTRICT pairs,
@@ -62,6 +62,10 @@ KERNEL(${wg_size}) add_up(
     const u32 one = pairs[2 * pair], other = pairs[2 * pair + 1];
     const u32 no_one = missing[one], no_other = missing[other];
     GLOBAL u32* own = sums + 4 * (u64)pair * (mask + 1);
+% if alone:
+    const u32 n_words = 4 * (one == other && no_one <= mask ? no_one : mask + 1);
+    for (u32 word = 0; word < n_words; word++) own[word] = 0;
+% endif
     PLAIN for (u32 i = ${first}; i < n; i += ${step}) {
         const u32 a = sampled[(u64)one * n + i], b = sampled[(u64)other * n + i];
         if (a < no_one && b < no_other) {
