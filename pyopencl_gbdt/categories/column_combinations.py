@@ -27,6 +27,7 @@ from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.combinations import Combination, Part, sizes_of
+from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes
@@ -115,18 +116,19 @@ class ColumnCombinations:
         return combining_bytes(self._ordered.device, *sizes)
 
     # -- in training -----------------------------------------------------------------------
-    def begin(self, codes: OrderCodes, round_trees: int, quanta: DeviceArray) -> None:
+    def begin(self, codes: OrderCodes, round_trees: int, n_alike: int, quanta: DeviceArray) -> None:
         """Take the codes of a fit, whose slots are empty.
 
         Parameters
         ----------
         codes : OrderCodes
-        round_trees : int
-            Trees of a round.
+        round_trees, n_alike : int
+            Trees of a round, and outputs whose trees split alike: their gains are added up.
         quanta : DeviceArray of int32, shape (n_trees * n_rows, 2)
             Before a round, gradients and Hessians of the round before.
         """
         self._codes, self._round_trees, self._quanta = codes, round_trees, quanta
+        self._n_alike = n_alike
 
     def resume(self, before: Ensemble) -> None:
         """Prepare to choose once more what trees of this training chose, round by round."""
@@ -161,7 +163,8 @@ class ColumnCombinations:
         collected = self._from_model(trees)
         self.earlier += collected
         if is_scored(number + 1):
-            self._scored.columns(self.earlier, self._parts_of)  # the same ones as before
+            known = self._of_splits(self.earlier)
+            self._scored.columns(known, self._parts_of)  # the same ones as before
         return [self._with_features(tree, place_of) for tree in collected]
 
     def _from_model(self, trees: Sequence[Tree]) -> list[Tree]:
@@ -217,7 +220,7 @@ class ColumnCombinations:
             Where the gradients of the round's last tree begin among the quanta.
         """
         self._take_order(0)
-        columns = self._scored.columns([*self.earlier, *trees], self._parts_of)
+        columns = self._scored.columns(self._of_splits([*self.earlier, *trees]), self._parts_of)
         levels = [self._combined.levels(column) for column in columns]
         self._scored.score(number, columns, self._ordered.order, self._quanta, first, levels)
 
@@ -233,7 +236,7 @@ class ColumnCombinations:
         keep : bool
             Whether the host keeps the features.
         """
-        recent = [*self.earlier, *trees][-STRETCH * self._round_trees :]
+        recent = self._of_splits([*self.earlier, *trees][-STRETCH * self._round_trees :])
         some = recent[:: -(-len(recent) // MOST_TREES) or 1]
         changed = self._greedy.update(some, self._parts_of, self._scored.best(number))
         for slot, codes in zip(changed, self._new, strict=False):
@@ -249,6 +252,12 @@ class ColumnCombinations:
                 run(self._encoded(order, slot))
         if changed:
             self._all_codes().changed()
+
+    def _of_splits(self, trees: list[Tree]) -> list[Tree]:
+        """Return one tree for those that split alike; resumed or not, it has the same gains."""
+        found = with_vectors(trees, self._n_alike, self._round_trees // self._n_alike)
+        assert found is not None
+        return found
 
     def _take_order(self, order: int) -> None:
         if self._in_time:

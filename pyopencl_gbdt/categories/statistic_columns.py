@@ -234,14 +234,19 @@ class StatisticColumns:
         return self.n_ordered, self.orders.n_orders
 
     def of_rounds(
-        self, device: Device, codes: QuantizedData, round_trees: int, quanta: DeviceArray
+        self,
+        device: Device,
+        codes: QuantizedData,
+        round_trees: int,
+        n_alike: int,
+        quanta: DeviceArray,
     ) -> RoundStatistics:
         """Return what writes the codes of a round's order into pages, if some change."""
         if not self.n_ordered:
             return RoundStatistics(None, self.combining)
         made = OrderCodes(device, codes, self.orders)
         if self.combining is not None:
-            self.combining.begin(made, round_trees, quanta)
+            self.combining.begin(made, round_trees, n_alike, quanta)
         return RoundStatistics(made, self.combining)
 
     def check_same_statistics(self, before: Ensemble) -> None:

@@ -37,7 +37,7 @@ def walks_leaves(facts: FitFacts, sizes: TreeSizes) -> bool:
     """
     if facts.pages.n_orders == 1 or facts.parameters.is_ordered:
         return False
-    if facts.loss.renews or sizes.fills_levels:
+    if facts.loss.renews or sizes.fills_levels or facts.n_sketches:
         return False
     return facts.n_rows < FEW_ROWS_OF_A_LEAF * sizes.most_leaves
 

@@ -41,13 +41,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "give the column as numbers",
     ),
     _row(
-        "with statistics of categories",
-        lambda f: bool(f.statistics),
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where "
-        "{statistics[0].shown} has statistics",
-        "give the column as numbers",
-    ),
-    _row(
         "with ordered boosting",
         lambda f: f.parameters.is_ordered,
         f"boosting_type='ordered': expected 'plain' {_VECTORS}",

@@ -120,7 +120,8 @@ class Fit:
         arena, rows, nodes, *_ = self.parts
         self.statistics = RoundStatistics()
         if replaced is not None and codes is not None:
-            self.statistics = replaced.of_rounds(device, codes, nodes.round_trees, arena["quanta"])
+            trees = nodes.round_trees, nodes.n_alike
+            self.statistics = replaced.of_rounds(device, codes, *trees, arena["quanta"])
         rows.set("labels", data.label if data.n_targets == 1 else data.label.T)
         if weight is not None:
             rows.set("weights", weight)

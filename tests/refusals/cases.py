@@ -293,10 +293,6 @@ CASES: dict[str, Case] = {
         "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where col",
         "vectors, categories",
     ),
-    '`multi_strategy="multi_output_tree"` with statistics of categories': Case(
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where column 3 has",
-        "vectors, many levels",
-    ),
     '`multi_strategy="multi_output_tree"` with ordered boosting': Case(
         "boosting_type='ordered': expected 'plain' for multi", "vectors, ordered"
     ),
