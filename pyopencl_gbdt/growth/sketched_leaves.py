@@ -44,6 +44,7 @@ class SketchedLeaves(LeafValues):
         )  # fmt: skip
         node_arrays(arena, rows, nodes)
         self.most_places = nodes.max_nodes // nodes.n_outputs
+        arena.array("node_places", nodes.max_nodes, np.uint32)
         arena.array("leaf_places", (nodes.n_parallel, rows.n_rows), ROW)
         places = nodes.n_outputs, self.most_places
         arena.array("place_sums", (*places, 4), np.uint32, zeros)  # every tree leaves them so
@@ -65,7 +66,7 @@ class SketchedLeaves(LeafValues):
                 n_sketches=few.n_outputs, n_alike=nodes.n_alike, n_parallel=nodes.n_parallel,
                 searched_levels=own["levels"], searched_nodes=own["nodes"],
                 exponents=searched.arena["exponents"], **page.arguments("levels", "nodes"),
-                **self.arena.arguments("node_sums", "node_bounds"),
+                **self.arena.arguments("node_sums", "node_bounds", "node_places"),
             )
             for page, own in zip(self.rows.pages, searched.rows.pages, strict=True)
         ]  # fmt: skip
@@ -104,8 +105,7 @@ class SketchedLeaves(LeafValues):
         own: dict[str, Any] = {**page.rows, **page.codes.row_arguments()}
         return self.program.bind(
             "find_places", (rows.row_groups, self.nodes.n_parallel), n_rows=rows.n_rows,
-            n_alike=self.nodes.n_alike, **own,
-            **self.arena.arguments("steps", "levels", "nodes", "leaf_places"),
+            **own, **self.arena.arguments("steps", "node_places", "leaf_places"),
         )  # fmt: skip
 
     def add(self, batch: Batch) -> list[Launch]:

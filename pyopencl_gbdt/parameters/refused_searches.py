@@ -53,13 +53,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "leave out booster",
     ),
     _row(
-        'with `sketch` and `grow_policy="lossguide"`',
-        lambda f: f.n_sketches > 0 and f.parameters.leaf_wise,
-        "grow_policy={grow_policy!r}: expected 'depthwise' or 'symmetric' for sketch={sketch}, for "
-        "multi_strategy='multi_output_tree'",
-        "leave out grow_policy or sketch",
-    ),
-    _row(
         "with `sketch` and `monotone_constraints`",
         lambda f: f.n_sketches > 0 and bool(f.parameters.monotone_constraints),
         "monotone_constraints={monotone_constraints!r}: expected none for sketch={sketch}, whose "

@@ -54,7 +54,8 @@ def _replace_codes(trees: TreeFacts) -> int:
 def _expand(trees: TreeFacts) -> int:
     written = trees.nodes * (NODE.itemsize + SUMS_BYTES + BOUNDS.itemsize)
     nodes = trees.fit.nodes
-    return written + trees.nodes // nodes.n_outputs * nodes.n_sketches * NODE.itemsize
+    each = nodes.n_sketches * NODE.itemsize + ROW_ID  # a node of every sketch, and a place
+    return written + trees.nodes // nodes.n_outputs * each
 
 
 def _places(trees: TreeFacts) -> int:

@@ -5,6 +5,8 @@
 ##   nodes of 3 outputs     |o0: 0|o1: 1|o2: 2|o0: 3 4|o1: 5 6|o2: 7 8|
 ##   places                 |0|1 2|                              numbers of nodes in one output's tree
 ##
+##   Leaf by leaf, a level is what a step makes: the children of one leaf of every tree.
+##
 ##   expand        nodes and levels of all outputs' trees
 ##   find_places   every row walks the first output's trees: leaf_places[tree, row] = place
 ##   sum_places    place_sums[output, place] += (g, h) in quanta, of leaves
@@ -22,53 +24,67 @@
 <%namespace name="outputs" file="outputs.cl.mako"/>
 ${sums.words_of_sums(wg_size)}
 ${codes.in_rows(code)}
+/* The step in which a node was made. */
+FN u32 step_of(GLOBAL const level_t* levels, const u32 n_levels, const u32 id) {
+    u32 low = 0, high = n_levels; /* steps make nodes of ascending ids */
+    while (low < high) {
+        const u32 middle = low + (high - low + 1) / 2;
+        if (levels[middle].first <= id) low = middle; else high = middle - 1;
+    }
+    return low;
+}
+
+/* The node of an output's tree that splits as a node of the first sketch. */
+FN u32 node_of(GLOBAL const level_t* levels, const u32 n_levels, const u32 n_sketches, const u32 n_alike,
+               const u32 output, const u32 id) {
+    const level_t made = levels[step_of(levels, n_levels, id)];
+    return made.first / n_sketches * n_alike + output * (made.count / n_sketches) + (id - made.first);
+}
+
 /* Also clears the sketches' `exponents` for the next trees. */
 KERNEL(${wg_size}) expand(
         const u32 n_levels, const u32 n_rows, const u32 n_sketches, const u32 n_alike, const u32 n_parallel,
         GLOBAL const level_t* RESTRICT searched_levels, GLOBAL const node_t* RESTRICT searched_nodes,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes, GLOBAL i64x2* RESTRICT node_sums,
-        GLOBAL bounds_t* RESTRICT node_bounds, GLOBAL u32* RESTRICT exponents) {
+        GLOBAL bounds_t* RESTRICT node_bounds, GLOBAL u32* RESTRICT node_places, GLOBAL u32* RESTRICT exponents) {
     const u32 me = GROUP_ID * ${wg_size} + LOCAL_ID, step = N_GROUPS * ${wg_size};
+    const u32 n_places = (searched_levels[n_levels].first + searched_levels[n_levels].count) / n_sketches;
     for (u32 i = me; i < ${n_exponents} * n_sketches * n_parallel; i += step) exponents[i] = 0;
-    for (u32 depth = 0; depth <= n_levels; depth++) {
-        const u32 searched = searched_levels[depth].first, n_own = searched_levels[depth].count / n_sketches;
-        const u32 first = searched / n_sketches * n_alike, above = depth ? searched_levels[depth - 1].first : 0;
-        const u32 n_above = depth ? searched_levels[depth - 1].count / n_sketches : 0;
-        const u32 next = searched + n_own * n_sketches; /* the next level begins there */
-        const u32 n_next = depth < n_levels ? searched_levels[depth + 1].count / n_sketches : 0;
-        for (u32 i = me; i < n_own * n_alike; i += step) {
-            const u32 output = i / n_own, id = first + i;
-            node_t node = searched_nodes[searched + i % n_own];
-            if (node.in_order) node.begin += output * n_parallel * n_rows;
-            node.tree += output * n_parallel;
-            if (depth) node.parent = above / n_sketches * n_alike + output * n_above + (node.parent - above);
-            if (depth == n_levels) node.left = NO_NODE;
-            if (node.left != NO_NODE)
-                node.left = next / n_sketches * n_alike + output * n_next + (node.left - next);
-            node.gain = 0.0f;
-            nodes[id] = node;
-            node_sums[id] = MAKE_I64X2(0, 0);
-            node_bounds[id] = no_bounds();
-        }
-        if (me == 0) {
-            levels[depth].first = first;
-            levels[depth].count = n_own * n_alike;
-            levels[depth].row_tasks = levels[depth].hist_tasks = 0;
-        }
+    for (u32 i = me; i <= n_levels; i += step) {
+        levels[i].first = searched_levels[i].first / n_sketches * n_alike;
+        levels[i].count = searched_levels[i].count / n_sketches * n_alike;
+        levels[i].row_tasks = levels[i].hist_tasks = 0;
+    }
+    for (u32 i = me; i < n_places * n_alike; i += step) {
+        const u32 output = i / n_places, place = i % n_places;
+        const u32 made = step_of(searched_levels, n_levels, place * n_sketches);
+        const u32 first = searched_levels[made].first, searched = first + (place - first / n_sketches);
+        const u32 id = node_of(searched_levels, n_levels, n_sketches, n_alike, output, searched);
+        node_t node = searched_nodes[searched];
+        if (node.in_order) node.begin += output * n_parallel * n_rows;
+        node.tree += output * n_parallel;
+        if (made) node.parent = node_of(searched_levels, n_levels, n_sketches, n_alike, output, node.parent);
+        if (made == n_levels) node.left = NO_NODE;
+        if (node.left != NO_NODE)
+            node.left = node_of(searched_levels, n_levels, n_sketches, n_alike, output, node.left);
+        node.gain = 0.0f;
+        nodes[id] = node;
+        node_sums[id] = MAKE_I64X2(0, 0);
+        node_bounds[id] = no_bounds();
+        if (output == 0) node_places[id] = place;
     }
 }
 
 KERNEL(${wg_size}) find_places(
-        const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 n_alike, ${codes.row_parameters(code)},
-        GLOBAL const u32x4* RESTRICT steps, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL u32* RESTRICT leaf_places) {
+        const u32 n_rows, const u32 first_row, const u32 page_rows, ${codes.row_parameters(code)},
+        GLOBAL const u32x4* RESTRICT steps, GLOBAL const u32* RESTRICT node_places,
+        GLOBAL u32* RESTRICT leaf_places) {
     const u32 tree = GROUP_ID_Y;
     leaf_places += (u64)tree * n_rows + first_row;
     for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, at);
 ${codes.walk(False)}\
-        const u32 first = levels[nodes[leaf].depth].first;
-        leaf_places[at] = leaf - first + first / n_alike;
+        leaf_places[at] = node_places[leaf];
     }
 }
 

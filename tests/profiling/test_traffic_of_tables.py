@@ -36,7 +36,7 @@ VECTORS = {
 #: Two outputs of 10 rows each, of one sketch: 7 nodes, 3 of which split.
 SKETCHED = {
     "gradients.sketch": 10 * (2 * 2 + 1 + 1) * 4,  # margins and labels; a sketch and its Hessian
-    "sketched_leaves.expand": 7 * (NODE.itemsize + 16 + 8) + 7 // 2 * NODE.itemsize,
+    "sketched_leaves.expand": 7 * (NODE.itemsize + 16 + 8) + 7 // 2 * (NODE.itemsize + 4),
     "sketched_leaves.find_places": 10 * 4 + 20,  # a place, and two codes on a row's path
     "sketched_leaves.sum_places": 10 * 4 + 10 * 8,
     "sketched_leaves.value_places": 4 * (32 + 16) + 7 * (16 + 4) + 3 * 4,

@@ -299,10 +299,6 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` with `booster="dart"`': Case(
         "booster='dart': expected 'gbtree' for multi", "vectors, dropped"
     ),
-    '`multi_strategy="multi_output_tree"` with `sketch` and `grow_policy="lossguide"`': Case(
-        "grow_policy='lossguide': expected 'depthwise' or 'symmetric' for sketch=1", "sketches",
-        params={"grow_policy": "lossguide", "max_leaves": 4},
-    ),
     '`multi_strategy="multi_output_tree"` with `sketch` and `monotone_constraints`': Case(
         "monotone_constraints='[1, 0, 0, 0]': expected none for sketch=1", "sketches, monotone"
     ),

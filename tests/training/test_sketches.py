@@ -16,7 +16,8 @@ from tests.training.test_vector_leaves import CLASSES, KINDS, PARAMS, SOFTPROB, 
 SKETCHED = (
     "targets", "weights", "classes", "light sides", "regularised", "clipped", "sampled columns",
     "sampled rows", "least rows", "forests", "tiled", "symmetric", "symmetric targets",
-    "symmetric forests", "few leaves", "no column at all", "one output is 0",
+    "symmetric forests", "few leaves", "leaf by leaf", "leaf by leaf, targets",
+    "leaf by leaf, forests", "no column at all", "one output is 0",
 )  # fmt: skip
 
 
