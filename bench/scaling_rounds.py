@@ -68,9 +68,9 @@ def rank_of(rank: int, size: int, pipe: Any, training: Training) -> None:
             histogram.OWN_BYTES = least
             door = Rendezvous("127.0.0.1", b"bench")
             pipe.send(door.address)
-            team, laps = door.join(rank, pipe.recv(), Limits()), _Laps()
-            given = {"verbosity": 0, **training.params}
-            train(given, data, training.n_rounds, callbacks=[laps], communicator=team)
+            laps, given = _Laps(), {"verbosity": 0, **training.params}
+            with door.join(rank, pipe.recv(), Limits()) as team:
+                train(given, data, training.n_rounds, callbacks=[laps], communicator=team)
             seconds[way] += laps.seconds[2:]
     pipe.send({way: middle(its) for way, its in seconds.items() if its})
 

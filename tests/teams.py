@@ -31,4 +31,9 @@ def members(size, work, limits=LIMITS, host="127.0.0.1"):
     """Run ``work(team, rank)`` in threads that talk over sockets; return results or errors."""
     doors = [Rendezvous(host, b"secret") for _ in range(size)]
     addresses = [door.address for door in doors]
-    return at_once(lambda rank: work(doors[rank].join(rank, addresses, limits), rank), range(size))
+
+    def run(rank):
+        with doors[rank].join(rank, addresses, limits) as team:
+            return work(team, rank)
+
+    return at_once(run, range(size))

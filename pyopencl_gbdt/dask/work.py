@@ -261,15 +261,15 @@ def _work(
 
     def member(place: int) -> None:
         try:
-            team = doors[place].join(first_rank + place, job.addresses, job.limits)
-            own = None if data is None else data.part(*bounds[place])
-            own = None if own is None or not own.n_rows else own
-            mine = [
-                (own if evals[i] is None else None if place else sets[i], name)
-                for i, name in enumerate(job.eval_names)
-            ]
-            params = {**job.params, "device": names[place]}
-            made[place] = train(params, own, evals=mine, communicator=team, **job.options)
+            with doors[place].join(first_rank + place, job.addresses, job.limits) as team:
+                own = None if data is None else data.part(*bounds[place])
+                own = None if own is None or not own.n_rows else own
+                mine = [
+                    (own if evals[i] is None else None if place else sets[i], name)
+                    for i, name in enumerate(job.eval_names)
+                ]
+                params = {**job.params, "device": names[place]}
+                made[place] = train(params, own, evals=mine, communicator=team, **job.options)
         except BaseException as error:
             made[place] = error
 

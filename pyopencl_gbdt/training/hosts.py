@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -75,8 +75,8 @@ class HostTeam(Team, Protocol):
     def among(self, ranks: Sequence[int]) -> Any:
         """Return the team of some members, for one of them; all members call this."""
 
-    def wait_long(self) -> None:
-        """Wait for the others as long as they give signs of life."""
+    def waiting_long(self) -> AbstractContextManager[None]:
+        """Within the block, wait for the others as long as they give signs of life."""
 
     def leave(self, error: BaseException | None = None) -> None:
         """End the team; with an error, tell the others that this member has failed, and why."""
@@ -113,8 +113,18 @@ class Plans:
     profile: bool = False
 
 
-def train_among(team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds) -> Model:
+def train_among(
+    team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds, *, leaves: bool
+) -> Model:
     """Train one model; every member of the team calls this.
+
+    Parameters
+    ----------
+    team : HostTeam
+    plans : Plans
+    saved, rounds : callable
+    leaves : bool
+        Whether the team ends with the training. It ends with an error in any case.
 
     Returns
     -------
@@ -127,25 +137,24 @@ def train_among(team: HostTeam, plans: Plans, saved: Saved, rounds: Rounds) -> M
         In all members, if what one gave cannot be used.
     DeviceError
     """
-    with _told(team):
+    with _told(team, leaves):
         check_version(team)
         own = common_data(team, plans.data)
         ranks = [rank for rank, has in enumerate(team.exchange(HasRows, own is not None)) if has]
         evals = _evaluation_sets(team, plans, own, ranks[0])
         some = team.among(ranks)
         model: Model | None = None
-        if own is None:
-            team.wait_long()
-        else:
+        if own is not None:
             with _unknown_to(team.size - len(ranks)):
                 model = _train(some, replace(plans, data=own, evals=evals), saved, rounds)
-        found: Model = next(one for one in team.exchange(TrainedModel, model) if one is not None)
-        return found
+        with team.waiting_long() if own is None else nullcontext():
+            every: list[Model | None] = team.exchange(TrainedModel, model)
+        return next(one for one in every if one is not None)
 
 
 @contextmanager
-def _told(team: HostTeam) -> Iterator[None]:
-    """End the team after the block; tell the other members of an error that ends it here."""
+def _told(team: HostTeam, leaves: bool) -> Iterator[None]:
+    """Tell the other members of an error that ends the block; end the team then, or if asked."""
     try:
         yield
     except BaseException as error:
@@ -157,7 +166,8 @@ def _told(team: HostTeam) -> Iterator[None]:
             )
         team.leave(None if is_by_all(error) else error)
         raise
-    team.leave()
+    if leaves:
+        team.leave()
 
 
 @contextmanager

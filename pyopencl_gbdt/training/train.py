@@ -94,7 +94,8 @@ def train(
         Receives the metrics of every round, as ``Model.history`` holds them.
     communicator : mpi4py.MPI.Intracomm, team of processes, or None
         The processes that train one model together; each calls ``train`` with its own rows as
-        ``data``, or None if it has none. All get the model. See ``docs/large-data.md``.
+        ``data``, or None if it has none. All get the model. Several trainings may follow each
+        other with one communicator; an error ends a team. See ``docs/large-data.md``.
 
     Returns
     -------
@@ -144,7 +145,9 @@ def train(
         from pyopencl_gbdt.training.hosts import Plans, train_among
 
         plans = Plans(*given, everyone, profile)
-        made = train_among(joined_team(communicator), plans, _saved, partial(_led, everyone))
+        team = joined_team(communicator)
+        led, leaves = partial(_led, everyone), team is not communicator
+        made = train_among(team, plans, _saved, led, leaves=leaves)
         return with_history(made, evals_result)
     task = prepare(params, data, evals, eval_metric, model, custom_metric, profile=profile)
     watched = {name: list(task.metrics) for _, name in task.evals}

@@ -95,6 +95,24 @@ def test_levels_of_categories_and_queries():
         assert bytes_of(model) == bytes_of(alone)
 
 
+def test_a_team_trains_one_model_after_the_other():
+    """A member has no rows in the first training; nobody trains once the team has ended."""
+    params = {"device": TEST_DEVICE, "objective": "binary:logistic", "max_depth": 2}
+    alone = bytes_of(train(params, rows(0, N), 2))
+    parts = [(0, N), (N, N)], [(0, 300), (300, N)]
+
+    def work(team, rank):
+        given = [rows(*bounds[rank]) for bounds in parts]
+        found = [bytes_of(train(params, own, 2, communicator=team)) for own in given]
+        team.exchange(HostName, "")  # the other member's last training is over, too
+        team.leave()
+        with pytest.raises(TeamError, match=rf"^rank {rank} has left this team: expected a team"):
+            train(params, given[1], 2, communicator=team)
+        return found
+
+    assert members(2, work) == [[alone, alone]] * 2
+
+
 def test_a_checkpoint_resumes_with_other_members(tmp_path):
     params = {"device": TEST_DEVICE, "objective": "reg:squarederror", "subsample": 0.7}
     alone = train(params, rows(0, N, "number"), 5)

@@ -157,6 +157,29 @@ def test_a_rank_that_adds_up_while_others_send(job):
     assert "training ends on all ranks" in said
 
 
+#: Signs of life of one team after the other; none is left for what follows.
+WATCHES = """
+import time
+from mpi4py import MPI
+from pyopencl_gbdt.device.team.handshake import Limits
+from pyopencl_gbdt.device.team.mpi import watch
+for _ in range(5):
+    own = watch(MPI.COMM_WORLD, Limits(silence=1.0))
+    time.sleep(0.21)
+    own.end()
+    other = MPI.COMM_WORLD.Dup()
+    other.Barrier()
+    print("left" if other.iprobe() else "nothing", flush=True)
+    other.Free()
+"""
+
+
+def test_signs_of_life_end_with_their_team(job):
+    code, said = job(2, "-c", WATCHES)
+    assert code == 0, said
+    assert said.split() == ["nothing"] * 10
+
+
 def test_a_missing_part_ends_all_ranks(job, tmp_path):
     write_csv(tmp_path / "0.csv", 0, 120)
     code, said = job(

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -29,6 +30,8 @@ _EAGER_TESTS, _SHORTEST, _LONGEST = 200, 2e-5, 2e-4
 #: 2 ranks, 32 KiB for each took 0.2 ms packed and 0.08 by MPI's own sums, 256 KiB 1.2 and 1.9
 #: (``mpirun -n 2 python -m bench scaling --mpi``, ``docs/pages-and-teams.md``).
 PACKED_BYTES = 1 << 16
+#: Tags of messages between ranks: a sign of life, and how many of these a rank has sent.
+_LIFE, _COUNT = 0, 1
 
 
 def mpi() -> Any:
@@ -165,9 +168,12 @@ class MpiTeam(SlicedSums):
                         f"other ranks, to exchange {self._stamp[0]}"
                     )
 
-    def wait_long(self) -> None:
-        """Wait for the others as long as they give signs of life."""
-        self._limits = replace(self._limits, patience=math.inf)
+    @contextmanager
+    def waiting_long(self) -> Iterator[None]:
+        """Within the block, wait for the others as long as they give signs of life."""
+        before, self._limits = self._limits, replace(self._limits, patience=math.inf)
+        yield
+        self._limits = before
 
     def among(self, ranks: Sequence[int]) -> Member:
         """Return the team of some members, for one of them; all members call this."""
@@ -255,21 +261,24 @@ class Watch(threading.Thread):
     def __init__(self, communicator: Any, limits: Limits) -> None:
         super().__init__(daemon=True, name="signs of life")
         self._own, self._limits = communicator, limits
+        rank, size = communicator.Get_rank(), communicator.Get_size()
+        self._following, self._before = (rank + 1) % size, (rank - 1) % size
+        self._n_sent = self._n_received = 0
         self._over = threading.Event()
         self.at: tuple[tuple[int, ...], int, Stamp] | None = None
         """The members of a team, the number of a message, and its stamp: what this rank sends."""
         self.start()
 
     def run(self) -> None:
-        rank, size = self._own.Get_rank(), self._own.Get_size()
-        following, before = (rank + 1) % size, (rank - 1) % size
+        rank, before = self._own.Get_rank(), self._before
         heard = looked = time.monotonic()
         sent: list[Any] = []
         while not self._over.wait(self._limits.beat):
             sent = [one for one in sent if not one.Test()]
-            sent.append(self._own.isend(self.at, following))
-            while self._own.iprobe(source=before):
-                self._compare(self._own.recv(source=before), rank, before)
+            sent.append(self._own.isend(self.at, self._following, _LIFE))
+            self._n_sent += 1
+            while self._own.iprobe(before, _LIFE):
+                self._compare(self._receive(), rank, before)
                 heard = time.monotonic()
             now = time.monotonic()
             if now - looked > self._limits.silence / 2:
@@ -281,6 +290,11 @@ class Watch(threading.Thread):
                     f"{now - heard:.0f} s",
                 )  # fmt: skip
 
+    def _receive(self) -> Any:
+        """Return the next sign of life of the rank before."""
+        self._n_received += 1
+        return self._own.recv(source=self._before, tag=_LIFE)
+
     def _compare(self, theirs: Any, rank: int, before: int) -> None:
         """End the job if another rank sends another message at the same place."""
         own = self.at
@@ -288,8 +302,16 @@ class Watch(threading.Thread):
             end_job(self._own, str(other_step(rank, own[2], before, theirs[2])))
 
     def end(self) -> None:
-        """End the thread, once all ranks are here."""
+        """End the thread, once all ranks are here.
+
+        All signs of life are received: MPICH hands one that is left to the next communicator.
+        """
         self._own.Barrier()
         self._over.set()
         self.join()
+        sent: int = self._own.sendrecv(
+            self._n_sent, self._following, _COUNT, None, self._before, _COUNT
+        )
+        while self._n_received < sent:
+            self._receive()
         self._own.Free()

@@ -25,7 +25,7 @@ from pyopencl_gbdt.device.team.channel import (
 )
 from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.member import Alone, Integers, Team
-from pyopencl_gbdt.device.team.messages import NOTHING, Message, Stamp, other_step
+from pyopencl_gbdt.device.team.messages import NOTHING, Message, Stamp, is_by_all, other_step
 from pyopencl_gbdt.device.team.messages import NUMBERS as SUMS
 from pyopencl_gbdt.device.team.nccl import SumError, abort
 from pyopencl_gbdt.device.team.sliced_sums import SlicedSums
@@ -40,7 +40,8 @@ SLICED_BYTES = 1 << 16
 class SocketTeam(SlicedSums):
     """A member with a connection to every other one; see ``Door``.
 
-    A team trains once: after an error, or an interrupt, its members leave it.
+    A team can train several models, one after the other. After an error, or an interrupt, its
+    members leave it, and it has ended. In a ``with`` block, they leave it at the block's end.
 
     Attributes
     ----------
@@ -76,6 +77,11 @@ class SocketTeam(SlicedSums):
 
     def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
         """Return the stamps and values of all members, in the order of ranks."""
+        if self._ended.is_set():
+            raise TeamError(
+                f"rank {self._called[self._rank]} has left this team: expected a team that no "
+                "member has left, and that no error has ended; let all members join again"
+            )
         message, self._stamp = pickle.dumps((stamp, value), protocol=5), stamp
         stamps, values = [stamp] * self.size, [value] * self.size
         for other, received in self._with_every(lambda _: message, VALUE):
@@ -179,16 +185,30 @@ class SocketTeam(SlicedSums):
 
     # -- the end ---------------------------------------------------------------------------
     def leave(self, error: BaseException | None = None) -> None:
-        """End the team; with an error, tell the others that this member has failed, and why."""
+        """End the team; with an error, tell the others that this member has failed, and why.
+
+        A team that has ended stays as it is.
+        """
+        if self._ended.is_set():
+            return
         self._ended.set()
         own = self._called[self._rank]
         why = str(error) if isinstance(error, TeamError) else f"rank {own}: {_of(error)}"
         for channel in self._channels.values():
             channel.close(None if error is None else why, self._limits)
 
-    def wait_long(self) -> None:
-        """Wait for the others as long as they give signs of life."""
-        self._limits = replace(self._limits, patience=math.inf)
+    def __enter__(self) -> SocketTeam:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self.leave(None if error is not None and is_by_all(error) else error)
+
+    @contextmanager
+    def waiting_long(self) -> Iterator[None]:
+        """Within the block, wait for the others as long as they give signs of life."""
+        before, self._limits = self._limits, replace(self._limits, patience=math.inf)
+        yield
+        self._limits = before
 
     def among(self, ranks: Sequence[int]) -> Team:
         """Return the team of some members, for one of them; signs of life stay with this one."""
