@@ -46,7 +46,8 @@ class Drop:
     Attributes
     ----------
     trees : int64 array
-        The dropped trees, ascending, by their place in the model.
+        The dropped trees, ascending, by their place in the model; those of outputs that split
+        alike are one.
     before, after : float32 array, of the same size
         Their weights before and after the round.
     of_new : float32
@@ -69,7 +70,7 @@ class DropSchedule:
     ----------
     params : ParameterValues
     round_trees : int
-        Trees of a round.
+        Trees of a round; those of outputs that split alike are one.
     weights : float32 array
         Those of the trees of earlier rounds.
     """
@@ -262,9 +263,10 @@ class DropoutBoosting:
         trees, weights = [], np.zeros(0, np.float32)
         if isinstance(margins, WeightedStart):
             trees, weights = margins.trees, margins.weights
-        self._weights, self._drops = weights, list[tuple[int, float]]()
+        self._drops = list[tuple[int, float]]()
         self.n_dropped = list[int]()
-        self._schedule = DropSchedule(self.nodes.params, self.nodes.round_trees, weights)
+        of_first = weights.reshape(-1, self.nodes.round_trees)[:, : self._n_vectors]
+        self._weights, self._schedule = of_first, self._scheduled(of_first)
         n_rounds = arena["kept_roots"].size // self.nodes.round_trees
         earlier = coded_trees(trees, self.features.layout, rows.codes)
         self._bank = _Bank(self.parts, earlier, n_rounds)
@@ -276,6 +278,21 @@ class DropoutBoosting:
         for other in following:
             other.restart()
         self._changes: dict[Parts, list[Launch]] = {}
+
+    @property
+    def _n_vectors(self) -> int:
+        """Trees of a round; those of outputs that split alike are one, whose leaves are vectors."""
+        return self.nodes.round_trees // self.nodes.n_alike
+
+    def _scheduled(self, weights: F32) -> DropSchedule:
+        return DropSchedule(self.nodes.params, self._n_vectors, weights.ravel())
+
+    def _of_outputs(self, trees: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the places of the trees of all outputs, for each tree of the schedule."""
+        nodes = self.nodes
+        first = trees // self._n_vectors * nodes.round_trees + trees % self._n_vectors
+        found: npt.NDArray[np.int64] = first[:, None] + nodes.n_parallel * np.arange(nodes.n_alike)
+        return found.ravel()
 
     def _parts(self, n_trees: int, longest: int) -> Parts:
         """Return the launches in which the rows of each page walk so many trees."""
@@ -307,16 +324,18 @@ class DropoutBoosting:
         drop = self._schedule.next(number, rate)
         self._drops.append((number, rate))
         self.n_dropped.append(drop.trees.size)
-        nodes, n_new = self.nodes, self.nodes.round_trees
-        trees = np.append(drop.trees, np.arange(n_trees, n_trees + n_new))
+        nodes, n_new = self.nodes, self._n_vectors
+        trees = self._of_outputs(np.append(drop.trees, np.arange(n_trees, n_trees + n_new)))
+        before = np.append(drop.before, np.zeros(n_new, np.float32))
+        after = np.append(drop.after, np.full(n_new, drop.of_new, np.float32))
         self._weighted = _WeightedTrees(
             trees,
-            trees % n_new // nodes.n_parallel,
-            np.append(drop.before, np.zeros(n_new, np.float32)),
-            np.append(drop.after, np.full(n_new, drop.of_new, np.float32)),
+            trees % nodes.round_trees // nodes.n_parallel,
+            *(np.repeat(one, nodes.n_alike) for one in (before, after)),
         )
-        self._list(drop.trees.size)
-        if n_dropped := drop.trees.size:
+        n_dropped = drop.trees.size * nodes.n_alike
+        self._list(n_dropped)
+        if n_dropped:
             for launch in self._dropping(n_dropped):
                 launch()
 
@@ -375,10 +394,10 @@ class DropoutBoosting:
 
     def weights(self, n_rounds: int) -> F32:
         """Return the weights of all trees as they were after some rounds of this fit."""
-        nodes, schedule = self.nodes, self._schedule
+        schedule = self._schedule
         if n_rounds < len(self._drops):
-            schedule = DropSchedule(nodes.params, nodes.round_trees, self._weights)
+            schedule = self._scheduled(self._weights)
             for number, rate in self._drops[:n_rounds]:
                 schedule.next(number, rate)
-        found: F32 = schedule.weights.copy()
-        return found
+        rounds = schedule.weights.reshape(-1, self._n_vectors)
+        return np.tile(rounds, self.nodes.n_alike).ravel()

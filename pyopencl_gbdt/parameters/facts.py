@@ -91,7 +91,8 @@ class CategoryFacts:
 class ModelFacts:
     """A model to continue, with the words that show its loss and the loss of this training.
 
-    ``is_linear`` tells whether leaves are linear functions.
+    ``is_linear`` tells whether leaves are linear functions, ``splits_apart`` whether trees of a
+    round's outputs differ in splits or weights.
     """
 
     shown_loss: str
@@ -103,6 +104,7 @@ class ModelFacts:
     has_trees: bool = True
     has_weights: bool = False
     is_linear: bool = False
+    splits_apart: bool = False
 
 
 @dataclass(frozen=True)

@@ -260,6 +260,13 @@ OF_MODELS: tuple[Refusal[FitFacts], ...] = (
         "leave out booster",
     ),
     Refusal(
+        'A model to continue whose outputs split apart, with `booster="dart"` and vector leaves',
+        lambda f: f.model is not None and f.model.splits_apart and _drops(f) and f.has_vectors,
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for booster='dart' and "
+        "model, whose trees of one round differ in splits or weights",
+        "leave out multi_strategy",
+    ),
+    Refusal(
         "A model to continue that has statistics of categories",
         lambda f: f.model is not None and f.model.has_statistics,
         "model: the one to continue has statistics of categories, which are those of its own "

@@ -47,12 +47,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "leave out boosting_type",
     ),
     _row(
-        'with `booster="dart"`',
-        lambda f: f.parameters.booster == "dart",
-        f"booster='dart': expected 'gbtree' {_VECTORS}",
-        "leave out booster",
-    ),
-    _row(
         "with `sketch` and `monotone_constraints`",
         lambda f: f.n_sketches > 0 and bool(f.parameters.monotone_constraints),
         "monotone_constraints={monotone_constraints!r}: expected none for sketch={sketch}, whose "

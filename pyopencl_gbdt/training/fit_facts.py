@@ -12,7 +12,7 @@ from pyopencl_gbdt.categories.statistic_columns import offered
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.leaf_kinds import LINEAR
+from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective, FunctionObjective
@@ -108,7 +108,17 @@ def _model(params: Parameters, objective: Objective, before: Ensemble) -> ModelF
         has_trees=bool(before.trees),
         has_weights=before.tree_weights is not None,
         is_linear=before.leaves is LINEAR,
+        splits_apart=params.booster == "dart" and not _is_alike(before),
     )
+
+
+def _is_alike(model: Ensemble) -> bool:
+    """Tell whether trees of a round's outputs split alike, and have one weight."""
+    n_outputs, n_parallel = model.n_outputs, model.n_parallel
+    if with_vectors(model.trees, n_outputs, n_parallel) is None:
+        return False
+    weights = np.reshape(model.tree_weights or (), (-1, n_outputs, n_parallel))
+    return bool((weights == weights[:, :1]).all())
 
 
 def _shown(loss: str, parameters: Mapping[str, float | str]) -> str:

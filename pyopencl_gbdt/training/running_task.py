@@ -341,6 +341,8 @@ class RunningTask:
         if parts.nodes.has_vectors:
             of_all = with_vectors(trees, parts.nodes.n_outputs, parts.nodes.n_parallel)
             trees = trees if of_all is None else of_all  # None: earlier outputs split apart
+            if weights is not None:
+                weights = self._of_vectors(weights)
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(
@@ -376,6 +378,12 @@ class RunningTask:
         weights = self.fit.kernels.boosting.weights(own)
         n_trees = n_rounds * self.fit.parts.nodes.round_trees
         return None if weights is None else tuple(map(float, weights[:n_trees]))
+
+    def _of_vectors(self, weights: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the weights of trees with vectors, by those of the trees of all outputs."""
+        nodes = self.fit.parts.nodes
+        of_first = np.reshape(weights, (-1, nodes.round_trees))[:, : nodes.n_parallel]
+        return tuple(of_first.ravel().tolist())
 
     def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the last round."""

@@ -106,17 +106,23 @@ class Dropout:
     params : Parameters
     start : float32 array, shape (n_outputs, n_rows)
         Margins before the first tree.
+    alike : bool
+        Whether trees of all outputs split alike: rounds drop them together, with one weight.
     """
 
-    def __init__(self, params: Parameters, start: npt.NDArray[np.float32]) -> None:
+    def __init__(
+        self, params: Parameters, start: npt.NDArray[np.float32], *, alike: bool = False
+    ) -> None:
         self.params, self.start = params, start.copy()
+        n_outputs, self._round = len(start), len(start) * params.num_parallel_tree
+        self._n_new = self._round // (n_outputs if alike else 1)
         self._trees: list[tuple[int, npt.NDArray[np.float32]]] = []
 
     def _schedule(self, n_rounds: int) -> tuple[list[list[int]], list[np.float32]]:
         p = self.params
         return schedule(
             drawn(p.random_state), [p.learning_rate] * n_rounds,
-            len(self.start) * p.num_parallel_tree, rate_drop=p.rate_drop, skip_drop=p.skip_drop,
+            self._n_new, rate_drop=p.rate_drop, skip_drop=p.skip_drop,
             one_drop=p.one_drop, sample_type=p.sample_type, normalize_type=p.normalize_type,
         )  # fmt: skip
 
@@ -128,7 +134,8 @@ class Dropout:
         """Return the margins without the trees that a round drops."""
         dropped, weights = self._schedule(number + 1)[0][-1], self.weights(number)
         sums = [[0] * self.start.shape[1] for _ in self.start]
-        for place, (output, values) in enumerate(self._trees):
+        for tree, (output, values) in enumerate(self._trees):
+            place = tree // self._round * self._n_new + tree % self._round % self._n_new
             if place not in dropped:
                 for row, value in enumerate(values):
                     sums[output][row] += term(weights[place], value)

@@ -101,7 +101,7 @@ def train_reference(
     ordered = None
     if params.boosting_type == "ordered":
         ordered = OrderedLeaves(params, objective, data, scaled, powers, margins)
-    dropout = Dropout(params, margins) if params.booster == "dart" else None
+    dropout = Dropout(params, margins, alike=alike) if params.booster == "dart" else None
     for number in range(params.n_estimators):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             margins = margins if dropout is None else dropout.begin_round(number)

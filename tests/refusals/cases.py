@@ -68,6 +68,11 @@ def _of_linear_leaves(model: Ensemble, data: Dataset) -> Ensemble:
     return replace(model, trees=[model.trees[0].with_linear(terms)])
 
 
+def _of_other_weights(model: Ensemble, data: Dataset) -> Ensemble:
+    weights = np.arange(len(model.trees), dtype=np.float32)
+    return replace(model, tree_weights=tuple(weights))
+
+
 def _of_forests(model: Ensemble, data: Dataset) -> Ensemble:
     return replace(model, trees=model.trees * 2, n_parallel=2)
 
@@ -296,9 +301,6 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` with ordered boosting': Case(
         "boosting_type='ordered': expected 'plain' for multi", "vectors, ordered"
     ),
-    '`multi_strategy="multi_output_tree"` with `booster="dart"`': Case(
-        "booster='dart': expected 'gbtree' for multi", "vectors, dropped"
-    ),
     '`multi_strategy="multi_output_tree"` with `sketch` and `monotone_constraints`': Case(
         "monotone_constraints='[1, 0, 0, 0]': expected none for sketch=1", "sketches, monotone"
     ),
@@ -398,6 +400,10 @@ CASES: dict[str, Case] = {
     'A model to continue whose leaves are linear functions, with `booster="dart"`': Case(
         "booster='dart': expected 'gbtree' for model, whose leaves are linear",
         "dropped, continued", before=_of_linear_leaves,
+    ),
+    'A model to continue whose outputs split apart, with `booster="dart"` and vector leaves': Case(
+        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for booster='dart' and",
+        "dropped, continued, vectors", before=_of_other_weights,
     ),
     "A model to continue that has statistics of categories": Case(
         "model: the one to continue has statistics of categories", "many levels, continued",
