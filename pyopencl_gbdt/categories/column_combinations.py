@@ -14,7 +14,7 @@ from pyopencl_gbdt.categories.combination_codes import (
     CombinationCodes,
     CombinationKeys,
 )
-from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics, WalkedOrders
 from pyopencl_gbdt.categories.pair_scores import (
     ChosenCombinations,
     ScoredPairs,
@@ -30,6 +30,7 @@ from pyopencl_gbdt.model.combinations import Combination, Part, sizes_of
 from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.pages.levels import N_BINS
 from pyopencl_gbdt.pages.orders import OrderCodes
 from pyopencl_gbdt.primitives.checks import run
 
@@ -90,6 +91,8 @@ class ColumnCombinations:
         self._n_there = len(levels)
         n_new = min(MOST_NEW, n_slots(self._n_means))
         self._new = [device.empty((n,), np.uint32) for _ in range(n_new)]
+        walks = WalkedOrders.pay(ordered, n_orders)
+        self._walks = WalkedOrders(ordered, n_orders, in_time=in_time) if walks else None
         self._bound: dict[tuple[int, ...], list[Launch]] = {}
         self._greedy = self._new_greedy()
         self._before: Ensemble | None = None
@@ -219,10 +222,12 @@ class ColumnCombinations:
         first : int
             Where the gradients of the round's last tree begin among the quanta.
         """
-        self._take_order(0)
+        if self._walks is None:
+            self._ordered.take(0, in_time=self._in_time)
+        order = (self._walks or self._ordered).order
         columns = self._scored.columns(self._of_splits([*self.earlier, *trees]), self._parts_of)
         levels = [self._combined.levels(column) for column in columns]
-        self._scored.score(number, columns, self._ordered.order, self._quanta, first, levels)
+        self._scored.score(number, columns, order, self._quanta, first, levels)
 
     def choose(self, trees: Sequence[Tree], number: int, *, keep: bool = False) -> None:
         """Choose combinations by the trees of the last rounds, and compute their features.
@@ -239,31 +244,36 @@ class ColumnCombinations:
         recent = self._of_splits([*self.earlier, *trees][-STRETCH * self._round_trees :])
         some = recent[:: -(-len(recent) // MOST_TREES) or 1]
         changed = self._greedy.update(some, self._parts_of, self._scored.best(number))
+        if changed:
+            self._describe(changed, keep=keep)
+            self._all_codes().changed()
+
+    def _describe(self, changed: Sequence[int], *, keep: bool) -> None:
+        """Write the codes of the statistics of slots whose combinations are new, in every order."""
+        codes, levels = self._all_codes().byte_codes, self._new[0]
+        if self._walks is not None and codes is not None and not keep:
+            for slot in changed:
+                self._combined.of(self._held(slot), levels)
+                self._tell(slot, levels, self._watched)
+                self._walks.walk(levels, codes, self._first_of(slot), N_BINS)
+            return
         for slot, codes in zip(changed, self._new, strict=False):
             self._combined.of(self._held(slot), codes)
             self._tell(slot, codes, self._watched)
-        for order in range(self._n_orders if changed else 0):
-            self._take_order(order)
+        for order in range(self._n_orders):
+            self._ordered.take(order, in_time=self._in_time)
             for place, slot in enumerate(changed):
                 run(self._statistics_of(place))
                 if keep:
                     means = self._ordered.means.get()
                     self._means[slot, order] = means.reshape(self._n_means, -1)
                 run(self._encoded(order, slot))
-        if changed:
-            self._all_codes().changed()
 
     def _of_splits(self, trees: list[Tree]) -> list[Tree]:
         """Return one tree for those that split alike; resumed or not, it has the same gains."""
         found = with_vectors(trees, self._n_alike, self._round_trees // self._n_alike)
         assert found is not None
         return found
-
-    def _take_order(self, order: int) -> None:
-        if self._in_time:
-            self._ordered.take_order(np.arange(self._data.n_rows, dtype=np.uint32))
-        else:
-            self._ordered.draw(order)
 
     def _held(self, slot: int) -> Combination:
         held = self._greedy.slots[slot]
@@ -288,12 +298,16 @@ class ColumnCombinations:
         self, order: int, slot: int, means: DeviceArray, *, once: bool = False
     ) -> list[Launch]:
         codes = self._all_codes()
-        first, n = self._statistics.n_features + slot * self._n_means, self._data.n_rows
+        first, n = self._first_of(slot), self._data.n_rows
         return [
             launch
             for mean in range(self._n_means)
             for launch in codes.encoding(order, first + mean, means, mean * n, once=once)
         ]
+
+    def _first_of(self, slot: int) -> int:
+        """Return the first feature of a slot, counted from the first ordered one."""
+        return self._statistics.n_features + slot * self._n_means
 
     def _all_codes(self) -> OrderCodes:
         assert self._codes is not None

@@ -185,7 +185,7 @@ def statistic_values(
         totals = [made.totals(levels[c], data.categories[c].n_levels) for c in columns]
         for order in range(n_orders):
             values = device.empty((n_rows, place.n_made), np.float32)
-            _take_order(made, params, order)
+            made.take(order, in_time=params.has_time)
             _write_order(made, wide, values, list(levels.values()), totals)
             if order == 0:
                 wide.place(values, place.n_given, place.n_made + place.n_empty)
@@ -194,7 +194,7 @@ def statistic_values(
         levels = {c: levels_there(device, data, c, data.categories[c].n_levels) for c in columns}
         totals = [made.totals(levels[c], data.categories[c].n_levels) for c in columns]
         for order in range(n_orders):
-            _take_order(made, params, order)
+            made.take(order, in_time=params.has_time)
             found = _order_on_host(made, data, list(columns), list(levels.values()), totals)
             if order == 0:
                 wide = with_columns(data.values, found, place.n_empty)
@@ -226,13 +226,6 @@ def _levels(
     if column in data.checked.codes_apart:
         return levels_there(wide.device, data, column, n_levels)
     return wide.levels(column, n_levels, empty=empty)
-
-
-def _take_order(made: OrderedStatistics, params: Parameters, order: int) -> None:
-    if params.has_time:
-        made.take_order(np.arange(made.n, dtype=np.uint32))
-    else:
-        made.draw(order)
 
 
 def _write_order(

@@ -153,6 +153,12 @@ class OrderCodes:
             for page, kept in zip(self._pages, self._sets, strict=True)
         ]  # fmt: skip
 
+    @property
+    def byte_codes(self) -> DeviceArray | None:
+        """The codes of all orders, uint8 (n_orders, n_features, n_rows), if one page has such."""
+        one = self._sets[0] if len(self._sets) == 1 else None
+        return one if one is not None and one.dtype == np.uint8 else None
+
     def changed(self) -> None:
         """Note that launches of ``encoding`` have run, so that pages get all codes anew."""
         self._held = -1

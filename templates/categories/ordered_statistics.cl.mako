@@ -7,6 +7,9 @@
 ##   flags     1 1 0 1 1          plane 0: 1 for rows that count; others: 1 where their target is hit
 ##   running   0 1 2 2 3          sums of the flags before; minus that of `begins`: of the same level
 ##
+##   Where a work-group has one work-item, `walk_codes` does all that without a sort: it walks along an order, adds up
+##   each level's rows as it comes to them, and writes codes in place of means.
+##
 ## A Python class sorts between these kernels, and scans. Twin: tests/reference/ordered_statistics.py.
 ##
 ## params: wg_size
@@ -118,7 +121,51 @@ KERNEL(${wg_size}) add_totals(
     ${each("i", "n")} {
         const u32 level = levels[i];
         for (u32 plane = 0; plane < n_planes; plane++)
-            if (level < missing && planes[(u64)plane * n + i])
+            if (level < missing && planes[(u64)plane * n + i]) {
+% if wg_size == 1:
+                if (N_GROUPS == 1) totals[(u64)plane * missing + level] += 1; else
+% endif
                 atomic_add_global_u32(&totals[(u64)plane * missing + level], 1u);
+            }
     }
 }
+% if wg_size == 1:
+
+/* Code of a mean among n_bins bins of equal widths, a power of 2 of them. A mean whose sum of rounding errors, far
+   below NEAR, cannot bring it to another bin need not be exact. */
+#define NEAR 0.0009765625f
+FN u32 code_of_mean(const u32 sum, const u32 count, const f32 prior, const u32 weight, const u32 n_bins) {
+    const f32 about = ((f32)sum + prior) * reciprocal((f32)(count + weight)) * (f32)n_bins;
+    if (about > NEAR && about < (f32)n_bins) {
+        const u32 code = (u32)about;
+        const f32 rest = about - (f32)code;
+        if (rest > NEAR && rest < 1.0f - NEAR) return code;
+    }
+    const f32 mean = shrunken_mean(sum, count, prior, weight) * (f32)n_bins;
+    return mean < (f32)n_bins ? (mean > 0.0f ? (u32)mean : 0) : n_bins - 1;
+}
+
+/* Codes of means in each order, a work-group's own; n_bins is that of rows of level n, which is missing. */
+KERNEL(1) walk_codes(
+        const u32 n, const u32 n_planes, const u32 n_priors, const u32 weight, const u32 n_bins, const u64 first,
+        const u64 order_step, GLOBAL const u32* RESTRICT orders, GLOBAL const u32* RESTRICT levels,
+        GLOBAL const u8* RESTRICT planes, GLOBAL const f32* RESTRICT priors, GLOBAL u32* RESTRICT counters,
+        GLOBAL u8* RESTRICT codes) {
+    GLOBAL const u32* order = orders + (u64)GROUP_ID * n;
+    GLOBAL u32* counts = counters + (u64)GROUP_ID * n * n_planes;
+    GLOBAL u8* own_codes = codes + first + GROUP_ID * order_step;
+    for (u64 i = 0; i < (u64)n * n_planes; i++) counts[i] = 0;
+    PLAIN for (u32 i = 0; i < n; i++) {
+        const u32 row = order[i], level = levels[row];
+        GLOBAL u32* own = counts + (u64)level * n_planes;
+        for (u32 plane = 1; plane < n_planes; plane++)
+            for (u32 p = 0; p < n_priors; p++) {
+                const u32 mean = (plane - 1) * n_priors + p;
+                own_codes[(u64)mean * n + row] =
+                    (u8)(level < n ? code_of_mean(own[plane], own[0], priors[mean], weight, n_bins) : n_bins);
+            }
+        for (u32 plane = 0; plane < n_planes; plane++)
+            if (level < n) own[plane] += planes[(u64)plane * n + row];
+    }
+}
+% endif

@@ -5,9 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
+from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics, WalkedOrders
 from pyopencl_gbdt.numerics.random_numbers import drawn_order
 from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
+from pyopencl_gbdt.pages.levels import CUTS, N_BINS
 from tests.compare import assert_same_bits
 from tests.reference.ordered_statistics import ordered_statistics
 
@@ -43,6 +44,27 @@ def test_kernels_are_their_twin(device, n_rows, n_levels, n_targets):
         for column in (codes, codes[::-1].copy()):
             wanted = ordered_statistics(column, hits, counted, order, (PRIORS,) * len(hits), 3)
             assert_same_bits(means_of(made, column, n_levels), wanted)
+
+
+@pytest.mark.parametrize("weight", [1, 8, 1000])
+def test_walks_along_orders_give_the_codes_of_the_means(device, weight):
+    n_rows = 3000
+    codes, hits, counted = problem(n_rows, 40, 2)
+    made = OrderedStatistics(device, hits, counted, (PRIORS,) * len(hits), weight, seed=7)
+    if not made.is_sequential:
+        pytest.skip("work-groups have several work-items")
+    walked = WalkedOrders(made, 2, in_time=False)
+    assert walked.order.get().tolist() == drawn_order(n_rows, 7, 0).tolist()
+    found = device.upload(np.full((2, 9, n_rows), 99, np.uint8))
+    levels = levels_there(device, np.where(codes < 0, n_rows, codes), n_rows)
+    for _ in range(2):  # the second time, counters are not 0
+        walked.walk(levels, found, 1, N_BINS)
+    assert (found.get()[:, [0, 7, 8]] == 99).all()
+    for order, own in enumerate(found.get()[:, 1:7]):
+        given = drawn_order(n_rows, 7, order)
+        means = ordered_statistics(codes, hits, counted, given, (PRIORS,) * len(hits), weight)
+        wanted = np.where(np.isnan(means), N_BINS, np.searchsorted(CUTS, means, side="right"))
+        assert own.tolist() == wanted.reshape(6, n_rows).tolist()
 
 
 def test_means_stand_side_by_side_where_they_are_asked_for(device):
