@@ -102,7 +102,18 @@ typedef int2 i32x2;
 #define LOCAL_START(array) 0
 #define LOCAL_STEP 1
 #define atomic_add_local_at(array, place, behind, value) atomic_add_local_i32(&(array)[(place) + (behind)], value)
+/* Without 64-bit atomics, a sum's words are added to one after the other, the upper one with what the lower one
+   carries. The sum is right once all have added; nobody reads it before the kernel ends. */
+#ifdef SUMS_BY_WORDS
+FN void atomic_add_global_i64(__global long* address, const long value) {
+    const u32 low = (u32)value;
+    const u32 sum = atomic_add_global_u32(address, low) + low;
+    const i32 high = (i32)(value >> 32) + (sum < low ? 1 : 0);
+    if (high) atomic_add_global_i32((__global int*)address + 1, high);
+}
+#else
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #endif
 #define atomic_add_global_i64(address, value) atom_add((volatile __global long*)(address), (long)(value))
+#endif

@@ -16,7 +16,9 @@ FN u32 find_node(GLOBAL const u32* task_begin, const u32 n_nodes, const u32 task
     return low;
 }
 
-/* A group's first task, if all groups share the tasks evenly and in order. */
+/* A group's first task, if all groups share the tasks evenly and in order. Of few tasks, each of the first
+   groups has one. */
 FN u32 first_task(const u32 n_tasks, const u32 group, const u32 n_groups) {
+    if (n_tasks < n_groups) return group < n_tasks ? group : n_tasks;
     return (u32)((u64)n_tasks * group / n_groups);
 }

@@ -204,7 +204,7 @@ class RowLists:
         """Sums to clear in a node's histogram before it is built; 0 if the kernel clears them."""
         if self.features.columns is not None or self.nodes.n_sketches:
             return 0
-        cleared = self.adds_histograms or self.ways.variant("histogram").int64_atomics
+        cleared = self.adds_histograms or self.ways.variant("histogram").atomic_sums
         return 2 * self.histogram_codes if cleared else 0
 
     @property

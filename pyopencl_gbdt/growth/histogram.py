@@ -277,7 +277,7 @@ class Histogram:
                     self.ways.built(attempt, self.kernel.program)
         n_codes, partials = (
             self.features.layout.n_codes,
-            not self.ways.variant("histogram").int64_atomics,
+            not self.ways.variant("histogram").atomic_sums,
         )
         self.groups = histogram_groups(self.rows, self.features, self.ways)
         groups, cells = (self.groups, n_codes) if partials else (1, 1)

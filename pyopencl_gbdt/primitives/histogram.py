@@ -66,7 +66,7 @@ class OneNode:
         choose("histogram", device.caps, variant.name if isinstance(variant, Variant) else variant)
         self._kernel = self._build(self._chooser(variant))
         self.page, self.variant = self._kernel.page, self._kernel.variant
-        self.clears = self.variant.int64_atomics
+        self.clears = self.variant.atomic_sums
         self._allocate()
 
     def _chooser(self, variant: str | Variant) -> Callable[[], Variant]:

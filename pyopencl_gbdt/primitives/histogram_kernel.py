@@ -183,7 +183,7 @@ class HistogramKernel:
         device, order, layout = self.device, self.page.order, self.layout
         cpu, ranged = variant.name == "cpu", variant.name in BY_RANGES
         copied = self.page.n_copies > 1
-        self.partials = not variant.int64_atomics
+        self.partials = not variant.atomic_sums
         capacity = capacity_of(variant, device.caps)
         if cpu and (order.together < order.n_blocks or order.block_features < order.block_codes):
             capacity = 1  # one block a range: others lie elsewhere, or behind padding

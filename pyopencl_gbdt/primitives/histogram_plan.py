@@ -158,7 +158,7 @@ def shared_groups(variant: Variant, caps: Capabilities, n_ranges: int) -> int:
         return groups
     least = min(groups, -(-_WAVES[0] * groups // n_ranges))
     # elsewhere each group has sums of its own, which take memory and time
-    if least == groups or least < _MANY_GROUPS or not variant.int64_atomics:
+    if least == groups or least < _MANY_GROUPS or not variant.atomic_sums:
         return least
     waves = max(_WAVES, key=lambda waves: waves * groups // n_ranges * n_ranges / waves)
     return waves * groups // n_ranges

@@ -102,7 +102,7 @@ class TiledHistogramKernel:
 
     def _build(self, variant: Variant) -> Program:
         device, begins = self.device, self.page.begins
-        self.partials = not variant.int64_atomics
+        self.partials = not variant.atomic_sums
         capacity = range_capacity(variant, device.caps)
         ranges = cell_ranges(self.feature_offset, begins, capacity)
         self.n_ranges, most = len(ranges), int((ranges[:, 3] - ranges[:, 2]).max())

@@ -63,7 +63,7 @@ def _histogram(trees: TreeFacts) -> int:
     row_bytes = joint_order(trees.fit).row_bytes if joint else trees.fit.rows.codes.row_bytes
     codes, built_rows = row_bytes * _share_seen(trees), trees.counts.built_rows
     rows = round(int(built_rows.sum()) * (codes + QUANTA_PAIR)) + trees.row_ids(built_rows)
-    if trees.fit.ways.variant("histogram").int64_atomics:
+    if trees.fit.ways.variant("histogram").atomic_sums:
         return rows + trees.histograms(trees.built)
     return rows + trees.histograms(sum(int(parts.sum()) for parts in trees.partials))
 

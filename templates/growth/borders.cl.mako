@@ -43,16 +43,30 @@
 
 ${candidates.best_rough(each_border, item_and_node)}
 % if items <= 32:
-/* Sums of a border's left child; by loops of constant length, so that entries stay in registers. */
-FN best_t border_at(${item_and_node}, const u32 wanted, const u32 side) {
+/* Sums of a border's left child; by a loop of constant length, so that entries stay in registers. */
+FN best_t border_at(${item_and_node}, const u32 wanted, const u32 direction) {
+    i64 at_g = item->sum_g, at_h = item->sum_h, base_g = item->base_g, base_h = item->base_h;
     best_t border = no_split();
-<%call expr="each_border()">
-                if (k == wanted && direction == side) {
-                    border.at = ${at};
-                    border.g = g;
-                    border.h = h;
-                }
-</%call>
+    EACH_ENTRY(item, k) {
+        if (IS(item, starts, k)) {
+            base_g = at_g;
+            base_h = at_h;
+        }
+        const i64x2 q = sums_of(item, k);
+        at_g += q.x;
+        at_h += q.y;
+        if (k == wanted) {
+            border.at = ${at};
+% if missing:
+            /* with the missing rows: all that the segment has not behind the border */
+            border.g = direction ? at_g + node->g - item->behind_g[k] : at_g - base_g;
+            border.h = direction ? at_h + node->h - item->behind_h[k] : at_h - base_h;
+% else:
+            border.g = at_g - base_g;
+            border.h = at_h - base_h;
+% endif
+        }
+    }
     return border;
 }
 

@@ -75,9 +75,7 @@ def test_apples_gpu_is_served():
     assert not any((caps.int64_atomics, caps.lookback, caps.warp_words, caps.fp64))
     assert not caps.tested_driver  # so it is measured, and compiled in a helper process
     for kernel in kernels():
-        chosen = choose(kernel, caps)
-        assert chosen.lacks(caps) == ""
-        assert chosen.params["wg_size"] <= caps.max_work_group
+        assert choose(kernel, caps).lacks(caps) == ""
 
 
 @pytest.mark.parametrize(

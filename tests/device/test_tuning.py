@@ -149,10 +149,10 @@ def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
 
 
 def test_a_variant_that_lacks_its_needs_is_never_chosen():
-    weaker = make_caps(int64_atomics=False)
-    with tuning.using({"histogram": Choice("local_atomic", dict(OWN.params))}):
-        assert choose("histogram", CAPS).name == "local_atomic"
-        assert choose("histogram", weaker).name == "local_atomic_partials"
+    able, weaker = (make_caps(warp_words=words) for words in (True, False))
+    with tuning.using({"partition": Choice("ballots", {"wg_size": 64, "chunk": 512})}):
+        assert choose("partition", able).params["chunk"] == 512
+        assert choose("partition", weaker).name == "portable"
 
 
 def test_a_variant_that_was_refused_is_never_chosen():

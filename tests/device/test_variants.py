@@ -49,7 +49,7 @@ def test_a_variant_that_no_device_chooses_says_what_is_measured_and_whom_it_woul
     ("kind", "int64_atomics", "expected"),
     [
         ("gpu", True, "own_banks"),
-        ("gpu", False, "local_atomic_partials"),
+        ("gpu", False, "own_banks"),
         ("accelerator", True, "own_banks"),
         ("cpu", True, "cpu"),
         ("cpu", False, "cpu"),
@@ -64,8 +64,8 @@ def test_every_variant_that_a_device_can_run_is_runnable_whatever_its_kind():
         variant.name for variant in runnable("histogram", make_caps(kind="cpu", int64_atomics=True))
     ]
     assert names == [variant.name for variant in variants_of("histogram")]
-    fewer = [variant.name for variant in runnable("histogram", make_caps(int64_atomics=False))]
-    assert set(names) - set(fewer) == {"own_banks", "local_atomic", "bin_range_atomic"}
+    fewer = runnable("radix_sort", make_caps(lookback=False))
+    assert [variant.name for variant in fewer] == ["sequential", "portable"]
 
 
 def test_a_variant_by_name():
@@ -80,8 +80,8 @@ def test_a_variant_that_is_not_there():
 
 
 def test_a_variant_whose_needs_are_not_met():
-    with pytest.raises(ParameterError, match="lacks 64-bit integer atomics; use 'auto'"):
-        choose("histogram", make_caps(int64_atomics=False), "local_atomic")
+    with pytest.raises(ParameterError, match=r"lacks NVIDIA's votes .*; use 'auto'"):
+        choose("partition", make_caps(warp_words=False), "ballots")
 
 
 @pytest.mark.parametrize("need", NEEDS)

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import choose, open_device, runnable
+from pyopencl_gbdt.device import open_device, runnable
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages import paged
@@ -101,14 +101,13 @@ def test_sparse_data_give_the_model_of_dense_data(max_bin):
 
 def test_sparse_data_with_many_entries_a_bin_are_tiled(monkeypatch):
     data, params = Dataset(sparse(SPARSE), LABELS["number"]), {"n_estimators": 1, "max_bin": 16}
-    variant = choose("tiled_histogram", open_device(TEST_DEVICE).caps).name
 
     def page_of(**more):
         return train({**params, "device": TEST_DEVICE, **more}, data).variants["page"]
 
     assert page_of() == "sorted"  # they are few
     monkeypatch.setattr(paged, "LEAST_DENSE_BYTES", 1)
-    assert page_of() == ("sorted" if variant == "local_atomic_partials" else "tiled")
+    assert page_of() == "tiled"
     assert page_of(page="sorted") == page_of(tree_method="exact", max_bin=256) == "sorted"
     assert page_of(max_bin=256) == "sorted"  # fewer entries a bin
     monkeypatch.setattr(paged, "MOST_HISTOGRAMS", 0.0)

@@ -78,7 +78,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     arena.array("sums", (5, 2), np.int64)
     arena.array("levels", DEPTH + 1, LEVEL)
     chosen = {
-        "histogram": SimpleNamespace(name="any", int64_atomics=atomics, params={"chunk": 3}),
+        "histogram": SimpleNamespace(name="any", atomic_sums=atomics, params={"chunk": 3}),
         "update_margins": SimpleNamespace(name=leaf),
         "plan": SimpleNamespace(params={"wg_size": 1}),
         "radix_sort": SimpleNamespace(params={"radix_bits": 8}),

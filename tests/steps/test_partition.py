@@ -100,8 +100,8 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
 @pytest.fixture(autouse=True)
 def small_chunks(device, force):
     force(choose("partition", device.caps), chunk=CHUNK)
-    if device.caps.int64_atomics:  # the histogram variant that has others clear for it
-        force(choose("histogram", device.caps, "local_atomic"), chunk=CHUNK)
+    # the histogram variant that has others clear for it
+    force(choose("histogram", device.caps, "local_atomic"), chunk=CHUNK)
 
 
 @pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])

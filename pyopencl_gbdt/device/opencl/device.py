@@ -350,7 +350,8 @@ class OpenCLDevice(Device):
 
     def _options(self, wg_size: int) -> list[str]:
         """Return the compiler's options for kernels with this work-group size."""
-        return _SIMULATOR_OPTIONS if self.caps.is_simulator else _OPTIONS
+        options = _SIMULATOR_OPTIONS if self.caps.is_simulator else _OPTIONS
+        return options if self.caps.int64_atomics else [*options, "-DSUMS_BY_WORDS"]
 
     def _cache_key(self, source: str, options: list[str]) -> str:
         caps, version = self.caps, self.cl_device.version  # PoCL's names the processor

@@ -12,7 +12,6 @@ from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 #: here, and a field of the same name to ``Variant`` and ``Capabilities``: a bool, or the least that
 #: the device must have.
 NEEDS = {
-    "int64_atomics": "64-bit integer atomics",
     "lookback": "a driver with which decoupled look-back was run",
     "warp_words": "NVIDIA's votes and matches of 32 work-items",
     "registers": "as many registers for a work-item as the variant takes",
@@ -29,8 +28,9 @@ class Variant:
     """Sizes for the template and for the code that launches it."""
     measured: str
     """The measurement behind the choice: device, size, speed-up over the next variant."""
-    int64_atomics: bool = False
-    """Needs 64-bit integer atomics on global memory."""
+    atomic_sums: bool = False
+    """Work-groups add to a node's 64-bit sums in global memory, where the device has no atomics of
+    64 bits by two of 32. With others, a group writes own sums, and a launch adds them up."""
     lookback: bool = False
     """Needs a driver with which decoupled look-back was run."""
     warp_words: bool = False

@@ -339,31 +339,25 @@ KERNEL(1) reduce(
     const u32 index = find_node(task_begin, levels[depth].count, my_first);
     const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
     if (node_first == my_first) return;
-    const u32 first_group = (u32)((((u64)node_first + 1) * n_groups - 1) / n_tasks);
+    const u32 n_used = n_tasks < n_groups ? n_tasks : n_groups; /* groups that have tasks */
+    const u32 first_group = (u32)((((u64)node_first + 1) * n_used - 1) / n_tasks);
     if (first_task(n_tasks, first_group + 1, n_groups) != my_first) return;
-    const u32 last_group = (u32)(((u64)node_last * n_groups - 1) / n_tasks);
+    const u32 last_group = (u32)(((u64)node_last * n_used - 1) / n_tasks);
     GLOBAL i64* target = pool + 2 * (u64)nodes[levels[depth].first + index].slot * n_codes;
     const u32 begin = (u32)(2 * (u64)n_codes * GROUP_ID / N_GROUPS);
     const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
     for (u32 c = begin + LOCAL_ID; c < end; c += 1) {
         i64 sum = partial[(4 * (u64)first_group + 2) * n_codes + c];
-        if (n_tasks >= n_groups) { /* every group has tasks */
-            GLOBAL const i64* own = partial + c;
-            u32 g = first_group + 1;
-            for (; g + 3 <= last_group; g += 4) { /* four reads at a time */
-                const i64 s_0 = own[4 * (u64)(g + 0) * n_codes];
-                const i64 s_1 = own[4 * (u64)(g + 1) * n_codes];
-                const i64 s_2 = own[4 * (u64)(g + 2) * n_codes];
-                const i64 s_3 = own[4 * (u64)(g + 3) * n_codes];
-                sum += s_0 + s_1 + (s_2 + s_3);
-            }
-            for (; g <= last_group; g++) sum += own[4 * (u64)g * n_codes];
-        } else {
-            for (u32 g = first_group + 1; g <= last_group; g++) {
-                if (first_task(n_tasks, g, n_groups) < first_task(n_tasks, g + 1, n_groups))
-                    sum += partial[4 * (u64)g * n_codes + c];
-            }
+        GLOBAL const i64* own = partial + c;
+        u32 g = first_group + 1;
+        for (; g + 3 <= last_group; g += 4) { /* four reads at a time */
+            const i64 s_0 = own[4 * (u64)(g + 0) * n_codes];
+            const i64 s_1 = own[4 * (u64)(g + 1) * n_codes];
+            const i64 s_2 = own[4 * (u64)(g + 2) * n_codes];
+            const i64 s_3 = own[4 * (u64)(g + 3) * n_codes];
+            sum += s_0 + s_1 + (s_2 + s_3);
         }
+        for (; g <= last_group; g++) sum += own[4 * (u64)g * n_codes];
         target[c] = sum;
     }
 }
