@@ -72,7 +72,8 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
         "samples_rows": False, "leaves_out_rows": False, "samples_by_gradient": False,
         "sampling_method": "uniform", "reg_alpha": 0.0, "search": "exact",
         "work_group_size": 0, "leaf_estimation_iterations": 3, "is_ordered": False,
-        "linear_tree": False, "column_counts": lambda n: (n, n, n), **params,
+        "linear_tree": False, "column_counts": lambda n: (n, n, n), "sketch": 0,
+        "has_vectors": lambda n_outputs: False, **params,
     }  # fmt: skip
     arena = Arena(PaperDevice(BASELINE))
     arena.array("sums", (5, 2), np.int64)
