@@ -159,6 +159,10 @@ SETTINGS = {
         "sketch": 2, "grow_policy": "lossguide", "max_leaves": 12, "max_depth": 0,
         "num_parallel_tree": 2, "subsample": 0.8, "gamma": 0.1,
     },
+    "sketches, monotone": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "sketch": 2, "monotone_constraints": SIGNS, "reg_alpha": 0.5, "subsample": 0.8,
+    },
     "smoothed": {"path_smooth": 20.0, "subsample": 0.8},
     "forced splits": {
         "forced_splits": {"feature": 2, "threshold": 0.5, "left": {"feature": 5, "threshold": 1.0}},
@@ -202,6 +206,7 @@ GROWN = {
     "symmetric vectors": "7226c3fd96e02206d46e83ba601280f00bc8abc2b871e071a6bfe80cccc6b9c7",
     "vectors, lossguide": "8707d0ff45509a78ba1f38ee6b04b0232666e2a2730dc57b9802ca1f08c5859d",
     "sketches, lossguide": "778f56601d53e7021b8f2f76291a1e33057bf39922674bde60b2346055482987",
+    "sketches, monotone": "b27261ad910450b1c8c99a09aed45596f31e2bb31465170ac02573a3dd3572ba",
     "smoothed": "d3dd496e8ce5abee06747bae15fe99bcb6d5c2393be0fbc02fa547bd86a5c6d8",
     "forced splits": "294f6f63103ca92f7067694c73192a5a7325bf200ebba114b51acfc3bce6425c",
     "drawn borders": "57c8f2d8f60601a1e310e350c6ab32a7f68a399de1f9c883d597fc3b1494cad1",

@@ -31,7 +31,7 @@ from pyopencl_gbdt.objectives.base import GIVEN_GRADIENTS
 #: Arrays that the search has for its sketches, beside those that the fit has for all outputs.
 _OWN = (
     "nodes", "levels", "node_sums", "node_weights", "node_values", "node_bounds", "exponents",
-    "scale", "quanta", "high", "sums",
+    "scale", "quanta", "high", "sums", "monotone",
 )  # fmt: skip
 
 
@@ -56,7 +56,10 @@ class SketchedRows(FitRows):
 
 
 def searched_parts(parts: FitParts) -> FitParts:
-    """Return the parts of the search by sketches, of a fit that has some."""
+    """Return the parts of the search by sketches, of a fit that has some.
+
+    Sketches tell nothing of the outputs' order: leaf values obey it, splits do not know it.
+    """
     arena, rows, nodes, features, ways = parts
     n_sketches = nodes.n_sketches
     own = RenamedArena(arena, _OWN, " of sketches")
@@ -65,7 +68,8 @@ def searched_parts(parts: FitParts) -> FitParts:
         nodes, params=params, n_outputs=n_sketches, n_trees=n_sketches * nodes.n_parallel,
         n_sketches=0,
     )  # fmt: skip
-    return FitParts(own, SketchedRows.like(rows, own, few), few, features, ways)
+    free = replace(features, limits=replace(features.limits, monotone=None))
+    return FitParts(own, SketchedRows.like(rows, own, few), few, free, ways)
 
 
 class Sketch:

@@ -14,7 +14,7 @@ import numpy as np
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.dtypes import ROW
+from pyopencl_gbdt.dtypes import PAYLOAD, ROW
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
@@ -22,6 +22,7 @@ from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.level import node_arrays
 from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.growth.split import constraints
 
 
 class SketchedLeaves(LeafValues):
@@ -36,13 +37,15 @@ class SketchedLeaves(LeafValues):
     kernels: ClassVar[tuple[str, ...]] = ("sketched_leaves",)
 
     def __init__(self, parts: FitParts, partition: Partition | None = None) -> None:
-        self.arena, self.rows, self.nodes, _, ways = parts
+        self.arena, self.rows, self.nodes, features, ways = parts
         arena, rows, nodes = self.arena, self.rows, self.nodes
         self.program = ways.build_kernel(
             "sketched_leaves", of_variant=("cells",), code=rows.codes.code_type,
-            n_exponents=EXPONENTS,
+            n_exponents=EXPONENTS, monotone=features.limits.monotone is not None,
         )  # fmt: skip
         node_arrays(arena, rows, nodes)
+        constraints(arena, features)
+        self._limits = arena.arguments("monotone") if features.limits.monotone is not None else {}
         self.most_places = nodes.max_nodes // nodes.n_outputs
         arena.array("node_places", nodes.max_nodes, np.uint32)
         arena.array("leaf_places", (nodes.n_parallel, rows.n_rows), ROW)
@@ -94,8 +97,8 @@ class SketchedLeaves(LeafValues):
             self.program.bind(
                 "value_places", nodes.n_outputs, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
                 max_delta_step=p.max_delta_step, **where,
-                **arena.arguments("leaf_rate", "place_values", "nodes", "node_sums",
-                                  "node_weights", "node_values", "walk", "steps"),
+                **self._limits,
+                **arena.arguments("leaf_rate", "place_values", "nodes", "walk", "steps", *PAYLOAD),
             ),
         ]  # fmt: skip
 

@@ -47,13 +47,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "leave out boosting_type",
     ),
     _row(
-        "with `sketch` and `monotone_constraints`",
-        lambda f: f.n_sketches > 0 and bool(f.parameters.monotone_constraints),
-        "monotone_constraints={monotone_constraints!r}: expected none for sketch={sketch}, whose "
-        "sums tell nothing of the outputs' order",
-        "leave out monotone_constraints or sketch",
-    ),
-    _row(
         'with `sketch` and `page="streamed"`',
         lambda f: f.n_sketches > 0 and f.parameters.page == "streamed",
         "page='streamed': expected 'auto', 'dense' or 'tiled' for sketch={sketch}, for "

@@ -10,15 +10,16 @@
 ##   expand        nodes and levels of all outputs' trees
 ##   find_places   every row walks the first output's trees: leaf_places[tree, row] = place
 ##   sum_places    place_sums[output, place] += (g, h) in quanta, of leaves
-##   value_places  sums of inner nodes from their children; then weights, values and gains of all nodes. A node
-##                 without rows that count keeps its parent's weight
+##   value_places  sums of inner nodes from their children; then weights, values and gains of all nodes, from the
+##                 root down
 ##   add_leaves    margin[row] += value of the row's place
 ##
 ##   `n_alike` outputs have trees that split alike. Twin: tests/reference/sketch.py.
 ##
 ## params: wg_size; cells, places whose sums lie in local memory; code as in `renew_leaves`; n_exponents as in
-##         `gradients`
-<%page args="wg_size, cells, code, n_exponents"/>
+##         `gradients`; monotone, whether features have constraints
+<%page args="wg_size, cells, code, n_exponents, monotone"/>
+<%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%namespace name="sums" file="ordered_sums.cl.mako"/>
 <%namespace name="outputs" file="outputs.cl.mako"/>
@@ -120,20 +121,44 @@ KERNEL(${wg_size}) sum_places(
     add_own(own, place_sums, fits ? n_places : 0);
 }
 
-/* What a split gains in real units; 0 where a side has no rows that count. */
-FN f32 real_gain(const i64x2 node, const i64x2 left, const i64x2 right, const rule_t rule) {
-    if (left.y == 0 || right.y == 0) return 0.0f;
-    const df both = df_add(score(left.x, left.y, rule), score(right.x, right.y, rule));
-    return finite(scale_by(df_add(both, df_neg(score(node.x, node.y, rule))).hi, rule.gain_power));
+/* What a node's split gives to it and to its children. Where a side has no rows that count, or weights break the
+   order, the split gains nothing, and both children keep the node's weight: it then bounds all nodes below. */
+FN void value_split(GLOBAL node_t* nodes, const payload_t payload, const u32 id, const rule_t unbounded,
+                    const u32 constraint) {
+    const u32 left = nodes[id].left;
+    const rule_t rule = within(unbounded, payload.bounds[id]);
+    const i64x2 all = payload.sums[id], own = payload.sums[left], rest = payload.sums[left + 1];
+    const f32 one = weight_in_units(own.x, own.y, rule), other = weight_in_units(rest.x, rest.y, rule);
+    const int idle = own.y == 0 || rest.y == 0 || breaks_order(constraint, one, other);
+    const df sides = df_add(score(own.x, own.y, rule), score(rest.x, rest.y, rule));
+    const df gain = df_add(sides, df_neg(score(all.x, all.y, rule)));
+    nodes[id].gain = idle ? 0.0f : finite(scale_by(gain.hi, rule.gain_power));
+    payload.bounds[left] = payload.bounds[left + 1] = payload.bounds[id];
+% if monotone:
+    const f32 half_one = 0.5f * one, half_other = 0.5f * other;
+    const f32 middle = idle ? scale_by(payload.weights[id], -rule.weight_power) : half_one + half_other;
+    if (constraint) {
+        const u32 low = constraint == 1 ? left : left + 1;
+        payload.bounds[low].upper = middle;
+        payload.bounds[2 * left + 1 - low].lower = middle;
+    }
+% endif
+    for (u32 child = left; child < left + 2; child++) {
+        const rule_t bounded = within(unbounded, payload.bounds[child]);
+        const i64x2 sums = payload.sums[child];
+        const f32 weight = real_weight(weight_in_units(sums.x, sums.y, bounded), bounded);
+        payload.weights[child] = idle ? payload.weights[id] : weight;
+    }
 }
 
 /* Work-group k makes the nodes of output k. */
 KERNEL(${wg_size}) value_places(
         const u32 n_levels, const u32 n_alike, const u32 most_places, const f32 reg_lambda, const f32 reg_alpha,
-        const f32 max_delta_step, GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels,
+        const f32 max_delta_step, ${"GLOBAL const u32* RESTRICT monotone, " if monotone else ""}\
+GLOBAL const f32* RESTRICT leaf_rate, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL u32* RESTRICT place_sums, GLOBAL f32* RESTRICT place_values,
-        GLOBAL node_t* nodes, GLOBAL i64x2* node_sums, GLOBAL f32* node_weights,
-        GLOBAL f32* RESTRICT node_values, GLOBAL walk_t* RESTRICT walk, GLOBAL step_t* RESTRICT steps) {
+        GLOBAL node_t* nodes, ${payload.parameters()}, GLOBAL walk_t* RESTRICT walk, GLOBAL step_t* RESTRICT steps) {
+${payload.read()}\
     const u32 output = GROUP_ID;
     place_sums += 4 * (u64)output * most_places;
     place_values += (u64)output * most_places;
@@ -160,11 +185,10 @@ KERNEL(${wg_size}) value_places(
             const u32 id = first + i, left = nodes[id].left;
             const i64x2 sum = node_sums[id];
             const rule_t rule = make_rule(scale + nodes[id].tree, reg_lambda, reg_alpha, max_delta_step);
-            f32 weight = real_weight(weight_in_units(sum.x, sum.y, rule), rule);
-            if (depth && sum.y == 0) weight = node_weights[nodes[id].parent];
-            const f32 value = left == NO_NODE ? as_margin(weight * leaf_rate[0]) : 0.0f;
-            if (left != NO_NODE) nodes[id].gain = real_gain(sum, node_sums[left], node_sums[left + 1], rule);
-            node_weights[id] = weight;
+            if (depth == 0) node_weights[id] = real_weight(weight_in_units(sum.x, sum.y, rule), rule);
+            if (left != NO_NODE)
+                value_split(nodes, payload, id, rule, ${"monotone[nodes[id].feature]" if monotone else "0"});
+            const f32 value = left == NO_NODE ? as_margin(node_weights[id] * leaf_rate[0]) : 0.0f;
             node_values[id] = steps[id].value = value;
             if (left == NO_NODE) walk[id].number = value;
             place_values[levels[depth].first / n_alike + i] = value;

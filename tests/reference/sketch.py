@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +10,10 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.tree import NO_NODE
 from pyopencl_gbdt.numerics.portable_math import df_add, df_neg, finite, scale_by
 from pyopencl_gbdt.numerics.random_numbers import SKETCHES, random_bits, stream
+from pyopencl_gbdt.parameters.constraints import RISING
 from pyopencl_gbdt.parameters.parameters import Parameters
-from tests.reference.gain import score
-from tests.reference.grow import Grower, Node, _finite
+from tests.reference.gain import Rule, breaks_order, score, weight_in_units
+from tests.reference.grow import _LARGEST, Grower, Node, _finite
 
 F32 = npt.NDArray[np.float32]
 _ZERO: np.float32 = np.float32(0)
@@ -54,34 +54,49 @@ def sketches(params: Parameters, number: int, g: F32) -> tuple[F32, F32]:
 
 
 def with_structure(grower: Grower, structure: list[Node]) -> list[Node]:
-    """Return the nodes of an output's tree that splits as another one, with sums of its own.
-
-    A node without rows that count keeps its parent's weight.
-    """
-    nodes: list[Node] = []
-    for shape in structure:
-        sums = grower.quanta[shape.rows].sum(axis=0).reshape(-1, 2)
-        node = replace(shape, sums=sums, kept_weights=None, gain=_ZERO)
-        above = None if shape.parent == NO_NODE else nodes[shape.parent]
-        if above is not None and node.pair[1] == 0:
-            node.kept_weights = above.weights
-        grower._finish(node)
-        nodes.append(node)
-    for node in nodes:
+    """Return the nodes of an output's tree that splits as another one, with sums of its own."""
+    nodes = [
+        replace(
+            shape, sums=grower.quanta[shape.rows].sum(axis=0).reshape(-1, 2), kept_weights=None,
+            gain=_ZERO, lower=-_LARGEST, upper=_LARGEST,
+        )
+        for shape in structure
+    ]  # fmt: skip
+    grower._finish(nodes[0])
+    for node in nodes:  # parents come before their children
         if node.left != NO_NODE:
+            _value_split(grower, node, nodes[node.left : node.left + 2])
             node.values = np.zeros_like(node.values)
-            node.gain = _gain(grower, node, nodes[node.left], nodes[node.left + 1])
     return nodes
 
 
-def _gain(grower: Grower, node: Node, left: Node, right: Node) -> np.float32:
-    """Return what a split gains in an output; 0 where a side has no rows that count."""
-    if left.pair[1] == 0 or right.pair[1] == 0:
-        return _ZERO
-    own, one, other = (_score(grower, each) for each in (node, left, right))
+def _value_split(grower: Grower, node: Node, children: list[Node]) -> None:
+    """Set what a split gains, and the weights and bounds of its children.
+
+    Where a side has no rows that count, or weights break the order, the split gains nothing, and
+    both children keep the node's weight, which then bounds all nodes below.
+    """
+    rule, monotone = grower._rule_of(node), grower.limits.monotone
+    constraint = np.uint32(0) if monotone is None else monotone[node.feature]
+    one, other = (weight_in_units(c.sums[:, 0], c.sums[:, 1], rule)[0] for c in children)
+    idle = any(child.pair[1] == 0 for child in children)
+    idle = idle or bool(breaks_order(constraint, one, other))
+    node.gain = _ZERO if idle else _gain(rule, node, *children)
+    for child in children:
+        child.lower, child.upper = node.lower, node.upper
+        child.kept_weights = node.weights if idle else None
+    if constraint:
+        half = np.float32(0.5)
+        middle = half * one + half * other
+        if idle:
+            middle = scale_by(node.weights, -rule.weight_power)[0]
+        low, high = children if constraint == RISING else children[::-1]
+        low.upper = high.lower = middle
+    for child in children:
+        grower._finish(child)
+
+
+def _gain(rule: Rule, node: Node, left: Node, right: Node) -> np.float32:
+    own, one, other = (score(n.sums[:, 0], n.sums[:, 1], rule) for n in (node, left, right))
     loss = df_add(df_add(one, other), df_neg(own))
-    return _finite(scale_by(loss[0], grower.rule.gain_power)[0])
-
-
-def _score(grower: Grower, node: Node) -> Any:
-    return score(node.sums[:, 0], node.sums[:, 1], grower.rule)
+    return _finite(scale_by(loss[0], rule.gain_power)[0])

@@ -197,8 +197,9 @@ def _grown_as_sketches(
     n_parallel, both = params.num_parallel_tree, sketches(params, number, g)
     sampled = _sampled(params, number, both, weights, counting, alike=True)
     less = replace(params, gamma=params.gamma * params.sketch)
+    limits = replace(growers[0].limits, monotone=None)  # sketches tell nothing of the order
     searched = [
-        replace(growers[tree], quanta=quanta, scale=scale, params=less)
+        replace(growers[tree], quanta=quanta, scale=scale, params=less, limits=limits)
         for tree, (_, scale, _, quanta) in enumerate(sampled)
     ]
     shapes = [VectorGrower(searched[p::n_parallel]).grow()[0] for p in range(n_parallel)]

@@ -301,9 +301,6 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` with ordered boosting': Case(
         "boosting_type='ordered': expected 'plain' for multi", "vectors, ordered"
     ),
-    '`multi_strategy="multi_output_tree"` with `sketch` and `monotone_constraints`': Case(
-        "monotone_constraints='[1, 0, 0, 0]': expected none for sketch=1", "sketches, monotone"
-    ),
     '`multi_strategy="multi_output_tree"` with `sketch` and `page="streamed"`': Case(
         "page='streamed': expected 'auto', 'dense' or 'tiled' for sketch=1", "sketches, streamed"
     ),

@@ -17,7 +17,8 @@ SKETCHED = (
     "targets", "weights", "classes", "light sides", "regularised", "clipped", "sampled columns",
     "sampled rows", "least rows", "forests", "tiled", "symmetric", "symmetric targets",
     "symmetric forests", "few leaves", "leaf by leaf", "leaf by leaf, targets",
-    "leaf by leaf, forests", "no column at all", "one output is 0",
+    "leaf by leaf, forests", "monotone", "monotone, leaf by leaf", "monotone, symmetric",
+    "no column at all", "one output is 0",
 )  # fmt: skip
 
 
@@ -52,6 +53,17 @@ def test_any_number_of_sketches(n_sketches):
     y = np.concatenate([TARGETS, TARGETS[:, ::-1] ** 2], axis=1)
     params = {**PARAMS, "sketch": n_sketches}
     assert gbdt.train(params, gbdt.Dataset(X, y)).ensemble == twin(params, y)
+
+
+def test_every_output_obeys_monotone_constraints():
+    """Splits do not know the order of outputs; weights of leaves do."""
+    params = {**PARAMS, **KINDS["monotone"][0], "sketch": 1}
+    model = gbdt.train(params, gbdt.Dataset(X, TARGETS), 8)
+    for column, sign in ((0, 1), (1, -1)):
+        rows = np.repeat(X[:40], 30, axis=0)
+        rows[:, column] = np.tile(np.linspace(-3, 3, 30), 40)
+        found = model.predict(rows, device=TEST_DEVICE).reshape(40, 30, -1)
+        assert (sign * np.diff(found, axis=1) >= 0).all()
 
 
 def test_as_many_sketches_as_outputs_are_none():
