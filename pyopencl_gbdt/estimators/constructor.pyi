@@ -85,7 +85,7 @@ class Constructed(AliasedParameters):
     aft_loss_distribution: str | None
     aft_loss_distribution_scale: float | None
     quantile_alpha: float | Sequence[float] | None
-    expectile_alpha: float | None
+    expectile_alpha: float | Sequence[float] | None
     lambdarank_pair_method: str | None
     lambdarank_num_pair_per_sample: int | None
     lambdarank_normalization: bool | None
@@ -188,7 +188,7 @@ class Constructed(AliasedParameters):
         aft_loss_distribution: str | None = ...,
         aft_loss_distribution_scale: float | None = ...,
         quantile_alpha: float | Sequence[float] | None = ...,
-        expectile_alpha: float | None = ...,
+        expectile_alpha: float | Sequence[float] | None = ...,
         lambdarank_pair_method: str | None = ...,
         lambdarank_num_pair_per_sample: int | None = ...,
         lambdarank_normalization: bool | None = ...,

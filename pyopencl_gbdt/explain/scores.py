@@ -16,6 +16,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.explain.rows import ExplainedRows, rows_of
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, get_metric, row_loss_of
+from pyopencl_gbdt.objectives.expectiles import ExpectileError
 from pyopencl_gbdt.objectives.regression import QuantileError
 
 F32 = npt.NDArray[np.float32]
@@ -69,8 +70,9 @@ class LabelledRows:
     def _function(self, name: str) -> Metric:
         """Return a metric; a loss has the parameters of its own one."""
         own: Any = self.rows.model.objective
-        if isinstance(own, QuantileError) and own.n_outputs > 1:
-            own = replace(own, quantile_alpha=tuple(own.alphas.tolist()))
+        if isinstance(own, QuantileError | ExpectileError) and own.n_outputs > 1:
+            numbers: Any = {f"{own.metric}_alpha": tuple(own.alphas.tolist())}
+            own = replace(own, **numbers)
         return get_metric(name, own)
 
     def stages(self) -> Iterator[tuple[int, float]]:

@@ -17,8 +17,9 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.gradients import aft, cox, custom, distributions, lambda_gradients, softmax
+from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, row_outputs, softmax
 from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.objectives.base import RowOutputs
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import (
     Custom,
@@ -26,7 +27,6 @@ from pyopencl_gbdt.objectives.custom import (
     FunctionObjective,
     KernelObjective,
 )
-from pyopencl_gbdt.objectives.distributions import Distribution
 from pyopencl_gbdt.objectives.ranking import LambdaRank
 from pyopencl_gbdt.objectives.survival import Aft, Cox, log_bounds
 
@@ -125,8 +125,8 @@ def _(objective: Aft, parts: FitParts, data: Dataset) -> GradientSource:
 
 
 @source_of.register
-def _(objective: Distribution, parts: FitParts, data: Dataset) -> GradientSource:
-    return distributions.DistributionGradients(parts.rows, parts.ways, objective)
+def _(objective: RowOutputs, parts: FitParts, data: Dataset) -> GradientSource:
+    return row_outputs.RowOutputGradients(parts.rows, parts.ways, objective)
 
 
 @source_of.register

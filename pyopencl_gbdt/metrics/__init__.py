@@ -31,12 +31,12 @@ from pyopencl_gbdt.metrics.formulas import (
     logloss,
     mae,
     mape,
+    mean_over_numbers,
     merror,
     mlogloss,
     mphe,
     poisson_nloglik,
     quantile,
-    quantiles,
     rmse,
     rmsle,
     tweedie_nloglik,
@@ -201,7 +201,8 @@ def _by_parameter(entry: Entry, parameters: Parameters | None) -> Metric:
         return of_distribution(entry.function, parameters)
     number = entry.default if parameters is None else getattr(parameters, entry.parameter)
     if isinstance(number, tuple):
-        return partial(quantiles, numbers=tuple(float(np.float32(one)) for one in number))
+        own = tuple(float(np.float32(one)) for one in number)
+        return partial(mean_over_numbers, function=entry.function, numbers=own)
     return partial(entry.function, number=float(np.float32(number)))
 
 

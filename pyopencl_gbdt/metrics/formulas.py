@@ -93,12 +93,17 @@ def expectile(label: F32, prediction: F32, weight: F32 | None = None, number: fl
     return float(np.average(loss, weights=weight))
 
 
-def quantiles(
-    label: F32, prediction: F32, weight: F32 | None = None, numbers: tuple[float, ...] = (0.5,)
+def mean_over_numbers(
+    label: F32,
+    prediction: F32,
+    weight: F32 | None = None,
+    *,
+    function: Callable[..., float],
+    numbers: tuple[float, ...],
 ) -> float:
-    """Return the mean of ``quantile`` over several numbers; predictions (n_numbers, n_rows)."""
+    """Return a metric's mean over several numbers; predictions (n_numbers, n_rows)."""
     pairs = zip(prediction, numbers, strict=True)
-    return float(np.mean([quantile(label, own, weight, number) for own, number in pairs]))
+    return float(np.mean([function(label, own, weight, number) for own, number in pairs]))
 
 
 F64 = npt.NDArray[np.float64]

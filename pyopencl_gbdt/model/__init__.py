@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.formats.xgboost_links import margin_from_base_score
+from pyopencl_gbdt.model.formats.xgboost_links import (
+    LEAST_STEP,
+    margin_from_base_score,
+    margins_from_base_scores,
+)
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, NUMERIC_SPLIT, Tree
 from pyopencl_gbdt.public_names import at_first_use
 
@@ -43,6 +47,7 @@ __getattr__ = at_first_use(
 
 __all__ = [
     "CATEGORY_SPLIT",
+    "LEAST_STEP",
     "NO_NODE",
     "NUMERIC_SPLIT",
     "Ensemble",
@@ -53,6 +58,7 @@ __all__ = [
     "feature_importances",
     "from_xgboost_json",
     "margin_from_base_score",
+    "margins_from_base_scores",
     "plot_importance",
     "plot_importances",
     "plot_metric",

@@ -26,10 +26,10 @@ from pyopencl_gbdt.objectives.custom import (
     name_of,
 )
 from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS
+from pyopencl_gbdt.objectives.expectiles import ExpectileError
 from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
 from pyopencl_gbdt.objectives.regression import (
     AbsoluteError,
-    ExpectileError,
     Fair,
     Gamma,
     Huber,
@@ -88,7 +88,7 @@ def get_objective(
         own: dict[str, Any] = {name: parameters[name] for name in names}
     else:
         own = {f.name: getattr(parameters, f.name) for f in fields(objective)}
-    return type(objective)(**own)
+    return objective.having(**own)
 
 
 def custom_objective(given: object) -> Custom | None:

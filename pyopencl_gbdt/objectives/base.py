@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.targets import check_labels
-from pyopencl_gbdt.model import margin_from_base_score
+from pyopencl_gbdt.model import margin_from_base_score, margins_from_base_scores
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
 from pyopencl_gbdt.numerics.expressions import (
@@ -203,6 +204,10 @@ class Objective(ABC):
         share = self.leaf_shares(label, weight)
         return None if share is None else whole(share)
 
+    def having(self, **parameters: Any) -> Objective:
+        """Return the loss with these parameters, which are fields of the class."""
+        return type(self)(**parameters)
+
     @property
     def parameters(self) -> dict[str, float | str]:
         """The loss's parameters that differ from their defaults; numbers rounded to float32."""
@@ -236,7 +241,7 @@ class Objective(ABC):
     def to_margin(self, score: Score) -> Score:
         """Convert a base score from the scale of predictions to margins, rounded to float32."""
         if isinstance(score, tuple):
-            return tuple(margin_from_base_score(self.name, one) for one in score)
+            return margins_from_base_scores(self.name, score)
         return margin_from_base_score(self.name, score)
 
     def starting_scores(self, label: F32, weight: F32 | None) -> Score:
@@ -292,11 +297,46 @@ def link_statements(link: Callable[[Number], Term]) -> str:
     return statements(link, ("margin",), ("p",), prefix="m")
 
 
+def numbers_of(given: float | tuple[float, ...] | str) -> F32:
+    """Return a parameter of one or several numbers as float32, shape (n,); a string holds JSON."""
+    return np.atleast_1d(np.array(json.loads(given) if isinstance(given, str) else given, "f4"))
+
+
+def kept_numbers(name: str, numbers: F32, usual: float) -> dict[str, float | str]:
+    """Return such a parameter as ``Objective.parameters`` holds it, several as JSON."""
+    if numbers.size == 1:
+        return {} if numbers[0] == np.float32(usual) else {name: float(numbers[0])}
+    return {name: "[" + ",".join(f"{number:.9g}" for number in numbers) + "]"}
+
+
 def _as_kept(value: float | str) -> float | str:
     return value if isinstance(value, str) else float(np.float32(value))
 
 
 _HESSIAN_EDGE = np.array([1e-6], np.float32)
+
+
+@dataclass(frozen=True)
+class RowOutputs(Objective):
+    """A loss whose outputs need each other's margins; each row has one label."""
+
+    given: ClassVar[bool] = True
+
+    @abstractmethod
+    def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
+        """Return gradient and Hessian of each output in turn, from all margins and the label."""
+
+    @property
+    def row_kernel(self) -> str:
+        """Kernel statements that set g0, h0, g1, ... from margin0, margin1, ... and label."""
+        outputs = range(self.n_outputs)
+        names = (*(f"margin{k}" for k in outputs), "label")
+        return statements(self.of_row, names, [f"{one}{k}" for k in outputs for one in "gh"])
+
+    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
+        """Return the gradients for margins of shape (n_outputs, n_rows)."""
+        found = evaluate(self.of_row, *margin, not_tiny(label, 2.0**-126))
+        return np.stack(found[::2]), np.stack(found[1::2])
 
 
 @dataclass(frozen=True)

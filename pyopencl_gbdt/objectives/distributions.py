@@ -38,13 +38,13 @@ from pyopencl_gbdt.numerics.expressions import (
     trigamma_rest,
     where,
 )
-from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny, portable_log
+from pyopencl_gbdt.numerics.portable_math import as_margin, portable_log
 from pyopencl_gbdt.numerics.quantile_functions import (
     gamma_quantile,
     negative_binomial_quantile,
     normal_quantile,
 )
-from pyopencl_gbdt.objectives.base import F32, F64, Objective
+from pyopencl_gbdt.objectives.base import F32, F64, RowOutputs
 
 #: Squares and ratios stay below, so that their sums are finite.
 _MOST = 1e30
@@ -54,7 +54,7 @@ _LEAST_VARIANCE, _LEAST_EXCESS = 1e-12, 1e-4
 
 
 @dataclass(frozen=True)
-class Distribution(Objective):
+class Distribution(RowOutputs):
     """A distribution of the label with two parameters; ``predict`` returns its mean.
 
     Attributes
@@ -63,7 +63,6 @@ class Distribution(Objective):
         What ``to_probability`` returns, in this order.
     """
 
-    given: ClassVar[bool] = True
     metric = "nll"
     parameter_names: ClassVar[tuple[str, str]]
 
@@ -75,10 +74,6 @@ class Distribution(Objective):
     def objective(self) -> str:
         """The name, by which metrics find the distribution in ``Parameters`` too."""
         return self.name
-
-    @abstractmethod
-    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
-        """Return gradient and Hessian of the first margin, then those of the second."""
 
     @abstractmethod
     def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
@@ -99,11 +94,6 @@ class Distribution(Objective):
     @abstractmethod
     def start_of(self, mean: float, variance: float) -> tuple[float, float]:
         """Return the margins of the distribution with a mean and a variance."""
-
-    def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
-        """Return the gradients for margins of shape (2, n_rows)."""
-        g, h, other_g, other_h = evaluate(self.of_row, *margin, not_tiny(label, 2.0**-126))
-        return np.stack([g, other_g]), np.stack([h, other_h])
 
     def to_probability(self, margin: F32) -> F32:
         """Return the parameters, shape (2, n_rows), of margins of the same shape."""
@@ -158,7 +148,8 @@ class NormalDistribution(Distribution):
     name = "dist:normal"
     parameter_names = ("mean", "std")
 
-    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+    def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
+        first, second, label = margins_and_label
         return _deviation_gradients(first, second, label)
 
     def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
@@ -194,7 +185,8 @@ class LogNormalDistribution(Distribution):
     name = "dist:lognormal"
     parameter_names = ("mu", "sigma")
 
-    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+    def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
+        first, second, label = margins_and_label
         return _deviation_gradients(first, second, log(label))
 
     def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
@@ -245,7 +237,8 @@ class GammaDistribution(Distribution):
     name = "dist:gamma"
     parameter_names = ("mean", "shape")
 
-    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+    def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
+        first, second, label = margins_and_label
         mean, shape = self.parameters_of(first, second)
         assert isinstance(mean, Number)
         assert isinstance(shape, Number)
@@ -284,7 +277,8 @@ class NegativeBinomialDistribution(Distribution):
     name = "dist:negative_binomial"
     parameter_names = ("mean", "size")
 
-    def of_row(self, first: Number, second: Number, label: Number) -> tuple[Term, ...]:
+    def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
+        first, second, label = margins_and_label
         mean, size = self.parameters_of(first, second)
         assert isinstance(mean, Number)
         assert isinstance(size, Number)

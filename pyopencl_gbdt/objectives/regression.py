@@ -5,13 +5,11 @@ The prediction of a loss of counts or amounts is e^margin.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,
@@ -29,7 +27,15 @@ from pyopencl_gbdt.numerics.expressions import (
 )
 from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.numerics.quantiles import quantile
-from pyopencl_gbdt.objectives.base import F32, F64, LogLink, MeanStart, Objective
+from pyopencl_gbdt.objectives.base import (
+    F32,
+    F64,
+    LogLink,
+    MeanStart,
+    Objective,
+    kept_numbers,
+    numbers_of,
+)
 
 #: Residuals are clamped to so many slopes; the gradient equals the slope long before.
 _FAR_SLOPES = 1e9
@@ -224,8 +230,7 @@ class QuantileError(QuantileLeaves):
     @property
     def alphas(self) -> F32:
         """The quantile of each output, float32."""
-        given = self.quantile_alpha
-        return np.atleast_1d(np.array(json.loads(given) if isinstance(given, str) else given, _f))
+        return numbers_of(self.quantile_alpha)
 
     @property
     def n_outputs(self) -> int:
@@ -233,10 +238,7 @@ class QuantileError(QuantileLeaves):
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        if self.n_outputs == 1:
-            alpha = float(self.alphas[0])
-            return {} if alpha == _f(0.5) else {"quantile_alpha": alpha}
-        return {"quantile_alpha": "[" + ",".join(f"{alpha:.9g}" for alpha in self.alphas) + "]"}
+        return kept_numbers("quantile_alpha", self.alphas, 0.5)
 
     def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
         alpha = of_output(margin, self.alphas)
@@ -263,36 +265,6 @@ class QuantileError(QuantileLeaves):
             return super().starting_scores(label, weight)
         weights = self.leaf_weights(label, weight)
         return tuple(_start(quantile(label, weights, float(alpha))) for alpha in self.alphas)
-
-
-@dataclass(frozen=True)
-class ExpectileError(Objective):
-    """Gradient ``w d``, Hessian ``w``; d is ``margin - label``, w is alpha below the label.
-
-    At and above the label, w is ``1 - alpha``. The base score is a Newton step from the mean label.
-    XGBoost 3.4, ``src/objective/expectile_obj.cc``; Newey and Powell 1987, "Asymmetric least
-    squares estimation and testing".
-
-    Attributes
-    ----------
-    expectile_alpha : float
-        The expectile, 0 to 1; 0.5 is the mean.
-    """
-
-    name = "reg:expectileerror"
-    metric = "expectile"
-    expectile_alpha: float = 0.5
-
-    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
-        alpha = np.float32(self.expectile_alpha)
-        d = clamped(margin - label, -_FAR, _FAR)
-        w = where(d >= 0, _f(1) - alpha, alpha)
-        return w * d, w
-
-    def starting_score(self, label: F32, weight: F32 | None) -> float:
-        mean = np.float32(float(exact_mean(label, weight)))
-        step = self._stump(label, weight, mean)
-        return float(as_margin(mean + step)[0])
 
 
 _TINY = 2.0**-126

@@ -31,7 +31,18 @@ def _weighs_classes(p: ParameterValues) -> bool:
     return "scale_pos_weight" in link.parameters and link.xgboost_name in _BINARY
 
 
+def _falls(numbers: float | tuple[float, ...]) -> bool:
+    return isinstance(numbers, tuple) and list(numbers) != sorted(numbers)
+
+
 OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
+    Refusal(
+        "Several `expectile_alpha` that do not ascend",
+        _of(lambda p: p.objective == "reg:expectileerror" and _falls(p.expectile_alpha)),
+        "expectile_alpha={expectile_alpha}: expected ascending numbers, as each expectile is a "
+        "step above the one before",
+        "sort them",
+    ),
     Refusal(
         "`max_leaves` of 1",
         _of(lambda p: p.max_leaves == 1),

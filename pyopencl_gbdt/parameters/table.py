@@ -192,7 +192,8 @@ TABLE: tuple[ParameterRow, ...] = (
     ParameterRow("quantile_alpha", float, 0.5, "reg:quantileerror and the metric quantile: which "
                  "quantile; a list gives an output for each.", low=0, high=1, several=True),
     ParameterRow("expectile_alpha", float, 0.5, "reg:expectileerror and the metric expectile: "
-                 "which expectile; 0.5 is the mean.", low=0, high=1),
+                 "which expectile; 0.5 is the mean. A list, ascending, gives an output for each.",
+                 low=0, high=1, several=True),
     ParameterRow("num_class", int, 0, "Number of classes of multi:softprob and multi:softmax.",
                  low=0, high=2**16),
     ParameterRow("lambdarank_pair_method", str, "topk", "Ranking: pair rows with the top rows, "

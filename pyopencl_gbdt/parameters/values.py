@@ -87,7 +87,7 @@ class ParameterValues:
     aft_loss_distribution: str
     aft_loss_distribution_scale: float
     quantile_alpha: float | tuple[float, ...]
-    expectile_alpha: float
+    expectile_alpha: float | tuple[float, ...]
     num_class: int
     lambdarank_pair_method: str
     lambdarank_num_pair_per_sample: int | None

@@ -106,7 +106,6 @@ _WHOLE = {
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",
     "custom": "check_gradients custom_gradients",
-    "distribution": "distribution",
     "dropout": "add_values show",
     "gradients": (
         "draw_partners lambdas rank_documents scale_lambdas softmax sum_losses sum_precisions "
@@ -120,6 +119,7 @@ _WHOLE = {
     "radix_sort": "radix_bases radix_clear radix_offsets",
     "ranking_metric": "rank_hits rank_keys sum_places total_places",
     "reduce": "reduce_tiles",
+    "row_outputs": "row_outputs",
     "scan": "scan_clear scan_tiles scan_totals",
     "segmented_radix_sort": (
         "counter_scan counter_sums large_counts large_scatter segment_counts segment_lists "

@@ -113,10 +113,15 @@ def check_fit(
                 f"eval_metric={name!r}: it fits {theirs}, but with objective={p.objective!r} the "
                 f"labels are {ours}{wide}: expected {_choice(family, those, objective, p, sets)}"
             )
-        if family == "quantile" and _lacks_outputs(objective, p):
+        if not _has_a_number_each(family, objective, p):
+            one = objective.n_outputs == 1
+            several = f"{objective.n_outputs} numbers", f"{objective.n_outputs} outputs"
+            numbers, outputs = ("one number", "one output") if one else several
+            parameter = METRICS[family].parameter
             raise ParameterError(
-                f"eval_metric='quantile': quantile_alpha={p.quantile_alpha}: expected one number "
-                f"for objective={p.objective!r}, which has one output; give one"
+                f"eval_metric={family!r}: {parameter}={getattr(p, parameter)}: expected {numbers} "
+                f"for objective={p.objective!r}, which has {outputs}; give "
+                f"{'one' if one else 'them'}"
             )
 
 
@@ -158,12 +163,15 @@ def _is_taken(name: str, objective: Objective, p: Parameters, sets: Sequence[Dat
             check_ranked({name: get_metric(name, p)}, rows)
     except DataError:
         return False
-    return name != "quantile" or not _lacks_outputs(objective, p)
+    return _has_a_number_each(name, objective, p)
 
 
-def _lacks_outputs(objective: Objective, p: Parameters) -> bool:
-    """Tell whether there are several ``quantile_alpha``, but not an output for each."""
-    return objective.n_outputs == 1 and isinstance(p.quantile_alpha, tuple)
+def _has_a_number_each(family: str, objective: Objective, p: Parameters) -> bool:
+    """Tell whether a metric of quantiles or expectiles has a number for each output."""
+    if family not in ("quantile", "expectile"):
+        return True
+    given = getattr(p, METRICS[family].parameter)
+    return objective.n_outputs == (len(given) if isinstance(given, tuple) else 1)
 
 
 def check_ranked(metrics: Mapping[str, Metric], rows: Dataset) -> None:

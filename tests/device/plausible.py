@@ -156,10 +156,7 @@ VALUES: dict[str, list[Any]] = {
     "gradient_between": [
         Aft(aft_loss_distribution=name).kernel_between for name in ("normal", "logistic", "extreme")
     ],
-    "gradient_of_row": [
-        statements(one.of_row, ("first", "second", "label"), ("g", "h", "other_g", "other_h"))
-        for one in DISTRIBUTIONS
-    ],
+    "gradient_of_row": [one.row_kernel for one in DISTRIBUTIONS],
     "gradient_of_share": [statements(of_share, ("p", "label", "class_k"), ("g", "h"))],
     "weighted": [False, True],
     "has_values": [False, True],

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from pyopencl_gbdt.device.render import render, source_folder
-from pyopencl_gbdt.numerics.expressions import statements
 from pyopencl_gbdt.objectives.distributions import GammaDistribution
 from pyopencl_gbdt.objectives.survival import Aft
 from tests.device.vocabulary import header
@@ -137,16 +136,9 @@ SOURCES = {
         "aft",
         {"wg_size": 64, "gradient_between": Aft("logistic", 0.5).kernel_between},
     ),
-    "distribution-gamma": (
-        "distribution",
-        {
-            "wg_size": 64,
-            "gradient_of_row": statements(
-                GammaDistribution().of_row,
-                ("first", "second", "label"),
-                ("g", "h", "other_g", "other_h"),
-            ),
-        },
+    "row_outputs-gamma": (
+        "row_outputs",
+        {"wg_size": 64, "n_outputs": 2, "gradient_of_row": GammaDistribution().row_kernel},
     ),
     "split-plain": ("split", {"wg_size": 64, "many": False, **_PLAIN}),
     "split-many": ("split", {"wg_size": 64, "many": True, **_PLAIN}),

@@ -39,7 +39,7 @@ LOSSES: dict[str, tuple[str, dict[str, Any]]] = {
     "binary:hinge": ("two", {}),
     "reg:absoluteerror": ("number", {}),
     "reg:quantileerror": ("number", {"quantile_alpha": [0.2, 0.7]}),
-    "reg:expectileerror": ("number", {"expectile_alpha": 0.3}),
+    "reg:expectileerror": ("number", {"expectile_alpha": [0.3, 0.6]}),
     "multi:softprob": ("classes", {"num_class": 5}),
     "multi:softmax": ("classes", {"num_class": 5}),
     "rank:ndcg": ("grade", {}),

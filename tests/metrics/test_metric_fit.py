@@ -33,8 +33,8 @@ CASES = {
     "0 and 1 as numbers": ({}, TWO, "0 to 1,0 or more,above -1,numbers,relevance,grades"),
     "classes": ({"objective": "multi:softprob", "num_class": 3}, THREE, "classes"),
     "two classes of several": ({"objective": "multi:softmax", "num_class": 2}, TWO, "classes"),
-    "quantiles": ({"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9]}, NUMBERS,
-                  "quantiles"),
+    "quantiles": ({"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9],
+                   "expectile_alpha": [0.1, 0.9]}, NUMBERS, "quantiles"),
     "grades": ({"objective": "rank:ndcg"}, THREE, "grades"),
     "relevance": ({"objective": "rank:map"}, TWO, "relevance,grades"),
     "events": ({"objective": "survival:cox"}, NUMBERS, "events"),
@@ -133,6 +133,9 @@ def test_quantiles_without_their_outputs():
     params = {**SMALL, "quantile_alpha": [0.1, 0.9]}
     with pytest.raises(ParameterError, match="expected one number for objective='reg:squarede"):
         train(params, Dataset(X, NUMBERS), eval_metric="quantile")
+    two = {**SMALL, "objective": "reg:expectileerror", "expectile_alpha": [0.1, 0.9]}
+    with pytest.raises(ParameterError, match=r"quantile_alpha=0\.5: expected 2 numbers for obj"):
+        train(two, Dataset(X, NUMBERS), eval_metric="quantile")
     with pytest.raises(
         ParameterError, match="expected 'rmse', 'mae', 'mape', 'mphe', 'expectile', or a"
     ):

@@ -101,6 +101,14 @@ KINDS: dict[str, Callable[[], Ensemble]] = {
     "vector leaves": lambda: _of_xgboost("vectors.json"),
     "linear leaves": lambda: _linear(make_ensemble([4, 3])),
     "dropped trees (DART)": lambda: _of_xgboost("dart.json"),
+    "several expectiles": lambda: make_ensemble(
+        [4, 3, 2, 5],
+        objective="reg:expectileerror",
+        objective_parameters={"expectile_alpha": "[0.200000003,0.800000012]"},
+        n_outputs=2,
+        base_margin=(0.0, 0.0),
+        base_score=(0.0, 0.693148196),
+    ),
     "distributions": lambda: make_ensemble(
         [4, 3, 2, 5],
         objective="dist:normal",

@@ -86,6 +86,10 @@ _ORDERED_LOSS = "expected a loss whose gradients depend on each row's own label"
 _TOGETHER = "where several devices train together"
 #: In the order of the table, by the names of its rows.
 CASES: dict[str, Case] = {
+    "Several `expectile_alpha` that do not ascend": Case(
+        "expectile_alpha=(0.7, 0.2): expected ascending numbers",
+        params={"objective": "reg:expectileerror", "expectile_alpha": [0.7, 0.2]},
+    ),
     "`max_leaves` of 1": Case("max_leaves=1: expected 0 (no limit)", params={"max_leaves": 1}),
     "`path_smooth` with `min_samples_leaf` below 2": Case(
         "min_samples_leaf=1: expected 2 or more for path_smooth=2.0", "smoothed",

@@ -28,6 +28,11 @@ def more_than_trees(model: Ensemble) -> str:
     return "outputs that are parameters of one distribution" if distribution else ""
 
 
+def _steps(model: Ensemble) -> str:
+    steps = model.n_outputs > 1 and model.objective in LINKS and LINKS[model.objective].steps
+    return "outputs that are steps above one another" if steps else ""
+
+
 class Format(Protocol):
     """One format of model files.
 
@@ -99,7 +104,7 @@ class OneOutputTrees(ABC):
 
     def lacks(self, model: Ensemble) -> str:
         """Return what ``Format.lacks`` does."""
-        if more := more_than_trees(model):
+        if more := more_than_trees(model) or _steps(model):
             return more
         try:
             own = self._held(model)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,9 @@ class Link:
         Parameters that may hold several numbers, as a string such as ``[1E-1,5E-1]``.
     n_outputs : int
         How many outputs the objective has, which together predict one number; 0: any number.
+    steps : bool
+        Whether each output after the first is a step above the one before: the margin is that of
+        the step, ``ln(e^step - 1)``.
     """
 
     xgboost_name: str
@@ -69,6 +73,7 @@ class Link:
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     several: tuple[str, ...] = ()
     n_outputs: int = 0
+    steps: bool = False
 
 
 def _logit(score: np.float32) -> np.float32:
@@ -153,7 +158,11 @@ LINKS: dict[str, Link] = {
         several=("quantile_alpha",),
     ),
     "reg:expectileerror": _identity(
-        "reg:expectileerror", "expectile_loss_param", parameters={"expectile_alpha": 0.5}
+        "reg:expectileerror",
+        "expectile_loss_param",
+        parameters={"expectile_alpha": 0.5},
+        several=("expectile_alpha",),
+        steps=True,
     ),
     **{
         name: _identity(name, "lambdarank_param", **_RANKING)
@@ -190,10 +199,47 @@ MULTICLASS = ("multi:softprob", "multi:softmax")
 SUPPORTED_OBJECTIVES = ", ".join(sorted(LINKS))
 
 
-def scores_agree(objective: str, base_margin: float, base_score: float) -> bool:
-    """Tell whether a margin and a score are the same starting point, except for rounding."""
+#: The least step from an output to the next one, XGBoost's ``kRtEps``.
+LEAST_STEP = 1e-6
+
+
+def scores_of(objective: str, margins: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the base scores of the margins of all outputs, in float64."""
     link = LINKS[objective]
-    return abs(link.score(base_margin) - base_score) <= link.tolerance * max(1.0, abs(base_score))
+    found = [link.score(margin) for margin in margins]
+    for output in range(1, len(found) if link.steps else 0):
+        margin = found[output]
+        step = max(margin, 0.0) + math.log1p(math.exp(-abs(margin))) + LEAST_STEP
+        found[output] = found[output - 1] + step
+    return tuple(found)
+
+
+def scores_agree(objective: str, expected: float, base_score: float) -> bool:
+    """Tell whether a base score is that of ``scores_of``, except for rounding."""
+    link = LINKS[objective]
+    tolerance = max(link.tolerance, LEAST_STEP if link.steps else 0.0)
+    return abs(expected - base_score) <= tolerance * max(1.0, abs(base_score))
+
+
+def margins_from_base_scores(objective: str, scores: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the margins of the base scores of all outputs, see ``margin_from_base_score``.
+
+    Where outputs are steps, one that is not above the output before gets the least step, as in
+    XGBoost 3.4.
+    """
+    of_score = {score: margin_from_base_score(objective, score) for score in set(scores)}
+    found = [of_score[score] for score in scores]
+    if not LINKS[objective].steps:
+        return tuple(found)
+    steps = [max(b - a - LEAST_STEP, LEAST_STEP) for a, b in pairwise(found)]
+    return (found[0], *map(_margin_of_step, steps))
+
+
+def _margin_of_step(step: float) -> float:
+    if step > 40.0:  # e^-step is nothing beside 1
+        return float(np.float32(step))
+    exact = (Decimal(step).exp() - 1).ln()  # the platform's libm may differ
+    return float(np.float32(float(exact)))
 
 
 def margin_from_base_score(objective: str, base_score: float) -> float:

@@ -24,8 +24,9 @@ from pyopencl_gbdt.model.formats.xgboost_links import (
     LINKS,
     MULTICLASS,
     SUPPORTED_OBJECTIVES,
-    margin_from_base_score,
+    margins_from_base_scores,
     scores_agree,
+    scores_of,
 )
 from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parameters
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_trees
@@ -304,8 +305,7 @@ def _read_base(
     if BASE_MARGIN_KEY in attributes:
         margins = _exact_margins(learner, objective, scores)
     else:
-        of_score = {score: margin_from_base_score(objective, score) for score in set(scores)}
-        margins = tuple(of_score[score] for score in scores)
+        margins = margins_from_base_scores(objective, scores)
     return (scores, margins) if n_outputs > 1 else (scores[0], margins[0])
 
 
@@ -325,8 +325,8 @@ def _exact_margins(learner: Cursor, objective: str, scores: tuple[float, ...]) -
     if len(margins) != len(scores) or not all(exact):
         count = "a" if len(scores) == 1 else len(scores)
         place.fail(f"{count} finite float32, as written by float.hex")
-    for margin, score in zip(margins, scores, strict=True):
-        if not scores_agree(objective, margin, score):
+    for expected, score in zip(scores_of(objective, margins), scores, strict=True):
+        if not scores_agree(objective, expected, score):
             place.fail(
                 f"the margin of base_score={score!r}",
                 "remove the attribute if base_score was changed on purpose",

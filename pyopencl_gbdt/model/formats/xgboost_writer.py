@@ -23,6 +23,7 @@ from pyopencl_gbdt.model.formats.xgboost_links import (
     SUPPORTED_OBJECTIVES,
     Link,
     scores_agree,
+    scores_of,
 )
 from pyopencl_gbdt.model.formats.xgboost_reader import (
     BASE_MARGIN_KEY,
@@ -156,12 +157,11 @@ def _check(ensemble: Ensemble) -> None:
             f"pickle the ensemble instead"
         )
     link = LINKS[objective]
-    pairs = zip(each(ensemble.base_margin), each(score), strict=True)
-    scores = [link.score(margin) for margin in each(ensemble.base_margin)]
+    scores = [*scores_of(objective, each(ensemble.base_margin))]
     expected = repr(scores if len(scores) > 1 else scores[0])
     if not all(
-        link.lowest <= one <= link.highest and scores_agree(objective, margin, one)
-        for margin, one in pairs
+        link.lowest <= one <= link.highest and scores_agree(objective, own, one)
+        for own, one in zip(scores, each(score), strict=True)
     ):
         raise ModelFormatError(
             f"base_score={score!r}: expected {expected}, the score of "

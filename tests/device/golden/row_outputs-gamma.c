@@ -5,18 +5,19 @@
 
 
 
-KERNEL(64) distribution(
+KERNEL(64) row_outputs(
         const u32 n_rows, GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
         GLOBAL f32* RESTRICT gradients, GLOBAL f32* RESTRICT hessians) {
     for (u32 row = GROUP_ID * 64 + LOCAL_ID; row < n_rows; row += N_GROUPS * 64) {
-        const f32 first = margins[row], second = margins[(u64)n_rows + row];
+        const f32 margin0 = margins[0 * (u64)n_rows + row];
+        const f32 margin1 = margins[1 * (u64)n_rows + row];
         const f32 given = labels[row];
         const f32 label = as_u32(given) & 0x7F800000u ? given : 0.0f; /* some devices flush subnormals */
-        f32 g, h, other_g, other_h;
-        const f32 v1 = first > 60.0f ? 60.0f : first;
+        f32 g0, h0, g1, h1;
+        const f32 v1 = margin0 > 60.0f ? 60.0f : margin0;
     const f32 v2 = v1 < -60.0f ? -60.0f : v1;
     const f32 v3 = portable_exp(v2);
-    const f32 v4 = second > 15.0f ? 15.0f : second;
+    const f32 v4 = margin1 > 15.0f ? 15.0f : margin1;
     const f32 v5 = v4 < -10.0f ? -10.0f : v4;
     const f32 v6 = portable_exp(v5);
     const f32 v7 = reciprocal(v3);
@@ -38,13 +39,13 @@ KERNEL(64) distribution(
     const f32 v23 = 0.5f * v19;
     const f32 v24 = trigamma_rest(v6);
     const f32 v25 = v23 + v24;
-    g = v20;
-    h = v22;
-    other_g = v19;
-    other_h = v25;
-        gradients[row] = g;
-        gradients[(u64)n_rows + row] = other_g;
-        hessians[row] = h;
-        hessians[(u64)n_rows + row] = other_h;
+    g0 = v20;
+    h0 = v22;
+    g1 = v19;
+    h1 = v25;
+        gradients[0 * (u64)n_rows + row] = g0;
+        hessians[0 * (u64)n_rows + row] = h0;
+        gradients[1 * (u64)n_rows + row] = g1;
+        hessians[1 * (u64)n_rows + row] = h1;
     }
 }

@@ -1,4 +1,4 @@
-"""Gradients of the parameters of a distribution."""
+"""Gradients of losses whose outputs need each other's margins, such as distributions."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.page import RowPart
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
-from pyopencl_gbdt.numerics.expressions import statements
-from pyopencl_gbdt.objectives.distributions import Distribution
+from pyopencl_gbdt.objectives.base import RowOutputs
 
 
-class DistributionGradients:
+class RowOutputGradients:
     """Computes ``given_g`` and ``given_h``; each row on its own."""
 
-    def __init__(self, rows: FitRows, ways: Ways, objective: Distribution) -> None:
+    def __init__(self, rows: FitRows, ways: Ways, objective: RowOutputs) -> None:
         self.rows = rows
-        names = ("first", "second", "label"), ("g", "h", "other_g", "other_h")
         self._program = ways.build_kernel(
-            "gradients", template="distribution",
-            gradient_of_row=statements(objective.of_row, *names),
+            "gradients", template="row_outputs",
+            n_outputs=objective.n_outputs, gradient_of_row=objective.row_kernel,
         )  # fmt: skip
 
     def before_round(self, number: int) -> None:
@@ -34,7 +32,7 @@ class DistributionGradients:
 
     def _of(self, part: RowPart) -> Launch:
         return self._program.bind(
-            "distribution", part.groups, n_rows=part.n_rows,
+            "row_outputs", part.groups, n_rows=part.n_rows,
             margins=part[self.rows.gradients_at], labels=part["labels"],
             gradients=part["given_g"], hessians=part["given_h"],
         )  # fmt: skip
