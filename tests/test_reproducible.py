@@ -324,7 +324,7 @@ def test_every_histogram_variant(name, histogram):
 
 @pytest.mark.parametrize("size", [32, 64, 256])
 def test_three_work_group_sizes(size):
-    for histogram in ("auto", "local_atomic_partials"):
+    for histogram in ("auto", "local_atomic"):
         more = {"device": TEST_DEVICE, "work_group_size": size, "histogram": histogram}
         assert digest("logistic", **more) == EXPECTED["logistic"]
 
@@ -339,9 +339,7 @@ def test_intel_runtime(name):
     if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
         pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
     assert digest(name, device="intel(r) opencl") == EXPECTED[name]
-    names = [v.name for v in runnable("histogram", open_device("intel(r) opencl").caps)]
-    histogram = "local_atomic" if "local_atomic" in names else "local_atomic_partials"
-    more = {"device": "intel(r) opencl", "work_group_size": 64, "histogram": histogram}
+    more = {"device": "intel(r) opencl", "work_group_size": 64, "histogram": "local_atomic"}
     assert digest(name, **more) == EXPECTED[name]
 
 

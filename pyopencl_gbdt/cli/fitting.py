@@ -80,12 +80,12 @@ def model_name(n_rounds: int) -> str:
 def chosen_variants(info: DeviceInfo, p: Parameters) -> dict[str, str]:
     """Return every kernel's variant, as far as it is known before the data are read."""
     from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
-    from pyopencl_gbdt.primitives.histogram_plan import BY_RANGES
+    from pyopencl_gbdt.primitives.histogram_plan import ANY_CODES
 
     assert info.caps is not None
     histogram = choose("histogram", info.caps, p.histogram).name
     fits = (info.caps.local_bytes - LOCAL_HEADROOM) // 8  # two 32-bit accumulators per code
-    if histogram not in ("cpu", *BY_RANGES) and p.max_bin + 1 > fits:
+    if histogram not in ("cpu", ANY_CODES) and p.max_bin + 1 > fits:
         histogram += " (one by ranges of bins if the data need so many)"
     return {**info.variants(), "histogram": histogram}
 

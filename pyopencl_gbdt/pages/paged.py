@@ -12,7 +12,6 @@ from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.variants import choose
 from pyopencl_gbdt.pages.column_bins import sorted_on_device
 from pyopencl_gbdt.pages.columns import (
     ColumnSizes,
@@ -29,7 +28,7 @@ from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.tiles import EntryRows, TileMaker, TileSizes, suited_layout, tiled_bounds
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
-from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM, tile_capacity
+from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 
 #: How splits are found; ``parameters.table`` has the same names.
 Method = Literal["hist", "exact", "approx"]
@@ -140,8 +139,6 @@ def tiles_of_sparse(
         return None
     if kind == "tiled":
         return sizes
-    if choose(TILED_HISTOGRAM, device.caps).name not in ("cpu", "local_atomic"):
-        return None
     large = bytes_of_codes(device, n_rows, present.size, max_bin) >= LEAST_DENSE_BYTES
     bins = int(np.minimum(present + 1, max_bin).sum())
     fits = slots * bins * _SUMS_BYTES <= device.caps.global_bytes * MOST_HISTOGRAMS

@@ -13,7 +13,7 @@ from pyopencl_gbdt.device.arena import uploaded
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM
 from pyopencl_gbdt.primitives.checks import ceil_div
 from pyopencl_gbdt.primitives.histogram_plan import (
-    BY_RANGES,
+    ANY_CODES,
     BYTES_OF_BANKS,
     OWN_BANKS,
     JointSums,
@@ -181,7 +181,7 @@ class HistogramKernel:
 
     def _build(self, variant: Variant) -> Program:
         device, order, layout = self.device, self.page.order, self.layout
-        cpu, ranged = variant.name == "cpu", variant.name in BY_RANGES
+        cpu, ranged = variant.name == "cpu", variant.name == ANY_CODES
         copied = self.page.n_copies > 1
         self.partials = not variant.atomic_sums
         capacity = capacity_of(variant, device.caps)
@@ -241,7 +241,6 @@ class HistogramKernel:
         return device.build(
             "histogram",
             wg_size=self._size(variant),
-            partials=self.partials,
             ranged=ranged,
             cells=cells,
             copies=copies,
@@ -249,8 +248,7 @@ class HistogramKernel:
             block=order.block_codes,
             split_blocks=self.n_ranges > order.n_used,
             unroll=unroll,
-            # with partial histograms, registers spill on AMD's gfx906
-            in_registers=unroll and not self.partials,
+            in_registers=unroll,
             adds=self._adds,
             copied=self.page.n_copies > 1,
         )

@@ -32,10 +32,8 @@ _LEAST_PAIRED = 4_000_000
 _BLOCK_FEATURES = 16
 #: The variant with a bank of local memory for each sum of a block.
 OWN_BANKS = "own_banks"
-#: The variant for features with any number of codes, on any device.
+#: The variant for features with any number of codes: work-groups sum ranges of codes.
 ANY_CODES = "bin_range_passes"
-#: All variants for features with any number of codes: work-groups sum ranges of codes.
-BY_RANGES = ("bin_range_atomic", ANY_CODES)
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def packed(first: npt.NDArray[np.int64], run: int, step: int) -> npt.NDArray[np.
 def choose_histogram(caps: Capabilities, most_codes: int, name: str = "auto") -> Variant:
     """Return the variant for features of at most ``most_codes`` codes.
 
-    If the local accumulators of the device's variants hold fewer, this is one of ``BY_RANGES``.
+    If the local accumulators of the device's variants hold fewer, this is ``ANY_CODES``.
 
     Raises
     ------
@@ -96,7 +94,7 @@ def choose_histogram(caps: Capabilities, most_codes: int, name: str = "auto") ->
 
 def can_hold(variant: Variant, caps: Capabilities, most_codes: int) -> bool:
     """Tell whether a variant can sum a feature of ``most_codes`` codes."""
-    return variant.name in ("cpu", *BY_RANGES) or most_codes <= local_codes(variant, caps)
+    return variant.name in ("cpu", ANY_CODES) or most_codes <= local_codes(variant, caps)
 
 
 def local_codes(variant: Variant, caps: Capabilities) -> int:

@@ -116,7 +116,6 @@ class TiledHistogramKernel:
         return device.build(
             "tiled_histogram",
             wg_size=self._wg_size or variant.params["wg_size"],
-            partials=self.partials,
             most_cells=next((n for n in CELLS if most <= n <= capacity), capacity),
             ranged=self.n_ranges > begins.size - 1,
             chunk=chunk,

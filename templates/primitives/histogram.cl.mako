@@ -6,7 +6,7 @@
 ##   groups   |--g0--|--g1--|---g2--|      each takes a run of tasks, one node after the other
 ##
 ##   A node inside one group goes straight to the pool; a node that straddles groups (n0, n2) goes
-##   through int64 atomics, or to two partial histograms a group, added up by `reduce`.
+##   through atomic sums of 64 bits.
 ##   Local accumulators are 32 bits wide; what overflows them is carried to the 64-bit target.
 ##
 ##   Left out: each feature's fullest code, for which all rows would queue up at one
@@ -15,8 +15,7 @@
 ##   code, and is left out with it.
 ##   Few codes have several accumulators each (`copies`), so that neighbouring rows do not meet.
 ##
-## params: wg_size; partials (no 64-bit atomics);
-##         ranged (groups hold ranges of codes that may begin inside a feature);
+## params: wg_size; ranged (groups hold ranges of codes that may begin inside a feature);
 ##         cells, local accumulators of either kind; copies of each code, a power of two;
 ##         chunk, rows a task; block, codes in a load of 16 bytes (16 of one byte or 8 of two);
 ##         split_blocks, some groups have only a part of a block; unroll, over a block;
@@ -24,13 +23,12 @@
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added;
 ##         copied, each tree has codes and fullest codes of its own, `copy_codes` behind those of the tree before;
 ##         a row has `row_blocks` blocks
-<%page args="wg_size, partials, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers, adds, copied"/>
-<%namespace name="straddling" file="partials.cl.mako"/>
+<%page args="wg_size, ranged, cells, copies, chunk, block, split_blocks, unroll, in_registers, adds, copied"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%namespace name="sums" file="local_sums.cl.mako"/>
 ${pieces.pieces(chunk)}
 
-${sums.functions(wg_size, cells, copies, partials)}
+${sums.functions(wg_size, cells, copies)}
 /* One code of one row; not_fullest is 0 where it is to be left out. */
 #define ADD(place, not_fullest, code) \
 % if split_blocks:
@@ -115,7 +113,7 @@ ${pieces.own_tasks()}\
 % endfor
 % endif
 
-<%call expr="pieces.each_piece('i64', partials, adds)">
+<%call expr="pieces.each_piece('i64', False, adds)">
         const i32 wide_sign = wide ? -1 : 0;
 % if copied:
         GLOBAL const u32x4* own_codes = codes + node->tree * (copy_codes / ${block});
@@ -140,7 +138,3 @@ ${add_block(block, in_registers) if unroll else add_codes(block)}
         BARRIER();
 </%call>
 }
-
-% if partials:
-${straddling.reduce(wg_size, adds)}
-% endif

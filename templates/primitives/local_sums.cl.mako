@@ -3,16 +3,12 @@
 ##   local_g   |cell 0, its copies|cell 1, ..|32 spare ones|    and local_h alike
 ##   target    |g h|g h|..                        64-bit sums of the codes, in global memory
 
-<%def name="functions(wg_size, cells, copies, partials, spare=True)">
+<%def name="functions(wg_size, cells, copies, spare=True)">
 /* A bit pattern whose sign bit is set where old + value left the range of 32 bits. */
 #define OVERFLOW(old, value, sum) (((old) ^ (sum)) & ((value) ^ (sum)))
 
 FN void add_high(GLOBAL i64* cell, const i32 high) {
-% if partials:
-    if (high) atomic_add_global_i32((GLOBAL i32*)cell + 1, high);
-% else:
     if (high) atomic_add_global_i64(cell, (i64)high << 32);
-% endif
 }
 
 /* What overflowed goes to the high words of the sums, with the quanta's own high words. */
@@ -49,13 +45,10 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
         if (alone) {
             cell[0] += g;
             cell[1] += h;
-        }
-% if not partials:
-        else {
+        } else {
             if (g) atomic_add_global_i64(&cell[0], g);
             if (h) atomic_add_global_i64(&cell[1], h);
         }
-% endif
     }
 }
 </%def>

@@ -9,15 +9,14 @@
 ##   Missing values have no cells. They stay 0 in the pool; `split` finds their sums as what the others
 ##   leave of the node's total, as a feature's fullest code.
 ##
-## params: wg_size; partials (no 64-bit atomics); most_cells, local accumulators of either kind;
+## params: wg_size; most_cells, local accumulators of either kind;
 ##         ranged, a tile may have several ranges of cells, one for each group; chunk, rows a task;
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added
-<%page args="wg_size, partials, most_cells, ranged, chunk, adds"/>
-<%namespace name="straddling" file="partials.cl.mako"/>
+<%page args="wg_size, most_cells, ranged, chunk, adds"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%namespace name="sums" file="local_sums.cl.mako"/>
 ${pieces.pieces(chunk)}
-${sums.functions(wg_size, most_cells, 1, partials, spare=False)}
+${sums.functions(wg_size, most_cells, 1, spare=False)}
 /* Add a row's quanta to one of its cells. */
 #define ADD(cell) { \
         const u32 c = cell; \
@@ -39,7 +38,7 @@ ${pieces.own_tasks()}\
     const u32 n_cells = cell_end - cell_begin;
     GLOBAL const u32* begins = row_begin + (u64)tile * row_words;
 
-<%call expr="pieces.each_piece('i64', partials, adds)">
+<%call expr="pieces.each_piece('i64', False, adds)">
         const i32 wide_sign = wide ? -1 : 0;
         GLOBAL i64* mine = target + 2 * code_begin;
         const u32 clear_end = clears ? 2 * n_cells : 0;
@@ -66,7 +65,3 @@ ${pieces.own_tasks()}\
         BARRIER();
 </%call>
 }
-
-% if partials:
-${straddling.reduce(wg_size, adds)}
-% endif

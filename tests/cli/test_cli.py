@@ -272,8 +272,8 @@ def test_variants_that_are_shown() -> None:
     gpu = replace(info, caps=replace(info.caps, kind="gpu", local_bytes=32768))
     default = Parameters.from_dict({})
     assert chosen_variants(gpu, default) == gpu.variants()
-    partials = Parameters.from_dict({"histogram": "local_atomic_partials"})
-    assert chosen_variants(gpu, partials)["histogram"] == "local_atomic_partials"
+    named = Parameters.from_dict({"histogram": "local_atomic"})
+    assert chosen_variants(gpu, named)["histogram"] == "local_atomic"
     many = chosen_variants(gpu, replace(default, max_bin=60000))["histogram"]
     assert "by ranges of bins if" in many
     assert group_variants({"a": "x", "b": "y", "c": "x"}) == ["x: a, c", "y: b"]

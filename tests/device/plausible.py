@@ -160,7 +160,6 @@ VALUES: dict[str, list[Any]] = {
     "gradient_of_share": [statements(of_share, ("p", "label", "class_k"), ("g", "h"))],
     "weighted": [False, True],
     "has_values": [False, True],
-    "partials": [False, True],
     "parts": [False, True],
     "ranged": [False, True],
     "block": [16, 8],

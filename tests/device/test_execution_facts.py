@@ -79,7 +79,7 @@ class TestEachFactDecidesAlone:
     def test_atomics_are_unrolled_where_the_compiler_can(self, caps, fact, monkeypatch):
         device = PaperDevice(replace(caps, unrolls_atomics=fact))
         rendered = recorded(device, monkeypatch)
-        CodeHistogram(device, 100, 20, np.uint8, 30, variant="local_atomic_partials")
+        CodeHistogram(device, 100, 20, np.uint8, 30, variant="local_atomic")
         assert rendered["histogram"]["unroll"] is fact
 
     def test_groups_leave_the_search_where_barriers_may_be_skipped(self, caps, fact):

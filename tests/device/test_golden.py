@@ -67,11 +67,11 @@ _MOVED = {"chunk": 2048, **_NUMBERS}
 SOURCES = {
     "histogram-unrolled": (
         "histogram",
-        {**_LOCAL, **_GPU_BYTES, "partials": False, "ranged": False},
+        {**_LOCAL, **_GPU_BYTES, "ranged": False},
     ),
     "histogram-passes": (
         "histogram",
-        {**_LOCAL, **_PASSES, "partials": True, "ranged": True, "split_blocks": True},
+        {**_LOCAL, **_PASSES, "ranged": True, "split_blocks": True},
     ),
     "histogram_cpu-all_rows": (
         "histogram_cpu",

@@ -135,9 +135,7 @@ def histogram_variant(template, params):
         return "cpu"
     if template == "histogram_banks":
         return "own_banks"
-    if params["ranged"]:
-        return "bin_range_passes" if params["partials"] else "bin_range_atomic"
-    return "local_atomic_partials" if params["partials"] else "local_atomic"
+    return "bin_range_passes" if params["ranged"] else "local_atomic"
 
 
 @pytest.mark.parametrize("kernel", [*fit_kernels(), "whole_trees"])

@@ -14,7 +14,7 @@ from tests.device.fakes import make_caps
 
 CAPS = make_caps(int64_atomics=True)
 OWN = choose("histogram", CAPS)
-CHOICE = Choice("local_atomic_partials", {**runnable("histogram", CAPS)[1].params, "chunk": 8192})
+CHOICE = Choice("local_atomic", {**runnable("histogram", CAPS)[1].params, "chunk": 8192})
 
 
 @pytest.fixture(autouse=True)

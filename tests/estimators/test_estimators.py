@@ -75,7 +75,7 @@ BAD_FITS = [
     ({"max_depth": -2}, {}, ParameterError, "max_depth=-2"),
     ({"learning_rate": -1}, {}, ParameterError, "learning_rate=-1"),
     ({"reg_lambda": float("nan")}, {}, ParameterError, "reg_lambda=nan"),
-    ({"histogram": "fast"}, {}, ParameterError, "local_atomic_partials"),
+    ({"histogram": "fast"}, {}, ParameterError, "bin_range_passes"),
     ({"eval_metric": "accuracy"}, {}, ParameterError, "eval_metric='accuracy'"),
     ({"device": "no such card"}, {}, DeviceError, "no such card"),
     ({"work_group_size": 100}, {}, ParameterError, "expected one of 0, 1, 8"),

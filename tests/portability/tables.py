@@ -65,8 +65,7 @@ def _by_kernel(compiled: Sequence[Compiled]) -> dict[tuple[str, str, int], list[
         if variant in ("copy", "device_facts", "math_probe"):
             continue
         if variant == "histogram":
-            p = one.built.params
-            variant += " ranges" if p["ranged"] else " partials" if p["partials"] else ""
+            variant += " ranges" if one.built.params["ranged"] else ""
         for usage in one.usages:
             found.setdefault((variant, usage.kernel, one.built.wg_size), []).append(usage)
     return found

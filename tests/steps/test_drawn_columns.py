@@ -61,7 +61,7 @@ OTHERS = {
     ("baseline", "auto"): ["classes", "wide_codes"],
     ("gpu", "local_atomic"): ["classes", "levels"],
     ("gpu", "private"): ["forest"],
-    ("gpu", "bin_range_atomic"): ["classes"],
+    ("gpu", "bin_range_passes"): ["classes"],
 }
 
 

@@ -98,12 +98,6 @@ _ENTRIES = (
             "work-items; through CUDA as good as 512, at which NVIDIA's OpenCL does not run it",
             atomic_sums=True,
         ),
-        _on_gpu(
-            "local_atomic_partials",
-            {"wg_size": 256, "groups_per_unit": 2, "chunk": 2048, "codes": 5888},
-            "partial histograms and a reduce; rusticl on zink, H200, 1 M x 28, a round: 1.8 ms, by "
-            "4 groups a unit 2.1; for GPUs whose compilers fail at local_atomic",
-        ),
         _variant(
             "private",
             {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 2944},
@@ -117,39 +111,30 @@ _ENTRIES = (
             "PoCL, 2 cores, 1 M x 28 x 256: 14x over GPU-style local atomics; own sums at 256 a "
             "feature 1.24x over packed sums that follow each other",
         ),
-        _on_gpu(
-            "bin_range_atomic",
-            {"wg_size": 256, "groups_per_unit": 4, "chunk": 8192, "codes": 2048},
-            "as bin_range_passes, with atomics; H200, 1 M rows, 26 columns of up to 60 000 "
-            "levels: adding up partial histograms took two thirds of a round",
-            atomic_sums=True,
-        ),
         _variant(
             "bin_range_passes",
             {"wg_size": 256, "groups_per_unit": 4, "chunk": 8192, "codes": 2048},
-            "more codes in a feature than local memory holds: several passes over ranges of codes",
+            "more codes in a feature than local memory holds: several passes over ranges of codes; "
+            "H200, 1 M rows, 26 columns of up to 60 000 levels: partial histograms took two thirds "
+            "of a round",
+            atomic_sums=True,
         ),
         tuned={"wg_size": _GROUP, "groups_per_unit": _PER_UNIT, "chunk": _CHUNK, "codes": _CODES},
         timed_with=("plan",),
     ),
     _kernel(
         "tiled_histogram",
-        _on_gpu(
-            "local_atomic",
-            {"wg_size": 256, "groups_per_unit": 8, "chunk": 2048, "codes": 5888},
-            "H200, 1.07 M x 968, 81 % missing, a round: 1.06x over dense codes, in a third of the "
-            "memory; 1.02x over 4 groups a unit, 1.4x over 128 work-items",
-            atomic_sums=True,
-        ),
         _on_cpu(
             "cpu",
             {"wg_size": 1, "groups_per_unit": 1, "chunk": 2048, "codes": 16448},
             "PoCL, 2 cores, 100 k x 968, 81 % missing, a round: 7.7x over dense codes",
         ),
         _variant(
-            "local_atomic_partials",
-            {"wg_size": 256, "groups_per_unit": 4, "chunk": 2048, "codes": 3840},
-            "partial histograms and a reduce; for GPUs whose compilers fail at local_atomic",
+            "local_atomic",
+            {"wg_size": 256, "groups_per_unit": 8, "chunk": 2048, "codes": 5888},
+            "H200, 1.07 M x 968, 81 % missing, a round: 1.06x over dense codes, in a third of the "
+            "memory; 1.02x over 4 groups a unit, 1.4x over 128 work-items",
+            atomic_sums=True,
         ),
         tuned={"wg_size": _GROUP, "groups_per_unit": _PER_UNIT, "chunk": _CHUNK, "codes": _CODES},
         fitted_with={"page": "tiled"},

@@ -6,7 +6,6 @@
 
 
 
-
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -37,7 +36,7 @@ FN piece_t piece_of(GLOBAL const node_t* node, GLOBAL const u32* task_begin, con
 #define OVERFLOW(old, value, sum) (((old) ^ (sum)) & ((value) ^ (sum)))
 
 FN void add_high(GLOBAL i64* cell, const i32 high) {
-    if (high) atomic_add_global_i32((GLOBAL i32*)cell + 1, high);
+    if (high) atomic_add_global_i64(cell, (i64)high << 32);
 }
 
 /* What overflowed goes to the high words of the sums, with the quanta's own high words. */
@@ -72,6 +71,9 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
         if (alone) {
             cell[0] += g;
             cell[1] += h;
+        } else {
+            if (g) atomic_add_global_i64(&cell[0], g);
+            if (h) atomic_add_global_i64(&cell[1], h);
         }
     }
 }
@@ -115,10 +117,8 @@ KERNEL(256) histogram(
         GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
         const u32 wide = scale[node->tree].wide;
         GLOBAL i64* target = pool + 2 * (u64)node->slot * n_codes;
-        const int straddles = piece.node_first < my_first || piece.node_last > my_last;
-        if (piece.node_first < my_first) target = partial + 4 * (u64)GROUP_ID_Y * n_codes;
-        else if (straddles) target = partial + (4 * (u64)GROUP_ID_Y + 2) * n_codes;
-        const int alone = 1, clears = straddles;
+        /* `partition` clears what several groups, or several pages, may add to */
+        const int alone = piece.node_last - piece.node_first == 1, clears = 0;
         (void)alone;
         
         const i32 wide_sign = wide ? -1 : 0;
@@ -154,42 +154,3 @@ KERNEL(256) histogram(
     }
 
 }
-
-
-/* Add the partial histograms of each node whose tasks are in several groups. The second of these groups
-   does it. */
-KERNEL(256) reduce(
-        const u32 depth, const u32 n_codes, const u32 n_groups,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL i64* RESTRICT pool,
-        GLOBAL const i64* RESTRICT partial) {
-    const u32 n_tasks = levels[depth].hist_tasks;
-    const u32 group = GROUP_ID_Y;
-    const u32 my_first = first_task(n_tasks, group, n_groups);
-    if (my_first == first_task(n_tasks, group + 1, n_groups)) return;
-    const u32 index = find_node(task_begin, levels[depth].count, my_first);
-    const u32 node_first = task_begin[index], node_last = task_begin[index + 1];
-    if (node_first == my_first) return;
-    const u32 n_used = n_tasks < n_groups ? n_tasks : n_groups; /* groups that have tasks */
-    const u32 first_group = (u32)((((u64)node_first + 1) * n_used - 1) / n_tasks);
-    if (first_task(n_tasks, first_group + 1, n_groups) != my_first) return;
-    const u32 last_group = (u32)(((u64)node_last * n_used - 1) / n_tasks);
-    GLOBAL i64* target = pool + 2 * (u64)nodes[levels[depth].first + index].slot * n_codes;
-    const u32 begin = (u32)(2 * (u64)n_codes * GROUP_ID / N_GROUPS);
-    const u32 end = (u32)(2 * (u64)n_codes * (GROUP_ID + 1) / N_GROUPS);
-    for (u32 c = begin + LOCAL_ID; c < end; c += 256) {
-        i64 sum = target[c] + partial[(4 * (u64)first_group + 2) * n_codes + c];
-        GLOBAL const i64* own = partial + c;
-        u32 g = first_group + 1;
-        for (; g + 3 <= last_group; g += 4) { /* four reads at a time */
-            const i64 s_0 = own[4 * (u64)(g + 0) * n_codes];
-            const i64 s_1 = own[4 * (u64)(g + 1) * n_codes];
-            const i64 s_2 = own[4 * (u64)(g + 2) * n_codes];
-            const i64 s_3 = own[4 * (u64)(g + 3) * n_codes];
-            sum += s_0 + s_1 + (s_2 + s_3);
-        }
-        for (; g <= last_group; g++) sum += own[4 * (u64)g * n_codes];
-        target[c] = sum;
-    }
-}
-

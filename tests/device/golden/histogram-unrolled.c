@@ -6,7 +6,6 @@
 
 
 
-
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -72,8 +71,7 @@ FN void write_sums(GLOBAL i64* cells, const u32 n_codes, LOCAL const i32* local_
         if (alone) {
             cell[0] += g;
             cell[1] += h;
-        }
-        else {
+        } else {
             if (g) atomic_add_global_i64(&cell[0], g);
             if (h) atomic_add_global_i64(&cell[1], h);
         }
@@ -216,4 +214,3 @@ KERNEL(256) histogram(
     }
 
 }
-
