@@ -126,6 +126,8 @@ class Device(ABC):
 
     holds_memory = True
     """Whether arrays have contents; False for a device on paper."""
+    shares_queue = False
+    """Whether work is enqueued in the queue of a device that was opened before."""
 
     def __init__(self, caps: Capabilities) -> None:
         self.caps = caps
@@ -160,11 +162,12 @@ class Device(ABC):
 
     @property
     def process_key(self) -> str:
-        """A key that is equal for devices that can use each other's arrays.
-
-        These are devices with the same identifier, opened by the same process.
-        """
+        """A key that is equal for devices of one process that can use each other's arrays."""
         return f"{self.caps.device_id} in {os.getpid()}"
+
+    def share_queue(self, other: Device) -> None:
+        """Enqueue all work in the queue of another device of the same ``process_key``."""
+        self.shares_queue = True
 
     # -- memory ----------------------------------------------------------------------------
     def empty(
@@ -224,10 +227,7 @@ class Device(ABC):
         return np.empty(nbytes, np.uint8)
 
     def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
-        """Enqueue a copy from ``pinned`` memory to an array.
-
-        Returns a function that waits until the pinned memory may be written again.
-        """
+        """Copy from ``pinned`` memory; what is returned waits until it may be written again."""
         self.write(array, host, start_bytes)
         return nothing
 

@@ -58,7 +58,7 @@ class PaperProgram(Program):
 
     prepare = bind
 
-    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
+    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...], n_fits: int = 1) -> Launch:
         return self.bind(name, groups, *args)
 
 

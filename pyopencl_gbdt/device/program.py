@@ -8,8 +8,9 @@ device's speed. No result depends on the pieces. CPUs have no such limit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 from typing import Any, Protocol
 
@@ -31,6 +32,29 @@ class Launch:
 
     def __call__(self) -> None:
         self.enqueue()
+
+
+class BoundKernel:
+    """What a ``Launch`` of a kernel calls: the kernel with its arguments set.
+
+    This is a class because a traceback would keep a closure's variables, and their memory, alive.
+
+    Attributes
+    ----------
+    program : Program
+    name : str
+    args : tuple
+        In order; they keep the arrays alive as long as the launch.
+    grid : (int, int, int)
+        Work-groups in x, y and z; those in z are fits, see ``joined_launches``.
+    """
+
+    def __init__(
+        self, program: Program, name: str, groups: Groups, args: tuple[Any, ...], n_fits: int
+    ) -> None:
+        self.program, self.name, self.args = program, name, args
+        x, y = groups if isinstance(groups, tuple) else (groups, 1)
+        self.grid = (x, y, n_fits)
 
 
 class Action(Protocol):
@@ -94,8 +118,23 @@ class Program(ABC):
         self.prepare(kernel_name, groups, *args, **named)()
 
     @abstractmethod
-    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
+    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...], n_fits: int = 1) -> Launch:
         """Set arguments that are already in order and of the kernel's types."""
+
+    def of_fits(self, n_fits: int) -> Program:
+        """Return the program of the same kernels for several fits, see ``joined_launches``.
+
+        Raises
+        ------
+        KernelBuildError
+            If the kernels take more arguments, or need more registers, than the device has.
+        """
+        raise NotImplementedError(f"{self.kernel}: no program of several fits")
+
+    def bind_fits(self, kernel_name: str, bound: Sequence[BoundKernel]) -> Launch:
+        """Return one launch for the kernels of several fits, in a program of ``of_fits``."""
+        args = tuple(chain.from_iterable(zip(*(one.args for one in bound), strict=True)))
+        return self._bind(kernel_name, bound[0].grid[:2], args, len(bound))
 
     def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         return self._bind(name, groups, args)

@@ -211,7 +211,7 @@ class Evaluation:
         arena.allocate(joins=False)
 
     @cached_property
-    def _launches(self) -> list[Launch]:
+    def launches(self) -> list[Launch]:
         """The launches of all metrics on the device."""
         launches: list[Launch] = []
         first = 0
@@ -230,16 +230,21 @@ class Evaluation:
         """
         assert self._results is not None
         device: Device = self._results.array.device
-        return device.together(self._launches)
+        return device.together(self.launches)
 
     def launch(self) -> None:
         """Enqueue the kernels that compute the metrics of the current margins."""
         if self._results is None:
             return
-        for action in self._joined if self._has_launched else self._launches:
+        for action in self._joined if self._has_launched else self.launches:
             action()
         self._has_launched = True
-        self._results()
+        self.read()
+
+    def read(self) -> None:
+        """Enqueue the read for which ``values`` waits, behind ``launches``."""
+        if self._results is not None:
+            self._results()
 
     def values(self) -> Iterator[tuple[Place, float]]:
         """Yield every metric of every set, as of the last ``launch``; waits for the device."""

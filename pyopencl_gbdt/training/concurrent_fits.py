@@ -17,8 +17,14 @@ import os
 from collections.abc import Sequence
 from typing import Protocol
 
-#: ``off`` trains one round of each fit after the other, for comparison.
+#: ``off`` trains one round of each fit after the other, for comparison; ``joined`` gives the fits
+#: of a GPU one queue and joins their launches, see ``joined_fits``.
 ENVIRONMENT = "PYOPENCL_GBDT_CONCURRENT_FITS"
+
+
+def way() -> str:
+    """Return what the environment says of fits side by side."""
+    return os.environ.get(ENVIRONMENT, "").strip().lower()
 
 
 class EnqueuedRounds(Protocol):
@@ -42,7 +48,7 @@ class ConcurrentFits:
 
     def __init__(self, fits: Sequence[EnqueuedRounds]) -> None:
         self._fits = fits
-        self._alone = os.environ.get(ENVIRONMENT, "").strip().lower() == "off"
+        self._alone = way() == "off"
 
     def round(self) -> None:
         """Run one round of every fit."""

@@ -27,6 +27,7 @@ from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
+from pyopencl_gbdt.training.joined_fits import enqueued_together, joins
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import Given, check_rounds, prepare
 from pyopencl_gbdt.training.running_task import RunningTask, Task
@@ -214,7 +215,8 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
     with ExitStack() as stack:
         fits: list[RunningTask] = []
         for task in tasks:
-            fits.append(stack.enter_context(opened_fit(task)))
+            first = fits[0].device if fits and joins(fits[0].device) else None
+            fits.append(stack.enter_context(opened_fit(task, beside=first)))
         model = TrainingModel(fits, fits[0].n_rounds if fits else 0)
         try:
             return _rounds(model, fits, callbacks)
@@ -226,7 +228,7 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
 def _rounds(model: TrainingModel, fits: list[RunningTask], callbacks: CallbackList) -> Log:
     log: Log = {name: {metric: [] for metric in own} for name, own in fits[0].history.items()}
     callbacks.before_training(model)
-    n_rounds, together = fits[0].task.params.n_estimators, ConcurrentFits(fits)
+    n_rounds, together = fits[0].task.params.n_estimators, ConcurrentFits(enqueued_together(fits))
     if not callbacks.callbacks:
         together.run(n_rounds)
         for number in range(n_rounds):

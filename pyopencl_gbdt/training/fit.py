@@ -182,12 +182,27 @@ class Fit:
         The host waits for an earlier round if too many are under way. It also waits for the first
         round, which tells whether quanta need room for high words.
         """
-        self.rates.append(self.learning_rate)
         self._one_round(pace)
         if self._rounds == 1:
             self._check_high_words()
 
     def _one_round(self, pace: Pace) -> None:
+        number = self.begin_round()
+        for actions in self.kernels.batches(joined=self._rounds > 0):
+            self.statistics.take_order(number)
+            for action in actions:
+                action()
+        self.end_round(pace)
+
+    @property
+    def joins(self) -> bool:
+        """Whether nothing comes between the trees of a round but what is enqueued."""
+        return self.statistics.orders is None or len(self.parts.nodes.batches) == 1
+
+    def begin_round(self) -> int:
+        """Enqueue what comes before a round's trees; return the round's number."""
+        if len(self.rates) == self._rounds:  # else the round is trained again
+            self.rates.append(self.learning_rate)
         number, rate = self.parts.nodes.first_round + self._rounds, self.rates[self._rounds]
         self.kernels.finish.set_rate(rate)
         self.kernels.boosting.begin_round(number, rate)
@@ -197,10 +212,12 @@ class Fit:
         self.statistics.take_order(number)
         for action in self.kernels.begin_round(number):
             action()
-        for actions in self.kernels.batches(joined=self._rounds > 0):
-            self.statistics.take_order(number)
-            for action in actions:
-                action()
+        return number
+
+    def end_round(self, pace: Pace) -> None:
+        """Count a round whose trees are enqueued, and wait if too many are under way."""
+        rate = self.rates[self._rounds]
+        number = self.parts.nodes.first_round + self._rounds
         self.kernels.boosting.end_round()
         self.grown.wait(rate)
         self._rounds += 1

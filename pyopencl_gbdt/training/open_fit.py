@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.callbacks.base import CallbackList, TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.limited_device import limit_memory
 from pyopencl_gbdt.device.run_ahead import clear_frames, settled
 from pyopencl_gbdt.device.selection import find_several, names_several
@@ -204,10 +204,13 @@ def open_fit(
 
 
 @contextlib.contextmanager
-def opened_fit(task: Task, *, profile: bool = False) -> Iterator[RunningTask]:
+def opened_fit(
+    task: Task, *, profile: bool = False, beside: Device | None = None
+) -> Iterator[RunningTask]:
     """Open what ``task.params.device`` names, and yield a fit that callbacks can drive.
 
-    If the block ends early, for example by Ctrl-C, all devices are waited for and all threads end.
+    A fit on the device of ``beside`` shares its queue. If the block ends early, for example by
+    Ctrl-C, all devices are waited for and all threads end.
     """
     name = task.params.device
     if names_several(name):
@@ -226,6 +229,8 @@ def opened_fit(task: Task, *, profile: bool = False) -> Iterator[RunningTask]:
             return
         name = parts.devices[0].caps.device_id
     device = open_device(name, profile=profile)
+    if beside is not None and beside.process_key == device.process_key:
+        device.share_queue(beside)
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):

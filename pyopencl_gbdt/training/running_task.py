@@ -179,7 +179,7 @@ class RunningTask:
         facts = bool(task.evals), evaluates_whole, device.caps.label
         data.end_reading()
         said = self.team.exchange(FitLabels, facts)
-        self._is_watched, self._gathers, _ = said[0]
+        self.is_watched, self._gathers, _ = said[0]
         self.labels: list[str] = [label for *_, label in said]
         """The devices of all members."""
         beside = plan_evaluation(
@@ -208,10 +208,10 @@ class RunningTask:
         self._history_start = self.start.n_rounds - n_done
         watched, labels = self.fit.evaluation, self.fit.parts.arena.arrays.get("labels")
         own = task.objective, task.metrics, task.evals, watched, labels
-        self._evaluation = Evaluation(device, *own, task.params.work_group_size)
+        self.evaluation = Evaluation(device, *own, task.params.work_group_size)
         if self._recorder is not None:
             self._recorder.begin_rounds()
-        self._pace, self._n_checked = Pace(device), 0
+        self.pace, self._n_checked = Pace(device), 0
         if task.params.verbosity > 1:
             ran = self.fit.variants()
             chosen = ", ".join(f"{kernel}: {name}" for kernel, name in ran.items())
@@ -304,20 +304,20 @@ class RunningTask:
     def enqueue(self) -> None:
         """Enqueue a round and its metrics, for which ``take`` waits."""
         fit = self.fit
-        fit.step(self._pace)
-        self._check_sums()
+        fit.step(self.pace)
+        self.check_sums()
         if self._gathers:
             fit.settle(watched=True)
             gather(fit.parts.rows, fit.evaluation)
-        self._evaluation.launch()
-        if self._is_watched:
+        self.evaluation.launch()
+        if self.is_watched:
             fit.ask()
 
     def take(self) -> None:
         """Add the metrics of the round that was enqueued last to the history."""
-        if not self._gathers and self.fit.settle(watched=self._is_watched):
-            self._evaluation.launch()
-        for (name, metric), value in self._evaluation.values():
+        if not self._gathers and self.fit.settle(watched=self.is_watched):
+            self.evaluation.launch()
+        for (name, metric), value in self.evaluation.values():
             self.history[name][metric].append(value)
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
@@ -335,7 +335,7 @@ class RunningTask:
         own = {} if made is None else made.attributes()
         earlier = start.trees if made is None else made.earlier(start.trees)
         trees = [*earlier, *self.fit.finished_trees()]
-        self._check_sums()
+        self.check_sums()
         trees = trees if n_rounds is None else trees[: n_rounds * parts.nodes.round_trees]
         weights = self._weights(len(trees) // parts.nodes.round_trees)
         if parts.nodes.has_vectors:
@@ -359,7 +359,7 @@ class RunningTask:
         model.variants = self.fit.variants()
         return model
 
-    def _check_sums(self) -> None:
+    def check_sums(self) -> None:
         """Raise ``DataError`` if the trees with weights that were read last add up to too much."""
         found, fit = self.fit.grown.largest, self.fit
         if found.size == self._n_checked:

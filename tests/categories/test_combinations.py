@@ -238,7 +238,7 @@ def test_a_training_that_begins_anew_finds_the_same(model):
     fit.fit.finished_trees()
     fit.fit._start_over()
     for _ in range(14):
-        fit.fit.step(fit._pace)
+        fit.fit.step(fit.pace)
     assert to_json(fit.model().ensemble) == to_json(model.ensemble)
 
 

@@ -8,6 +8,7 @@ import pytest
 from pyopencl_gbdt import Dataset, cv
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.training.concurrent_fits import ENVIRONMENT, ConcurrentFits
+from pyopencl_gbdt.training.joined_fits import enqueued_together
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
 from tests.conftest import TEST_DEVICE
@@ -74,10 +75,22 @@ def squares(prediction, data):
     ids=lambda changed: ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in changed.items()),
 )
 def test_the_bytes_of_each_fit_alone(changed):
+    check_bytes(changed)
+
+
+@pytest.mark.thorough  # builds the kernels of GPUs for several fits
+@pytest.mark.parametrize("changed", [{}, {"grow_policy": "lossguide", "subsample": 0.5}])
+def test_joined_launches_of_gpus(changed, monkeypatch):
+    monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
+    check_bytes(changed)
+
+
+def check_bytes(changed):
+    """Compare fits side by side, and in one queue, with each fit alone."""
     given, custom = {**PARAMS, **changed}, changed.get("custom_metric")
     given.pop("custom_metric", None)
 
-    def trained(rows, together):
+    def trained(rows, way=""):
         """Return the model files and histories of fits of these rows, after 5 rounds."""
         with ExitStack() as stack:
             fits = []
@@ -85,9 +98,12 @@ def test_the_bytes_of_each_fit_alone(changed):
                 own, test = Dataset(X[some], Y[some]), Dataset(X[~some], Y[~some])
                 evals = [(own, "train"), (test, "test")]
                 task = prepare(given, own, evals, None, None, custom)
-                fits.append(stack.enter_context(opened_fit(task)))
-            if together:
-                ConcurrentFits(fits).run(5)
+                beside = fits[0].device if fits and way == "one queue" else None
+                fits.append(stack.enter_context(opened_fit(task, beside=beside)))
+            if way:
+                together = enqueued_together(fits)
+                assert len(together) == (1 if way == "one queue" else len(fits))
+                ConcurrentFits(together).run(5)
             else:
                 for _ in range(5):
                     for fit in fits:
@@ -95,7 +111,9 @@ def test_the_bytes_of_each_fit_alone(changed):
             return [(bytes(fit.model().save_raw()), fit.history) for fit in fits]
 
     parts = [np.arange(300) % 3 != part for part in range(3)]
-    assert trained(parts, together=True) == [trained([part], together=False)[0] for part in parts]
+    alone = [trained([part])[0] for part in parts]
+    assert trained(parts, "side by side") == alone
+    assert trained(parts, "one queue") == alone
 
 
 def test_a_round_waits_for_its_own_copies_alone():
@@ -123,5 +141,6 @@ def test_cv_of_concurrent_folds(monkeypatch, callbacks):
     given = {"nfold": 5, "as_pandas": False, "callbacks": callbacks}
     found = cv(PARAMS, Dataset(X, Y), 6, **given)
     assert {len(values) for values in found.values()} == {4 if callbacks else 6}
-    monkeypatch.setenv(ENVIRONMENT, "off")
-    assert cv(PARAMS, Dataset(X, Y), 6, **given) == found
+    for way in ("off", "joined"):
+        monkeypatch.setenv(ENVIRONMENT, way)
+        assert cv(PARAMS, Dataset(X, Y), 6, **given) == found

@@ -21,13 +21,13 @@ from pyopencl_gbdt.device.base import (
     Device,
     DeviceArray,
     Wait,
-    array_bytes,
 )
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cuda.graphs import recorded
+from pyopencl_gbdt.device.cuda.program import CudaProgram
 from pyopencl_gbdt.device.cuda.transfers import CudaTransfers
 from pyopencl_gbdt.device.drivers import forked
-from pyopencl_gbdt.device.program import Action, Groups, Launch, Program, numbered
+from pyopencl_gbdt.device.program import Action, Program, numbered
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.transfers import Transfers
@@ -46,8 +46,6 @@ _modules: dict[tuple[Any, ...], Any] = {}
 #: stream: with a new one every array of a fit would be allocated by the driver.
 _left_streams: dict[tuple[int, int], list[Any]] = {}
 _STATIC_SHARED_BYTES = 48 * 1024
-#: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: a kernel that needs more has to say so.
-_LARGE_LOCAL = 8
 #: Larger page-locked memory is allocated without CuPy's pool, which would keep it.
 _POOLED_BYTES = 32 * 1024 * 1024
 #: Host arrays that are kept after a copy that nobody waited for.
@@ -96,66 +94,6 @@ def list_capabilities() -> list[Capabilities]:
             )
         )
     return found
-
-
-class CudaProgram(Program):
-    """A loaded CUDA module, with its kernels by name."""
-
-    def __init__(
-        self, device: CudaDevice, loaded: tuple[Any, dict[str, Any]], source: str, wg_size: int
-    ) -> None:
-        self.device = device
-        self.module, self._functions = loaded
-        self.source = source
-        self.wg_size = wg_size
-
-    def function(self, name: str) -> Any:
-        """Return a kernel; it is looked up once for all programs of its module."""
-        found = self._functions.get(name)
-        if found is None:
-            with self.device.cuda:
-                found = self.module.get_function(name)
-                if self.large_local:
-                    cupy.cuda.driver.funcSetAttribute(found.ptr, _LARGE_LOCAL, self.large_local)
-            self._functions[name] = found
-        return found
-
-    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
-        return Launch(name, _CudaEnqueue(self, name, groups, args))
-
-
-class _CudaEnqueue:
-    """A kernel with its arguments set.
-
-    This is a class because a traceback would keep a closure's variables, and their memory, alive.
-    """
-
-    def __init__(self, program: CudaProgram, name: str, groups: Groups, args: Any) -> None:
-        self.program, self.name, self.device = program, name, program.device
-        self.kernel, self.local = program.function(name), program.large_local
-        self.grid = groups if isinstance(groups, tuple) else (groups, 1)
-        self.block = (program.wg_size, 1, 1)
-        self.handles = tuple([a.handle if isinstance(a, DeviceArray) else a for a in args])
-        self.args = args  # keeps the arrays alive as long as the launch
-
-    def __call__(self) -> None:
-        device = self.device
-        if not (self.grid[0] and self.grid[1]):
-            return
-        device.n_launches += 1
-        if device.unsent is not None:
-            device.send()
-        with device.cuda, device.guarded(f"launching {self.name!r}", self.program):
-            if device.profiler is None:
-                self._launch()
-                return
-            with device.timed(self.program.label(self.name), array_bytes(self.args)):
-                self._launch()
-
-    def _launch(self) -> None:
-        self.kernel(
-            self.grid, self.block, self.handles, shared_mem=self.local, stream=self.device.stream
-        )
 
 
 class CudaDevice(Device):
@@ -211,6 +149,11 @@ class CudaDevice(Device):
         yield
         end.record(self.stream)
         self.profiler.add(kernel, (start, end), n_bytes)
+
+    def share_queue(self, other: Device) -> None:
+        super().share_queue(other)
+        assert isinstance(other, CudaDevice)
+        self.stream = other.stream
 
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
         try:
@@ -331,6 +274,12 @@ class CudaDevice(Device):
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = self.programs.source(template, "cuda", wg_size=wg_size, **params)
+        return self.build_rendered(template, source, wg_size, params)
+
+    def build_rendered(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> CudaProgram:
+        """Build a rendered source; ``template`` and ``params`` are for messages."""
         place = os.getpid(), self.cuda.id, source
         with _lock:
             if place not in _modules:

@@ -23,6 +23,7 @@ from typing import Any
 from pyopencl_gbdt.device import helper_process
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.helper_process import usable_cores
+from pyopencl_gbdt.device.variants.table import KERNELS
 
 ENVIRONMENT = "PYOPENCL_GBDT_BUILD_AHEAD"
 #: Says that the fit launches kernels, see ``BuildOrders``.
@@ -126,6 +127,11 @@ def start(number: int) -> None:
         return
     with contextlib.suppress(OSError):  # no process is left
         _helper = BuildHelper(number)
+
+
+def runs_at_once(template: str) -> bool:
+    """Tell whether kernels run as soon as they are built; then a helper would come too late."""
+    return template in KERNELS and KERNELS[template].phase == "set-up"
 
 
 def is_off() -> bool:

@@ -30,7 +30,6 @@ from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
 from pyopencl_gbdt.device.transfers import Transfers
-from pyopencl_gbdt.device.variants.table import KERNELS
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
 #: Oclgrind's optimiser emits an intrinsic that its interpreter does not know.
@@ -57,11 +56,6 @@ _MOST_HANDED = 64
 def is_shared(context: Any) -> bool:
     """Tell whether this is a context of this module's devices, so that kernels see its buffers."""
     return any(known == context for known in _contexts.values())
-
-
-def _runs_at_once(template: str) -> bool:
-    """Tell whether kernels run as soon as they are built; then a helper would come too late."""
-    return template in KERNELS and KERNELS[template].phase == "set-up"
 
 
 class OpenCLDevice(Device):
@@ -109,6 +103,11 @@ class OpenCLDevice(Device):
             f"unplugged or given to another process: try again, choose another one of "
             f"`pyopencl-gbdt devices`, or run `pyopencl-gbdt doctor`"
         )
+
+    def share_queue(self, other: Device) -> None:
+        super().share_queue(other)
+        assert isinstance(other, OpenCLDevice)
+        self.queue = other.queue
 
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
         fails = (
@@ -293,9 +292,9 @@ class OpenCLDevice(Device):
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = self.programs.source(template, "opencl", wg_size=wg_size, **params)
         if self.builds_later and self._begins(template, source, wg_size):
-            finish = partial(self._build_now, template, source, wg_size, params)
+            finish = partial(self.build_rendered, template, source, wg_size, params)
             return LaterProgram(self, source, wg_size, finish)
-        return self._build_now(template, source, wg_size, params)
+        return self.build_rendered(template, source, wg_size, params)
 
     def _begins(self, template: str, source: str, wg_size: int) -> bool:
         """Tell whether another process compiles a program now; False if it is there or never is."""
@@ -310,9 +309,10 @@ class OpenCLDevice(Device):
         compile_apart.submit(self.caps, key, source, options, template)
         return True
 
-    def _build_now(
+    def build_rendered(
         self, template: str, source: str, wg_size: int, params: dict[str, Param]
     ) -> OpenCLProgram:
+        """Build a rendered source; ``template`` and ``params`` are for messages."""
         key = (os.getpid(), self.context.int_ptr, source)
         with _lock:
             program = _programs.get(key)
@@ -387,7 +387,7 @@ class OpenCLDevice(Device):
                 own_code = bool(params.get("statements"))
                 program = build_source(
                     self.context, caps.platform, source, options, own_code=own_code,
-                    alone=wg_size == 1, ahead=not _runs_at_once(template),
+                    alone=wg_size == 1, ahead=not build_ahead.runs_at_once(template),
                 )  # fmt: skip
             except cl.Error as error:
                 raise KernelBuildError(

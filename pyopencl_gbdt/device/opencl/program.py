@@ -10,9 +10,10 @@ import pyopencl as cl
 from pyopencl_gbdt.device.base import DeviceArray, array_bytes
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.drivers import forked
+from pyopencl_gbdt.device.joined_launches import joined_source
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.opencl.facts import message
-from pyopencl_gbdt.device.program import Groups, Launch, Program
+from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError, MemoryPlanError
 
 #: Drivers' errors for a kernel that needs more registers or local memory than there are.
@@ -36,15 +37,21 @@ class OpenCLProgram(Program):
         for name, kernel in self._kernels.items():
             self.keep_kernel(name, kernel)
 
-    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
+    def _bind(self, name: str, groups: Groups, args: tuple[Any, ...], n_fits: int = 1) -> Launch:
         if (helper := build_ahead.current()) is not None:
             helper.turn()  # what a fit binds follows its builds
-        return Launch(name, _OpenClEnqueue(self, name, groups, args))
+        return Launch(name, _OpenClEnqueue(self, name, groups, args, n_fits))
+
+    def of_fits(self, n_fits: int) -> OpenCLProgram:
+        source = joined_source(self.source, n_fits, "get_group_id(2)")
+        found: OpenCLProgram = self.device.build_rendered(self.kernel, source, self.wg_size, {})
+        found.kernel = self.kernel
+        return found
 
     def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         if name not in self._kernels:  # pyopencl makes one in 0.2 ms, sets arguments in 14 us
             self._kernels[name] = self.make_kernel(name)
-        return Launch(name, _OpenClEnqueue(self, name, groups, args, self._kernels[name]))
+        return Launch(name, _OpenClEnqueue(self, name, groups, args, 1, self._kernels[name]))
 
     def make_kernel(self, name: str) -> Any:
         """Return a kernel object that no launch has: one of an earlier fit, or a new one."""
@@ -117,28 +124,30 @@ class LaterProgram(OpenCLProgram):
         return built.program
 
 
-class _OpenClEnqueue:
-    """A kernel with its arguments set.
+class _OpenClEnqueue(BoundKernel):
+    """A kernel with its arguments set."""
 
-    This is a class because a traceback would keep a closure's variables, and their memory, alive.
-    """
+    program: OpenCLProgram
 
     def __init__(
         self,
         program: OpenCLProgram,
         name: str,
         groups: Groups,
-        args: Any,
+        args: tuple[Any, ...],
+        n_fits: int,
         shared: Any = None,
     ) -> None:
-        self.program, self.name, self.device = program, name, program.device
-        self.args = args  # keeps the arrays alive as long as the launch
+        super().__init__(program, name, groups, args, n_fits)
+        self.device = program.device
         self.shared = shared is not None  # other launches set the arguments of a shared kernel
         self.kernel = shared if self.shared else program.make_kernel(name)
         if not self.shared:
             self._set_arguments()
-        x, y = groups if isinstance(groups, tuple) else (groups, 1)
-        self.size, self.group = (x * program.wg_size, y), (program.wg_size, 1)
+        x, y, z = self.grid
+        wg_size = program.wg_size
+        self.size: tuple[int, ...] = (x * wg_size, y, z) if z > 1 else (x * wg_size, y)
+        self.group: tuple[int, ...] = (wg_size, 1, 1) if z > 1 else (wg_size, 1)
         self.empty = not (x and y)
         self.queue, self.profiler = self.device.queue, self.device.profiler
 

@@ -1,0 +1,81 @@
+"""Fits of one kind, such as folds, whose rounds are enqueued together by joined launches.
+
+A round of few rows consists of some 40 launches that each take the host 5 us through OpenCL, while
+most of a GPU is idle. Joined, the launches of five folds are as many as those of one, and every
+fold has work-groups of its own in them, see ``device/joined_launches.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.joined_launches import joined
+from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.growth.round_kernels import RoundKernels
+from pyopencl_gbdt.training.concurrent_fits import EnqueuedRounds, way
+from pyopencl_gbdt.training.running_task import RunningTask
+
+
+def joins(device: Device) -> bool:
+    """Tell whether fits on a device share a queue, in which their launches are joined."""
+    return way() == "joined" and device.caps.hides_latency and device.caps.tested_driver
+
+
+def enqueued_together(fits: Sequence[RunningTask]) -> Sequence[EnqueuedRounds]:
+    """Return the fits, those that share a queue as one."""
+    others = [fit.device.shares_queue for fit in fits[1:]]
+    return [JoinedFits(fits)] if others and all(others) else fits
+
+
+class JoinedFits:
+    """Runs the rounds of several fits that share a queue.
+
+    Parameters
+    ----------
+    fits : sequence of RunningTask
+    """
+
+    def __init__(self, fits: Sequence[RunningTask]) -> None:
+        self._tasks = fits
+        self._bound: list[RoundKernels] = []
+        self._trees: list[Action] = []
+        self._metrics: list[Action] = []
+
+    def enqueue(self) -> None:
+        """Enqueue a round of every fit, and its metrics."""
+        fits = [task.fit for task in self._tasks]
+        if not all(fit.rates and fit.joins for fit in fits):  # a first round tells of high words
+            for task in self._tasks:
+                task.enqueue()
+            return
+        if self._bound != [fit.kernels for fit in fits]:  # kernels with high words are others
+            self._bind()
+        for fit in fits:
+            fit.begin_round()
+        for action in self._trees:
+            action()
+        for task, fit in zip(self._tasks, fits, strict=True):
+            fit.end_round(task.pace)
+            task.check_sums()
+        for action in self._metrics:
+            action()
+        for task in self._tasks:
+            task.evaluation.read()
+            if task.is_watched:
+                task.fit.ask()
+
+    def take(self) -> None:
+        """Wait for the round that was enqueued last, and keep its metrics."""
+        for task in self._tasks:
+            task.take()
+
+    def _bind(self) -> None:
+        """Join the launches of the trees, and those of the metrics."""
+        fits = [task.fit for task in self._tasks]
+        self._bound, rows = [fit.kernels for fit in fits], fits[0].parts.rows
+        trees = [list(chain.from_iterable(fit.kernels.batches(joined=False))) for fit in fits]
+        self._trees = rows.joined(joined(trees))
+        metrics = joined([task.evaluation.launches for task in self._tasks])
+        self._metrics = self._tasks[0].device.together(metrics)
