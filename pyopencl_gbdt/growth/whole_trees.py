@@ -127,6 +127,8 @@ class WholeTrees:
             plain = self.rows.pages[0].codes.row_arguments()
             row_codes = plain["row_stride"]
             own |= {"by_row": plain["codes"], "row_codes": row_codes, "block_codes": _BY_ROW}
+        if self._reads_rows():
+            own["n_units"] = self.arena.device.caps.compute_units
         return [*drawn, self._grow(batch, **own)]
 
     def _reads_rows(self) -> bool:

@@ -89,7 +89,7 @@ KERNEL(${wg_size}) grow(
         GLOBAL const u32* RESTRICT place_cells,
 % endif
 % if by_row:
-        const u32 row_codes, const u64 block_codes, GLOBAL const ${code}* RESTRICT by_row,
+        const u32 n_units, const u32 row_codes, const u64 block_codes, GLOBAL const ${code}* RESTRICT by_row,
 % endif
         GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
@@ -107,7 +107,7 @@ ${payload.read()}\
         const u32 first = levels[depth].first, n_nodes = levels[depth].count, phase = 1 + ${phases} * depth;
         if (n_nodes == 0) break;
         const u32 stride = depth ? 2 : 1, n_pairs = n_nodes / stride;
-        const u32 each = features_of_task(n_places, n_pairs, N_GROUPS);
+        const u32 each = ${"places_of_task(n_places, n_pairs, n_units)" if by_row else "features_of_task(n_places, n_pairs, N_GROUPS)"};
         const u32 n_blocks = (n_places + each - 1) / each, n_tasks = n_pairs * n_blocks;
         GLOBAL u32* searched = counters + phase * WORDS;
         for (u32 task = take(searched); task < n_tasks; task = take(searched)) {
