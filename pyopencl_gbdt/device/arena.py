@@ -257,15 +257,17 @@ class RenamedArena(Arena):
     own : collection of str
         Names that stand for arrays of their own; also with what pages add to a name.
     suffix : str
-        What these arrays' names in ``every`` end with.
+        What these arrays' names in ``every`` have behind the name.
     """
 
     def __init__(self, every: Arena, own: Collection[str], suffix: str) -> None:
         self.every, self.device, self.beside = every, every.device, every.beside
         self._own, self._suffix = frozenset(own), suffix
 
-    def _named(self, name: str) -> str:
-        return name + self._suffix if name.partition(" ")[0] in self._own else name
+    def named(self, name: str) -> str:
+        """Return an array's name in ``every``."""
+        first, space, rest = name.partition(" ")
+        return first + self._suffix + space + rest if first in self._own else name
 
     @property
     def arrays(self) -> Mapping[str, DeviceArray]:  # type: ignore[override]
@@ -273,7 +275,7 @@ class RenamedArena(Arena):
         return _Renamed(self)
 
     def __getitem__(self, name: str) -> DeviceArray:
-        return self.every[self._named(name)]
+        return self.every[self.named(name)]
 
     def arguments(self, *names: str) -> dict[str, DeviceArray]:
         """Return arrays that a kernel calls by the same names."""
@@ -292,7 +294,7 @@ class RenamedArena(Arena):
         contents: Contents = None,
     ) -> DeviceArray:
         """Return an array of ``every``, by its name there."""
-        return self.every.array(self._named(name), shape, dtype, contents)
+        return self.every.array(self.named(name), shape, dtype, contents)
 
 
 def _fill(array: DeviceArray, contents: Contents) -> None:

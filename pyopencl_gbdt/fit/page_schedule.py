@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -82,6 +82,12 @@ class PageWise(NamedTuple):
     drops: tuple[str, ...] = ()
     first: Sequence[Sequence[Launch]] | None = None
     updates: tuple[str, ...] = ()
+
+    def renamed(self, named: Callable[[str], str]) -> PageWise:
+        """Return the same launches, with other names of the arrays."""
+        every = self.reads, self.writes, self.drops, self.updates
+        reads, writes, drops, updates = (tuple(map(named, names)) for names in every)
+        return PageWise(self.launches, reads, writes, drops, self.first, updates)
 
 
 def needed_by(actions: Sequence[PageWise]) -> tuple[list[str], list[str]]:

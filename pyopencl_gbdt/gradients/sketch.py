@@ -15,14 +15,18 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy.typing as npt
+
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena, RenamedArena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import PerRow, RowPart
+from pyopencl_gbdt.fit.page_schedule import PageWise
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.rows import FitRows, Values
+from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.numerics.random_numbers import SKETCHES
 from pyopencl_gbdt.objectives import Objective
@@ -36,14 +40,19 @@ _OWN = (
 
 
 class SketchedRows(FitRows):
-    """The rows of a fit, with sketches in place of the outputs' gradients."""
+    """The rows of a fit, which are ``whole``, with sketches in place of outputs' gradients."""
+
+    arena: RenamedArena
+    whole: FitRows
 
     @classmethod
     def like(cls, rows: FitRows, arena: Arena, nodes: Nodes) -> SketchedRows:
         """Return the same rows, with these arrays and the trees of the sketches."""
-        same = {field.name: getattr(rows, field.name) for field in fields(FitRows)}
+        same = {field.name: getattr(rows, field.name) for field in fields(rows)}
         own = {"arena": arena, "nodes": nodes, "row_arrays": {}, "first_values": {}}
-        return cls(**{**same, **own})
+        made = cls(**{**same, **own})
+        made.whole = rows
+        return made
 
     @property
     def gradients_of(self) -> tuple[str, str]:
@@ -53,6 +62,29 @@ class SketchedRows(FitRows):
     def gradient_arguments(self, batch: Batch, part: RowPart) -> dict[str, Any]:
         """Return the arguments of all sketches, which share their Hessians."""
         return super().gradient_arguments(batch, part) | {"label_stride": 0}
+
+
+class SketchedRowsInTurn(SketchedRows, RowsInTurn):
+    """The same where pages take turns: arrays lie in slots of the fit, by names of their own."""
+
+    @property
+    def leaves_have_lists(self) -> bool:
+        """Return False: rows find their leaves by walking."""
+        return False
+
+    @property
+    def parts(self) -> list[RowPart]:
+        """The rows of each page, with its arrays as they are called here."""
+        return [replace(part, arrays=self.arena.arrays) for part in self.whole.parts]
+
+    def array_of_rows(
+        self, name: str, shape: PerRow, dtype: npt.DTypeLike, values: Values | None = None
+    ) -> None:
+        """Ask for an array of rows of the fit, by its name there."""
+        self.whole.array_of_rows(self.arena.named(name), shape, dtype, values)
+
+    def _queued(self, action: PageWise) -> list[Action]:
+        return super()._queued(action.renamed(self.arena.named))
 
 
 def searched_parts(parts: FitParts) -> FitParts:
@@ -69,7 +101,8 @@ def searched_parts(parts: FitParts) -> FitParts:
         n_sketches=0,
     )  # fmt: skip
     free = replace(features, limits=replace(features.limits, monotone=None))
-    return FitParts(own, SketchedRows.like(rows, own, few), few, free, ways)
+    kind = SketchedRowsInTurn if isinstance(rows, RowsInTurn) else SketchedRows
+    return FitParts(own, kind.like(rows, own, few), few, free, ways)
 
 
 class Sketch:
@@ -101,7 +134,10 @@ class Sketch:
         """Return the actions that compute a round's sketches, and the quanta of these."""
         parts = [[self._of(batch, part)] for part in self.rows.parts]
         own = Batch(batch.first, self.searched.nodes.n_trees)
-        return [*self.rows.pagewise(parts), *self.gradients.launches(own)]
+        sketched = self.rows.pagewise(
+            parts, self.rows.gradients_of, ("sketches", "sketch_hessians")
+        )
+        return [*sketched, *self.gradients.launches(own)]
 
     def _of(self, batch: Batch, part: RowPart) -> Launch:
         given = self.rows.gradient_arguments(batch, part)

@@ -16,8 +16,10 @@ from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import PAYLOAD, ROW
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart
+from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.ways import LISTS
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.level import node_arrays
@@ -48,7 +50,7 @@ class SketchedLeaves(LeafValues):
         self._limits = arena.arguments("monotone") if features.limits.monotone is not None else {}
         self.most_places = nodes.max_nodes // nodes.n_outputs
         arena.array("node_places", nodes.max_nodes, np.uint32)
-        arena.array("leaf_places", (nodes.n_parallel, rows.n_rows), ROW)
+        rows.array_of_rows("leaf_places", PerRow((nodes.n_parallel,)), ROW)
         places = nodes.n_outputs, self.most_places
         arena.array("place_sums", (*places, 4), np.uint32, zeros)  # every tree leaves them so
         arena.array("place_values", places, np.float32)
@@ -80,45 +82,56 @@ class SketchedLeaves(LeafValues):
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the nodes of all outputs their sums and values."""
-        arena, nodes, p = self.arena, self.nodes, self.nodes.params
-        each = max(1, min(self.rows.row_groups, -(-16 * self._units // batch.size)))
-        where = {
-            "n_levels": nodes.n_levels, "n_alike": nodes.n_alike, "most_places": self.most_places,
-            **arena.arguments("levels", "scale", "place_sums"),
-        }  # fmt: skip
+        arena, rows, p = self.arena, self.rows, self.nodes.params
+        quanta = ("quanta", "high") if rows.has_high else ("quanta",)
+        finds = [[self._find(page)] for page in rows.pages]
+        sums = [[self._sum(batch, part)] for part in rows.parts]
         return [
-            *(self._find(page) for page in self.rows.pages),
+            *rows.pagewise(finds, (CODES,), ("leaf_places",)),
+            *rows.pagewise(sums, ("leaf_places", *quanta), drops=quanta),
+            *rows.sum(arena["place_sums"], dtype=np.uint64),
             self.program.bind(
-                "sum_places", (each, batch.size), n_rows=self.rows.n_rows,
-                n_parallel=nodes.n_parallel, **where,
-                **arena.arguments("quanta", "high", "leaf_places"),
-            ),
-            *self.rows.sum(arena["place_sums"], dtype=np.uint64),
-            self.program.bind(
-                "value_places", nodes.n_outputs, reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
-                max_delta_step=p.max_delta_step, **where,
+                "value_places", self.nodes.n_outputs, reg_lambda=p.reg_lambda,
+                reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step, **self._where,
                 **self._limits,
                 **arena.arguments("leaf_rate", "place_values", "nodes", "walk", "steps", *PAYLOAD),
             ),
         ]  # fmt: skip
 
+    @property
+    def _where(self) -> dict[str, Any]:
+        """The arguments that tell where places lie."""
+        sizes = {"n_levels": self.nodes.n_levels, "n_alike": self.nodes.n_alike}
+        arrays = self.arena.arguments("levels", "scale", "place_sums")
+        return {**sizes, "most_places": self.most_places, **arrays}
+
     def _find(self, page: FitPage) -> Launch:
         """Return the launch that finds the places of a page's rows."""
-        rows = self.rows
         own: dict[str, Any] = {**page.rows, **page.codes.row_arguments()}
         return self.program.bind(
-            "find_places", (rows.row_groups, self.nodes.n_parallel), n_rows=rows.n_rows,
-            **own, **self.arena.arguments("steps", "node_places", "leaf_places"),
+            "find_places", (self.rows.row_groups, self.nodes.n_parallel), n_rows=page.part.n_rows,
+            **own, **page.part.arguments("steps", "node_places", "leaf_places"),
         )  # fmt: skip
 
-    def add(self, batch: Batch) -> list[Launch]:
-        """Return the launch that adds the trees that were finished last."""
-        rows, nodes = self.rows, self.nodes
-        return [
-            self.program.bind(
-                "add_leaves", (rows.row_groups, nodes.n_outputs), n_rows=rows.n_rows,
-                first_tree=batch.first, n_trees=batch.size, n_parallel=nodes.n_parallel,
-                most_places=self.most_places,
-                **self.arena.arguments("leaf_places", "place_values", "margins"),
-            )
-        ]  # fmt: skip
+    def _sum(self, batch: Batch, part: RowPart) -> Launch:
+        """Return the launch that adds up the gradients of some rows by places."""
+        each = max(1, min(part.groups, -(-16 * self._units // batch.size)))
+        return self.program.bind(
+            "sum_places", (each, batch.size), n_rows=part.n_rows,
+            n_parallel=self.nodes.n_parallel, **self._where,
+            **part.arguments("quanta", "high", "leaf_places"),
+        )  # fmt: skip
+
+    def add(self, batch: Batch) -> list[Action]:
+        """Return the actions that add the trees that were finished last."""
+        parts = [[self._add(batch, part)] for part in self.rows.parts]
+        read = ("leaf_places", "margins")
+        return self.rows.pagewise(parts, read, ("margins",), drops=("leaf_places", *LISTS))
+
+    def _add(self, batch: Batch, part: RowPart) -> Launch:
+        return self.program.bind(
+            "add_leaves", (part.groups, self.nodes.n_outputs), n_rows=part.n_rows,
+            first_tree=batch.first, n_trees=batch.size, n_parallel=self.nodes.n_parallel,
+            most_places=self.most_places,
+            **part.arguments("leaf_places", "place_values", "margins"),
+        )  # fmt: skip

@@ -330,5 +330,5 @@ class FitFacts:
         ordered = self.parameters.is_ordered or self.parameters.booster == "dart"
         sorts = self.parameters.search != "hist"
         statistics = bool(self.statistics) or self.pages.has_statistics
-        others = self.n_sketches > 0 or self.parameters.linear_tree or not self.loss.takes_pages
+        others = self.parameters.linear_tree or not self.loss.takes_pages
         return sorts or self.sparse or ordered or statistics or others

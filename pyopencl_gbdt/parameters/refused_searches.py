@@ -47,13 +47,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "leave out boosting_type",
     ),
     _row(
-        'with `sketch` and `page="streamed"`',
-        lambda f: f.n_sketches > 0 and f.parameters.page == "streamed",
-        "page='streamed': expected 'auto', 'dense' or 'tiled' for sketch={sketch}, for "
-        "multi_strategy='multi_output_tree'",
-        "leave out page or sketch",
-    ),
-    _row(
         "with `sketch` and quantiles as leaves",
         lambda f: f.n_sketches > 0 and f.loss.renews,
         "sketch={sketch}: expected 0 for objective={objective!r}, whose leaves are quantiles of "

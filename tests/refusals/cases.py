@@ -305,9 +305,6 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` with ordered boosting': Case(
         "boosting_type='ordered': expected 'plain' for multi", "vectors, ordered"
     ),
-    '`multi_strategy="multi_output_tree"` with `sketch` and `page="streamed"`': Case(
-        "page='streamed': expected 'auto', 'dense' or 'tiled' for sketch=1", "sketches, streamed"
-    ),
     '`multi_strategy="multi_output_tree"` with `sketch` and quantiles as leaves': Case(
         "sketch=1: expected 0 for objective='reg:quantileerror', whose leaves are quantiles",
         "quantiles", params={"multi_strategy": "multi_output_tree", "sketch": 1},

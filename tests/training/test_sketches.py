@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import pyopencl_gbdt as gbdt
+from pyopencl_gbdt.fit import page_schedule
+from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 from tests.reference.sketch import signs, sketched
 from tests.reference.train import train_reference
+from tests.training.test_streamed import model_of
 from tests.training.test_vector_leaves import CLASSES, KINDS, PARAMS, SOFTPROB, TARGETS, X
 
 #: More outputs than sketches, of every kind of fit.
@@ -48,6 +51,14 @@ def test_bits_are_the_same_on_several_devices(kind):
     )
 
 
+@pytest.mark.few(3)
+@pytest.mark.parametrize("kind", [kind for kind in SKETCHED if kind != "tiled"])
+def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
+    given, y, weight = KINDS[kind]
+    params, data = {**PARAMS, **given, "sketch": 2}, gbdt.Dataset(X, y, weight)
+    assert model_of(monkeypatch, 3, data, params) == to_json(gbdt.train(params, data).ensemble)
+
+
 @pytest.mark.parametrize("n_sketches", [1, 3, 5])
 def test_any_number_of_sketches(n_sketches):
     y = np.concatenate([TARGETS, TARGETS[:, ::-1] ** 2], axis=1)
@@ -79,6 +90,14 @@ def test_large_gradients_have_high_words():
     y[:2] = 1e9
     params = {**PARAMS, "sketch": 2}
     assert gbdt.train(params, gbdt.Dataset(X, y)).ensemble == twin(params, y)
+
+
+def test_large_gradients_have_high_words_in_pages_that_are_copied(monkeypatch):
+    monkeypatch.setattr(page_schedule, "works_in_place", lambda device: False)
+    y = TARGETS.copy()
+    y[:2] = 1e9
+    params, data = {**PARAMS, "sketch": 2, "subsample": 0.7}, gbdt.Dataset(X, y)
+    assert model_of(monkeypatch, 3, data, params) == to_json(gbdt.train(params, data).ensemble)
 
 
 def test_a_model_is_continued_and_watched():
