@@ -14,13 +14,16 @@ where the command line names them with ``::``.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -152,10 +155,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
 
 
+def _import_from_an_own_place(config: pytest.Config) -> None:
+    """Import the modules of tests, in each process from another place of their list.
+
+    pytest rewrites the assertions of a module before its first import, which takes most of the
+    time of a collection, and keeps the result on disk. Processes that begin at the same module
+    would all rewrite each module, because none of them finds a result that another one kept.
+    """
+    own: dict[str, Any] = getattr(config, "workerinput", {})
+    if not own or sys.dont_write_bytecode:
+        return
+    root = config.rootpath
+    paths = [config.invocation_params.dir / word for word in config.args]
+    files = [file for path in paths for file in sorted(path.rglob("test_*.py"))]
+    count = own["workercount"]
+    begin = len(files) * int(own["workerid"].removeprefix("gw")) // count
+    for file in files[begin:] + files[:begin]:
+        if file.is_relative_to(root):
+            # Collecting imports it again, and tells what is wrong or missing.
+            with contextlib.suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(file.relative_to(root).with_suffix("").parts))
+
+
 @pytest.hookimpl(hookwrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Leave what is imported and collected, a million objects, out of garbage collection."""
     gc.disable()
+    _import_from_an_own_place(session.config)
     yield
     gc.freeze()
     gc.set_threshold(10_000)
