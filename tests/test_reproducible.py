@@ -163,6 +163,10 @@ SETTINGS = {
         "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
         "sketch": 2, "monotone_constraints": SIGNS, "reg_alpha": 0.5, "subsample": 0.8,
     },
+    "vectors, sets": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "cat_method": "sets", "grow_policy": "lossguide", "max_leaves": 12, "subsample": 0.8,
+    },
     "smoothed": {"path_smooth": 20.0, "subsample": 0.8},
     "forced splits": {
         "forced_splits": {"feature": 2, "threshold": 0.5, "left": {"feature": 5, "threshold": 1.0}},
@@ -207,6 +211,7 @@ GROWN = {
     "vectors, lossguide": "8707d0ff45509a78ba1f38ee6b04b0232666e2a2730dc57b9802ca1f08c5859d",
     "sketches, lossguide": "778f56601d53e7021b8f2f76291a1e33057bf39922674bde60b2346055482987",
     "sketches, monotone": "b27261ad910450b1c8c99a09aed45596f31e2bb31465170ac02573a3dd3572ba",
+    "vectors, sets": "936259bb63736478cfda8663f27119a987325f9ec586b61326db2f0896e74ce1",
     "smoothed": "d3dd496e8ce5abee06747bae15fe99bcb6d5c2393be0fbc02fa547bd86a5c6d8",
     "forced splits": "294f6f63103ca92f7067694c73192a5a7325bf200ebba114b51acfc3bce6425c",
     "drawn borders": "57c8f2d8f60601a1e310e350c6ab32a7f68a399de1f9c883d597fc3b1494cad1",
@@ -266,8 +271,12 @@ def problem(name: str):
             label = np.column_stack([label, np.nan_to_num(X[:, 1]), y[:3000]])
         elif own["objective"] == "binary:logistic":
             label = y[:3000]
-        chance = rng.integers(1, 9, X.shape[1]) if name == "weighted columns" else None
-        return {**params, **own}, Dataset(X, label, weight, feature_weights=chance)
+        more = {}
+        if name == "weighted columns":
+            more["feature_weights"] = rng.integers(1, 9, X.shape[1])
+        elif name == "vectors, sets":
+            X[:, :4], more["categorical_features"] = np.floor(X[:, :4] * 6), range(4)
+        return {**params, **own}, Dataset(X, label, weight, **more)
     if name == "logistic":
         return {**params, "objective": "binary:logistic"}, Dataset(X, y[:3000], weight)
     target = np.nan_to_num(X[:, 0]) * 3 + y[:3000]

@@ -230,6 +230,11 @@ class Nodes:
         return self.n_outputs if self.has_vectors else 1
 
     @property
+    def orders_levels_once(self) -> bool:
+        """Whether the levels of a categorical column have one order in all nodes of a tree."""
+        return self.policy.fills_levels or self.has_vectors
+
+    @property
     def n_lists(self) -> int:
         """Trees of a batch that have lists of rows; those that split alike share the first's."""
         return self.n_trees // self.n_alike

@@ -79,7 +79,7 @@ class PartitionByCodes:
                 )
                 self.program = ways.built(attempt, made)
         row_lists(self.rows, self.nodes)
-        sets = LevelSets if self.nodes.policy.fills_levels else CategorySets
+        sets = LevelSets if self.nodes.orders_levels_once else CategorySets
         self.sets = sets(parts) if self.features.has_categories else None
         self.groups = min(
             _most_tasks(self.rows, self.nodes, self.ways), 16 * arena.device.caps.compute_units

@@ -198,7 +198,8 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
         search = GatheredSearch if gathers_columns(facts) else search
         search = VectorSearch if facts.has_vectors else search
         if facts.pages.has_sets:
-            sets = LevelBorders if alike else CategorySplit, CategorySets
+            once = alike or facts.has_vectors
+            sets = LevelBorders if once else CategorySplit, CategorySets
     elif walks_columns(facts, policy):
         search, partition, update = ColumnSearch, PartitionOfRows, UpdateMarginsByNode
     else:

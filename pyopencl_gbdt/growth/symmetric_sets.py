@@ -6,14 +6,15 @@ of all nodes of any level. Then borders between levels are searched as those bet
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device import DeviceArray, Launch, Variant
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage
@@ -43,6 +44,15 @@ def _tables(nodes: Nodes, features: FitFeatures) -> tuple[U32, U32, int, int]:
     return own.astype(np.uint32), borders, int(levels.sum()), int((cells + 1).sum())
 
 
+def _options(nodes: Nodes, variant: Variant) -> dict[str, Any]:
+    """Return the parameters of the template."""
+    picked = nodes.policy.picks if nodes.has_vectors else 0
+    return {
+        "wg_size": variant.params["wg_size"], "n_facts": FACTS, "led": nodes.has_vectors,
+        "picked": picked,
+    }  # fmt: skip
+
+
 def most_borders(nodes: Nodes, features: FitFeatures) -> int:
     """Return the most borders of a feature."""
     if not features.has_categories:
@@ -66,6 +76,7 @@ class LevelBorders:
     def __init__(self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways) -> None:
         self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
         arena, nodes, ways = self.arena, self.nodes, self.ways
+        self._led = nodes.has_vectors
         self.order = ways.build(
             "category_split",
             lambda variant: ways.device.build(
@@ -73,7 +84,7 @@ class LevelBorders:
                 **variant.params,
                 monotone=False,
                 masked=False,
-                counted=False,
+                counted=self._led and nodes.params.limits_rows,
                 drawn=False,
                 noisy=False,
                 n_facts=FACTS,
@@ -81,9 +92,7 @@ class LevelBorders:
         )
         self.program = ways.build(
             "symmetric_sets",
-            lambda variant: ways.device.build(
-                "symmetric_sets", wg_size=variant.params["wg_size"], n_facts=FACTS
-            ),
+            lambda variant: ways.device.build("symmetric_sets", **_options(nodes, variant)),
         )
         own, borders, n_order, n_cells = _tables(self.nodes, self.features)
         arena.array("set_features", own.shape, np.uint32, own)
@@ -94,6 +103,9 @@ class LevelBorders:
         arena.array("ordered_bits", (nodes.n_trees, n_order // 32 + len(own) + 1), np.uint32)
         arena.array("border_flags", (nodes.n_trees, n_cells), np.uint32)
         arena.array("border_sums", (nodes.slots, n_cells, 2), np.int64)
+        if self._led:
+            arena.array("leads", (nodes.n_trees, len(own)), np.uint32)
+            arena.array("root_sets", (nodes.n_trees, features.layout.n_features), CANDIDATE)
 
     def arguments(self) -> dict[str, DeviceArray | int | float]:
         """Return what the search of borders asks for besides numeric features."""
@@ -119,7 +131,7 @@ class LevelBorders:
         pairs = min(max(1, capacity // 2 if depth else capacity), MOST_Y)
         add_up = self.program.bind(
             "add_up_sets", (n_sets, pairs), depth=depth, n_cells=n_cells, **order_sizes(self.arena),
-            **shared, **arena.arguments("levels", "ordered_bits", "border_sums"),
+            **shared, **arena.arguments("levels", "ordered_bits", "border_sums", *self._leads),
         )  # fmt: skip
         if depth:
             return [add_up]
@@ -135,7 +147,37 @@ class LevelBorders:
             group_rows=min(least, order["all_rows"]) if least > 1 else 0,
             **order_sizes(self.arena), **shared, **arena.arguments("ordered_bits", "border_flags"),
         )  # fmt: skip
-        return [put, opened, add_up]
+        return [put, opened, *(self._leaders(batch) if self._led else []), add_up]
+
+    @property
+    def _leads(self) -> tuple[str, ...]:
+        return ("leads",) if self._led else ()
+
+    def _leaders(self, batch: Batch) -> list[Launch]:
+        """Return the launches that choose the output in whose order a tree has its levels."""
+        arena, nodes, p = self.arena, self.nodes, self.nodes.params
+        n_sets, n_features = arena["set_features"].shape[0], self.features.layout.n_features
+        rule = {
+            "reg_lambda": p.reg_lambda, "reg_alpha": p.reg_alpha,
+            "max_delta_step": p.max_delta_step,
+            **arena.arguments("set_features", "node_sums", "scale"),
+        }  # fmt: skip
+        all_rows, least = nodes.all_rows, p.min_data_per_group
+        found = self.order.bind(
+            "find_sets", (n_sets, batch.size), depth=0, n_features=n_features,
+            n_codes=self.features.layout.n_codes, n_order=arena["level_order"].shape[1],
+            all_rows=all_rows, group_rows=min(least, all_rows) if least > 1 else 0,
+            most=p.max_cat_threshold, set_lambda=p.reg_lambda + p.cat_l2,
+            min_child_weight=p.min_child_weight, order=arena["level_order"],
+            facts=arena["order_facts"], candidates=arena["root_sets"], **rule,
+            **arena.arguments("levels", "nodes", "node_bounds", "feature_offset", "fullest",
+                              "pool"),
+        )  # fmt: skip
+        chosen = self.program.bind(
+            "choose_leads", (n_sets, batch.size // nodes.n_outputs), n_outputs=nodes.n_outputs,
+            n_features=n_features, **rule, **arena.arguments("root_sets", "leads"),
+        )  # fmt: skip
+        return [found, chosen]
 
 
 class LevelSets(CategorySets):
@@ -147,17 +189,20 @@ class LevelSets(CategorySets):
         self.of_levels = self.ways.build(
             "symmetric_sets",
             lambda variant: self.ways.device.build(
-                "symmetric_sets", wg_size=variant.params["wg_size"], n_facts=FACTS
+                "symmetric_sets", **_options(self.nodes, variant)
             ),
         )
 
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
         arena, nodes = self.arena, self.nodes
+        picks = nodes.policy.picks_leaves
+        more = {"n_trees": batch.size, "picks": page["picked"]} if picks else {}
+        leads = ("leads",) if nodes.has_vectors else ()
         return self.of_levels.bind(
-            "write_level_sets", nodes.level_capacity(depth), depth=depth,
+            "write_level_sets", nodes.level_capacity(depth), depth=depth, **more,
             most=nodes.params.max_cat_threshold, n_sets=arena["set_features"].shape[0],
             set_words=nodes.set_words, **order_sizes(self.arena),
             borders=arena["set_borders"], order=arena["level_order"], facts=arena["order_facts"],
             **page.arguments("levels", "nodes"),
-            **arena.arguments("set_features", "feature_bins", "ordered_bits", "sets"),
+            **arena.arguments("set_features", "feature_bins", "ordered_bits", "sets", *leads),
         )  # fmt: skip

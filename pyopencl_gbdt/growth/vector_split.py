@@ -26,6 +26,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import split
 from pyopencl_gbdt.growth.feature_mask import mask_of
 from pyopencl_gbdt.growth.histogram import Histogram
+from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 
 
 class VectorSearch:
@@ -38,6 +39,7 @@ class VectorSearch:
         self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
         self.columns = mask_of(parts)
         self.histogram = Histogram(parts)
+        self.sets = LevelBorders(arena, nodes, features, ways) if features.has_categories else None
         self.program = ways.build("vector_split", self._build)
         alike = nodes.policy.fills_levels
         places = nodes.n_parallel if alike else nodes.search_capacity // nodes.n_outputs
@@ -53,6 +55,7 @@ class VectorSearch:
             masked=self.features.masks_columns, shrunk=self.nodes.params.reg_alpha > 0,
             monotone=self._monotone,
             counted=self.nodes.params.limits_rows, ranked=self.nodes.policy.picks_leaves,
+            categories=self.features.has_categories,
         )  # fmt: skip
 
     @property
@@ -66,7 +69,8 @@ class VectorSearch:
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions that find the splits of a level."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
-        return [*self.histogram.level(step), *masks, *self._find(step, batch)]
+        sets = [] if self.sets is None else self.sets.level(step, batch)
+        return [*self.histogram.level(step), *masks, *sets, *self._find(step, batch)]
 
     def _find(self, step: int, batch: Batch) -> list[Action]:
         p, bind, arena, layout = (
@@ -87,6 +91,12 @@ class VectorSearch:
             "max_delta_step": p.max_delta_step, "min_child_weight": p.min_child_weight,
             **arena.arguments("scale", "candidates"),
         }  # fmt: skip
+        borders, flags, kinds = {}, {}, {}
+        if self.sets is not None:
+            borders = self.sets.arguments()
+            kinds = {"borders": borders["borders"]}
+            flags = {"n_sets": arena["set_features"].shape[0], **arena.arguments("leads")}
+            flags["border_flags"] = borders.pop("border_flags")
         bounds, limits = {}, {}
         if self._monotone:
             bounds, limits = arena.arguments("node_bounds"), {"constraints": arena["monotone"]}
@@ -95,9 +105,12 @@ class VectorSearch:
         pairs = min(max(1, capacity // 2 if step else capacity), MOST_Y)
         places = min(max(1, capacity // self.nodes.n_outputs // width), MOST_Y)
         return [
-            bind("add_up", (n_features, pairs), **shape, **level, fullest=arena["fullest"]),
             bind(
-                "find", (n_features, places), **rule, **bounds, **limits, allowed=arena["allowed"]
+                "add_up", (n_features, pairs), **shape, **level, fullest=arena["fullest"], **kinds
             ),
-            bind("share", places, **rule, **bounds, gamma=p.gamma, **found),
-        ]
+            bind(
+                "find", (n_features, places), **rule, **bounds, **limits, **borders, **flags,
+                allowed=arena["allowed"],
+            ),
+            bind("share", places, **rule, **bounds, **borders, gamma=p.gamma, **found),
+        ]  # fmt: skip

@@ -268,7 +268,7 @@ class FitFacts:
     def n_sketches(self) -> int:
         """Sketches by which splits are searched; 0: by all outputs."""
         asked = self.parameters.sketch
-        return asked if self.has_vectors and asked < self.n_outputs else 0
+        return asked if asked and self.has_vectors and asked < self.n_outputs else 0
 
     @property
     def statistics(self) -> tuple[CategoryFacts, ...]:

@@ -34,11 +34,11 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "leave out page",
     ),
     _row(
-        "with sets of categories",
-        lambda f: bool(f.sets),
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where "
-        "{sets[0].shown} is split by sets of levels",
-        "give the column as numbers",
+        "with `sketch` and sets of categories",
+        lambda f: f.n_sketches > 0 and bool(f.sets),
+        "sketch={sketch}: expected 0 where {sets[0].shown} is split by sets of levels, for "
+        "multi_strategy='multi_output_tree'",
+        "leave out sketch, or use cat_method='statistics'",
     ),
     _row(
         "with ordered boosting",

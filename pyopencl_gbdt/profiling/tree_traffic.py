@@ -163,19 +163,22 @@ def _grow_leaves(trees: TreeFacts) -> int:
     return rows + ids + nodes + histograms + trees.fit.arena["sums"].nbytes
 
 
+def _ordered(trees: TreeFacts) -> int:
+    """Return the nodes whose levels are put in order: those of roots where trees share it."""
+    return trees.roots if trees.fit.nodes.orders_levels_once else trees.searched
+
+
 def _order_levels(trees: TreeFacts) -> int:
     layout = trees.fit.features.layout
     codes = np.diff(layout.feature_offset)[layout.categorical]
-    once_a_tree = trees.fit.nodes.policy.fills_levels
-    ordered = trees.roots if once_a_tree else trees.searched
-    return ordered * (int(codes.sum()) * SUM_PAIR + codes.size * FACTS * SUM.itemsize)
+    return _ordered(trees) * (int(codes.sum()) * SUM_PAIR + codes.size * FACTS * SUM.itemsize)
 
 
 def _find_sets(trees: TreeFacts) -> int:
     categorical = trees.fit.features.layout.categorical
     assert categorical is not None
     each = FACTS * SUM.itemsize + NODE.itemsize + SUMS_BYTES + CANDIDATE.itemsize
-    return trees.searched * int(categorical.sum()) * each
+    return _ordered(trees) * int(categorical.sum()) * each
 
 
 def _finish_sets(trees: TreeFacts) -> int:
@@ -222,7 +225,8 @@ def _share(trees: TreeFacts, places: int) -> int:
 def _find_of_outputs(trees: TreeFacts) -> int:
     places = trees.searched // trees.fit.nodes.n_outputs
     candidates = places * trees.n_features * CANDIDATE.itemsize
-    return trees.searched * (trees.n_codes * SUM_PAIR + SUMS_BYTES) + candidates
+    numbers, _, cells = _codes(trees)
+    return trees.searched * ((numbers + cells) * SUM_PAIR + SUMS_BYTES) + candidates
 
 
 def _add_up_sets(trees: TreeFacts) -> int:
@@ -309,7 +313,10 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     ),
     "symmetric_sets.add_up_sets": _add_up_sets,
     "symmetric_sets.write_level_sets": lambda trees: trees.splits * NODE.itemsize,
-    "vector_split.add_up": lambda trees: 2 * trees.searched * trees.n_codes * SUM_PAIR,
+    "symmetric_sets.choose_leads": lambda trees: (
+        trees.roots * trees.fit.arena["leads"].shape[1] * (CANDIDATE.itemsize + SUMS_BYTES + FLOAT)
+    ),
+    "vector_split.add_up": lambda trees: 2 * trees.searched * _codes(trees)[0] * SUM_PAIR,
     "vector_split.find": _find_of_outputs,
     "vector_split.share": lambda trees: _share(trees, trees.searched // trees.fit.nodes.n_outputs),
 }

@@ -73,3 +73,63 @@ FN int is_within_light(const places_t places, const u32 j) {
     return (u32)(places.entries[at] >> 32) == KEY_OF_ZERO && (u32)(places.entries[at + 1] >> 32) == KEY_OF_ZERO;
 }
 </%def>
+
+## The importing template has `cell_scan` for four i64.
+<%def name="sums_in_order(wg_size)">
+/* Read a node's sums at the levels of a feature, and their sum over the levels in order. The fullest code has
+   what the others leave. */
+FN level_sums_t read_in_order(const i64x2 own, GLOBAL const i64* cells, const u32 n_codes,
+                              const u32 n_levels, const u32 full, GLOBAL const u32* bits, i64* in_order_g,
+                              i64* in_order_h, LOCAL i64* shared) {
+    i64 g = 0, h = 0, some_g = 0, some_h = 0, before, all_g, all_h;
+% if wg_size == 1:
+    for (u32 first = 0; first < n_levels; first += 32) { /* a word at a time, for vectors */
+        const u64 word = bits[first / 32];
+        const u32 n = n_levels - first < 32 ? n_levels - first : 32;
+        GLOBAL const i64* here = cells + 2 * (u64)first;
+        for (u32 k = 0; k < n; k++) {
+            const i64 listed = -(i64)((word >> k) & 1);
+            g += here[2 * k];
+            h += here[2 * k + 1];
+            some_g += here[2 * k] & listed;
+            some_h += here[2 * k + 1] & listed;
+        }
+    }
+    const i64 full_g = cells[2 * (u64)full], full_h = cells[2 * (u64)full + 1];
+    g += (n_codes > n_levels ? cells[2 * (u64)n_levels] : 0) - full_g;
+    h += (n_codes > n_levels ? cells[2 * (u64)n_levels + 1] : 0) - full_h;
+    some_g -= is_ordered(bits, full, n_levels) ? full_g : 0;
+    some_h -= is_ordered(bits, full, n_levels) ? full_h : 0;
+% else:
+    for (u32 code = LOCAL_ID; code < n_codes; code += ${wg_size}) {
+        const i64x2 sum = ((GLOBAL const i64x2*)cells)[code];
+        const int kept = code != full, listed = kept & (int)is_ordered(bits, code, n_levels);
+        g += kept ? sum.x : 0;
+        h += kept ? sum.y : 0;
+        some_g += listed ? sum.x : 0;
+        some_h += listed ? sum.y : 0;
+    }
+% endif
+    cell_scan(g, h, some_g, some_h, shared, &before, &all_g, &before, &all_h, &before, in_order_g, &before,
+              in_order_h);
+    level_sums_t sums;
+    sums.cells = cells;
+    sums.full = full;
+    sums.full_g = own.x - all_g;
+    sums.full_h = own.y - all_h;
+    const u32 full_listed = is_ordered(bits, full, n_levels);
+    *in_order_g += full_listed ? sums.full_g : 0;
+    *in_order_h += full_listed ? sums.full_h : 0;
+    return sums;
+}
+
+/* Set a node's sums; those of its sibling are what the parent's leave. */
+FN void set_cell(GLOBAL i64* cell, GLOBAL i64* other, const u32 subtract, const i64 g, const i64 h) {
+    cell[0] = g;
+    cell[1] = h;
+    if (subtract) {
+        other[0] -= g;
+        other[1] -= h;
+    }
+}
+</%def>

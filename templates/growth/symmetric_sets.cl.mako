@@ -13,10 +13,14 @@
 ##   border_flags   |1: rest may go right, 2: left|..|number of borders|    of every tree and feature
 ##   ordered_bits   a bit for each level that is in order
 ##
-## params: wg_size; n_facts, of a tree's feature, see `category_split`
-<%page args="wg_size, n_facts"/>
+## params: wg_size; n_facts, of a tree's feature, see `category_split`; led, trees of several outputs split alike, and
+##         `leads` has the tree in whose order each one has a feature's levels; picked, nodes of every tree that
+##         split, rather than those of a level
+<%page args="wg_size, n_facts, led, picked"/>
+<% leads = " GLOBAL const u32* RESTRICT leads," if led else "" %>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="places" file="level_places.cl.mako"/>
+<%namespace name="scores" file="scores_of_places.cl.mako"/>
 ## each is called once, so that PoCL inlines it: a function of its own would share arrays between threads
 ${group.exclusive_scans("cell_scan", "i64", wg_size, 4)}
 ${group.exclusive_scans("run_scan", "i64", wg_size, 2)}
@@ -74,63 +78,37 @@ KERNEL(${wg_size}) open_borders(
     if (LOCAL_ID == 0) flags[capacity_of(n_levels, most, one_hot)] = places.n_visited;
 }
 
-/* Read a node's sums at the levels of a feature, and their sum over the levels in order. The fullest code has
-   what the others leave. */
-FN level_sums_t read_in_order(const i64x2 own, GLOBAL const i64* cells, const u32 n_codes,
-                              const u32 n_levels, const u32 full, GLOBAL const u32* bits, i64* in_order_g,
-                              i64* in_order_h, LOCAL i64* shared) {
-    i64 g = 0, h = 0, some_g = 0, some_h = 0, before, all_g, all_h;
-% if wg_size == 1:
-    for (u32 first = 0; first < n_levels; first += 32) { /* a word at a time, for vectors */
-        const u64 word = bits[first / 32];
-        const u32 n = n_levels - first < 32 ? n_levels - first : 32;
-        GLOBAL const i64* here = cells + 2 * (u64)first;
-        for (u32 k = 0; k < n; k++) {
-            const i64 listed = -(i64)((word >> k) & 1);
-            g += here[2 * k];
-            h += here[2 * k + 1];
-            some_g += here[2 * k] & listed;
-            some_h += here[2 * k + 1] & listed;
+% if led:
+${scores.real_gains()}
+/* The tree in whose order all outputs' trees have a feature's levels: that whose own best set gains most in its root.
+   A work-group for a feature of the outputs' trees at a place in the forest. */
+KERNEL(${wg_size}) choose_leads(
+        const u32 n_outputs, const u32 n_features, const f32 reg_lambda, const f32 reg_alpha,
+        const f32 max_delta_step, GLOBAL const u32x4* RESTRICT set_features, GLOBAL const i64x2* RESTRICT node_sums,
+        GLOBAL const scale_t* RESTRICT scale, GLOBAL const candidate_t* RESTRICT root_sets,
+        GLOBAL u32* RESTRICT leads) {
+    const u32 place = GROUP_ID_Y, n_parallel = N_GROUPS_Y;
+    u32 lead = place;
+    df most = df_make(NO_SCORE, 0.0f);
+    for (u32 output = 0; output < n_outputs; output++) {
+        const u32 tree = output * n_parallel + place;
+        GLOBAL const candidate_t* own = &root_sets[(u64)tree * n_features + set_features[GROUP_ID].x];
+        if (own->score_hi <= NO_SCORE) continue;
+        const rule_t rule = make_rule(scale + tree, reg_lambda, reg_alpha, max_delta_step);
+        const df before = score(node_sums[tree].x, node_sums[tree].y, rule);
+        const df gain = df_add(df_make(own->score_hi, own->score_lo), df_make(-before.hi, -before.lo));
+        const df real = real_gain(gain, rule.gain_power);
+        if (ahead(real, tree, most, lead)) {
+            most = real;
+            lead = tree;
         }
     }
-    const i64 full_g = cells[2 * (u64)full], full_h = cells[2 * (u64)full + 1];
-    g += (n_codes > n_levels ? cells[2 * (u64)n_levels] : 0) - full_g;
-    h += (n_codes > n_levels ? cells[2 * (u64)n_levels + 1] : 0) - full_h;
-    some_g -= is_ordered(bits, full, n_levels) ? full_g : 0;
-    some_h -= is_ordered(bits, full, n_levels) ? full_h : 0;
-% else:
-    for (u32 code = LOCAL_ID; code < n_codes; code += ${wg_size}) {
-        const i64x2 sum = ((GLOBAL const i64x2*)cells)[code];
-        const int kept = code != full, listed = kept & (int)is_ordered(bits, code, n_levels);
-        g += kept ? sum.x : 0;
-        h += kept ? sum.y : 0;
-        some_g += listed ? sum.x : 0;
-        some_h += listed ? sum.y : 0;
-    }
+    for (u32 output = LOCAL_ID; output < n_outputs; output += ${wg_size})
+        leads[(output * n_parallel + place) * N_GROUPS + GROUP_ID] = lead;
+}
+
 % endif
-    cell_scan(g, h, some_g, some_h, shared, &before, &all_g, &before, &all_h, &before, in_order_g, &before,
-              in_order_h);
-    level_sums_t sums;
-    sums.cells = cells;
-    sums.full = full;
-    sums.full_g = own.x - all_g;
-    sums.full_h = own.y - all_h;
-    const u32 full_listed = is_ordered(bits, full, n_levels);
-    *in_order_g += full_listed ? sums.full_g : 0;
-    *in_order_h += full_listed ? sums.full_h : 0;
-    return sums;
-}
-
-/* Set a node's sums; those of its sibling are what the parent's leave. */
-FN void set_cell(GLOBAL i64* cell, GLOBAL i64* other, const u32 subtract, const i64 g, const i64 h) {
-    cell[0] = g;
-    cell[1] = h;
-    if (subtract) {
-        other[0] -= g;
-        other[1] -= h;
-    }
-}
-
+${places.sums_in_order(wg_size)}
 /* A work-group for a feature of two siblings, or of a root. Nodes without weight are never read. */
 KERNEL(${wg_size}) add_up_sets(
         const u32 depth, const u32 n_codes, const u32 n_order, const u32 n_cells, const u32 n_words,
@@ -139,7 +117,7 @@ KERNEL(${wg_size}) add_up_sets(
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const u32* RESTRICT fullest, GLOBAL const i64* RESTRICT pool,
         GLOBAL const u64* RESTRICT order, GLOBAL const i64* RESTRICT facts,
-        GLOBAL const u32* RESTRICT ordered_bits, GLOBAL i64* border_sums) {
+        GLOBAL const u32* RESTRICT ordered_bits,${leads} GLOBAL i64* border_sums) {
     LOCAL_ARRAY(i64, shared, ${4 * wg_size});
     const u32x4 own = set_features[GROUP_ID];
     const u32 feature = own.x, offset = feature_offset[feature], each = depth ? 2 : 1;
@@ -147,7 +125,8 @@ KERNEL(${wg_size}) add_up_sets(
     for (u32 pair = GROUP_ID_Y; pair < levels[depth].count / each; pair += N_GROUPS_Y) {
         const u32 left = levels[depth].first + each * pair;
         const u32 built = depth && nodes[left].sibling_slot >= 0 ? left + 1 : left;
-        const u32 other = depth ? 2 * left + 1 - built : built, tree = nodes[built].tree;
+        const u32 other = depth ? 2 * left + 1 - built : built;
+        const u32 tree = ${"leads[nodes[built].tree * N_GROUPS + GROUP_ID]" if led else "nodes[built].tree"};
         GLOBAL const node_t* node = &nodes[built];
         const i64x2 all = node_sums[built];
         if (all.y > 0) {
@@ -183,16 +162,23 @@ KERNEL(${wg_size}) add_up_sets(
 /* borders: of every feature (1 for sets, 2 for one level, 0 for numbers; first cell of its borders, their
    number, index in set_features) */
 KERNEL(${wg_size}) write_level_sets(
-        const u32 depth, const u32 n_order, const u32 n_words, const u32 n_sets, const u32 set_words,
+        const u32 depth,${" const u32 n_trees, GLOBAL const u32* RESTRICT picks," if picked else ""} const u32 n_order, const u32 n_words, const u32 n_sets, const u32 set_words,
         const u32 most, GLOBAL const u32x4* RESTRICT set_features, GLOBAL const u32x4* RESTRICT borders,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const u64* RESTRICT order, GLOBAL const i64* RESTRICT facts,
-        GLOBAL const u32* RESTRICT ordered_bits, GLOBAL u32* RESTRICT sets) {
-    for (u32 index = GROUP_ID; index < levels[depth].count; index += N_GROUPS) {
+        GLOBAL const u32* RESTRICT ordered_bits,${leads} GLOBAL u32* RESTRICT sets) {
+    for (u32 index = GROUP_ID; index < ${f"n_trees * {picked}" if picked else "levels[depth].count"}; index += N_GROUPS) {
+% if picked:
+        if (picks[index] == NO_NODE) continue;
+        GLOBAL node_t* node = &nodes[picks[index]];
+        (void)levels; (void)depth;
+% else:
         GLOBAL node_t* node = &nodes[levels[depth].first + index];
-        const u32 number = node->left == NO_NODE ? 0 : node->feature, tree = node->tree;
+% endif
+        const u32 number = node->left == NO_NODE ? 0 : node->feature;
         if (node->left != NO_NODE && borders[number].x) {
             const u32 n_levels = feature_bins[number], at = borders[number].w, j = node->bin;
+            const u32 tree = ${"leads[node->tree * n_sets + at]" if led else "node->tree"};
             const u32x4 own = set_features[at];
             GLOBAL const i64* fact = facts + ${n_facts} * ((u64)tree * n_sets + at);
             const places_t places = places_of(order + (u64)tree * n_order + own.y, fact, most, own.z);

@@ -25,13 +25,18 @@
 ##
 ## params: wg_size; run, borders of a work-item at a time; masked, nodes have features of their own; shrunk, gradients are; monotone,
 ##         as in `split`;
-##         ranked, the policy picks leaves by `place_gain`; counted as in `split`
-<%page args="wg_size, run, masked, shrunk, monotone, counted, ranked"/>
+##         ranked, the policy picks leaves by `place_gain`; counted as in `split`; categories as in `symmetric`
+<%page args="wg_size, run, masked, shrunk, monotone, counted, ranked, categories"/>
 ## Terms of rough scores would cancel where gradients are shrunk; weights within bounds have other scores.
 <%
     rough = not (shrunk or monotone)
     limits = """
         GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const u32* RESTRICT constraints,""" if monotone else ""
+    sets = """
+        const u32 n_cells, const f32 set_lambda, GLOBAL const u32x4* RESTRICT borders,
+        GLOBAL const i64* RESTRICT border_sums,""" if categories else ""
+    flags = """
+        const u32 n_sets, GLOBAL const u32* RESTRICT border_flags, GLOBAL const u32* RESTRICT leads,""" if categories else ""
 %>\
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
@@ -44,9 +49,20 @@ ${border_sums.functions(wg_size)}
 #define NO_KEY 0xFFFFFFFFu
 #define RUN ${run}
 
-${border_sums.add_up(wg_size, False)}
-${places.functions(wg_size, rough, monotone)}
+${border_sums.add_up(wg_size, categories)}
+${places.functions(wg_size, rough, monotone, categories)}
 % if rough:
+/* What the best of a work-item's borders scores at least; `sums` are those of its last ones. */
+FN f32 best_roughly(const place_t* place, f32* sums) {
+    f32 most = NO_SCORE;
+    for (u32 base = 0; base < place->n_bins; base += ${wg_size} * RUN) {
+        add_roughly(place, base + LOCAL_ID, sums);
+        const f32 own = least_best(place, base + LOCAL_ID, sums);
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
 /* The best rough score of a place so far: that in the record of its first node, or `most`. */
 FN f32 best_so_far(GLOBAL node_t* node, const f32 most) {
     const f32 before = as_f32(atomic_max_global_u32(&node->gain, most > 0.0f ? as_u32(most) : 0u));
@@ -54,6 +70,15 @@ FN f32 best_so_far(GLOBAL node_t* node, const f32 most) {
 }
 
 % endif
+/* Compare a border with the best so far, by its exact gain. */
+FN void consider(const place_t* place, const u32 at, df* top, u32* key) {
+    const df sum = exact_gain(place, at);
+    const u32 left = at >= place->n_bins, own = 2 * (at - left * place->n_bins) + left;
+    if (!ahead(sum, own, *top, *key)) return;
+    *top = sum;
+    *key = own;
+}
+
 FN void write_candidate(GLOBAL candidate_t* out, const df score, const u32 feature, const u32 key) {
     out->left_g = out->left_h = 0;
     out->score_hi = score.hi;
@@ -62,7 +87,7 @@ FN void write_candidate(GLOBAL candidate_t* out, const df score, const u32 featu
     out->bin_direction = key;
 }
 
-KERNEL(${wg_size}) find(
+KERNEL(${wg_size}) find(${sets}${flags}
         const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
@@ -85,47 +110,44 @@ KERNEL(${wg_size}) find(
     place.pool = pool + 2 * (u64)offset, place.slot_cells = 2 * (u64)n_codes;
     place.n_bins = feature_bins[feature];
     place.n_borders = place.n_bins * (feature_offset[feature + 1] - offset > place.n_bins ? 2 : 1);
-    place.width = width, place.n_nodes = n_outputs * width;
-    place.n_own = levels[depth].count / n_outputs;
+    place.width = width, place.n_nodes = n_outputs * width, place.n_own = levels[depth].count / n_outputs;
     place.lambda = reg_lambda, place.alpha = reg_alpha;
     place.max_delta = max_delta_step, place.min_child_weight = min_child_weight;
+% if categories:
+    const u32x4 of_set = borders[feature];
+    take_sets(&place, of_set, border_sums, n_cells, set_lambda);
+% endif
     const u32 every = place.n_borders;
-    (void)every; (void)allowed;
+    (void)every, (void)allowed;
     for (u32 number = GROUP_ID_Y; number < place.n_own / width; number += N_GROUPS_Y) {
         place.first = number * width;
+% if categories:
+        place.flags = border_flags + of_set.y;
+        if (of_set.x) place.flags += (u64)leads[nodes[first + place.first].tree * n_sets + of_set.w] * n_cells;
+% endif
 % if masked:
         const u32 word = allowed[(u64)place.first * ((n_features + 31) / 32) + feature / 32];
         place.n_borders = (word >> feature % 32) & 1 ? every : 0;
 % endif
-        df top = df_make(NO_SCORE, 0.0f);
         u32 key = NO_KEY;
+        df top = df_make(NO_SCORE, 0.0f);
 % if not rough:
         (void)best_hi;
         for (u32 at = LOCAL_ID; at < place.n_borders; at += ${wg_size}) {
+            if (!is_open(&place, at)) continue;
 % else:
-        f32 sums[2 * RUN], most = NO_SCORE;
-        for (u32 base = 0; base < place.n_bins; base += ${wg_size} * RUN) {
-            add_roughly(&place, base + LOCAL_ID, sums);
-            const f32 own = least_best(&place, base + LOCAL_ID, sums);
-            most = own > most ? own : most;
-        }
-        most = group_max(most, best_hi);
+        f32 sums[2 * RUN];
+        const f32 most = group_max(best_roughly(&place, sums), best_hi);
         if (LOCAL_ID == 0) known[0] = best_so_far(&nodes[first + place.first], most);
         BARRIER();
         const f32 least = known[0];
         for (u32 base = 0; base < place.n_bins; base += ${wg_size} * RUN) {
             if (place.n_bins > ${wg_size} * RUN) add_roughly(&place, base + LOCAL_ID, sums);
             for (u32 k = 0; k < 2 * RUN; k++) {
-                const u32 bin = base + LOCAL_ID + k % RUN * ${wg_size}, at = k / RUN * place.n_bins + bin;
-                const int there = bin < place.n_bins && at < place.n_borders;
-                if (!there || sums[k] + sums[k] * rough_error(&place) < least) continue;
+                const u32 at = border_of(&place, base + LOCAL_ID, k);
+                if (at == NO_BORDER || sums[k] + sums[k] * rough_error(&place) < least) continue;
 % endif
-                const df sum = exact_gain(&place, at);
-                const u32 left = at >= place.n_bins, own = 2 * (at - left * place.n_bins) + left;
-                if (ahead(sum, own, top, key)) {
-                    top = sum;
-                    key = own;
-                }
+                consider(&place, at, &top, &key);
 % if rough:
             }
 % endif
@@ -138,7 +160,7 @@ KERNEL(${wg_size}) find(
 }
 
 /* The split of a node's place: `chosen` has the node's own sums and gain, or no score. */
-KERNEL(${wg_size}) share(
+KERNEL(${wg_size}) share(${sets}
         const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes, const f32 gamma,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
@@ -182,11 +204,19 @@ ${candidates.best_arrays(wg_size)}\
                 const rule_t unbounded = make_rule(own_scale, reg_lambda, reg_alpha, max_delta_step);
                 const rule_t rule = ${"within(unbounded, node_bounds[first + index])" if monotone else "unbounded"};
                 GLOBAL const i64* cells = pool + 2 * ((u64)node->slot * n_codes + feature_offset[own.feature]);
+% if categories:
+                const u32x4 of_set = borders[own.feature];
+                if (of_set.x) cells = border_sums + 2 * ((u64)node->slot * n_cells + of_set.y);
+                const u32 bin = own.bin_direction >> 1, missing = of_set.x ? of_set.z : feature_bins[own.feature];
+                rule_t sides = rule;
+                if (of_set.x == 1) sides.lambda = make_rule(own_scale, set_lambda, reg_alpha, max_delta_step).lambda;
+% else:
                 const u32 bin = own.bin_direction >> 1, missing = feature_bins[own.feature];
+% endif
                 own.left_g = cells[2 * bin] + (own.bin_direction & 1 ? cells[2 * missing] : 0);
                 own.left_h = cells[2 * bin + 1] + (own.bin_direction & 1 ? cells[2 * missing + 1] : 0);
                 const df gained = gain_in_node(own.left_g, own.left_h, sums.x, sums.y,
-                                               least_child(min_child_weight, own_scale), rule, rule);
+                                               least_child(min_child_weight, own_scale), rule, ${"sides" if categories else "rule"});
                 own.score_hi = gained.hi;
                 own.score_lo = gained.lo;
             }

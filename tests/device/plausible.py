@@ -196,6 +196,7 @@ VALUES: dict[str, list[Any]] = {
             "monotone",
             "masked",
             "ranked",
+            "led",
             "missing",
             "interleaved",
             "clipped",
@@ -323,6 +324,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return not (params["interleaved"] and params["bins"] == "node")
     if template == "level":
         return not (params["picked"] and params["limited"])
+    if template == "symmetric_sets":
+        return params["led"] or not params["picked"]
     if template == "best_leaves":
         return params["picked"] > 1
     if template == "symmetric":

@@ -207,6 +207,7 @@ SOURCES = {
             "monotone": False,
             "counted": False,
             "ranked": False,
+            "categories": False,
         },
     ),
     "walk_cells-sequential": ("walk_cells", {"wg_size": 1, "rows": 64, "categories": True}),

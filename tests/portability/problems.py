@@ -83,6 +83,9 @@ OTHERS: dict[str, dict[str, Any]] = {
         "objective": "binary:logistic", "grow_policy": "symmetric", "cat_smooth": 2.5,
         "max_cat_threshold": 3, "min_data_per_group": 4, "cat_l2": 1.5,
     },
+    "categories, vectors": {
+        **_CLASSES, "multi_strategy": "multi_output_tree", "subsample": 0.7, "cat_l2": 1.5,
+    },
     "categories, leaf by leaf": {"objective": "reg:absoluteerror", **_LEAF_WISE},
     "tiled": {"page": "tiled", "objective": "binary:logistic"},
     "tiled, leaf by leaf": {

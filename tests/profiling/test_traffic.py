@@ -99,6 +99,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     nodes = SimpleNamespace(
         params=params, policy=sizes, n_levels=DEPTH, n_trees=1,
         n_outputs=1, n_parallel=1, n_alike=1, n_sketches=0, batches=(0,), renews=False,
+        orders_levels_once=policy.fills_levels,
     )  # fmt: skip
     rows = SimpleNamespace(
         n_rows=ROWS, weighted=weighted, lists_drawn=False, n_orders=2, pages=(),

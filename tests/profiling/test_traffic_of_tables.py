@@ -50,6 +50,7 @@ LEVEL_SETS = {
     # A and b are built, C is a difference
     "symmetric_sets.add_up_sets": 2 * (3 + 4) * 16 + 2 * 4 * 16,
     "symmetric_sets.write_level_sets": 3 * NODE.itemsize,
+    "symmetric_sets.choose_leads": CANDIDATE.itemsize + 16 + 4,
     "symmetric.add_up": 2 * 3 * 4 * 16,
     "symmetric.find_roughly": 3 * (4 + 4) * 16 + 2 * (4 + 4 + FEATURES) * 4,
     "category_split.order_levels": 3 * 16 + 48,  # once a tree
@@ -88,6 +89,7 @@ def test_hand_count_of_sketches(kernel):
 def test_hand_count_of_sets_of_levels(kernel):
     parts = fit(policy=Symmetric(2))
     parts.arena.array("border_flags", (1, 4), np.uint32)
+    parts.arena.array("leads", (1, 1), np.uint32)
     parts.features.layout = SimpleNamespace(
         n_codes=7, n_features=FEATURES, categorical=np.array([True, False]),
         feature_offset=np.array([0, 3, 7], np.uint32), feature_bins=np.array([3, 4], np.uint32),

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.numerics.portable_math import DF, df_add, finite, not_tiny, scale_by
+from pyopencl_gbdt.numerics.portable_math import DF, df_add, df_neg, finite, not_tiny, scale_by
+from tests.reference.gain import score
 from tests.reference.grow import _LEAST_GAIN, Node, _finite, breadth_first
 from tests.reference.split import Candidate
 
@@ -34,6 +35,29 @@ class VectorGrower:
     """
 
     outputs: list[Any]
+
+    def __post_init__(self) -> None:
+        first = self.outputs[0]
+        shared = {feature: self._leader(feature)._sets[feature] for feature in first._sets}
+        for own in self.outputs:
+            own.__dict__["_sets"] = shared
+
+    def _leader(self, feature: int) -> Any:
+        """Return the output in whose order a feature's levels are.
+
+        It is that whose own best set gains most in the tree's root, in real units; the first of
+        equal ones.
+        """
+        gains: list[tuple[Any, Any, int]] = []
+        for own in self.outputs:
+            root, cells = own.quanta.sum(axis=0), own._cells(own._of_all_rows, feature)
+            best = own._categories.best(cells, *root.tolist(), feature, own.rule, own._least, None)
+            gain = np.full(1, -np.inf, np.float32), np.zeros(1, np.float32)
+            if best is not None:
+                before = score(root[:1], root[1:], own.rule)
+                gain = real_gains(df_add(best.score, df_neg(before)), own.rule.gain_power)
+            gains.append((gain[0][0], gain[1][0], -len(gains)))
+        return self.outputs[-max(gains)[2]]
 
     def grow(self) -> list[list[Node]]:
         """Grow the trees; return the nodes of each, breadth first."""
@@ -134,7 +158,10 @@ def _joined(trees: list[Tree]) -> Tree:
             one = tree.sum_hessian[node]
             hessian[node] = hessian[node] + one if output else one
             value[node, output], weight[node, output] = tree.value[node, 0], tree.weight[node, 0]
-    names = ("left", "right", "parent", "feature", "threshold", "default_left", "split_kind")
+    names = (
+        "left", "right", "parent", "feature", "threshold", "default_left", "split_kind", "sets",
+        "set_begin",
+    )  # fmt: skip
     return Tree(
         **{name: getattr(first, name) for name in names}, value=value, weight=weight, gain=gain,
         sum_hessian=hessian,

@@ -298,9 +298,8 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` of sparse data without `page="tiled"`': Case(
         "page='sorted' of a sparse matrix: expected 'auto' or", "vectors, sparse, sorted"
     ),
-    '`multi_strategy="multi_output_tree"` with sets of categories': Case(
-        "multi_strategy='multi_output_tree': expected 'one_output_per_tree' where col",
-        "vectors, categories",
+    '`multi_strategy="multi_output_tree"` with `sketch` and sets of categories': Case(
+        "sketch=1: expected 0 where column 3 is split by sets", "sketches, categories"
     ),
     '`multi_strategy="multi_output_tree"` with ordered boosting': Case(
         "boosting_type='ordered': expected 'plain' for multi", "vectors, ordered"

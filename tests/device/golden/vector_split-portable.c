@@ -166,6 +166,8 @@ KERNEL(128) add_up(
 }
 
 
+
+
 #define MOST_GAIN 1.2980742e33f /* 2^110: the sum of 2^16 of them is finite */
 
 /* A gain in real units. */
@@ -191,6 +193,13 @@ typedef struct {
 
 /* A node of a place, and what its borders are scored with. */
 typedef struct { i64x2 sums; rule_t rule; least_t least; GLOBAL const i64* cells; } part_t;
+
+/* Whether a place may split at a border, as `left_of` has it. */
+FN int is_open(const place_t* place, const u32 at) {
+    (void)place; (void)at;
+    return 1;
+}
+
 
 FN part_t part_of(const place_t* place, const u32 i) {
     const u32 index = i / place->width * place->n_own + place->first + i % place->width;
@@ -235,7 +244,7 @@ FN f32 rough_part(const part_t* part, const f32 own, const i64 g, const i64 h) {
 /* Add up the rough scores of a work-item's borders from the bin `begin` on, in one float; behind RUN of them are
    those with missing values to the left. */
 FN void add_roughly(const place_t* place, const u32 begin, f32* sums) {
-    const u32 n_bins = place->n_borders ? place->n_bins : 0;
+    const u32 n_bins = place->n_borders ? place->n_bins : 0, missing = place->n_bins;
     const u32 left = begin < n_bins ? (n_bins - begin + 127) / 128 : 0, n_own = left < RUN ? left : RUN;
     const int both = place->n_borders > place->n_bins;
     for (u32 k = 0; k < 2 * RUN; k++) sums[k] = 0.0f;
@@ -243,7 +252,7 @@ FN void add_roughly(const place_t* place, const u32 begin, f32* sums) {
         const part_t part = part_of(place, i);
         if (part.sums.y <= 0) continue;
         const f32 own = rough_score(part.sums.x, part.sums.y, part.rule);
-        const i64 more_g = both ? part.cells[2 * n_bins] : 0, more_h = both ? part.cells[2 * n_bins + 1] : 0;
+        const i64 more_g = both ? part.cells[2 * missing] : 0, more_h = both ? part.cells[2 * missing + 1] : 0;
         for (u32 k = 0; k < n_own; k++) {
             const u32 bin = begin + k * 128;
             const i64 g = part.cells[2 * bin], h = part.cells[2 * bin + 1];
@@ -256,23 +265,49 @@ FN void add_roughly(const place_t* place, const u32 begin, f32* sums) {
 /* How far a rough sum may be off, as a share of it: 2^-16, and 2^-22 for each node. */
 FN f32 rough_error(const place_t* place) { return 1.52587891e-5f + (f32)place->n_nodes * 2.38418579e-7f; }
 
+#define NO_BORDER 0xFFFFFFFFu
+
+/* The border of which `sums[k]` tells, of those of a work-item from `begin` on; NO_BORDER if there is none. */
+FN u32 border_of(const place_t* place, const u32 begin, const u32 k) {
+    const u32 bin = begin + k % RUN * 128, at = k / RUN * place->n_bins + bin;
+    return bin < place->n_bins && at < place->n_borders && is_open(place, at) ? at : NO_BORDER;
+}
+
 /* What the best of a work-item's borders from `begin` on scores at least. */
 FN f32 least_best(const place_t* place, const u32 begin, const f32* sums) {
     f32 best = NO_SCORE;
     for (u32 k = 0; k < 2 * RUN; k++) {
-        const u32 bin = begin + k % RUN * 128;
-        const int there = bin < place->n_bins && k / RUN * place->n_bins + bin < place->n_borders;
         const f32 least = sums[k] - sums[k] * rough_error(place);
-        best = there && least > best ? least : best;
+        best = border_of(place, begin, k) != NO_BORDER && least > best ? least : best;
     }
     return best;
 }
 
 
+/* What the best of a work-item's borders scores at least; `sums` are those of its last ones. */
+FN f32 best_roughly(const place_t* place, f32* sums) {
+    f32 most = NO_SCORE;
+    for (u32 base = 0; base < place->n_bins; base += 128 * RUN) {
+        add_roughly(place, base + LOCAL_ID, sums);
+        const f32 own = least_best(place, base + LOCAL_ID, sums);
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
 /* The best rough score of a place so far: that in the record of its first node, or `most`. */
 FN f32 best_so_far(GLOBAL node_t* node, const f32 most) {
     const f32 before = as_f32(atomic_max_global_u32(&node->gain, most > 0.0f ? as_u32(most) : 0u));
     return before > most ? before : most;
+}
+
+/* Compare a border with the best so far, by its exact gain. */
+FN void consider(const place_t* place, const u32 at, df* top, u32* key) {
+    const df sum = exact_gain(place, at);
+    const u32 left = at >= place->n_bins, own = 2 * (at - left * place->n_bins) + left;
+    if (!ahead(sum, own, *top, *key)) return;
+    *top = sum;
+    *key = own;
 }
 
 FN void write_candidate(GLOBAL candidate_t* out, const df score, const u32 feature, const u32 key) {
@@ -302,38 +337,26 @@ KERNEL(128) find(
     place.pool = pool + 2 * (u64)offset, place.slot_cells = 2 * (u64)n_codes;
     place.n_bins = feature_bins[feature];
     place.n_borders = place.n_bins * (feature_offset[feature + 1] - offset > place.n_bins ? 2 : 1);
-    place.width = width, place.n_nodes = n_outputs * width;
-    place.n_own = levels[depth].count / n_outputs;
+    place.width = width, place.n_nodes = n_outputs * width, place.n_own = levels[depth].count / n_outputs;
     place.lambda = reg_lambda, place.alpha = reg_alpha;
     place.max_delta = max_delta_step, place.min_child_weight = min_child_weight;
     const u32 every = place.n_borders;
-    (void)every; (void)allowed;
+    (void)every, (void)allowed;
     for (u32 number = GROUP_ID_Y; number < place.n_own / width; number += N_GROUPS_Y) {
         place.first = number * width;
-        df top = df_make(NO_SCORE, 0.0f);
         u32 key = NO_KEY;
-        f32 sums[2 * RUN], most = NO_SCORE;
-        for (u32 base = 0; base < place.n_bins; base += 128 * RUN) {
-            add_roughly(&place, base + LOCAL_ID, sums);
-            const f32 own = least_best(&place, base + LOCAL_ID, sums);
-            most = own > most ? own : most;
-        }
-        most = group_max(most, best_hi);
+        df top = df_make(NO_SCORE, 0.0f);
+        f32 sums[2 * RUN];
+        const f32 most = group_max(best_roughly(&place, sums), best_hi);
         if (LOCAL_ID == 0) known[0] = best_so_far(&nodes[first + place.first], most);
         BARRIER();
         const f32 least = known[0];
         for (u32 base = 0; base < place.n_bins; base += 128 * RUN) {
             if (place.n_bins > 128 * RUN) add_roughly(&place, base + LOCAL_ID, sums);
             for (u32 k = 0; k < 2 * RUN; k++) {
-                const u32 bin = base + LOCAL_ID + k % RUN * 128, at = k / RUN * place.n_bins + bin;
-                const int there = bin < place.n_bins && at < place.n_borders;
-                if (!there || sums[k] + sums[k] * rough_error(&place) < least) continue;
-                const df sum = exact_gain(&place, at);
-                const u32 left = at >= place.n_bins, own = 2 * (at - left * place.n_bins) + left;
-                if (ahead(sum, own, top, key)) {
-                    top = sum;
-                    key = own;
-                }
+                const u32 at = border_of(&place, base + LOCAL_ID, k);
+                if (at == NO_BORDER || sums[k] + sums[k] * rough_error(&place) < least) continue;
+                consider(&place, at, &top, &key);
             }
         }
         group_best(&top, &key, best_hi, best_lo, best_key);
