@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
@@ -35,6 +35,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.preparing import check_history
+from pyopencl_gbdt.training.train import train as train_among_members
 from pyopencl_gbdt.training.train import with_history
 
 #: Seconds after which the client looks whether the workers are still there.
@@ -105,11 +106,6 @@ def train(
     TeamError
         If a worker died, or does not answer; the message names the rank and the worker.
     """
-    limits = Limits.of_environment()
-    if timeout is not None:
-        limits = replace(limits, silence=seconds(timeout, "timeout", limits.silence))
-    client = distributed.default_client() if client is None else client
-    named = _named_sets(evals)
     evals_result = options.pop("evals_result", None)
     check_history(evals_result)
     given = {
@@ -120,10 +116,46 @@ def train(
         "feature_names": feature_names, "feature_weights": feature_weights, "missing": missing,
         "categorical_features": categorical_features,
     }  # fmt: skip
+    params = given_instead(params, n_estimators=n_rounds)
+    model = train_by_workers(
+        client, params, given, columns, evals, options, workers=workers, timeout=timeout
+    )
+    return with_history(model, evals_result)
+
+
+def train_by_workers(
+    client: distributed.Client | None,
+    params: Any,
+    given: Mapping[str, Any],
+    columns: Mapping[str, Any],
+    evals: Sequence[tuple[Any, str]] | None,
+    options: Mapping[str, Any],
+    *,
+    workers: Sequence[str] | None = None,
+    timeout: float | None = None,
+    trainer: Callable[..., Model] = train_among_members,
+) -> Model:
+    """Train one model on workers; see ``train``.
+
+    Parameters
+    ----------
+    given : mapping of str to Dask collection or None
+        ``X`` and what comes with the rows.
+    columns : mapping of str to object
+        Arguments of ``Dataset`` that belong to columns.
+    options : mapping of str to object
+        Further arguments of ``trainer``.
+    trainer : callable
+        What every member of the team calls, with the arguments of ``pyopencl_gbdt.train``.
+    """
+    limits = Limits.of_environment()
+    if timeout is not None:
+        limits = replace(limits, silence=seconds(timeout, "timeout", limits.silence))
+    client = distributed.default_client() if client is None else client
+    named = _named_sets(evals)
     chosen = sorted(workers or client.scheduler_info(n_workers=-1)["workers"])
     if not chosen:
         raise ParameterError("workers: expected at least one; start some, or wait for them")
-    params = given_instead(params, n_estimators=n_rounds)
     futures = partitions(client, given)
     distributed.wait(futures)
     runs, placed = _placed(client, futures, chosen)
@@ -136,7 +168,7 @@ def train(
         opened = _opened(client, (name, key, dict(params)), placed, limits)
         job = Job(
             name, key, [address for worker in placed for address in opened[worker]], params,
-            options, columns, [name for _, name in named], limits,
+            options, columns, [name for _, name in named], limits, trainer,
         )  # fmt: skip
         ranks = np.cumsum([0, *(len(opened[worker]) for worker in placed)]).tolist()
         running = [
@@ -152,7 +184,7 @@ def train(
         with suppress(Exception):  # workers that got no work; one may be dead and not answer
             client.run(close_doors, name, workers=placed, on_error="ignore", callback_timeout=5)
         raise
-    return with_history(model, evals_result)
+    return model
 
 
 def _named_sets(evals: Sequence[tuple[Any, str]] | None) -> list[tuple[Mapping[str, Any], str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -178,6 +178,8 @@ class Job:
         Arguments of ``Dataset`` that belong to columns.
     eval_names : sequence of str
     limits : Limits
+    trainer : callable
+        ``train``, or another function with its arguments that returns a model.
     """
 
     name: str
@@ -188,6 +190,7 @@ class Job:
     columns: Mapping[str, Any]
     eval_names: Sequence[str]
     limits: Limits
+    trainer: Callable[..., Model] = train
 
 
 def devices_of(params: Mapping[str, Any]) -> list[str]:
@@ -269,7 +272,7 @@ def _work(
                     for i, name in enumerate(job.eval_names)
                 ]
                 params = {**job.params, "device": names[place]}
-                made[place] = train(params, own, evals=mine, communicator=team, **job.options)
+                made[place] = job.trainer(params, own, evals=mine, communicator=team, **job.options)
         except BaseException as error:
             made[place] = error
 

@@ -41,7 +41,9 @@ class GatheredGradients:
     Parameters
     ----------
     rows, nodes
-        Of a member of a team. A function of the user's is called with ``rows.share.whole``.
+        Of a member of a team. A function of the user's is called with ``rows.share.whole``; where
+        no member has all rows, as in several processes, ``FunctionGradients`` calls it with each
+        member's own rows instead.
     objective : Objective
         Cox's loss, or a function of the user's.
     label : float32 array, shape (n_rows,)
@@ -69,7 +71,7 @@ class GatheredGradients:
         objective, whole = self._objective, self.rows.share.whole
         if not isinstance(objective, FunctionObjective):
             return objective.gradient(margins, self._label)
-        assert whole is not None  # processes refuse such a loss
+        assert whole is not None
         return objective.checked(margins, whole, number)
 
     def launches(self) -> list[Launch]:
@@ -137,7 +139,7 @@ def _(objective: LambdaRank, parts: FitParts, data: Dataset) -> GradientSource:
 
 @source_of.register
 def _(objective: Custom, parts: FitParts, data: Dataset) -> GradientSource:
-    if isinstance(objective, FunctionObjective) and parts.rows.team.size > 1:
+    if isinstance(objective, FunctionObjective) and parts.rows.share.whole is not None:
         return GatheredGradients(parts.rows, parts.nodes, objective, data.label)
     if isinstance(objective, FunctionObjective):
         return custom.FunctionGradients(parts.rows, parts.nodes, objective, data)

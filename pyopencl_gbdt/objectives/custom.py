@@ -134,7 +134,7 @@ class FunctionObjective(Custom):
     """
 
     applies_weights = True
-    function: Callable[..., Any] = field(kw_only=True)
+    function: Callable[..., Any] = field(kw_only=True, repr=False)
 
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
         """Return the function's result, checked, each of shape (1, n_rows)."""
@@ -183,7 +183,7 @@ class DeviceObjective(Custom):
     """
 
     takes_pages = False
-    function: Callable[..., Any] = field(kw_only=True)
+    function: Callable[..., Any] = field(kw_only=True, repr=False)
 
     def __init__(self, function: Callable[..., Any], custom_name: str = "") -> None:
         if not callable(function):

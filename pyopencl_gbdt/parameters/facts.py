@@ -39,7 +39,7 @@ class LossFacts:
         Whether leaves take quantiles.
     takes_pages : bool
         Whether gradients can be computed page by page.
-    fills_device_arrays, fills_host_arrays : bool
+    fills_device_arrays : bool
         Whether a user's function computes the gradients of all rows.
     has_targets : bool
         Whether labels are numbers or classes, so that statistics of categories can count them.
@@ -53,7 +53,6 @@ class LossFacts:
     renews: bool = False
     takes_pages: bool = True
     fills_device_arrays: bool = False
-    fills_host_arrays: bool = False
     has_targets: bool = True
 
 

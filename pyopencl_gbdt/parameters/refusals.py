@@ -347,13 +347,6 @@ OF_TEAMS: tuple[Refusal[FitFacts], ...] = (
         "write a KernelObjective, or train on one device",
     ),
     Refusal(
-        "A loss that is a function, in several processes",
-        lambda f: f.in_hosts and f.loss.fills_host_arrays,
-        "objective={loss.name}: expected a loss of this library, or kernel code, as no member of "
-        "the team has all rows",
-        "write a KernelObjective",
-    ),
-    Refusal(
         "Several devices in each of several processes",
         lambda f: f.in_hosts and f.names_several,
         "device={device!r}: expected one device for each process",

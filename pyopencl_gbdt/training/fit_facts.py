@@ -15,7 +15,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
-from pyopencl_gbdt.objectives.custom import DeviceObjective, FunctionObjective
+from pyopencl_gbdt.objectives.custom import DeviceObjective
 from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.names import ROWS
@@ -71,7 +71,6 @@ def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
         renews=objective.renews,
         takes_pages=objective.takes_pages,
         fills_device_arrays=isinstance(objective, DeviceObjective),
-        fills_host_arrays=isinstance(objective, FunctionObjective),
         has_targets=params.has_targets,
     )
 

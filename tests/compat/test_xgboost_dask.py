@@ -19,7 +19,7 @@ CLASSES = np.digitize(Y, [-0.5, 0.5]).astype(np.float32)
 @pytest.fixture(scope="module")
 def client():
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as it,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as it,
         distributed.Client(it) as client,
     ):
         yield client
@@ -85,14 +85,103 @@ def test_forests(client, kind):
     assert np.array_equal(own.predict(parts(X)).compute(), wanted.predict(X))
 
 
+def softmax(margins, data):
+    """Return gradients and Hessians of three classes."""
+    shares = np.exp(margins - margins.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    own = np.eye(3)[data.get_label().astype(int)]
+    return shares - own, np.maximum(2 * shares * (1 - shares), 1e-6)
+
+
+def measured(prediction, data):
+    """Return two results of one metric."""
+    label = data.get_label().astype(int)
+    return [
+        ("first", float(prediction[:, 0].mean())),
+        ("hits", float((prediction.argmax(1) == label).mean())),
+    ]
+
+
+class Deeper(xgb.callback.TrainingCallback):
+    """Changes what cannot change."""
+
+    def after_iteration(self, model, epoch, evals_log):
+        model.set_param("max_depth", 5)
+        return False
+
+
+class Notes(xgb.callback.TrainingCallback):
+    """Writes into the booster what hooks see, and ends the training after the fourth round."""
+
+    def after_iteration(self, model, epoch, evals_log):
+        last = evals_log["b"]["hits"][-1]
+        model.set_attr(seen=f"{model.num_boosted_rounds()} {last} {len(model.get_dump())}")
+        return epoch == 3
+
+
+def test_functions_and_callbacks_are_those_of_one_process(client):
+    """A loss of several classes, several results of a metric, rates, a model that is continued."""
+    params = {"max_depth": 3, "objective": "multi:softprob", "num_class": 3}
+    held = X[:90], CLASSES[:90]
+    rows = xgb.dask.DaskDMatrix(client, parts(X), parts(CLASSES))
+    other = xgb.dask.DaskDMatrix(client, *map(parts, held))
+    alone, test = xgb.DMatrix(X, CLASSES), xgb.DMatrix(*held)
+    before = xgb.train(params, alone, 2)
+    history: dict = {}
+
+    def options():
+        rates = xgb.callback.LearningRateScheduler([0.3, 0.2, 0.1, 0.05, 0.02])
+        return {"obj": softmax, "custom_metric": measured, "callbacks": [rates, Notes()],
+                "xgb_model": before, "verbose_eval": False}  # fmt: skip
+
+    found = xgb.dask.train(client, params, rows, 5, evals=[(rows, "a"), (other, "b")], **options())
+    wanted = xgb.train(params, alone, 5, evals=[(alone, "a"), (test, "b")], evals_result=history,
+                       **options())  # fmt: skip
+    booster = found["booster"]
+    assert booster.num_boosted_rounds() == 6
+    assert booster.get_dump() == wanted.get_dump()
+    assert booster.attributes() == wanted.attributes()
+    assert found["history"] == history
+    assert list(history["b"]) == ["mlogloss", "first", "hits"]
+
+
+def test_stopping_early_and_types_of_columns(client):
+    levels = np.column_stack([X[:, 0], 2 * (np.arange(300) * 7 % 5)]).astype(np.float32)
+    label = (levels[:, 1] % 3 + X[:, 0] / 9).astype(np.float32)
+    types, history = ["float", "c"], {}
+    given = {"early_stopping_rounds": 2, "verbose_eval": False}
+    noise = np.resize(RNG.normal(size=50), 300).astype(np.float32)
+    rows, test = (
+        xgb.dask.DaskDMatrix(client, parts(levels), parts(y), feature_types=types)
+        for y in (label, noise)
+    )
+    own = xgb.dask.train(client, {}, rows, 9, evals=[(test, "t")], **given)
+    rows, test = (xgb.DMatrix(levels, y, feature_types=types) for y in (label, noise))
+    wanted = xgb.train({}, rows, 9, evals=[(test, "t")], evals_result=history, **given)
+    booster = own["booster"]
+    assert booster.get_dump() == wanted.get_dump()
+    assert booster.feature_types == types
+    assert booster.best_iteration == wanted.best_iteration
+    assert own["history"] == history
+    assert np.array_equal(
+        xgb.dask.predict(client, booster, parts(levels)).compute(), wanted.predict(rows)
+    )
+
+
 def test_what_is_refused(client):
     rows = xgb.dask.DaskDMatrix(client, parts(X), parts(Y))
     booster = xgb.dask.train(client, {}, rows, 1)
     calls = {
-        "obj=": lambda: xgb.dask.train(client, {}, rows, 1, obj=lambda margins, data: None),
+        "returned NoneType": lambda: xgb.dask.train(client, {}, rows, 1, obj=lambda m, data: None),
+        "a callback changed a parameter": lambda: xgb.dask.train(
+            client, {}, rows, 2, callbacks=[Deeper()]
+        ),
+        "must be an instance": lambda: xgb.dask.train(client, {}, rows, 2, callbacks=[3]),
         "booster='gblinear'": lambda: xgb.dask.train(client, {"booster": "gblinear"}, rows, 1),
         "group=": lambda: xgb.dask.DaskDMatrix(client, parts(X), group=[1]),
-        "feature_types=": lambda: xgb.dask.DaskDMatrix(client, parts(X), feature_types=["q"] * 4),
+        "feature_types must be": lambda: xgb.dask.DaskDMatrix(
+            client, parts(X), feature_types=["x"] * 4
+        ),
         "data is of type": lambda: xgb.dask.DaskDMatrix(client, X),
         "strict_shape=": lambda: xgb.dask.predict(client, booster, rows, strict_shape=True),
         "base_margin=": lambda: xgb.dask.inplace_predict(client, booster, X, base_margin=Y),

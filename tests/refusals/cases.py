@@ -440,10 +440,6 @@ CASES: dict[str, Case] = {
     "A `DeviceObjective` on several devices": Case(
         "objective=filled: expected no function of device arrays", "devices, device function"
     ),
-    "A loss that is a function, in several processes": Case(
-        "objective=half_squares: expected a loss of this library, or kernel code",
-        "hosts, function",
-    ),
     "Several devices in each of several processes": Case(
         f"device='{TEST_DEVICE}=1,", "hosts, devices"
     ),

@@ -113,6 +113,18 @@ def test_a_team_trains_one_model_after_the_other():
     assert members(2, work) == [[alone, alone]] * 2
 
 
+def half_squares(margins, data):
+    return margins - data.label, np.ones(data.n_rows)
+
+
+def test_a_loss_that_is_a_function():
+    """Each member calls it with its own rows."""
+    params = {"device": TEST_DEVICE, "objective": half_squares, "max_depth": 2}
+    alone = bytes_of(train(params, rows(0, N, "number", None), 2))
+    found = together([(0, 300), (300, N)], params, 2, "number", None)
+    assert [bytes_of(model) for model in found] == [alone, alone]
+
+
 def test_a_checkpoint_resumes_with_other_members(tmp_path):
     params = {"device": TEST_DEVICE, "objective": "reg:squarederror", "subsample": 0.7}
     alone = train(params, rows(0, N, "number"), 5)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.callback import TrainingCallback
 from pyopencl_gbdt.compat.xgboost.config import config_context
 from pyopencl_gbdt.compat.xgboost.estimator_inputs import (
@@ -239,13 +240,12 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
                 own, matrix, eval_set, sides, lambda ref, given: self._create_dmatrix(ref, **given)
             )
             result: dict[str, Any] = {}
-            self._Booster = train(
+            self._Booster = self._boosted(
                 params,
                 matrix,
-                self.get_num_boosting_rounds(),
+                result,
                 evals=evals,
                 early_stopping_rounds=self.early_stopping_rounds,
-                evals_result=result,
                 obj=obj,
                 custom_metric=custom,
                 verbose_eval=verbose,
@@ -254,6 +254,11 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
             )
         if result:
             self.evals_result_ = result
+
+    def _boosted(self, params: Any, rows: Any, history: dict[str, Any], **options: Any) -> Booster:
+        """Return the booster of all rounds; ``history`` gets their metrics."""
+        n_rounds = self.get_num_boosting_rounds()
+        return train(params, rows, n_rounds, evals_result=history, **options)
 
     def _wrap_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return as_metric(function)

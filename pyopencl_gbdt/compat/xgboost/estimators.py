@@ -58,7 +58,7 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
             If the labels are not 0 .. n_classes - 1.
         """
         y = y.collect() if hasattr(y, "collect") else y
-        classes = np.unique(np.asarray(y))
+        classes = self._classes_of(y)
         self.n_classes_ = len(classes)
         expected = self.classes_
         if classes.shape != expected.shape or not (classes == expected).all():
@@ -80,6 +80,10 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
         if obj is None:
             self.objective = params["objective"]
         return self
+
+    def _classes_of(self, y: Any) -> npt.NDArray[Any]:
+        """Return the distinct labels, ascending."""
+        return np.unique(np.asarray(y))
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -181,10 +185,10 @@ class Forest:
     def __init__(
         self,
         *,
-        learning_rate: float = 1.0,
-        subsample: float = 0.8,
-        colsample_bynode: float = 0.8,
-        reg_lambda: float = 1e-5,
+        learning_rate: float | None = 1.0,
+        subsample: float | None = 0.8,
+        colsample_bynode: float | None = 0.8,
+        reg_lambda: float | None = 1e-5,
         **kwargs: Any,
     ) -> None:
         own: Any = super()

@@ -164,6 +164,17 @@ class DMatrix:
         return found
 
     # -- what comes with the rows ---------------------------------------------------------------
+    @classmethod
+    def around(cls, rows: Dataset, facts: RowFacts) -> DMatrix:
+        """Return the matrix of rows that this library has made, and what comes with them."""
+        found = DMatrix.__new__(DMatrix)
+        found.missing, found.nthread = np.nan, -1
+        found._begin(rows.checked, facts)
+        found._names = rows.feature_names
+        rows.matrix = found  # type: ignore[attr-defined]
+        found._rows = rows  # type: ignore[assignment]
+        return found
+
     def set_info(
         self,
         *,

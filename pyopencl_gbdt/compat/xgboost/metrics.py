@@ -30,7 +30,8 @@ class Collector:
         self.predictions: dict[int, F32] = {}
 
     def __call__(self, prediction: F32, rows: Any) -> tuple[str, float]:
-        self.predictions[id(rows.matrix)] = prediction
+        if hasattr(rows, "matrix"):  # else the name of the metric is asked for
+            self.predictions[id(rows.matrix)] = prediction
         return "collected", 0.0
 
 

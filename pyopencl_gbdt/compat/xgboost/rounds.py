@@ -93,22 +93,31 @@ class Rounds:
             metrics.append(self.collector)
         evals = [(own.dataset(), name) for own, name in plan.evals] if metrics else []
         self._stack = contextlib.ExitStack()
-        opening = open_fit(
-            params, self.rows, evals=evals, eval_metric=metrics or None, model=start,
-            first_round=first_round,
-        )  # fmt: skip
-        self._fit: OpenFit = self._stack.enter_context(opening)
+        self.asked: dict[str, Any] = {
+            "params": params,
+            "eval_metric": metrics or None,
+            "model": start,
+        }
+        self._fit: OpenFit
+        self._open(evals)
         matrix.marked_as_trained(int(params.get("max_bin", 256)))
+
+    def _open(self, evals: Any) -> None:
+        opening = open_fit(
+            data=self.rows, evals=evals, first_round=self._first_round, **self.asked
+        )  # fmt: skip
+        self._fit = self._stack.enter_context(opening)
 
     def _with_given(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return parameters with a loss whose gradients are given."""
         base = self.plan.objective
-        loss = GivenGradients(
-            custom_name=_GIVEN, outputs=max(base.n_outputs, self.n_targets), slot=self._slot
-        )
+        loss = self._loss(_GIVEN, max(base.n_outputs, self.n_targets))
         dropped = ("num_class", "scale_pos_weight", *base.parameters)
         kept = {name: value for name, value in params.items() if name not in dropped}
         return {**kept, "objective": loss, "base_score": self._start[1]}
+
+    def _loss(self, name: str, n_outputs: int) -> GivenGradients:
+        return GivenGradients(custom_name=name, outputs=n_outputs, slot=self._slot)
 
     def _scores(self, before: Ensemble | None) -> tuple[Score, Score]:
         """Return the base score of a fit whose gradients are given, and its margin."""
