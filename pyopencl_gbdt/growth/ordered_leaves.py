@@ -212,7 +212,7 @@ class OrderedLeaves(LeafValues):
             "label_stride": n if rows.given or rows.n_targets > 1 else 0,
         }  # fmt: skip
 
-    def _gradients(self) -> dict[str, DeviceArray]:
+    def _gradients(self) -> dict[str, Any]:
         """Return what the gradients of entries are taken of."""
         arena = self.arena
         names = (
@@ -220,7 +220,8 @@ class OrderedLeaves(LeafValues):
         )
         margins, labels = (arena[name] for name in names)
         own = arena.arguments(*self.rows.factors_of_rows)
-        return {"margins": margins, "labels": labels, **own}
+        draws = {"n_draws": self.nodes.n_lists} if self.nodes.params.samples_rows else {}
+        return {"margins": margins, "labels": labels, **own, **draws}
 
     def _set(self) -> Launch:
         """Return the launch that sets the leaves' values."""

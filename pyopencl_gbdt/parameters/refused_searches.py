@@ -41,10 +41,10 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "leave out sketch, or use cat_method='statistics'",
     ),
     _row(
-        "with ordered boosting",
-        lambda f: f.parameters.is_ordered,
-        f"boosting_type='ordered': expected 'plain' {_VECTORS}",
-        "leave out boosting_type",
+        "with `sketch` and ordered boosting",
+        lambda f: f.n_sketches > 0 and f.parameters.is_ordered,
+        f"boosting_type='ordered': expected 'plain' for sketch={{sketch}}, {_VECTORS}",
+        "leave out boosting_type or sketch",
     ),
     _row(
         "with `sketch` and quantiles as leaves",

@@ -73,7 +73,7 @@ KERNEL(${wg_size}) count_entries(
         GLOBAL const f32* RESTRICT weights,
 % endif
 % if sampled:
-        GLOBAL const f32* RESTRICT factors,
+        const u32 n_draws, GLOBAL const f32* RESTRICT factors,
 % endif
         GLOBAL u32* exponents) {
     LOCAL_ARRAY(u32, counts, ${n_exponents});
@@ -103,7 +103,7 @@ KERNEL(${wg_size}) sum_entries(
         GLOBAL const f32* RESTRICT weights,
 % endif
 % if sampled:
-        GLOBAL const f32* RESTRICT factors,
+        const u32 n_draws, GLOBAL const f32* RESTRICT factors,
 % endif
         GLOBAL const u32* RESTRICT exponents, GLOBAL scale_t* RESTRICT scale, GLOBAL u32* sums) {
     LOCAL_ARRAY(u32, counts, ${n_exponents});

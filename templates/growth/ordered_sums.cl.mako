@@ -25,7 +25,7 @@
             if (as_u32(weights[row]) == 0) continue;
 % endif
 % if sampled:
-            const f32 factor = factors[(u64)tree * n_rows + row];
+            const f32 factor = factors[(u64)(tree % n_draws) * n_rows + row];
             if (as_u32(factor) == 0) continue;
             g = finite(g * factor);
             h = finite(h * factor);

@@ -301,8 +301,8 @@ CASES: dict[str, Case] = {
     '`multi_strategy="multi_output_tree"` with `sketch` and sets of categories': Case(
         "sketch=1: expected 0 where column 3 is split by sets", "sketches, categories"
     ),
-    '`multi_strategy="multi_output_tree"` with ordered boosting': Case(
-        "boosting_type='ordered': expected 'plain' for multi", "vectors, ordered"
+    '`multi_strategy="multi_output_tree"` with `sketch` and ordered boosting': Case(
+        "boosting_type='ordered': expected 'plain' for sketch=1", "sketches, ordered"
     ),
     '`multi_strategy="multi_output_tree"` with `sketch` and quantiles as leaves': Case(
         "sketch=1: expected 0 for objective='reg:quantileerror', whose leaves are quantiles",

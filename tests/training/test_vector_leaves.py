@@ -107,6 +107,17 @@ def test_bits_are_those_of_the_twin(kind):
     assert found == wanted
 
 
+@pytest.mark.few(2)
+@pytest.mark.parametrize(
+    "kind", ["rows by gradients", "goss", "leaf by leaf", "monotone, symmetric", "light sides"]
+)
+def test_ordered_boosting_gives_the_bits_of_the_twin(kind):
+    given, y, weight = KINDS[kind]
+    ordered = {"boosting_type": "ordered", "permutation_count": 2}
+    params = Parameters.from_dict({**PARAMS, **given, **ordered})
+    assert trained(kind, **ordered).ensemble == train_reference(params, X, y, weight)
+
+
 @pytest.mark.few(4)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "tiled"])
 def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
