@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.signature import arrange
-from pyopencl_gbdt.errors import KernelLaunchError
+from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
 from pyopencl_gbdt.logger import tell
 
+T = TypeVar("T")
 #: Work-groups in x, or in x and y.
 Groups = int | tuple[int, int]
 
@@ -120,6 +121,18 @@ class Program(ABC):
     @abstractmethod
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...], n_fits: int = 1) -> Launch:
         """Set arguments that are already in order and of the kernel's types."""
+
+    def finished(self, build: Callable[[], T]) -> T:
+        """Return what a build gives that began earlier.
+
+        If it fails, launching fails: the variant was chosen, and the fit has to start again.
+        """
+        try:
+            return build()
+        except KernelBuildError as error:
+            if self.refuse is None:
+                raise
+            raise self.launch_error(str(error)) from error
 
     def of_fits(self, n_fits: int) -> Program:
         """Return the program of the same kernels for several fits, see ``joined_launches``.

@@ -132,7 +132,7 @@ def test_clearing_in_pieces(device, monkeypatch):
     """NVIDIA's driver cannot fill 2 GiB at once."""
     if device.caps.api != "opencl":
         pytest.skip("CUDA clears all at once")
-    monkeypatch.setattr("pyopencl_gbdt.device.opencl.device._FILL_BYTES", 1024)
+    monkeypatch.setattr("pyopencl_gbdt.device.opencl.transfers._FILL_BYTES", 1024)
     for n in (0, 1, 3, 4, 1023, 1024, 1025, 2048, 4099):
         array = device.upload(np.full(n, 7, np.uint8))
         device.clear(array)

@@ -6,15 +6,17 @@ import contextlib
 import functools
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import cupy
 import numpy as np
 
-from pyopencl_gbdt.device import cache
+from pyopencl_gbdt.device import build_threads, cache
 from pyopencl_gbdt.device.base import (
     FEW_BYTES,
     Array,
@@ -24,7 +26,7 @@ from pyopencl_gbdt.device.base import (
 )
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.cuda.graphs import recorded
-from pyopencl_gbdt.device.cuda.program import CudaProgram
+from pyopencl_gbdt.device.cuda.program import CudaProgram, LoadedModule
 from pyopencl_gbdt.device.cuda.transfers import CudaTransfers
 from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.program import Action, Program, numbered
@@ -283,29 +285,45 @@ class CudaDevice(Device):
         place = os.getpid(), self.cuda.id, source
         with _lock:
             if place not in _modules:
-                _modules[place] = self._module(template, source, wg_size, params), {}
+                _modules[place] = self._module(template, source, wg_size, params)
             return CudaProgram(self, _modules[place], source, wg_size)
 
-    def _module(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
-        """Load a source's machine code from the cache, or compile it."""
+    def _module(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> LoadedModule:
+        """Return a source's module: from the cache, compiled, or being compiled in a thread."""
         options = (*_OPTIONS, f"-arch=sm_{self.cuda.compute_capability}")
         version = cupy.cuda.nvrtc.getVersion()
         key = cache.cache_key(source, *options, self.caps.name, self.caps.driver, str(version))
-        module = cupy.cuda.function.Module()
+        module, compiled = cupy.cuda.function.Module(), partial(compile_source, source, options)
         with self.cuda:
             binary = self.programs.load(key)
-            if binary is None or not _loads(module, binary):
-                try:
-                    binary = compile_source(source, options)
+            if binary is not None and _loads(module, binary):
+                return LoadedModule(lambda: module)
+        threads = self.builds_later and build_threads.wanted()
+        wait = build_threads.begin(compiled).result if threads else compiled
+
+        def load() -> Any:
+            start = time.perf_counter()
+            try:
+                binary = wait()
+                with self.cuda:
                     module.load(binary)
-                except (KernelBuildError, cupy.cuda.driver.CUDADriverError) as error:
-                    raise KernelBuildError(
-                        f"kernel {template!r} does not build on {self.caps.label}, "
-                        f"{self.caps.driver}, with wg_size={wg_size}, {params}:\n{error}\n"
-                        f"{numbered(source)}"
-                    ) from error
-                self.programs.store(key, binary)
-        return module
+            except (KernelBuildError, cupy.cuda.driver.CUDADriverError) as error:
+                raise KernelBuildError(
+                    f"kernel {template!r} does not build on {self.caps.label}, "
+                    f"{self.caps.driver}, with wg_size={wg_size}, {params}:\n{error}\n"
+                    f"{numbered(source)}"
+                ) from error
+            self.programs.store(key, binary)
+            if threads and self.builds is not None:
+                self.builds.took(template, time.perf_counter() - start)
+            return module
+
+        found = LoadedModule(load)
+        if not threads:
+            found.module()
+        return found
 
 
 def _seconds(first: Any, last: Any) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -14,14 +15,39 @@ from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program
 _LARGE_LOCAL = 8
 
 
+class LoadedModule:
+    """A module of the driver, which is loaded when its first kernel is asked for.
+
+    Parameters
+    ----------
+    load : callable
+        Waits for the compiler, and returns the module.
+
+    Attributes
+    ----------
+    functions : dict of str to object
+        Its kernels so far.
+    """
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load: Callable[[], Any] | None = load
+        self._module: Any = None
+        self.functions: dict[str, Any] = {}
+
+    def module(self) -> Any:
+        """Return the module."""
+        if self._module is None:
+            assert self._load is not None
+            self._module, self._load = self._load(), None  # it knows the device, with its stream
+        return self._module
+
+
 class CudaProgram(Program):
     """A loaded CUDA module, with its kernels by name."""
 
-    def __init__(
-        self, device: Any, loaded: tuple[Any, dict[str, Any]], source: str, wg_size: int
-    ) -> None:
+    def __init__(self, device: Any, loaded: LoadedModule, source: str, wg_size: int) -> None:
         self.device = device
-        self.module, self._functions = loaded
+        self.loaded, self._functions = loaded, loaded.functions
         self.source = source
         self.wg_size = wg_size
 
@@ -29,8 +55,9 @@ class CudaProgram(Program):
         """Return a kernel; it is looked up once for all programs of its module."""
         found = self._functions.get(name)
         if found is None:
+            module = self.finished(self.loaded.module)
             with self.device.cuda:
-                found = self.module.get_function(name)
+                found = module.get_function(name)
                 if self.large_local:
                     cupy.cuda.driver.funcSetAttribute(found.ptr, _LARGE_LOCAL, self.large_local)
             self._functions[name] = found

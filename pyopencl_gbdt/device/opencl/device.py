@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from pyopencl_gbdt.device import cache
+from pyopencl_gbdt.device import build_threads, cache
 from pyopencl_gbdt.device.base import FEW_BYTES, Array, Device, DeviceArray, Wait
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import folders as driver_folders
@@ -24,11 +23,11 @@ from pyopencl_gbdt.device.opencl import build_ahead, compile_apart
 from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.opencl.pocl import warm_up
 from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram
-from pyopencl_gbdt.device.opencl.source import POCL, build_source
-from pyopencl_gbdt.device.opencl.transfers import Guard, OpenCLTransfers, Pause, seconds
+from pyopencl_gbdt.device.opencl.source import POCL, build_source, quiet_builds
+from pyopencl_gbdt.device.opencl.transfers import Guard, OpenCLTransfers, Pause, clear, seconds
 from pyopencl_gbdt.device.program import Program, numbered
 from pyopencl_gbdt.device.render import Param
-from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Profiler
+from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, UPLOAD, Profiler
 from pyopencl_gbdt.device.transfers import Transfers
 from pyopencl_gbdt.errors import DeviceError, KernelBuildError, MemoryPlanError
 
@@ -46,9 +45,9 @@ _lock = threading.RLock()
 _contexts: dict[tuple[int, int], cl.Context] = {}
 #: Programs by process, context and source. Every bound launch makes a new kernel object.
 _programs: dict[tuple[int, int, str], cl.Program] = {}
-#: Largest fill: NVIDIA's driver 580 never ends a fill of 2 GiB or more. Filling with 4-byte words
-#: takes a quarter of the time of filling with bytes.
-_FILL_BYTES = 1 << 30
+#: Platforms whose compiler works in several threads, and the largest groups that every kernel runs
+#: in there: larger ones are built at once, as steps plan their launches by what the driver allows.
+_BUILD_IN_THREADS, _SURE = ("NVIDIA CUDA",), 256
 #: Copies to the device whose events are kept.
 _MOST_HANDED = 64
 
@@ -159,7 +158,7 @@ class OpenCLDevice(Device):
                 self.queue, array.handle, host, dst_offset=start_bytes, is_blocking=False
             )
             self.queue.flush()
-        self._copied(UPLOAD, event, host.nbytes)
+        self.copied(UPLOAD, event, host.nbytes)
         return Pause(self, event.wait)
 
     def transfers(self) -> Transfers:
@@ -172,33 +171,17 @@ class OpenCLDevice(Device):
                 self.queue, host, array.handle, src_offset=start_bytes, is_blocking=False
             )
             self.queue.flush()
-        self._copied(DOWNLOAD, event, host.nbytes)
+        self.copied(DOWNLOAD, event, host.nbytes)
         return Pause(self, self.queue.finish if self._waits_by_queue else event.wait, event)
 
-    def _copied(self, kind: str, event: Any, n_bytes: int) -> None:
+    def copied(self, kind: str, event: Any, n_bytes: int) -> None:
+        """Count a copy or a fill that was enqueued."""
         self.n_copies += 1
         if self.profiler is not None:
             self.profiler.add(kind, event, n_bytes)
 
     def _clear(self, array: DeviceArray) -> None:
-        whole_words = array.nbytes // 4 * 4
-        for start in range(0, array.nbytes, _FILL_BYTES):
-            end = min(start + _FILL_BYTES, array.nbytes)
-            if start < whole_words < end:
-                self._fill(array, np.uint8(0), whole_words, end)
-                end = whole_words
-            self._fill(array, np.uint32(0) if end <= whole_words else np.uint8(0), start, end)
-
-    def _fill(self, array: DeviceArray, pattern: np.generic, start: int, end: int) -> None:
-        piece = array.handle
-        with Guard(self, "clearing memory"):
-            if start >= _FILL_BYTES:  # larger offsets fail too
-                aligned = start // _FILL_BYTES * _FILL_BYTES
-                size = min(_FILL_BYTES, array.nbytes - aligned)
-                piece = array.handle.get_sub_region(aligned, size)
-                start, end = start - aligned, end - aligned
-            event = cl.enqueue_fill_buffer(self.queue, piece, pattern, start, end - start)
-        self._copied(FILL, event, end - start)
+        clear(self, array)
 
     def copy(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
         self.send()
@@ -208,7 +191,7 @@ class OpenCLDevice(Device):
                     self.queue, target.handle, source.handle, byte_count=source.nbytes,
                     dst_offset=start * target.dtype.itemsize,
                 )  # fmt: skip
-            self._copied(COPY, event, 2 * source.nbytes)
+            self.copied(COPY, event, 2 * source.nbytes)
 
     @property
     def alignment(self) -> int:
@@ -234,7 +217,7 @@ class OpenCLDevice(Device):
         if host.nbytes:
             with Guard(self, "reading its memory"):
                 event = cl.enqueue_copy(self.queue, host, array.handle, is_blocking=True)
-            self._copied(DOWNLOAD, event, host.nbytes)
+            self.copied(DOWNLOAD, event, host.nbytes)
             self._handed.clear()
         if (helper := build_ahead.current()) is not None:
             helper.launched()
@@ -258,7 +241,7 @@ class OpenCLDevice(Device):
             )
         except cl.Error as error:
             raise self.lost("writing its memory", error) from error
-        self._copied(UPLOAD, event, host.nbytes)
+        self.copied(UPLOAD, event, host.nbytes)
         return event
 
     def finish(self) -> None:
@@ -291,10 +274,17 @@ class OpenCLDevice(Device):
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = self.programs.source(template, "opencl", wg_size=wg_size, **params)
+        build = partial(self.build_rendered, template, source, wg_size, params)
         if self.builds_later and self._begins(template, source, wg_size):
-            finish = partial(self.build_rendered, template, source, wg_size, params)
-            return LaterProgram(self, source, wg_size, finish)
-        return self.build_rendered(template, source, wg_size, params)
+            return LaterProgram(self, source, wg_size, build)
+        if self.builds_later and wg_size <= _SURE and self._builds_in_threads:
+            unlocked = partial(self._built, template, source, wg_size, params)
+            return LaterProgram(self, source, wg_size, build_threads.begin(unlocked).result)
+        return build()
+
+    @property
+    def _builds_in_threads(self) -> bool:
+        return self.caps.platform in _BUILD_IN_THREADS and build_threads.wanted()
 
     def _begins(self, template: str, source: str, wg_size: int) -> bool:
         """Tell whether another process compiles a program now; False if it is there or never is."""
@@ -313,17 +303,22 @@ class OpenCLDevice(Device):
         self, template: str, source: str, wg_size: int, params: dict[str, Param]
     ) -> OpenCLProgram:
         """Build a rendered source; ``template`` and ``params`` are for messages."""
-        key = (os.getpid(), self.context.int_ptr, source)
         with _lock:
-            program = _programs.get(key)
-            if program is None:
-                program, kernels = self._compile_kernels(template, source, wg_size, params)
-                ask = cl.kernel_work_group_info.WORK_GROUP_SIZE
-                program.most_work_items = min(  # stored because asking takes 1.4 ms
-                    kernel.get_work_group_info(ask, self.cl_device) for kernel in kernels
-                )
-                program.idle_kernels = {}  # see ``OpenCLProgram.make_kernel``
-                _programs[key] = program
+            return self._built(template, source, wg_size, params)
+
+    def _built(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> OpenCLProgram:
+        key = (os.getpid(), self.context.int_ptr, source)
+        program = _programs.get(key)
+        if program is None:
+            program, kernels = self._compile_kernels(template, source, wg_size, params)
+            ask = cl.kernel_work_group_info.WORK_GROUP_SIZE
+            program.most_work_items = min(  # stored because asking takes 1.4 ms
+                kernel.get_work_group_info(ask, self.cl_device) for kernel in kernels
+            )
+            program.idle_kernels = {}  # see ``OpenCLProgram.make_kernel``
+            program = _programs.setdefault(key, program)
         return OpenCLProgram(self, program, source, min(wg_size, program.most_work_items))
 
     def _compile_kernels(
@@ -375,8 +370,7 @@ class OpenCLDevice(Device):
                     f"with wg_size={wg_size}, {params}: {error}"
                 ) from error
             binary = self.programs.load(key)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cl.CompilerWarning)
+        with quiet_builds():
             if binary is not None:
                 try:
                     program = cl.Program(self.context, [self.cl_device], [binary])

@@ -14,7 +14,7 @@ from pyopencl_gbdt.device.joined_launches import joined_source
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program
-from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError, MemoryPlanError
+from pyopencl_gbdt.errors import KernelLaunchError, MemoryPlanError
 
 #: Drivers' errors for a kernel that needs more registers or local memory than there are.
 _TOO_MUCH = ("OUT_OF_RESOURCES", "INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE")
@@ -88,7 +88,7 @@ class OpenCLProgram(Program):
 
 
 class LaterProgram(OpenCLProgram):
-    """A program that other processes compile; the first kernel that is made waits for it.
+    """A program that is compiled elsewhere; the first kernel that is made waits for it.
 
     Parameters
     ----------
@@ -108,12 +108,7 @@ class LaterProgram(OpenCLProgram):
         return super().make_kernel(name)
 
     def _built(self) -> Any:
-        try:
-            built = self._finish()
-        except KernelBuildError as error:
-            if self.refuse is None:
-                raise
-            raise self.launch_error(str(error)) from error
+        built = self.finished(self._finish)
         if built.wg_size < self.wg_size:  # launches were planned for larger groups
             raise KernelLaunchError(
                 f"{self.device.caps.label} runs it in work-groups of {built.wg_size} at most",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import threading
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pyopencl as cl
@@ -86,6 +90,29 @@ def _closing_brace(text: str, start: int) -> int:
         if depth == 0:
             return brace.start()
     return len(text)
+
+
+#: Builds that run now, and what restores the filters of warnings behind the last one.
+_building, _lock = 0, threading.Lock()
+_filters = contextlib.ExitStack()
+
+
+@contextlib.contextmanager
+def quiet_builds() -> Iterator[None]:
+    """Ignore pyopencl's warnings of compilers that say something; several threads may build."""
+    global _building  # noqa: PLW0603 - filters of warnings are a fact of the process
+    with _lock:
+        _building += 1
+        if _building == 1:
+            _filters.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+    try:
+        yield
+    finally:
+        with _lock:
+            _building -= 1
+            if _building == 0:
+                _filters.close()
 
 
 POCL = "Portable Computing Language"

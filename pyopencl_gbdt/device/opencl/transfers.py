@@ -10,9 +10,12 @@ import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device.drivers import forked
-from pyopencl_gbdt.device.timing import DOWNLOAD, UPLOAD
+from pyopencl_gbdt.device.timing import DOWNLOAD, FILL, UPLOAD
 from pyopencl_gbdt.device.transfers import Array, Device, DeviceArray, Mark, Transfers
 
+#: Largest fill: NVIDIA's driver 580 never ends a fill of 2 GiB or more. Filling with 4-byte words
+#: takes a quarter of the time of filling with bytes.
+_FILL_BYTES = 1 << 30
 _DONE = cl.command_execution_status.COMPLETE
 
 
@@ -142,3 +145,26 @@ class OpenCLTransfers(Transfers):
 
 
 _PROPERTIES = cl.command_queue_info.PROPERTIES
+
+
+def clear(device: Any, array: Any) -> None:
+    """Enqueue fills of an array with zero bytes."""
+    whole_words = array.nbytes // 4 * 4
+    for start in range(0, array.nbytes, _FILL_BYTES):
+        end = min(start + _FILL_BYTES, array.nbytes)
+        if start < whole_words < end:
+            _fill(device, array, np.uint8(0), whole_words, end)
+            end = whole_words
+        _fill(device, array, np.uint32(0) if end <= whole_words else np.uint8(0), start, end)
+
+
+def _fill(device: Any, array: Any, pattern: np.generic, start: int, end: int) -> None:
+    piece = array.handle
+    with Guard(device, "clearing memory"):
+        if start >= _FILL_BYTES:  # larger offsets fail too
+            aligned = start // _FILL_BYTES * _FILL_BYTES
+            size = min(_FILL_BYTES, array.nbytes - aligned)
+            piece = array.handle.get_sub_region(aligned, size)
+            start, end = start - aligned, end - aligned
+        event = cl.enqueue_fill_buffer(device.queue, piece, pattern, start, end - start)
+    device.copied(FILL, event, end - start)
