@@ -58,23 +58,7 @@ FN u32 feature_at(const data_t* data, const u32 tree, const u32 place) {
 % endif
 }
 
-% if by_row:
-/* Places of a task, so that units that work side by side end early. A row takes the time of its additions, and of ROW
-   more: 100 k x 28, 2 units, 10.6 ms a tree, and 14.5 where roots and their children were read 2 places at a time. */
-#define ROW 3
-FN u32 places_of_task(const u32 n_places, const u32 n_pairs, const u32 n_units) {
-    u32 found = 0, least = 0;
-    for (u32 each = ${by_row}; each > 1; each /= 2) {
-        const u32 n_tasks = (n_places + each - 1) / each * n_pairs, widest = each < n_places ? each : n_places;
-        const u32 cost = (n_tasks + n_units - 1) / n_units * (widest + ROW);
-        if (!found || cost < least) {
-            found = each;
-            least = cost;
-        }
-    }
-    return found;
-}
-% else:
+% if not by_row:
 /* Features of a task: few enough that all groups have some, and many enough to share a node's best. */
 FN u32 features_of_task(const u32 n_features, const u32 n_pairs, const u32 n_groups) {
     const u32 share = (u32)((u64)n_features * n_pairs / (4 * n_groups)) / 2 * 2;
