@@ -120,6 +120,7 @@ def _split_rows(trees: TreeFacts, each: int) -> int:
 OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "renew_leaves.find_leaves": _find_leaves,
     "renew_leaves.count_first": _count_first,
+    "renew_leaves.select_leaves": lambda trees: _find_leaves(trees) + trees.rows * 2 * FLOAT,
     "renew_leaves.count_next": lambda trees: 3 * (trees.rows * 2 * ROW_ID + _renew_weights(trees)),
     "renew_leaves.pick_digit": lambda trees: 4 * 2 * trees.nodes * COUNTS * 4,  # then reset to 0
     "renew_leaves.renew": lambda trees: trees.leaves * (SUM_PAIR + 2 * ROW_ID + _VALUES),

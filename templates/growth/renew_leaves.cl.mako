@@ -21,11 +21,12 @@
 ##
 ## params: wg_size; weighted; code, the code's type, or tiled; empty if `row_nodes` tell the leaves of rows;
 ##         categories, splits may be by sets of codes; n_counts, words of a leaf's counts; finds, by_rows: there is
-##         `find_leaves`, for chunk rows a task; else empty
+##         `find_leaves`, for chunk rows a task; alone: there is `select_leaves` in place of all but `renew`; else empty
 <%page args="wg_size, weighted, code, categories, n_counts, finds, chunk"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%namespace name="leaf_of_rows" file="leaf_of_rows.cl.mako"/>
+<%namespace name="select" file="select_leaves.cl.mako"/>
 <%
     sought = 1 if weighted else 2
     per_item = (256 + wg_size - 1) // wg_size
@@ -33,11 +34,11 @@
     places = ", ".join(f"&before{s}, &total{s}" for s in range(sought))
 %>
 ${group.exclusive_scans("group_scan", "u64", wg_size, sought)}
-% if finds:
+% if finds == "by_rows":
 ${leaf_of_rows.by_rows(
     wg_size, "find_leaves", code, categories, chunk, "=",
     "GLOBAL u32* own = leaves + (u64)node->tree * n_rows;", "GLOBAL u32* RESTRICT leaves")}
-% elif code:
+% elif code and not finds:
 ${codes.in_rows(code)}
 % endif
 FN void count_row(GLOBAL u32* counts, const u32 second, const u32 digit, const u64 weight) {
@@ -79,13 +80,9 @@ FN f32 residual_of(const u32 key) {
 
 KERNEL(${wg_size}) count_first(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
-% if finds:
-% elif code:
-        ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT steps,
-% if categories:
-        GLOBAL const u32* RESTRICT sets,
-% endif
-% else:
+% if code and not finds:
+        ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT steps,${" GLOBAL const u32* RESTRICT sets," if categories else ""}
+% elif not finds:
         GLOBAL const u32* RESTRICT row_nodes,
 % endif
         GLOBAL const f32* RESTRICT labels, GLOBAL const f32* RESTRICT margins,
@@ -176,6 +173,9 @@ FN ranks_t ranks_of(const u64 total, const u32 alpha_mantissa, const u32 alpha_s
     return r;
 }
 
+% if finds == "alone":
+${select.kernel(code, categories)}
+% endif
 /* `alphas` has mantissa and shift of every output; `leaf_header` begins with the number of nodes. Inner
    nodes have no counts, so their rank is 0. */
 KERNEL(${wg_size}) pick_digit(

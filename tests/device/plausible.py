@@ -60,6 +60,7 @@ LIBRARIES = frozenset(
             "ordered_sums",
             "linear_solve",
             "leaf_of_rows",
+            "select_leaves",
         ),
         "partition_ballots",
         "run_sums",
@@ -185,7 +186,7 @@ VALUES: dict[str, list[Any]] = {
     "fine": [8],
     "coarse": [4],
     "most_open": [512],
-    "finds": ["walk", "by_rows", "by_node", ""],
+    "finds": ["walk", "by_rows", "by_node", "alone", ""],
     "method": ["goss", "gradient_based", "uniform", "bayesian"],
     "most": [1, 16],
     **{
@@ -281,6 +282,10 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return False
     if params.get("finds") and (params["finds"] == "by_node") == bool(params["code"]):
         return False
+    if params.get("finds") == "alone" and (
+        template != "renew_leaves" or params["wg_size"] > 1 or params["weighted"]
+    ):
+        return False
     if params.get("gathered") and any(map(params.get, ("sparse", "categories"))):
         return False
     if template.startswith("split"):
@@ -292,7 +297,7 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return params["walk"] or not params["linear"]
     if template == "histogram_banks":
         return not params["joint"] or (params["block"] == 16 and not params["copied"])
-    if template == "renew_leaves" and params["finds"] not in ("", "by_rows"):
+    if template == "renew_leaves" and params["finds"] not in ("", "by_rows", "alone"):
         return False
     if template == "joint_codes" and not params["by_row"]:
         return False

@@ -222,6 +222,7 @@ ATOMICS = {
     "plan.keep": 2 * (7 * len(KEPT) * 4 + 4 * LEVEL.itemsize),
     # codes as below; leaf out
     "renew_leaves.find_leaves": 10 * 4 + 21,
+    "renew_leaves.select_leaves": 10 * (4 + 8) + 21,
     # label, margin, weight, and codes as below; leaf and key out
     "renew_leaves.count_first": 10 * (8 + 8 + 8) + 21,
     # rows of A, b, e: codes, quanta, and ids but for A; those of A and C move; histograms of A and
