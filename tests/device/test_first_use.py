@@ -83,6 +83,12 @@ def test_wrong_sums_of_such_loads_are_refused(monkeypatch):
         first_use.examine(make_caps())
 
 
+def test_wrong_sums_by_32_bit_atomics_are_refused(monkeypatch):
+    helper(monkeypatch, WORKS + SAYS.format("word_sums", FAILED))
+    with pytest.raises(DeviceError, match="computes wrong results in sums by 32-bit atomics"):
+        first_use.examine(make_caps())
+
+
 def test_what_crashes_later_is_not_used(monkeypatch, capsys):
     helper(monkeypatch, WORKS + CRASH)
     caps = make_caps(int64_atomics=True)

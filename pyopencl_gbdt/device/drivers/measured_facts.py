@@ -150,6 +150,16 @@ def int64_atomics(device: Device) -> int:
     return int(np.array_equal(sums.get(), want))
 
 
+def word_sums(device: Device) -> int:
+    """Return 1 if sums of 64 bits are right whose words are added to one by one, else FAILED."""
+    caps = device.caps
+    device.caps = replace(caps, int64_atomics=False)
+    try:
+        return int64_atomics(device) or FAILED
+    finally:
+        device.caps = caps
+
+
 def _without_int64(caps: Capabilities, answer: int) -> Capabilities:
     return caps if answer == 1 else replace(caps, int64_atomics=False)
 
@@ -329,20 +339,17 @@ TABLE: tuple[MeasuredFact, ...] = (
         first=True,
     ),
     MeasuredFact(
-        "compute_units",
-        compute_units,
-        lambda answer: f"work-groups at once: {answer}",
-        due=_counts_one,
-        applied=_with_units,
-        first=True,
+        "word_sums", word_sums, lambda answer: "sums by 32-bit atomics: right",
+        due=lambda caps: not caps.int64_atomics, first=True, needed="sums by 32-bit atomics",
     ),
     MeasuredFact(
-        "copy_speed",
-        copy_speed,
+        "compute_units", compute_units, lambda answer: f"work-groups at once: {answer}",
+        due=_counts_one, applied=_with_units, first=True,
+    ),
+    MeasuredFact(
+        "copy_speed", copy_speed,
         lambda answer: f"a copy reads and writes {answer / 1000:.1f} GB/s",
-        due=lambda caps: caps.kind != "cpu",
-        applied=_with_speed,
-        first=True,
+        due=lambda caps: caps.kind != "cpu", applied=_with_speed, first=True,
     ),
     MeasuredFact(
         "wave_width",
@@ -358,7 +365,7 @@ TABLE: tuple[MeasuredFact, ...] = (
     ),
     LOOKBACK,
     SELF_TEST,
-)
+)  # fmt: skip
 #: Set in the doctor's processes, which also test devices that an earlier self-test found wrong.
 DOCTOR = "PYOPENCL_GBDT_DOCTOR"
 
