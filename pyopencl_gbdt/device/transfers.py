@@ -143,9 +143,26 @@ class EarlyCopy:
         return values
 
 
-def copy_launch(source: DeviceArray, target: DeviceArray) -> Launch:
-    """Return what enqueues a copy of a whole array to another one, among kernels."""
-    return Launch("copy", _Copy(source, target))
+@dataclass(frozen=True)
+class PartOfCopy:
+    """A row of an array that an ``EarlyCopy`` reads, in place of a copy of its own."""
+
+    copy: EarlyCopy
+    row: int
+    dtype: npt.DTypeLike
+
+    def __call__(self) -> None:
+        """Do nothing: the row is read with the others."""
+
+    def values(self) -> npt.NDArray[Any]:
+        """Return the row's bytes as an array; waits for the copy."""
+        values: npt.NDArray[Any] = self.copy.values()[self.row].view(self.dtype)
+        return values
+
+
+def copy_launch(source: DeviceArray, target: DeviceArray, start: int = 0) -> Launch:
+    """Return what copies a whole array to another one, from an element on, among kernels."""
+    return Launch("copy", _Copy(source, target, start))
 
 
 def clear_launch(array: DeviceArray) -> Launch:
@@ -156,11 +173,11 @@ def clear_launch(array: DeviceArray) -> Launch:
 class _Copy:
     """A class, because a traceback would keep a closure's arrays alive."""
 
-    def __init__(self, source: DeviceArray, target: DeviceArray) -> None:
-        self.source, self.target = source, target
+    def __init__(self, source: DeviceArray, target: DeviceArray, start: int) -> None:
+        self.source, self.target, self.start = source, target, start
 
     def __call__(self) -> None:
-        self.source.device.copy(self.source, self.target, 0)
+        self.source.device.copy(self.source, self.target, self.start)
 
 
 class _Clear:

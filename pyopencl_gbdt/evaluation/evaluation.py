@@ -205,16 +205,19 @@ class Evaluation:
                     self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
         self._has_launched = False
         self._results: EarlyCopy | None = None
+        self._first_row = 0
+        self.n_results = sum(group.prepared.n_results for group in self._on_device)
+        """Rows of results on the device."""
         if self._on_device:
-            n_results = sum(group.prepared.n_results for group in self._on_device)
-            self._results = EarlyCopy(arena.array("results", (n_results, N_WORDS), np.int64, zeros))
+            shape = (self.n_results, N_WORDS)
+            self._results = EarlyCopy(arena.array("results", shape, np.int64, zeros))
         arena.allocate(joins=False)
 
     @cached_property
     def launches(self) -> list[Launch]:
         """The launches of all metrics on the device."""
         launches: list[Launch] = []
-        first = 0
+        first = self._first_row * N_WORDS
         for group in self._on_device:
             assert self._results is not None
             launches += group.prepared.launches(self._results.array, first)
@@ -239,17 +242,21 @@ class Evaluation:
         for action in self._joined if self._has_launched else self.launches:
             action()
         self._has_launched = True
-        self.read()
+        self._results()
 
-    def read(self) -> None:
-        """Enqueue the read for which ``values`` waits, behind ``launches``."""
-        if self._results is not None:
-            self._results()
+    def share(self, results: EarlyCopy, first_row: int) -> list[Launch]:
+        """Write the results to rows of an array of several fits; return the launches anew."""
+        if self._results is None:
+            return []
+        self._results, self._first_row = results, first_row
+        for bound in ("launches", "_joined"):
+            self.__dict__.pop(bound, None)
+        return self.launches
 
     def values(self) -> Iterator[tuple[Place, float]]:
         """Yield every metric of every set, as of the last ``launch``; waits for the device."""
         if self._results is not None:
-            words, first = self._results.values(), 0
+            words, first = self._results.values(), self._first_row
             for group in self._on_device:
                 end = first + group.prepared.n_results
                 yield from zip(group.places, group.prepared.values(words[first:end]), strict=True)

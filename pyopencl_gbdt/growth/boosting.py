@@ -159,10 +159,9 @@ class Boosting(Protocol):
 
 def kept_margins(rows: FitRows) -> list[Action]:
     """Return the copies of the margins that gradients are taken of, for several batches."""
-    names = ("margins", "before")
     if not rows.keeps_margins:
         return []
-    copies = [[copy_launch(*(part[name] for name in names))] for part in rows.parts]
+    copies = [[copy_launch(part["margins"], part["before"])] for part in rows.parts]
     return rows.pagewise(copies, ("margins",), ("before",))
 
 

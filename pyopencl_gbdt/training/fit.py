@@ -27,7 +27,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
-from pyopencl_gbdt.device.transfers import EarlyCopy
+from pyopencl_gbdt.device.transfers import EarlyCopy, PartOfCopy
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
 from pyopencl_gbdt.fit.parts import FitParts, allocate, scaled_weights
 from pyopencl_gbdt.fit.share import Share
@@ -148,7 +148,8 @@ class Fit:
         self.grown = GrownTrees(parts, tally, self.statistics.renamed)
         self._last_rows = (parts.nodes.batches[-1].size - 1) * parts.rows.n_rows  # of the last tree
         self._rounds = self._checked = 0  # so far; those after which no high words were needed
-        self._needs_high, self._asked = EarlyCopy(parts.arena["needs_high"]), 0
+        self._asked = 0
+        self.needs_high: EarlyCopy | PartOfCopy = EarlyCopy(parts.arena["needs_high"])
 
     def _start_over(self) -> None:
         """Build the kernels again, which resets their arrays, and go back to the start."""
@@ -234,7 +235,7 @@ class Fit:
         if parts.rows.has_high or self._checked == self._rounds:
             return False
         asked = self._asked == self._rounds
-        if not (self._needs_high.values() if asked else parts.arena["needs_high"].get())[0]:
+        if not (self.needs_high.values() if asked else parts.arena["needs_high"].get())[0]:
             self._checked = self._rounds
             return False
         done = self._rounds
@@ -250,7 +251,7 @@ class Fit:
     def ask(self) -> None:
         """Enqueue the read for which ``settle`` waits, in front of what is enqueued later."""
         if not self.parts.rows.has_high and self._checked != self._rounds:
-            self._needs_high()
+            self.needs_high()
             self._asked = self._rounds
 
     def settle(self, *, watched: bool) -> bool:

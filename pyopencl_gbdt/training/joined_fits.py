@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
+import numpy as np
+
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.joined_launches import joined
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.transfers import EarlyCopy, PartOfCopy, copy_launch
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
+from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.training.concurrent_fits import EnqueuedRounds, way
 from pyopencl_gbdt.training.running_task import RunningTask
 
@@ -61,10 +65,8 @@ class JoinedFits:
             task.check_sums()
         for action in self._metrics:
             action()
-        for task in self._tasks:
-            task.evaluation.read()
-            if task.is_watched:
-                task.fit.ask()
+        for fit in fits:
+            fit.ask()
 
     def take(self) -> None:
         """Wait for the round that was enqueued last, and keep its metrics."""
@@ -77,5 +79,18 @@ class JoinedFits:
         self._bound, rows = [fit.kernels for fit in fits], fits[0].parts.rows
         trees = [list(chain.from_iterable(fit.kernels.batches(joined=False))) for fit in fits]
         self._trees = rows.joined(joined(trees))
-        metrics = joined([task.evaluation.launches for task in self._tasks])
-        self._metrics = self._tasks[0].device.together(metrics)
+        self._metrics = [*self._tasks[0].device.together(self._joined_metrics()), self._results]
+
+    def _joined_metrics(self) -> list[Action]:
+        """Return what writes all metrics, and what tells of high words, to an array of all fits."""
+        device, n_fits = self._tasks[0].device, len(self._tasks)
+        n_rows = n_fits + sum(task.evaluation.n_results for task in self._tasks)
+        self._results = EarlyCopy(device.zeros((n_rows, N_WORDS), np.int64))
+        launches, copies, row = [], [], n_fits
+        for number, task in enumerate(self._tasks):
+            launches.append(task.evaluation.share(self._results, row))
+            row += task.evaluation.n_results
+            needs_high = task.fit.parts.arena["needs_high"]
+            copies.append(copy_launch(needs_high, self._results.array, number * N_WORDS))
+            task.fit.needs_high = PartOfCopy(self._results, number, needs_high.dtype)
+        return [*joined(launches), *copies]
