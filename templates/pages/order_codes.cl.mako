@@ -11,18 +11,7 @@
 ## params: wg_size; code, the type of the page's codes; own, the type of the codes in `orders`
 <%page args="wg_size, code, own"/>
 <% FEW = 256 %>
-<%def name="features(begin, end)">
-    for (u32 i = 0; i < n_features; i++) {
-        const u32 feature = first_feature + i;
-        const u64 place =
-            block_at(feature / block_features, block_stride, paired, ${16 if code == "u8" else 8}) + feature % block_features;
-        PLAIN for (u32 row = ${begin} + LOCAL_ID; row < ${end}; row += ${wg_size}) {
-            const ${code} own_code = from[(u64)i * n_rows + row];
-            codes[place + row * row_stride] = own_code;
-            by_feature[(u64)feature * n_rows + row] = own_code;
-        }
-    }
-</%def>\
+<%def name="place()">block_at(feature / block_features, block_stride, paired, ${16 if code == "u8" else 8}) + feature % block_features</%def>
 KERNEL(${wg_size}) replace_codes(
         const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 order,
         const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired,
@@ -32,12 +21,27 @@ KERNEL(${wg_size}) replace_codes(
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     GLOBAL const ${own}* from = orders + (u64)order * n_features * n_rows;
 % if wg_size == 1:
-    for (u32 first = begin; first < end; first += ${FEW}) { /* codes of so few rows stay in a first cache */
-        const u32 last = end - first < ${FEW} ? end : first + ${FEW};
-${features("first", "last")}\
+    for (u32 first = begin, last; first < end; first = last) { /* codes of so few rows stay in a first cache */
+        last = end - first < ${FEW} ? end : first + ${FEW};
+        for (u32 i = 0; i < n_features; i++) {
+            const u32 feature = first_feature + i;
+            GLOBAL const ${own}* given = from + (u64)i * n_rows;
+            GLOBAL ${code}* column = by_feature + (u64)feature * n_rows;
+            GLOBAL ${code}* of_row = codes + ${place()} + first * row_stride;
+            for (u32 row = first; row < last; row++) column[row] = given[row];
+            PLAIN for (u32 row = first; row < last; row++, of_row += row_stride) *of_row = given[row];
+        }
     }
 % else:
-${features("begin", "end")}\
+    for (u32 i = 0; i < n_features; i++) {
+        const u32 feature = first_feature + i;
+        const u64 place = ${place()};
+        PLAIN for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+            const ${code} own_code = from[(u64)i * n_rows + row];
+            codes[place + row * row_stride] = own_code;
+            by_feature[(u64)feature * n_rows + row] = own_code;
+        }
+    }
 % endif
 }
 
