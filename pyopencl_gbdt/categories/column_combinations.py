@@ -173,7 +173,7 @@ class ColumnCombinations:
     def _from_model(self, trees: Sequence[Tree]) -> list[Tree]:
         assert self._before is not None
         statistics = self._before.statistics
-        assert statistics is not None
+        assert isinstance(statistics, Statistics)
         tables = statistics.tables[len(self._statistics.tables) :]
         known = {parts: place for place, parts in enumerate(self._greedy.found)}
         place_of = np.array([known.get(table.parts, -1) for table in tables] or [-1])

@@ -252,7 +252,7 @@ class StatisticColumns:
     def check_same_statistics(self, before: Ensemble) -> None:
         """Raise ``ModelFormatError`` if a model to resume has other statistics."""
         own, found = self.statistics, before.statistics
-        if found is not None:
+        if isinstance(found, Statistics):
             found = replace(found, tables=found.tables[: len(own.tables)])
         if found != own:
             raise ModelFormatError(

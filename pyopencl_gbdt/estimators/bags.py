@@ -22,6 +22,8 @@ from pyopencl_gbdt.estimators.held_out import (
     counted_rows,
 )
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.joined_statistics import ModelStatistics, join_statistics
+from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.model import Model
 
@@ -104,21 +106,26 @@ def joined(members: Sequence[Model]) -> Model:
     ----------
     members : sequence of Model
         With the same base scores, columns and levels; of each the rounds up to the best count.
+        All or none have statistics of categories, each of its own rows.
 
     Raises
     ------
     ParameterError
-        If a member has statistics of categories, which belong to its rows, or weights of trees.
+        If a member has weights of trees.
     """
     ensembles = [model.ensemble for model in members]
-    if any(one.statistics is not None or one.tree_weights is not None for one in ensembles):
+    if any(one.tree_weights is not None for one in ensembles):
         raise ParameterError(
-            "members: expected models without statistics of categories and weights of trees; "
-            "train each with cat_method='sets' and booster='gbtree'"
+            "members: expected models without weights of trees; train each with booster='gbtree'"
         )
     share = np.float32(1 / len(members))
-    trees = [_scaled(tree, share) for model in members for tree in _used(model)]
-    ensemble: Ensemble = replace(ensembles[0], trees=trees, attributes={})
+    trees = [[_scaled(tree, share) for tree in _used(model)] for model in members]
+    statistics: ModelStatistics | None = None
+    own = [one.statistics for one in ensembles if isinstance(one.statistics, Statistics)]
+    if own:
+        statistics, trees = join_statistics(own, trees)
+    flat = [tree for of_member in trees for tree in of_member]
+    ensemble: Ensemble = replace(ensembles[0], trees=flat, statistics=statistics, attributes={})
     return Model(ensemble, None, members[0].parameters)
 
 

@@ -113,12 +113,8 @@ _SYMMETRIC: dict[str, Any] = {
     "colsample_bylevel": 0.8,
 }
 _FIXED_ROUNDS: dict[str, Any] = {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": 100}
-_BAG: dict[str, Any] = {
-    **_SYMMETRIC,
-    "cat_method": "sets",
-    "learning_rate": AUTO,
-    "n_estimators": AUTO,
-}
+_OWN_ROUNDS: dict[str, Any] = {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO}
+_BAG_OF_SETS: dict[str, Any] = {**_OWN_ROUNDS, "cat_method": "sets"}
 #: Sets for columns whose levels have at least about 8 rows (40 of classes), statistics for others.
 _CLASSES = {"max_set_levels": ByRows(((1000, 16), (3000, 50), (10000, 150)), 400)}
 _CATEGORIES: dict[str, dict[str, Any]] = {
@@ -131,7 +127,8 @@ _CATEGORIES: dict[str, dict[str, Any]] = {
 }
 #: Noise in the scores of splits, for trees of classes.
 _NOISE: dict[str, Any] = {"random_strength": 1}
-_NOISY_CLASSES = {**_CATEGORIES, "binary": _CLASSES | _NOISE, "multiclass": _CLASSES | _NOISE}
+_NOISY_MULTICLASS = {**_CATEGORIES, "multiclass": _CLASSES | _NOISE}
+_NOISY_CLASSES = {**_NOISY_MULTICLASS, "binary": _CLASSES | _NOISE}
 #: A fifth of the rows is held out to stop by.
 _STOPPING = StoppingParameters(
     early_stopping=True, validation_fraction=0.2, n_iter_no_change=30, tol=0, refit=True
@@ -144,27 +141,34 @@ PRESETS: dict[str, Preset] = {
     PLAIN: Preset("XGBoost's defaults, as of `train` and `cv`."),
     "balanced-1": Preset(
         "As balanced, with rounds that are found at the rate of the refit.",
-        {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO},
+        _OWN_ROUNDS,
         _CATEGORIES,
         stopping=_STOPPING,
     ),
     "balanced-2": Preset(
         "Good models without tuning; what estimators use when nothing is said.",
-        {**_SYMMETRIC, "learning_rate": AUTO, "n_estimators": AUTO},
+        _OWN_ROUNDS,
         _NOISY_CLASSES,
         stopping=_STOPPING,
         search=RoundsSearch(rate=0.2, n_iter_no_change=16, refit_rate=0.08, refit_rounds=3),
     ),
     "best-1": Preset(
-        "As best, without noise.",
-        _BAG,
+        "As best-2, without noise.",
+        _BAG_OF_SETS,
         stopping=_STOPPING_OF_FOLDS,
         n_folds=5,
     ),
     "best-2": Preset(
-        "A bag of five folds, each stopped by the rows that it has not seen.",
-        _BAG,
+        "As best, with all categorical columns as sets of levels.",
+        _BAG_OF_SETS,
         {"multiclass": _NOISE},
+        stopping=_STOPPING_OF_FOLDS,
+        n_folds=5,
+    ),
+    "best-3": Preset(
+        "A bag of five folds, each stopped by the rows that it has not seen.",
+        _OWN_ROUNDS,
+        _NOISY_MULTICLASS,
         stopping=_STOPPING_OF_FOLDS,
         n_folds=5,
     ),
@@ -174,7 +178,7 @@ PRESETS: dict[str, Preset] = {
     ),
 }
 #: The newest version of each name.
-NEWEST = {PLAIN: PLAIN, "balanced": "balanced-2", "fast": "fast-2", "best": "best-2"}
+NEWEST = {PLAIN: PLAIN, "balanced": "balanced-2", "fast": "fast-2", "best": "best-3"}
 #: The parameters that presets may set; None means "not given" for them.
 SET_BY_PRESETS = frozenset((
     "n_estimators", "learning_rate", "max_depth", "max_leaves", "grow_policy", "boosting_type",

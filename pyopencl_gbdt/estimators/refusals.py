@@ -55,10 +55,8 @@ class EstimatorFacts:
         As given to ``fit``.
     own_share : bool
         Whether ``validation_fraction`` is given.
-    booster, cat_method : str
-        As the user gave them; those of a bag of folds if not given.
-    has_categories : bool
-        Whether a column is categorical.
+    booster : str
+        As the user gave it; that of a bag of folds if not given.
     """
 
     estimator: str
@@ -88,8 +86,6 @@ class EstimatorFacts:
     profile: bool = False
     own_share: bool = False
     booster: str = "gbtree"
-    cat_method: str = "sets"
-    has_categories: bool = False
     own_metric: str = ""
 
     @property
@@ -231,13 +227,6 @@ OF_ESTIMATORS: tuple[Refusal[EstimatorFacts], ...] = (
         "booster={booster!r}: expected 'gbtree' with preset={bag}, as trees of several folds have "
         "no weights in one model",
         "leave out booster, or give preset='balanced'",
-    ),
-    Refusal(
-        "A bag of folds of categorical columns with `cat_method` other than sets",
-        lambda f: f.bag != "" and f.has_categories and f.cat_method != "sets",
-        "cat_method={cat_method!r}: expected 'sets' with preset={bag}, as statistics of categories "
-        "belong to the rows of a fold",
-        "leave out cat_method, or give preset='balanced'",
     ),
     Refusal(
         "Early stopping by itself on Dask",

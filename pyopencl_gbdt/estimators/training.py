@@ -43,9 +43,6 @@ from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.parameters.names import ROWS
 from pyopencl_gbdt.training.train import Model
 
-#: Parameters of trees of which a bag of folds takes one value.
-_OF_TREES = ("booster", "cat_method")
-
 
 def _length_is_free(request: TrainingRequest) -> bool:
     """Return whether neither the learning rate nor the number of rounds is given."""
@@ -193,8 +190,7 @@ class Trained:
         self._refuse(
             bag=show(self.preset), has_evals=bool(request.evals), profile=request.profile,
             own_share=self._stopping().validation_fraction != AUTO,
-            has_categories=bool(request.data.categories),
-            **{name: ROWS[name].convert(given[name]) for name in _OF_TREES if name in given},
+            booster=ROWS["booster"].convert(given.get("booster", "gbtree")),
         )  # fmt: skip
         division = HoldOut(
             1, self._codes is not None, False, groups, self._row_seed(given["random_state"])

@@ -13,8 +13,9 @@ from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.model.joined_statistics import ModelStatistics
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, LeafKind, leaf_kind_of
-from pyopencl_gbdt.model.statistics import Statistics, check_categories
+from pyopencl_gbdt.model.statistics import check_categories
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
 from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, most_margin, weighted
@@ -97,7 +98,7 @@ class Ensemble:
     categories : dict of int to Levels
         The levels of each categorical column, by the column's number: the code of a level is its
         index.
-    statistics : Statistics or None
+    statistics : Statistics, JoinedStatistics or None
         Features that trees use behind the columns, made of categorical columns.
     tree_weights : tuple of float, or None
         The float32 weight of every tree of a model that was trained with ``booster="dart"``. A
@@ -121,7 +122,7 @@ class Ensemble:
     objective_parameters: dict[str, float | str] = field(default_factory=dict)
     n_parallel: int = 1
     categories: Mapping[int, Levels] = field(default_factory=dict)
-    statistics: Statistics | None = None
+    statistics: ModelStatistics | None = None
     tree_weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -156,7 +157,7 @@ class Ensemble:
         weights = _as_weights(state["tree_weights"])
         self.__dict__ = {**state, "tree_weights": weights, "trees": []}
         if self.statistics is not None:
-            self.statistics = replace(self.statistics)
+            self.statistics = self.statistics.checked()
         self.trees = split_trees(trees, self.n_tree_features)
         for tree, own in zip(self.trees, numbers, strict=False):
             if own is not None:
@@ -305,7 +306,8 @@ class Ensemble:
                 f"{self.n_outputs // self.tree_outputs} * {self.n_parallel}; keep whole rounds"
             )
         self._check_weights()
-        check_categories(self.categories, self.n_features, self.statistics)
+        tables = () if self.statistics is None else self.statistics.tables
+        check_categories(self.categories, self.n_features, tables)
         if self.statistics is not None and self.statistics.n_columns != self.n_features:
             raise ModelFormatError(
                 f"statistics begin behind column {self.statistics.n_columns - 1}: expected "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import ClassVar
 
@@ -178,6 +178,15 @@ class Statistics:
             )
 
     @property
+    def members(self) -> tuple[Statistics, ...]:
+        """The statistics of every training, see ``JoinedStatistics``: this one."""
+        return (self,)
+
+    def checked(self) -> Statistics:
+        """Return a copy that has been checked again."""
+        return replace(self)
+
+    @property
     def n_means(self) -> int:
         """Number of means of a table."""
         return len(self.targets) * self._n_priors
@@ -266,13 +275,13 @@ class Statistics:
 
 
 def check_categories(
-    categories: Mapping[int, Levels], n_features: int, statistics: Statistics | None
+    categories: Mapping[int, Levels], n_features: int, tables: Sequence[LevelTable]
 ) -> None:
     """Raise ``ModelFormatError`` unless levels belong to columns, are distinct and ascend.
 
-    Statistics have to have as many levels.
+    The tables of statistics have to have as many levels.
     """
-    for table in () if statistics is None else statistics.tables:
+    for table in tables:
         for part, size in zip(table.parts, table.sizes, strict=True):
             levels = categories.get(part.column)
             n_levels = levels.n_levels if isinstance(levels, Levels) else 0

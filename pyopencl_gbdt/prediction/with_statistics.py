@@ -20,7 +20,8 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.statistics import LevelTable, Statistics
+from pyopencl_gbdt.model.joined_statistics import ModelStatistics
+from pyopencl_gbdt.model.statistics import LevelTable
 from pyopencl_gbdt.prediction.margins import predict_margins
 
 F32 = npt.NDArray[np.float32]
@@ -37,7 +38,7 @@ class RowsWithStatistics(DeviceMatrix):
 
     Parameters
     ----------
-    statistics : Statistics
+    statistics : Statistics or JoinedStatistics
     features : Features
         Categorical columns hold the codes of training.
 
@@ -47,7 +48,7 @@ class RowsWithStatistics(DeviceMatrix):
         If the rows are sparse.
     """
 
-    def __init__(self, statistics: Statistics, features: Features) -> None:
+    def __init__(self, statistics: ModelStatistics, features: Features) -> None:
         values = features.values
         if isinstance(values, BatchedRows):
             raise not_whole(values)
@@ -99,15 +100,14 @@ class _Rows:
 
 
 def _with_statistics(
-    device: Device, statistics: Statistics, features: Features, given: F32 | DeviceArray
+    device: Device, statistics: ModelStatistics, features: Features, given: F32 | DeviceArray
 ) -> DeviceArray:
     """Return rows with their statistics, computed on a device; the host does not wait."""
     wide = WideRows(device, given, statistics.n_features)
     rows = _rows_of(features)
-    tables, means = statistics.tables, LevelMeans(device, statistics.priors, statistics.weight)
     n_levels = {
         part.column: size
-        for table in tables
+        for table in statistics.tables
         for part, size in zip(table.parts, table.sizes, strict=True)
         if part.threshold is None
     }
@@ -118,14 +118,17 @@ def _with_statistics(
         else:
             levels[column] = wide.levels(column, n_levels[column])
     keys = CombinationKeys(device, rows, n_levels, levels)
-    first_features = (statistics.n_columns + first for first in statistics.first_features)
-    for table, (first, end) in zip(tables, pairwise(first_features), strict=True):
-        totals, found = _totals(device, table), _keys(device, table)
-        keys.write(table.parts)
-        means.look_up(keys.keys, found, totals, wide.array, first)
-        if table.keys is None:
-            column = table.parts[0].column
-            wide.write_counts(levels[column], table.n_levels, totals, wide.array, end - 1)
+    end = statistics.n_columns
+    for one in statistics.members:
+        means = LevelMeans(device, one.priors, one.weight)
+        places = [end + first for first in one.first_features]
+        for table, (first, end) in zip(one.tables, pairwise(places), strict=True):
+            totals, found = _totals(device, table), _keys(device, table)
+            keys.write(table.parts)
+            means.look_up(keys.keys, found, totals, wide.array, first)
+            if table.keys is None:
+                column = table.parts[0].column
+                wide.write_counts(levels[column], table.n_levels, totals, wide.array, end - 1)
     return wide.array
 
 

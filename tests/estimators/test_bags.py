@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, Model
-from pyopencl_gbdt.errors import DataWarning, ParameterError
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.errors import DataWarning, ModelFormatError, ParameterError
 from pyopencl_gbdt.estimators.bags import folds_of, joined, train_bag
 from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
+from pyopencl_gbdt.model.joined_statistics import JoinedStatistics
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
+from pyopencl_gbdt.prediction import with_statistics
 from pyopencl_gbdt.training.train import train
 from tests.conftest import TEST_DEVICE
 
@@ -158,22 +164,87 @@ def test_folds_need_rows(groups):
 
 
 def test_what_cannot_be_joined():
-    frame = pd.DataFrame({"town": RNG.choice([f"t{i}" for i in range(40)], 200), "x": X[:, 0]})
-    assert GBDTRegressor(**BEST, n_estimators=2).fit(frame, Y).n_iter_ == 10
     dropped = train({**PARAMS, "booster": "dart", "rate_drop": 0.5}, Dataset(X, Y))
-    counted = train({**PARAMS, "cat_method": "statistics"}, Dataset(frame, Y))
-    for one in (dropped, counted):
-        with pytest.raises(ParameterError, match="members: expected models without statistics"):
-            joined([one, one])
+    with pytest.raises(ParameterError, match="members: expected models without weights of trees"):
+        joined([dropped, dropped])
 
 
-def test_statistics_are_refused_only_where_columns_are_categorical():
-    for method in ("auto", "statistics"):
-        asked = GBDTRegressor(**BEST, n_estimators=1, cat_method=method)
-        assert asked.fit(X, Y).n_iter_ == 5
-        asked.set_params(categorical_features=[0])
-        with pytest.raises(ParameterError, match=f"cat_method='{method}': expected 'sets' with"):
-            asked.fit(np.column_stack([CODES, X]), Y)
+FRAME = pd.DataFrame({"town": [f"t{i * 7 % 40}" for i in range(200)], "x": X[:, 0]})
+
+
+@pytest.fixture(scope="module")
+def members():
+    """Return three models with statistics of a column and of a combination, each of its rows."""
+    frame = FRAME.assign(side=[f"s{i % 3}" for i in range(200)])
+    data = Dataset(frame, Y)
+    params = {**PARAMS, "cat_method": "statistics", "max_ctr_complexity": 2}
+    params |= {"target_border_count": 2, "n_estimators": 8}
+    parts = (np.arange(150), np.arange(50, 200), np.arange(0, 200, 2))
+    found = [train(params, data.slice(part)) for part in parts]
+    assert {2} == {
+        len(table.parts) for one in found for table in one.ensemble.statistics.tables[2:]
+    }
+    return found, frame
+
+
+def test_each_member_keeps_its_own_statistics(members):
+    found, frame = members
+    model, own = joined(found), [one.ensemble for one in found]
+    statistics = model.ensemble.statistics
+    sizes = [one.statistics.n_features for one in own]
+    assert statistics.member_features == [0, *np.cumsum(sizes)]
+    assert {one.statistics.targets for one in own} != {own[0].statistics.targets}
+    unseen = frame.assign(town=[*frame.town[:190], *["nowhere"] * 8, None, None])
+    margins = model.predict(unseen, output_margin=True)
+    wanted = np.mean([one.predict(unseen, output_margin=True) for one in found], axis=0)
+    assert np.abs(margins - wanted).max() < 1e-5
+    for place, one in zip(statistics.member_features, own, strict=False):
+        for feature in range(one.statistics.n_features):
+            assert statistics.sources(place + feature) == one.statistics.sources(feature)
+            assert statistics.parts(place + feature) == one.statistics.parts(feature)
+    names = [model.ensemble.feature_name(3 + f) for f in range(sum(sizes))]
+    assert len({*names}) == len(names)
+    assert names[-1].endswith("of member 2")
+
+
+def test_rows_get_the_same_statistics_on_the_device(members, monkeypatch):
+    found, frame = members
+    model, device = joined(found), open_device(TEST_DEVICE)
+    on_host = model.tree_values(frame).host()
+    monkeypatch.setattr(with_statistics, "_FEW_LOOK_UPS", 0)
+    assert np.array_equal(model.tree_values(frame).on(device).get(), on_host, equal_nan=True)
+
+
+def test_joined_statistics_are_kept_and_explained(members, tmp_path):
+    found, frame = members
+    model = joined(found)
+    files = [tmp_path / name for name in ("bag.json", "bag.gbdt")]
+    for file in files:
+        model.save_model(file)
+    for again in (*map(Model.load_model, files), pickle.loads(pickle.dumps(model))):
+        assert again.ensemble.statistics == model.ensemble.statistics
+        assert np.array_equal(again.predict(frame), model.predict(frame))
+    assert {*model.get_score()} <= {"town", "x", "side"}
+    parts = model.predict(frame, pred_contribs=True)
+    assert parts.shape == (200, 4)
+    assert np.abs(parts.sum(axis=1) - model.predict(frame)).max() < 1e-4
+    with pytest.raises(ParameterError, match="model: the one to continue has statistics"):
+        train(PARAMS, Dataset(frame, Y), model=model)
+
+
+def test_joined_statistics_have_the_same_columns(members):
+    own = members[0][0].ensemble.statistics
+    other = replace(own, n_columns=9)
+    for wrong in ((), (own, other)):
+        with pytest.raises(ModelFormatError, match=f"statistics of {len(wrong)} members: expected"):
+            JoinedStatistics(wrong)
+
+
+def test_a_bag_takes_sets_or_statistics():
+    for method, counts in (("sets", False), ("statistics", True)):
+        fitted = GBDTRegressor(**BEST, n_estimators=1, cat_method=method).fit(FRAME, Y)
+        assert fitted.n_iter_ == 5
+        assert (fitted.model_.ensemble.statistics is not None) is counts
 
 
 def test_verbose_prints_the_rounds_of_each_member(capsys):

@@ -171,8 +171,8 @@ def test_the_digest_of_json():
             Model.load_model(wrong)
     del document["digest"]  # on purpose
     assert Model.load_model(json.dumps(document).encode()).ensemble == make_ensemble([1])
-    for version in (4, 0, "2", True, None):
-        with pytest.raises(ModelFormatError, match=r"expected one of \(1, 2, 3\); read it by"):
+    for version in (5, 0, "2", True, None):
+        with pytest.raises(ModelFormatError, match=r"expected one of \(1, 2, 3, 4\); read it by"):
             Model.load_model(json.dumps({**document, "version": version}).encode())
 
 

@@ -104,12 +104,6 @@ CASES = {
         lambda: GBDTRegressor(preset="best", booster="dart"), TWO, {},
         "booster='dart': expected 'gbtree' with preset='best'",
     ),
-    "A bag of folds of categorical columns with `cat_method` other than sets": (
-        lambda: GBDTRegressor(
-            preset="best-1", cat_method="statistics", categorical_features=[0]
-        ), TWO, {},
-        "cat_method='statistics': expected 'sets' with preset='best-1'",
-    ),
     "Early stopping by itself on Dask": (
         lambda: on_dask("DaskGBDTRegressor", early_stopping="auto"), TWO, {},
         "early_stopping: expected to be left out on Dask",

@@ -10,7 +10,8 @@
 The digest is the SHA-256 of all bytes behind its comma; checkpoints, which have one of their own,
 and version 1 have none. A combination has several parts; one with a threshold is the bit of a
 number. Its `keys` are the levels' numbers, see `model.combinations.combined_keys`. `statistics` is
-null if there are none; version 1 always has some. `linear` has the linear functions of all leaves,
+null if there are none; version 1 always has some; a list of such objects, in version 4, is the
+statistics of the members of a bag. `linear` has the linear functions of all leaves,
 see `model.linear_leaves`; a file without has version 2, and no such member. `model` is a document
 in XGBoost's format whose features are the user's columns and then the statistics. XGBoost, and
 versions of this library before the format, refuse the file, as it has no learner at its top. A
@@ -34,13 +35,14 @@ from pyopencl_gbdt.model.formats.base import first_key
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.xgboost_reader import parse, read_document
 from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
+from pyopencl_gbdt.model.joined_statistics import JoinedStatistics, ModelStatistics
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model.tree_arrays import join_linear, with_linear
 
 FORMAT = "pyopencl_gbdt"
-VERSION, WITH_LINEAR = 2, 3
-_READ = (1, VERSION, WITH_LINEAR)
+VERSION, WITH_LINEAR, WITH_MEMBERS = 2, 3, 4
+_READ = (1, VERSION, WITH_LINEAR, WITH_MEMBERS)
 _HEAD = '{"format":"' + FORMAT + '","version":'
 _SEALED = re.compile(
     rb'\{"format":"%s","version":[0-9]{1,9},"digest":"([0-9a-f]{64})",' % FORMAT.encode()
@@ -72,6 +74,8 @@ class OwnJson:
 
 
 def _head(model: Ensemble) -> str:
+    if isinstance(model.statistics, JoinedStatistics):
+        return f"{_HEAD}{WITH_MEMBERS},"
     return f"{_HEAD}{WITH_LINEAR if model.leaves is LINEAR else VERSION},"
 
 
@@ -94,7 +98,11 @@ def to_own_json(ensemble: Ensemble) -> str:
         ensemble, trees=trees, n_features=ensemble.n_tree_features, feature_names=names,
         statistics=None,
     )  # fmt: skip
-    found = None if statistics is None else _written_statistics(statistics)
+    found: Any = None
+    if isinstance(statistics, JoinedStatistics):
+        found = [_written_statistics(one) for one in statistics.members]
+    elif statistics is not None:
+        found = _written_statistics(statistics)
     shown = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     if linear:
         numbers = {name: array.tolist() for name, array in linear.items()}
@@ -145,9 +153,13 @@ def read_own(document: Cursor, data: bytes) -> Ensemble:
         if version.value == WITH_LINEAR:
             arrays = _linear(document.member("linear"))
             plain = replace(plain, trees=with_linear(plain.trees, arrays))
-        if document.member("statistics").value is None:
+        given = document.member("statistics")
+        if given.value is None:
             return plain
-        return _with_statistics(plain, document)
+        if version.value < WITH_MEMBERS:
+            return _with_statistics(plain, document, _statistics(given))
+        members = [_statistics(given.entry(i)) for i in range(len(given.array()))]
+        return _with_statistics(plain, document, JoinedStatistics(tuple(members)))
     except ModelFormatError as error:  # of tables that contradict each other
         text = str(error)
         raise ModelFormatError(
@@ -177,8 +189,7 @@ def _linear(given: Cursor) -> dict[str, Any]:
     }
 
 
-def _with_statistics(plain: Ensemble, document: Cursor) -> Ensemble:
-    statistics = _statistics(document.member("statistics"))
+def _with_statistics(plain: Ensemble, document: Cursor, statistics: ModelStatistics) -> Ensemble:
     n = statistics.n_columns
     if plain.n_features != n + statistics.n_features:
         raise ModelFormatError(
