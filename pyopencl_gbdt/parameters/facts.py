@@ -233,8 +233,10 @@ class FitFacts:
         """Return on what this training does not use the ``page`` that was asked for, or ""."""
         if self.sparse and self.parameters.symmetric_trees and asked != "tiled":
             return "on sparse data with grow_policy='symmetric', which get tiled pages"
-        if asked != "sorted" or self.sparse or self.parameters.search != "hist":
+        if asked != "sorted" or self.sparse:
             return ""
+        if self.parameters.search != "hist":
+            return "on dense data with vector leaves" if self.has_vectors else ""
         if self.in_team:
             return "on dense data of several devices"
         return "on dense data with statistics of categories" if self.statistics else ""

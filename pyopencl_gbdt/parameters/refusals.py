@@ -379,11 +379,12 @@ OF_TEAMS: tuple[Refusal[FitFacts], ...] = (
 OF_CUTS: tuple[Refusal[CutFacts], ...] = (
     Refusal(
         f'`tree_method="exact"` of a column with {MOST_BINS} distinct values or more, on several '
-        "devices or of rows in batches",
+        "devices, with vector leaves or of rows in batches",
         lambda f: f.search == "exact" and f.n_bins >= f.too_many,
         "tree_method='exact': column {column}, counted from 0, has {too_many} distinct values "
-        "or more: expected fewer where several devices train together, and with rows in batches",
-        "use tree_method='hist', or train on an array on one device",
+        "or more: expected fewer where several devices train together, with vector leaves, and "
+        "with rows in batches",
+        "use tree_method='hist', or train numbers as leaves on an array on one device",
     ),
 )
 

@@ -16,20 +16,22 @@ from pyopencl_gbdt.parameters.row import Refusal
 
 _VECTORS = "for multi_strategy='multi_output_tree'"
 _LINEAR = "for linear_tree=True"
+#: Pages of sparse data with vector leaves; where ``page="auto"`` means tiles, ``hist`` says so.
+_PAGES = {"hist": ("tiled",), "exact": ("auto",)}
 
 
 _row = RowsAbout('`multi_strategy="multi_output_tree"`', lambda f: f.has_vectors, "multi_strategy")
 
 OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     _row(
-        'without `tree_method="hist"`',
-        lambda f: f.parameters.search != "hist",
-        f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' {_VECTORS}",
+        'with `tree_method="approx"`',
+        lambda f: f.parameters.search == "approx",
+        f"tree_method='approx': expected 'hist', 'exact' or 'auto' {_VECTORS}",
         "leave out tree_method",
     ),
     _row(
         'of sparse data without `page="tiled"`',
-        lambda f: f.sparse and f.parameters.page != "tiled",
+        lambda f: f.sparse and f.parameters.page not in _PAGES.get(f.parameters.search, ()),
         f"page={{page!r}} of a sparse matrix: expected 'auto' or 'tiled' {_VECTORS}",
         "leave out page",
     ),

@@ -148,7 +148,8 @@ def resolved(params: Parameters, data: Dataset, n_outputs: int) -> Parameters:
     of_bins = params.draws_splits or params.smooths or bool(params.forced_splits)
     of_bins = of_bins or params.has_vectors(n_outputs)
     if (params.booster == "dart" or of_bins) and sparse is not None:
-        return replace(params, page="tiled") if params.page == "auto" else params
+        of_codes = params.page == "auto" and params.search == "hist"
+        return replace(params, page="tiled") if of_codes else params
     return params if sparse is None else of_sparse(params, data.n_features, sparse.density)
 
 
@@ -161,14 +162,15 @@ def of_sparse(params: Parameters, n_features: int, density: float) -> Parameters
     return replace(params, tree_method="exact")
 
 
-def as_histograms(params: Parameters) -> Parameters:
+def as_histograms(params: Parameters, *, sparse: bool = False) -> Parameters:
     """Return parameters with a bin for every distinct value in place of exact search.
 
     Both grow the same trees. ``check_exact`` tells whether there are bins enough.
     """
     if params.search != "exact":
         return params
-    return replace(params, tree_method="hist", max_bin=MOST_BINS)
+    page = "tiled" if sparse else "auto"  # exact search has no other pages
+    return replace(params, tree_method="hist", max_bin=MOST_BINS, page=page)
 
 
 def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:

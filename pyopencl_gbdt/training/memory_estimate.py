@@ -26,7 +26,7 @@ from pyopencl_gbdt.parameters.category_offers import offers
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
-from pyopencl_gbdt.training.fit_facts import of_sparse
+from pyopencl_gbdt.training.fit_facts import as_histograms, of_sparse
 from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of, full_layout
 from pyopencl_gbdt.training.preparing import prepared_on
 from pyopencl_gbdt.training.running_task import Task
@@ -176,6 +176,8 @@ def _built(
     """Build a fit on paper, and an evaluation set of so many rows and entries."""
     begin, made, bins = paper.allocated_bytes, None, None
     objective, sizes = get_objective(params.objective, params), _statistics(params, facts)
+    if params.has_vectors(max(objective.n_outputs, facts.n_targets)):
+        params = as_histograms(params, sparse=facts.counts is not None)
     classes = 2 if params.objective.startswith("binary:") else params.num_class
     data = facts.dataset(classes or params.target_border_count + 1)
     host = 0

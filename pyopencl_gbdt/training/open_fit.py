@@ -236,7 +236,7 @@ def opened_fit(
     with settled(device):
         fit = RunningTask(device, prepared_on(device, task))
         try:
-            if task.data.batches is not None:
+            if task.by_codes:
                 check_exact(task.params, fit.fit.parts.features.layout.feature_bins)
             yield fit
         finally:

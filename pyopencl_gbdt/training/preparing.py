@@ -249,7 +249,7 @@ def prepare(
     )
     for rows, _ in evals:
         check_ranked(metrics, rows)
-    by_codes = is_part or data.batches is not None
+    by_codes = is_part or data.batches is not None or facts.has_vectors
     return Task(p, objective, data, evals, metrics, start, by_codes=by_codes)
 
 

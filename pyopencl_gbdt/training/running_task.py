@@ -87,7 +87,8 @@ class Task:
     @property
     def trained_params(self) -> Parameters:
         """The parameters by which trees grow; ``params`` are what was asked for."""
-        params = as_histograms(self.params) if self.by_codes else self.params
+        params, sparse = self.params, self.data.sparse is not None
+        params = as_histograms(params, sparse=sparse) if self.by_codes else params
         unit = self.objective.has_unit_hessians and self.data.weight is None
         return params.with_least_hessian(unit_hessians=unit)
 

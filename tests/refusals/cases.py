@@ -292,8 +292,8 @@ CASES: dict[str, Case] = {
     "`forced_splits` with `path_smooth`": Case(
         "path_smooth=2.0: expected 0 for forced_splits", "forced, smoothed"
     ),
-    '`multi_strategy="multi_output_tree"` without `tree_method="hist"`': Case(
-        "tree_method='exact': expected 'hist' or 'auto' for multi", "vectors, exact"
+    '`multi_strategy="multi_output_tree"` with `tree_method="approx"`': Case(
+        "tree_method='approx': expected 'hist', 'exact' or 'auto' for multi", "vectors, approx"
     ),
     '`multi_strategy="multi_output_tree"` of sparse data without `page="tiled"`': Case(
         "page='sorted' of a sparse matrix: expected 'auto' or", "vectors, sparse, sorted"

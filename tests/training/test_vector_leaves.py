@@ -62,6 +62,11 @@ KINDS = {
         {**SOFTPROB, **LEAF_WISE, "num_parallel_tree": 2, "subsample": 0.6, "min_samples_leaf": 9},
         CLASSES, None,
     ),
+    "exact": ({"tree_method": "exact", "max_bin": 256}, TARGETS, None),
+    "exact, leaf by leaf": (
+        {"tree_method": "exact", "max_bin": 256, **SOFTPROB, **LEAF_WISE,
+         "colsample_bynode": 0.7}, CLASSES, WEIGHTS,
+    ),
     "monotone": ({**RISES, "min_child_weight": 8.0, "max_depth": 4}, TARGETS, WEIGHTS),
     "monotone, leaf by leaf": (
         {**RISES, **LEAF_WISE, **SOFTPROB, "min_child_weight": 4.0}, CLASSES, None
@@ -92,6 +97,10 @@ KINDS = {
 }  # fmt: skip
 
 
+#: Those with pages of codes that can take turns.
+STREAMED = [kind for kind in KINDS if kind != "tiled" and not kind.startswith("exact")]
+
+
 def trained(kind: str, **more):
     given, y, weight = KINDS[kind]
     return gbdt.train({**PARAMS, **given, **more}, gbdt.Dataset(X, y, weight))
@@ -119,7 +128,7 @@ def test_ordered_boosting_gives_the_bits_of_the_twin(kind):
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "tiled"])
+@pytest.mark.parametrize("kind", STREAMED)
 def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
     given, y, weight = KINDS[kind]
     data = gbdt.Dataset(X, y, weight)
@@ -129,9 +138,9 @@ def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
 
 @pytest.mark.usefixtures("devices_named_twice")
 @pytest.mark.few(4)
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "tiled"])
+@pytest.mark.parametrize("kind", [*STREAMED, "exact"])
 def test_bits_are_the_same_on_several_devices(kind):
-    given = {} if kind in ("targets", "quantiles") else {"page": "streamed"}
+    given = {} if kind in ("targets", "quantiles", "exact") else {"page": "streamed"}
     found = trained(kind, device=f"{TEST_DEVICE}=1,{TEST_DEVICE}=3,{TEST_DEVICE}=2", **given)
     assert "devices" in found.variants
     assert found.ensemble == trained(kind).ensemble
@@ -148,6 +157,15 @@ def test_sparse_rows_give_the_trees_of_dense_ones(kind):
     found, wanted = (gbdt.train(params, gbdt.Dataset(own, y, weight)) for own in (sparse, dense))
     assert found.variants["page"] == "tiled"
     assert found.ensemble == wanted.ensemble
+
+
+def test_exact_search_needs_a_bin_for_every_value(monkeypatch):
+    given = {**PARAMS, "tree_method": "exact", "max_bin": 256}
+    sparse = csr_matrix(np.where(FILLED > 0.2, X, np.float32(0)))
+    assert gbdt.train(given, gbdt.Dataset(sparse, TARGETS)).variants["page"] == "tiled"
+    monkeypatch.setattr("pyopencl_gbdt.training.fit_facts.MOST_BINS", 50)
+    with pytest.raises(ParameterError, match="column 0, counted from 0, has 50 distinct values or"):
+        gbdt.train(given, gbdt.Dataset(X, TARGETS))
 
 
 def test_a_model_is_continued_and_watched():
