@@ -159,6 +159,10 @@ SETTINGS = {
         "sketch": 2, "grow_policy": "lossguide", "max_leaves": 12, "max_depth": 0,
         "num_parallel_tree": 2, "subsample": 0.8, "gamma": 0.1,
     },
+    "dropped vectors": {
+        "booster": "dart", "rate_drop": 0.4, "one_drop": True, "num_class": 5,
+        "objective": "multi:softprob", "multi_strategy": "multi_output_tree",
+    },
     "sketches, monotone": {
         "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
         "sketch": 2, "monotone_constraints": SIGNS, "reg_alpha": 0.5, "subsample": 0.8,
@@ -210,6 +214,7 @@ GROWN = {
     "symmetric vectors": "7226c3fd96e02206d46e83ba601280f00bc8abc2b871e071a6bfe80cccc6b9c7",
     "vectors, lossguide": "8707d0ff45509a78ba1f38ee6b04b0232666e2a2730dc57b9802ca1f08c5859d",
     "sketches, lossguide": "778f56601d53e7021b8f2f76291a1e33057bf39922674bde60b2346055482987",
+    "dropped vectors": "ed2602a5ea441d1269d629db5f8d96c2b9ba3d20b7a2c197183c00c6e77abea8",
     "sketches, monotone": "b27261ad910450b1c8c99a09aed45596f31e2bb31465170ac02573a3dd3572ba",
     "vectors, sets": "936259bb63736478cfda8663f27119a987325f9ec586b61326db2f0896e74ce1",
     "smoothed": "d3dd496e8ce5abee06747bae15fe99bcb6d5c2393be0fbc02fa547bd86a5c6d8",

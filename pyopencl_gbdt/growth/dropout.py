@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,8 @@ _BESIDE = 2
 _CONTINUED = 64
 #: Rounds whose keys are computed together.
 _KEYS = 64
+#: Outputs that split alike for which rows walk a tree once.
+_TOGETHER = 4
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,7 @@ class _Bank:
         arena["kept_roots"].set(self.roots[self.n_earlier :, 0])
         self.earlier_steps = arena["kept_steps"]  # as the kernel's argument, where there are none
         if self.n_earlier:
+            _tell_next_outputs(earlier, nodes.n_parallel)
             self.earlier_steps = upload(earlier.steps)
             self._earlier_walk = upload(earlier.walk)
             self._earlier_roots = upload(earlier.begin)
@@ -226,6 +229,15 @@ class _Bank:
         else:
             nodes, roots = arena["kept_walk"], arena["kept_roots"]
         return rows.walk(self.parts, nodes, roots, own, self.longest, values)
+
+
+def _tell_next_outputs(trees: CodedTrees, n_parallel: int) -> None:
+    """Set the places of leaves to how many nodes further the next output's leaves lie."""
+    ends = np.append(trees.begin, trees.steps.size).astype(np.int64)
+    following = np.minimum(np.arange(n_parallel, ends.size - 1 + n_parallel), ends.size - 1)
+    further = np.repeat(ends[following] - ends[:-1], np.diff(ends))
+    leaves = trees.steps["left"] == 0
+    trees.steps["place"][leaves] = further[leaves]
 
 
 class DropoutBoosting:
@@ -252,9 +264,10 @@ class DropoutBoosting:
         longest = max(nodes.longest, _CONTINUED if nodes.first_round else 0)
         self._has_parts = self._parts(most, longest).n_parts > 1
         self.program = ways.build_kernel(
-            "dropout", code=self.rows.codes.code_type, parts=self._has_parts
-        )
-        arena.array("listed", (2 * nodes.n_outputs + most, _ENTRY_WORDS), np.uint32)
+            "dropout", code=self.rows.codes.code_type, parts=self._has_parts,
+            together=self._together,
+        )  # fmt: skip
+        arena.array("listed", (2 * self._n_walks + most, _ENTRY_WORDS), np.uint32)
         self._followed: list[_FollowedRows] = []
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
@@ -284,6 +297,16 @@ class DropoutBoosting:
         """Trees of a round; those of outputs that split alike are one, whose leaves are vectors."""
         return self.nodes.round_trees // self.nodes.n_alike
 
+    @property
+    def _together(self) -> int:
+        """Outputs for which rows walk a tree once."""
+        return min(_TOGETHER, self.nodes.n_alike)
+
+    @property
+    def _n_walks(self) -> int:
+        """Walks of a row that take all outputs' trees of a place in the round."""
+        return -(-self.nodes.n_outputs // self._together)
+
     def _scheduled(self, weights: F32) -> DropSchedule:
         return DropSchedule(self.nodes.params, self._n_vectors, weights.ravel())
 
@@ -307,8 +330,10 @@ class DropoutBoosting:
     def _page(self, page: FitPage, parts: Parts, after: int) -> list[Launch]:
         part = page.part
         most = 16 * self.arena.device.caps.compute_units
-        groups = min(most, -(-page.n_rows // self.program.wg_size)), self.nodes.n_outputs
+        groups = min(most, -(-page.n_rows // self.program.wg_size)), self._n_walks
+        outputs = {"n_outputs": self.nodes.n_outputs} if self._together > 1 else {}
         arguments = {
+            **outputs,
             "n_rows": part.n_rows, "after": after, **page.rows, **page.codes.row_arguments(),
             **part.arguments("start", "tree_sums", "margins"),
             **self.arena.arguments("listed", "kept_steps"),
@@ -349,8 +374,9 @@ class DropoutBoosting:
     def _list(self, n_dropped: int) -> None:
         """List the round's dropped trees on the device, and its new ones behind them."""
         trees, outputs, before, after = self._weighted
-        n_heads = 2 * self.nodes.n_outputs
-        keys = outputs + self.nodes.n_outputs * (np.arange(trees.size) >= n_dropped)
+        n_heads, walked = 2 * self._n_walks, outputs % self._together == 0
+        keys = outputs // self._together + self._n_walks * (np.arange(trees.size) >= n_dropped)
+        trees, keys, before, after = (one[walked] for one in (trees, keys, before, after))
         order = np.argsort(keys, kind="stable")
         ends = n_heads + np.searchsorted(keys[order], np.arange(n_heads + 1))
         listed = np.zeros((n_heads + trees.size, _ENTRY_WORDS), np.uint32)
@@ -371,11 +397,18 @@ class DropoutBoosting:
         groups = min(-(-nodes.max_nodes // self.program.wg_size), most)
         is_last = batch == nodes.batches[-1]
         new = self._parts(nodes.round_trees, self._bank.longest)
+        alike: dict[str, Any] = {}
+        if self._together > 1:
+            alike = {
+                "n_levels": nodes.n_levels,
+                "n_alike": nodes.n_alike,
+                "levels": arena["levels"],
+            }
         return [
             self.program.bind(
                 "keep_trees", groups, most_nodes=nodes.max_nodes,
                 first=nodes.first_round * len(nodes.batches),
-                leaf_header=self.rows.pages[0]["leaf_header"],
+                leaf_header=self.rows.pages[0]["leaf_header"], **alike,
                 **arena.arguments("walk", "steps", "kept_walk", "kept_steps"),
             ),
             *(self._change(new, after=1) if is_last else []),

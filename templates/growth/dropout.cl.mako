@@ -1,5 +1,5 @@
 ## dropout: trees with weights are taken out of rows' sums, and put back with other weights
-## uses: portable_math structs decision blocks
+## uses: portable_math structs steps decision blocks
 ##
 ##   A row's sum of an output is the sum of round(weight * leaf * 2^32) over the trees, in 64 bits.
 ##
@@ -9,13 +9,16 @@
 ##   add_values   the same for one tree and rows whose leaf values are there; clears these
 ##   show         margin = start + sum
 ##
-##   listed       first, for each output, (begin, end) of the trees that the round drops, then the same of its
+##   Trees of outputs that split alike are walked once for `together` outputs: in `kept_steps` the place of a leaf
+##   tells how many nodes further the next output's one lies.
+##
+##   listed       first, for each output, or those that are walked together, (begin, end) of the trees that the round drops, then the same of its
 ##                new trees; behind them the trees: (root, whether it is a tree of a model that is continued,
 ##                bits of both weights)
 ##
 ## params: wg_size; code, the code's type, or tiled; parts, whether several launches of `change` may share a page:
-##   they have n_groups work-groups together, first_group of them in earlier launches
-<%page args="wg_size, code, parts"/>
+##   they have n_groups work-groups together, first_group of them in earlier launches; together
+<%page args="wg_size, code, parts, together"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 ${codes.in_rows(code)}
 /* What a leaf adds to a sum. */
@@ -34,13 +37,20 @@ FN f32 margin_of(const f32 start, const i64 sum) {
 /* leaf_header[3] counts the batches of trees so far, `first` of which were grown before this fit. */
 KERNEL(${wg_size}) keep_trees(
         const u32 most_nodes, const u32 first, GLOBAL const u32* RESTRICT leaf_header,
+% if together > 1:
+        const u32 n_levels, const u32 n_alike, GLOBAL const level_t* RESTRICT levels,
+% endif
         GLOBAL const u32x4* RESTRICT walk, GLOBAL const u32x4* RESTRICT steps,
         GLOBAL u32x4* RESTRICT kept_walk, GLOBAL u32x4* RESTRICT kept_steps) {
     const u32 n_nodes = leaf_header[0];
     const u64 begin = (u64)(leaf_header[3] - 1 - first) * most_nodes;
     for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
         kept_walk[begin + id] = walk[id];
-        kept_steps[begin + id] = steps[id];
+        u32x4 step = steps[id];
+% if together > 1:
+        if (step.x == 0) step.y = levels[step_of(levels, n_levels, id)].count / n_alike;
+% endif
+        kept_steps[begin + id] = step;
     }
 }
 
@@ -50,27 +60,45 @@ KERNEL(${wg_size}) change(
 % if parts:
         const u32 first_group, const u32 n_groups,
 % endif
+% if together > 1:
+        const u32 n_outputs,
+% endif
         ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT listed,
         GLOBAL const u32x4* RESTRICT kept_steps, GLOBAL const u32x4* RESTRICT earlier_steps,
         GLOBAL const f32* RESTRICT start, GLOBAL i64* RESTRICT tree_sums, GLOBAL f32* RESTRICT margins) {
     const u32x4 head = listed[after * N_GROUPS_Y + GROUP_ID_Y];
-    const u64 place = (u64)GROUP_ID_Y * n_rows + first_row;
+    const u64 place = (u64)(GROUP_ID_Y * ${together}) * n_rows + first_row;
 <%
     group, groups = ("(first_group + GROUP_ID)", "n_groups") if parts else ("GROUP_ID", "N_GROUPS")
+    every = range(together)
+    there = [f"if (GROUP_ID_Y * {together} + {k} < n_outputs) " if k else "" for k in every]
+    at = [f"place + {k} * (u64)n_rows + row" if k else "place + row" for k in every]
 %>\
     for (u32 row = ${group} * ${wg_size} + LOCAL_ID; row < page_rows; row += ${groups} * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, row);
-        i64 without = tree_sums[place + row], sum = 0;
+% for k in every:
+        i64 without${k} = 0, sum${k} = 0;
+        ${there[k]}without${k} = tree_sums[${at[k]}];
+% endfor
         for (u32 number = head.x; number < head.y; number++) {
             const u32x4 entry = listed[number];
             const u32 tree = entry.x;
             GLOBAL const u32x4* steps = entry.y ? earlier_steps : kept_steps;
 ${codes.walk(False)}\
-            without -= units_of(as_f32(entry.z), as_f32(step.w));
-            sum += units_of(as_f32(entry.w), as_f32(step.w));
+% for k in every:
+            ${there[k]}{
+                const f32 value = as_f32(${f"steps[leaf + {k} * step.y].w" if k else "step.w"});
+                without${k} -= units_of(as_f32(entry.z), value);
+                sum${k} += units_of(as_f32(entry.w), value);
+            }
+% endfor
         }
-        tree_sums[place + row] = without + sum;
-        margins[place + row] = margin_of(start[place + row], after ? without + sum : without);
+% for k in every:
+        ${there[k]}{
+            tree_sums[${at[k]}] = without${k} + sum${k};
+            margins[${at[k]}] = margin_of(start[${at[k]}], after ? without${k} + sum${k} : without${k});
+        }
+% endfor
     }
 }
 

@@ -1,5 +1,5 @@
 ## sketched_leaves: trees of all outputs that split as the trees of sketches did, with leaf values of their own
-## uses: portable_math structs gain decision blocks
+## uses: portable_math structs steps gain decision blocks
 ##
 ##   nodes of 2 sketches    |s0: 0|s1: 1|s0: 2 3|s1: 4 5|        levels have the nodes of one tree, then the next
 ##   nodes of 3 outputs     |o0: 0|o1: 1|o2: 2|o0: 3 4|o1: 5 6|o2: 7 8|
@@ -25,16 +25,6 @@
 <%namespace name="outputs" file="outputs.cl.mako"/>
 ${sums.words_of_sums(wg_size)}
 ${codes.in_rows(code)}
-/* The step in which a node was made. */
-FN u32 step_of(GLOBAL const level_t* levels, const u32 n_levels, const u32 id) {
-    u32 low = 0, high = n_levels; /* steps make nodes of ascending ids */
-    while (low < high) {
-        const u32 middle = low + (high - low + 1) / 2;
-        if (levels[middle].first <= id) low = middle; else high = middle - 1;
-    }
-    return low;
-}
-
 /* The node of an output's tree that splits as a node of the first sketch. */
 FN u32 node_of(GLOBAL const level_t* levels, const u32 n_levels, const u32 n_sketches, const u32 n_alike,
                const u32 output, const u32 id) {

@@ -162,6 +162,7 @@ VALUES: dict[str, list[Any]] = {
     "weighted": [False, True],
     "has_values": [False, True],
     "parts": [False, True],
+    "together": [1, 4],
     "ranged": [False, True],
     "block": [16, 8],
     "unroll": [False, True],

@@ -40,8 +40,8 @@ PARAMS = {
     "booster": "dart", "rate_drop": 0.4, "max_depth": 3, "max_bin": 16, "device": TEST_DEVICE,
     "verbosity": 0, "random_state": 5,
 }  # fmt: skip
-VECTORS = {
-    "objective": "multi:softprob", "num_class": 3, "multi_strategy": "multi_output_tree",
+VECTORS = {  # rows walk a tree for four outputs, then for the fifth
+    "objective": "multi:softprob", "num_class": 5, "multi_strategy": "multi_output_tree",
 }  # fmt: skip
 KINDS = {
     "plain": {},
