@@ -10,14 +10,15 @@ a launch of that fit alone. So no result changes. The fits share a queue.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
-from pyopencl_gbdt.device.program import Action, BoundKernel, Launch
+from pyopencl_gbdt.device.program import Action, BoundKernel, Launch, Program
 from pyopencl_gbdt.device.signature import signatures
-from pyopencl_gbdt.errors import KernelBuildError
+from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _KERNEL = re.compile(r"(\bKERNEL\(\s*\d+\s*\)\s*)(\w+)\s*\(([^()]*)\)\s*\{")
@@ -66,25 +67,36 @@ def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
     """
     if len({len(own) for own in fits}) != 1:
         return list(chain.from_iterable(fits))
+    steps = list(zip(*fits, strict=True))
+    programs = [_program(_alike(step)) for step in steps]  # begin all builds before one is needed
     found: list[Action] = []
-    for actions in zip(*fits, strict=True):
-        one = _joined(actions)
-        found += actions if one is None else [one]
+    for step, program in zip(steps, programs, strict=True):
+        one = None if program is None else _bound(program, _alike(step))
+        found += step if one is None else [one]
     return found
 
 
-def _joined(actions: Sequence[Action]) -> Launch | None:
-    """Return one launch in place of several; None if they are not alike."""
+def _alike(actions: Sequence[Action]) -> list[BoundKernel]:
+    """Return what the launches of all fits call; nothing if they are not alike."""
     called: list[object] = [action.enqueue for action in actions if isinstance(action, Launch)]
     bound = [one for one in called if isinstance(one, BoundKernel)]
-    if len(bound) < max(2, len(actions)):
-        return None
-    first = bound[0].program
     kinds = {(one.program.source, one.program.wg_size, one.name, one.grid) for one in bound}
-    if len(kinds) > 1 or first.wg_size == 1:
+    is_alike = len(bound) == len(actions) > 1 and len(kinds) == 1 and bound[0].program.wg_size > 1
+    return bound if is_alike else []
+
+
+def _program(bound: list[BoundKernel]) -> Program | None:
+    """Return the program of a joined launch; None if there is none."""
+    if not bound:
         return None
-    try:
-        program = first.of_fits(len(bound))
-    except KernelBuildError:
-        return None
-    return program.bind_fits(bound[0].name, bound) if program.wg_size == first.wg_size else None
+    with contextlib.suppress(KernelBuildError):
+        program = bound[0].program.of_fits(len(bound))
+        if program.wg_size == bound[0].program.wg_size:
+            return program
+    return None
+
+
+def _bound(program: Program, bound: list[BoundKernel]) -> Launch | None:
+    with contextlib.suppress(KernelBuildError, KernelLaunchError):
+        return program.bind_fits(bound[0].name, bound)
+    return None

@@ -49,13 +49,14 @@ _OPENED = {
     "cuda": ("pyopencl_gbdt.device.cuda.device", "CudaDevice.__init__"),
 }
 #: Functions that do a part, by their modules.
-_TIMED = {
-    "driver": ("pyopencl_gbdt.training.open_fit", "open_device"),
-    "programs": ("pyopencl_gbdt.device.base", "Device.build"),
-    "quantising": ("pyopencl_gbdt.training.placement", "paged"),
-    "set-up": ("pyopencl_gbdt.training.running_task", "RunningTask.__init__"),
-    "rounds": ("pyopencl_gbdt.training.train", "_led"),
-}
+_TIMED = (
+    ("driver", "pyopencl_gbdt.training.open_fit", "open_device"),
+    ("programs", "pyopencl_gbdt.device.base", "Device.build"),
+    ("programs", "pyopencl_gbdt.device.program", "Program.finished"),
+    ("quantising", "pyopencl_gbdt.training.placement", "paged"),
+    ("set-up", "pyopencl_gbdt.training.running_task", "RunningTask.__init__"),
+    ("rounds", "pyopencl_gbdt.training.train", "_led"),
+)
 _CODE = "from pyopencl_gbdt.doctor import cold_start; cold_start.tell_parts()"
 _PATIENCE = 300
 
@@ -124,8 +125,8 @@ def tell_parts() -> None:
     parts.end("numpy")
     if os.environ.get(_EARLY_START) == "off":
         parts.watch("context", *_OPENED[device.partition(":")[0]])
-        for part, place in _TIMED.items():
-            parts.watch(part, *place)
+        for part, module, name in _TIMED:
+            parts.watch(part, module, name)
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.training.train import train
 

@@ -176,7 +176,7 @@ def test_a_kernel_that_does_not_compile_later_starts_the_fit_again(two_variants,
 def test_a_kernel_that_needs_smaller_groups_starts_the_fit_again(stranger, monkeypatch):
     monkeypatch.setattr(compile_apart, "_CODE", CRASHES)
     stranger.builds_later = True
-    usual = stranger.build_rendered
+    usual = stranger._build_alone
 
     def limited(*arguments):
         program = usual(*arguments)
@@ -184,7 +184,7 @@ def test_a_kernel_that_needs_smaller_groups_starts_the_fit_again(stranger, monke
         program.wg_size = min(program.wg_size, 64)
         return program
 
-    monkeypatch.setattr(stranger, "build_rendered", limited)
+    monkeypatch.setattr(stranger, "_build_alone", limited)
 
     def work():
         program = stranger.build("scan", wg_size=128, **SUM)

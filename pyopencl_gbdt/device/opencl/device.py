@@ -6,6 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -37,16 +38,17 @@ _OPTIONS = ["-cl-std=CL1.2"]
 #: Platforms that keep built kernels on disk themselves. PoCL 3.0 builds every kernel again when it
 #: is asked for a program's binary: a first fit took 39 s instead of 10 s (2 busy cores).
 _KEEP_THEIR_OWN = (POCL,)
-#: PoCL 3.0 compiles a kernel when it is launched first: 0.9 s for the programs of a fit of the
-#: demonstration's shape, then 1.1 s for their kernels (seconds of a core of an EPYC).
+#: PoCL 3.0 compiles kernels at their first launch: 0.9 s for the programs of the demonstration's
+#: fit, then 1.1 for their kernels (seconds of a core of an EPYC).
 _POCL_BUILD_SHARE = 0.45
 _lock = threading.RLock()
 #: Contexts by process and device; a context does not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
-#: Programs by process, context and source. Every bound launch makes a new kernel object.
+#: Programs by process, context and source.
 _programs: dict[tuple[int, int, str], cl.Program] = {}
-#: Platforms whose compiler works in several threads, and the largest groups that every kernel runs
-#: in there: larger ones are built at once, as steps plan their launches by what the driver allows.
+#: The same programs as threads build them.
+_begun: dict[tuple[int, int, str], Future[OpenCLProgram]] = {}
+#: Platforms whose compiler works in threads, and the largest groups that every kernel runs in.
 _BUILD_IN_THREADS, _SURE = ("NVIDIA CUDA",), 256
 #: Copies to the device whose events are kept.
 _MOST_HANDED = 64
@@ -274,23 +276,15 @@ class OpenCLDevice(Device):
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = self.programs.source(template, "opencl", wg_size=wg_size, **params)
-        build = partial(self.build_rendered, template, source, wg_size, params)
         if self.builds_later and self._begins(template, source, wg_size):
+            build = partial(self._build_alone, template, source, wg_size, params)
             return LaterProgram(self, source, wg_size, build)
-        if self.builds_later and wg_size <= _SURE and self._builds_in_threads:
-            unlocked = partial(self._built, template, source, wg_size, params)
-            return LaterProgram(self, source, wg_size, build_threads.begin(unlocked).result)
-        return build()
-
-    @property
-    def _builds_in_threads(self) -> bool:
-        return self.caps.platform in _BUILD_IN_THREADS and build_threads.wanted()
+        return self.build_rendered(template, source, wg_size, params)
 
     def _begins(self, template: str, source: str, wg_size: int) -> bool:
         """Tell whether another process compiles a program now; False if it is there or never is."""
-        if not compile_apart.needed(self.caps):
-            return False
-        if (os.getpid(), self.context.int_ptr, source) in _programs:
+        place = (os.getpid(), self.context.int_ptr, source)
+        if place in _programs or not compile_apart.needed(self.caps):
             return False
         source, options = compile_apart.guarded(source), self._options(wg_size)
         key = self._cache_key(source, options)
@@ -302,7 +296,20 @@ class OpenCLDevice(Device):
     def build_rendered(
         self, template: str, source: str, wg_size: int, params: dict[str, Param]
     ) -> OpenCLProgram:
-        """Build a rendered source; ``template`` and ``params`` are for messages."""
+        """Build a rendered source, now or in a thread; ``params`` are for messages."""
+        key = (os.getpid(), self.context.int_ptr, source)
+        apart = wg_size <= _SURE and self.caps.platform in _BUILD_IN_THREADS
+        if key in _programs or not (self.builds_later and apart and build_threads.wanted()):
+            return self._build_alone(template, source, wg_size, params)
+        if key not in _begun:
+            _begun[key] = build_threads.begin(
+                partial(self._built, template, source, wg_size, params)
+            )
+        return LaterProgram(self, source, wg_size, _begun[key].result)
+
+    def _build_alone(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> OpenCLProgram:
         with _lock:
             return self._built(template, source, wg_size, params)
 
@@ -324,11 +331,7 @@ class OpenCLDevice(Device):
     def _compile_kernels(
         self, template: str, source: str, wg_size: int, params: dict[str, Param]
     ) -> tuple[Any, list[Any]]:
-        """Compile a template; return its program and kernels.
-
-        If the program that PoCL kept on disk has no kernels, a changed source is compiled, for
-        which PoCL has nothing on disk.
-        """
+        """Return a template's program and kernels; PoCL may have kept one without kernels."""
         for text in (source, f"{source}\ntypedef int built_again;\n"):
             program = self._compile(template, text, wg_size, params)
             kernels = driver_folders.without_failing_cache(program.all_kernels)
