@@ -43,10 +43,12 @@
 
 ${candidates.best_rough(each_border, item_and_node)}
 % if items <= 32:
-/* Sums of a border's left child; by a loop of constant length, so that entries stay in registers. */
+## One of the two loops spills registers on Intel's chips where the other does not.
+/* Sums of a border's left child; by loops of constant length, so that entries stay in registers. */
 FN best_t border_at(${item_and_node}, const u32 wanted, const u32 direction) {
-    i64 at_g = item->sum_g, at_h = item->sum_h, base_g = item->base_g, base_h = item->base_h;
     best_t border = no_split();
+% if missing:
+    i64 at_g = item->sum_g, at_h = item->sum_h, base_g = item->base_g, base_h = item->base_h;
     EACH_ENTRY(item, k) {
         if (IS(item, starts, k)) {
             base_g = at_g;
@@ -55,18 +57,22 @@ FN best_t border_at(${item_and_node}, const u32 wanted, const u32 direction) {
         const i64x2 q = sums_of(item, k);
         at_g += q.x;
         at_h += q.y;
-        if (k == wanted) {
+        if (k == wanted) { /* with the missing rows: all that the segment has not behind the border */
             border.at = ${at};
-% if missing:
-            /* with the missing rows: all that the segment has not behind the border */
             border.g = direction ? at_g + node->g - item->behind_g[k] : at_g - base_g;
             border.h = direction ? at_h + node->h - item->behind_h[k] : at_h - base_h;
-% else:
-            border.g = at_g - base_g;
-            border.h = at_h - base_h;
-% endif
         }
     }
+% else:
+<%call expr="each_border()">
+                if (k == wanted) {
+                    border.at = ${at};
+                    border.g = g;
+                    border.h = h;
+                }
+</%call>
+    (void)direction;
+% endif
     return border;
 }
 
