@@ -206,7 +206,7 @@ class PairScores:
             derived=lambda chosen: {"alone": _alone(chosen), "fine": _FINE, "coarse": _COARSE},
         )
         n, self._alone = self.n, _alone(variant)
-        self._score_groups = max(1, _ITEMS // self._program.wg_size)
+        self._score_groups = 1 if self._alone else max(1, _ITEMS // self._program.wg_size)
         self._groups = device.caps.row_groups(n)
         self._missing = device.upload(np.array(n_levels, np.uint32))
         self._residuals, self._hessians = device.empty((n,), np.int32), device.empty((n,), np.int32)
