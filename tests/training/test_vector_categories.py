@@ -90,6 +90,8 @@ CASES = {
          "min_data_per_group": 30}, Y,
     ),
     "monotone": ({"monotone_constraints": (1, 0, 0, -1), "min_child_weight": 4}, Y),
+    "ordered": ({"boosting_type": "ordered"}, Y),
+    "steps": ({"leaf_estimation_iterations": 3}, Y),
     "small steps": ({"max_delta_step": 0.2, "reg_lambda": 0.0}, Y),
 }  # fmt: skip
 
