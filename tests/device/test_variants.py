@@ -4,6 +4,7 @@ import pytest
 
 from pyopencl_gbdt.device import TABLE, choose, runnable
 from pyopencl_gbdt.device.variants import NEEDS, Variant, kernels
+from pyopencl_gbdt.device.variants.choosing import FORMER
 from pyopencl_gbdt.errors import ParameterError
 from tests.device.fakes import make_caps
 
@@ -71,6 +72,13 @@ def test_a_variant_by_name():
     caps = make_caps(kind="gpu", int64_atomics=True)
     for variant in variants_of("histogram"):
         assert choose("histogram", caps, variant.name) is variant
+
+
+@pytest.mark.parametrize(("kernel", "name"), FORMER)
+def test_a_name_that_is_gone_warns(kernel, name):
+    wanted = FORMER[kernel, name]
+    with pytest.warns(FutureWarning, match=f"this variant is gone, and '{wanted}' is used"):
+        assert choose(kernel, make_caps(kind="gpu", int64_atomics=True), name).name == wanted
 
 
 def test_a_variant_that_is_not_there():

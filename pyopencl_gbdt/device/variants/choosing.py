@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Mapping
 
 from pyopencl_gbdt.device.capabilities import Capabilities
@@ -23,6 +24,11 @@ def runnable(kernel: str, caps: Capabilities) -> list[Variant]:
     return [variant for variant in known if not variant.lacks(caps)]
 
 
+#: Variants that are gone, as (kernel, name), and the one that runs in place of each.
+FORMER = {
+    ("histogram", "local_atomic_partials"): "local_atomic",
+    ("histogram", "bin_range_atomic"): "bin_range_passes",
+}
 #: Variants that failed to build or launch in this process, as keys of ``refusal``; not tried again.
 REFUSED: set[tuple[str, str, str, str]] = set()
 
@@ -77,7 +83,7 @@ def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
     caps : Capabilities
         The device.
     name : str, default "auto"
-        The name of a variant; "auto" takes the first one that fits.
+        The name of a variant; "auto" takes the first one that fits. A name in ``FORMER`` warns.
 
     Raises
     ------
@@ -87,6 +93,14 @@ def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
     if not isinstance(kernel, str) or kernel not in KERNELS:
         raise ParameterError(f"kernel={kernel!r}: expected one of {kernels()}; choose one")
     variants = KERNELS[kernel].variants
+    if isinstance(name, str) and (kernel, name) in FORMER:
+        former, name = name, FORMER[kernel, name]
+        warnings.warn(
+            f"{kernel}={former!r}: this variant is gone, and {name!r} is used; a later release "
+            f"refuses the name, so give {name!r} or 'auto'",
+            FutureWarning,
+            stacklevel=2,
+        )
     if isinstance(name, str) and name == "auto":
         return fallbacks(kernel, caps)[0]
     for variant in variants:
