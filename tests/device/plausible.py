@@ -158,6 +158,7 @@ VALUES: dict[str, list[Any]] = {
         Aft(aft_loss_distribution=name).kernel_between for name in ("normal", "logistic", "extreme")
     ],
     "gradient_of_row": [one.row_kernel for one in DISTRIBUTIONS],
+    "n_outputs": [2],
     "gradient_of_share": [statements(of_share, ("p", "label", "class_k"), ("g", "h"))],
     "weighted": [False, True],
     "has_values": [False, True],
