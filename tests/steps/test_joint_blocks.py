@@ -24,6 +24,9 @@ from tests.steps.test_joint_columns import CASES as WHOLE
 from tests.steps.test_joint_columns import GAPS, X, Y, open_fit
 
 OPTIMISED = True
+#: What is searched after the sums is that of the other cases; the twin proves the sums.
+_ALSO_BY_COLUMNS = {"weights", "equal_scores", "sampled"}
+THOROUGH = {"test_the_model_is_that_of_plain_codes": lambda case: case in _ALSO_BY_COLUMNS}
 pairs = with_pairs  # a fixture
 #: Columns that share codes beside others that do not: 1 block, 2, and 7, of which the last has no
 #: neighbour.
