@@ -1,8 +1,9 @@
 """Build several programs at a time, in threads of this process.
 
 NVIDIA's compilers work side by side in one process. The programs of a first fit, H200: NVRTC 3.2 s
-one after another, 1.5 by three threads, 1.15 by nine; OpenCL 4.5, 2.8 and 2.6. Two processes would
-gain as much, but a new one takes 2 s to open the device. PoCL crashes when threads build.
+one after another, 1.5 by three threads, 1.15 by nine; OpenCL 4.5, 2.8 and 2.6. A new process with
+empty caches took 2.9 to 3.2 s through CUDA, and takes 1.6 to 1.8; through OpenCL 3.4 to 3.8, and
+3.1 to 3.5. A process of its own would take 2 s to open the device. PoCL crashes when threads build.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyopencl_gbdt.device.helper_process import usable_cores
 
 T = TypeVar("T")
 
-#: ``on`` lets NVIDIA's programs be built in threads.
+#: ``off`` builds NVIDIA's programs one after the other, for comparison.
 ENVIRONMENT = "PYOPENCL_GBDT_BUILD_THREADS"
 #: Threads that build at most: a first fit has about ten programs.
 _MOST = 8
@@ -26,7 +27,7 @@ _pools: dict[int, ThreadPoolExecutor] = {}
 
 def wanted() -> bool:
     """Tell whether threads build: where a second core is free for it."""
-    return os.environ.get(ENVIRONMENT, "").strip().lower() == "on" and usable_cores() > 1
+    return os.environ.get(ENVIRONMENT, "").strip().lower() != "off" and usable_cores() > 1
 
 
 def begin(build: Callable[[], T]) -> Future[T]:

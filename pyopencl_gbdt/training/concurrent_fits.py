@@ -17,8 +17,8 @@ import os
 from collections.abc import Sequence
 from typing import Protocol
 
-#: ``off`` trains one round of each fit after the other, for comparison; ``joined`` gives the fits
-#: of a GPU one queue and joins their launches, see ``joined_fits``.
+#: For comparison: ``off`` trains one round of each fit after the other, ``queues`` gives each a
+#: queue, ``joined`` joins the launches of those on a GPU, see ``joined_fits``.
 ENVIRONMENT = "PYOPENCL_GBDT_CONCURRENT_FITS"
 
 

@@ -215,7 +215,7 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
     with ExitStack() as stack:
         fits: list[RunningTask] = []
         for task in tasks:
-            first = fits[0].device if fits and joins(fits[0].device) else None
+            first = fits[0].device if fits and joins(fits[0].device, tasks) else None
             fits.append(stack.enter_context(opened_fit(task, beside=first)))
         model = TrainingModel(fits, fits[0].n_rounds if fits else 0)
         try:

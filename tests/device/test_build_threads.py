@@ -9,7 +9,7 @@ from pyopencl_gbdt.device import build_threads
 
 @pytest.fixture
 def switched_on(monkeypatch):
-    monkeypatch.setenv(build_threads.ENVIRONMENT, "on")
+    monkeypatch.delenv(build_threads.ENVIRONMENT, raising=False)
     monkeypatch.setattr(build_threads, "usable_cores", lambda: 2)
     monkeypatch.setattr(build_threads, "_pools", {})
 
@@ -29,8 +29,11 @@ def test_errors_wait_for_the_result(switched_on):
         build_threads.begin(fails).result()
 
 
-def test_one_core_builds_no_program_aside(monkeypatch):
-    assert not build_threads.wanted()
-    monkeypatch.setenv(build_threads.ENVIRONMENT, "on")
+def test_one_core_builds_no_program_aside(switched_on, monkeypatch):
     monkeypatch.setattr(build_threads, "usable_cores", lambda: 1)
+    assert not build_threads.wanted()
+
+
+def test_the_switch(switched_on, monkeypatch):
+    monkeypatch.setenv(build_threads.ENVIRONMENT, "off")
     assert not build_threads.wanted()

@@ -300,7 +300,8 @@ class CudaDevice(Device):
             binary = self.programs.load(key)
             if binary is not None and _loads(module, binary):
                 return LoadedModule(lambda: module)
-        threads = self.builds_later and build_threads.wanted()
+        own_code = bool(params.get("statements"))  # its author wants the compiler's message
+        threads = self.builds_later and not own_code and build_threads.wanted()
         wait = build_threads.begin(compiled).result if threads else compiled
 
         def load() -> Any:

@@ -299,13 +299,15 @@ class OpenCLDevice(Device):
         """Build a rendered source, now or in a thread; ``params`` are for messages."""
         key = (os.getpid(), self.context.int_ptr, source)
         apart = wg_size <= _SURE and self.caps.platform in _BUILD_IN_THREADS
-        if key in _programs or not (self.builds_later and apart and build_threads.wanted()):
+        apart = apart and self.builds_later and not params.get("statements")  # a user's own code
+        if key in _programs or not (apart and build_threads.wanted()):
             return self._build_alone(template, source, wg_size, params)
-        if key not in _begun:
-            _begun[key] = build_threads.begin(
-                partial(self._built, template, source, wg_size, params)
-            )
-        return LaterProgram(self, source, wg_size, _begun[key].result)
+        begun = _begun.get(key)
+        if begun is None:
+            built = partial(self._built, template, source, wg_size, params)
+            begun = _begun[key] = build_threads.begin(built)
+            begun.add_done_callback(lambda _: _begun.pop(key, None))
+        return LaterProgram(self, source, wg_size, begun.result)
 
     def _build_alone(
         self, template: str, source: str, wg_size: int, params: dict[str, Param]

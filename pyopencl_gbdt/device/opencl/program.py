@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -108,7 +109,10 @@ class LaterProgram(OpenCLProgram):
         return super().make_kernel(name)
 
     def _built(self) -> Any:
+        start = time.perf_counter()
         built = self.finished(self._finish)
+        if self.device.builds is not None:
+            self.device.builds.took(self.kernel, time.perf_counter() - start)
         if built.wg_size < self.wg_size:  # launches were planned for larger groups
             raise KernelLaunchError(
                 f"{self.device.caps.label} runs it in work-groups of {built.wg_size} at most",
