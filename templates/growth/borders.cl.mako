@@ -43,11 +43,11 @@
 
 ${candidates.best_rough(each_border, item_and_node)}
 % if items <= 32:
-## One of the two loops spills registers on Intel's chips where the other does not.
+## Of few entries and with missing rows, the second loop spills registers on Intel's bmg; of more, the first one does on AMD's chips.
 /* Sums of a border's left child; by loops of constant length, so that entries stay in registers. */
-FN best_t border_at(${item_and_node}, const u32 wanted, const u32 direction) {
+FN best_t border_at(${item_and_node}, const u32 wanted, const u32 side) {
     best_t border = no_split();
-% if missing:
+% if missing and items <= 4:
     i64 at_g = item->sum_g, at_h = item->sum_h, base_g = item->base_g, base_h = item->base_h;
     EACH_ENTRY(item, k) {
         if (IS(item, starts, k)) {
@@ -58,20 +58,19 @@ FN best_t border_at(${item_and_node}, const u32 wanted, const u32 direction) {
         at_g += q.x;
         at_h += q.y;
         if (k == wanted) { /* with the missing rows: all that the segment has not behind the border */
-            border.at = ${at};
-            border.g = direction ? at_g + node->g - item->behind_g[k] : at_g - base_g;
-            border.h = direction ? at_h + node->h - item->behind_h[k] : at_h - base_h;
+            border.at = ${at.replace("direction", "side")};
+            border.g = side ? at_g + node->g - item->behind_g[k] : at_g - base_g;
+            border.h = side ? at_h + node->h - item->behind_h[k] : at_h - base_h;
         }
     }
 % else:
 <%call expr="each_border()">
-                if (k == wanted) {
+                if (k == wanted && direction == side) {
                     border.at = ${at};
                     border.g = g;
                     border.h = h;
                 }
 </%call>
-    (void)direction;
 % endif
     return border;
 }
