@@ -125,6 +125,10 @@ SETTINGS = {
         "booster": "dart", "rate_drop": 0.4, "one_drop": True, "num_class": 5,
         "objective": "multi:softprob", "num_parallel_tree": 2, "sample_type": "weighted",
     },
+    "dropped, sets": {
+        "booster": "dart", "rate_drop": 0.5, "cat_method": "sets", "num_parallel_tree": 2,
+        "subsample": 0.8,
+    },
     "ordered": {
         "boosting_type": "ordered", "permutation_count": 3, "subsample": 0.8,
         "monotone_constraints": SIGNS,
@@ -205,6 +209,7 @@ GROWN = {
     "max_leaves": "4ccc4e2d93d9353c01e91ce4463da7b1e6dd2e8c16c2d9b42cef4191df602565",
     "symmetric": "0371d12175246ecfa43ee2c2a6c283efe4627d025d6bb70745925d82afec0728",
     "dropped": "8e6927ef00b99f44a09a7dcdbd4d05a61fb843eaaf13e2f4589887f5e819ca4c",
+    "dropped, sets": "eaf1fa6e3790cc123398307a6e8044f60cbd4652d224b37730a6998c1713ec84",
     "ordered": "ab93bf17b28395d30bdae6ef081218e78cb8a09405dd9d522d984a6e1831d411",
     "ordered classes": "102fc27347a7bd04d0c6f9c8e67d7c67dd1f98ccb8a79d4b7812ff9e1d94e3fc",
     "forest": "f2be3a2bac06c239e884440bb0c706ed002991110a4e5c87b2cd83d760c3a6f7",
@@ -279,7 +284,7 @@ def problem(name: str):
         more = {}
         if name == "weighted columns":
             more["feature_weights"] = rng.integers(1, 9, X.shape[1])
-        elif name == "vectors, sets":
+        elif name in ("vectors, sets", "dropped, sets"):
             X[:, :4], more["categorical_features"] = np.floor(X[:, :4] * 6), range(4)
         return {**params, **own}, Dataset(X, label, weight, **more)
     if name == "logistic":

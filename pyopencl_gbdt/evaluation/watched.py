@@ -205,14 +205,16 @@ class EvaluationSet:
         first = batch.first // parts.nodes.n_parallel
         outputs = (first, first + max(1, batch.size // parts.nodes.n_parallel))
         arrays = (parts.arena["walk"], parts.arena["roots"], self.margins)
-        return self._walks(parts, arrays, (0, batch.size), outputs, parts.nodes.longest)
+        sets = parts.arena["sets"] if parts.features.has_categories else None
+        return self._walks(parts, arrays, (0, batch.size), outputs, parts.nodes.longest, sets)
 
     def walk(
         self, parts: FitParts, nodes: DeviceArray, roots: DeviceArray, tree: int, longest: int,
-        values: DeviceArray,
+        values: DeviceArray, sets: DeviceArray | None,
     ) -> list[Action]:  # fmt: skip
         """Return the launches that add the leaf values of one tree to ``values``."""
-        return self._walks(parts, (nodes, roots, values), (tree, tree + 1), (0, 1), longest)
+        arrays = nodes, roots, values
+        return self._walks(parts, arrays, (tree, tree + 1), (0, 1), longest, sets)
 
     def _walks(
         self,
@@ -221,6 +223,7 @@ class EvaluationSet:
         trees: tuple[int, int],
         outputs: tuple[int, int],
         longest: int,
+        sets: DeviceArray | None,
     ) -> list[Action]:
         from pyopencl_gbdt.prediction import predict, predict_sparse
 
@@ -238,7 +241,6 @@ class EvaluationSet:
                 )
             return launches
         assert self.values is not None
-        sets = parts.arena["sets"] if parts.features.has_categories else None
         terms = walked_terms(parts.arena) if parts.nodes.params.linear_tree else None
         if isinstance(self.values, RowsInBatches):
             nodes, roots, margins = arrays

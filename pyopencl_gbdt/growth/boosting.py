@@ -91,7 +91,7 @@ class FollowingRows(Protocol):
 
     def walk(
         self, parts: FitParts, nodes: DeviceArray, roots: DeviceArray, tree: int, longest: int,
-        values: DeviceArray,
+        values: DeviceArray, sets: DeviceArray | None,
     ) -> list[Action]:  # fmt: skip
         """Return the launches that add the leaf values of one tree to ``values``.
 
@@ -105,6 +105,8 @@ class FollowingRows(Protocol):
         longest : int
             Most nodes on the way to a leaf.
         values : DeviceArray of float32, shape (n_rows,)
+        sets : DeviceArray of uint32 or None
+            Those of the nodes' splits, if any are by sets of codes.
         """
 
 

@@ -214,9 +214,12 @@ class _Bank:
         self.roots[: self.n_earlier, 1] = 1
         arena["kept_roots"].set(self.roots[self.n_earlier :, 0])
         self.earlier_steps = arena["kept_steps"]  # as the kernel's argument, where there are none
+        self.kept_sets = arena["kept_sets"] if parts.features.has_categories else None
+        self.earlier_sets = self.kept_sets
         if self.n_earlier:
             _tell_next_outputs(earlier, nodes.n_parallel)
             self.earlier_steps = upload(earlier.steps)
+            self.earlier_sets = None if self.kept_sets is None else upload(earlier.sets)
             self._earlier_walk = upload(earlier.walk)
             self._earlier_roots = upload(earlier.begin)
         self.longest = max(parts.nodes.longest, earlier.longest)
@@ -226,9 +229,16 @@ class _Bank:
         arena, own = self.parts.arena, tree - self.n_earlier
         if own < 0:
             nodes, roots, own = self._earlier_walk, self._earlier_roots, tree
+            sets = self.earlier_sets
         else:
-            nodes, roots = arena["kept_walk"], arena["kept_roots"]
-        return rows.walk(self.parts, nodes, roots, own, self.longest, values)
+            nodes, roots, sets = arena["kept_walk"], arena["kept_roots"], self.kept_sets
+        return rows.walk(self.parts, nodes, roots, own, self.longest, values, sets)
+
+    def set_arguments(self) -> dict[str, Any]:
+        """Return the kernel's arguments for splits by sets; nothing without them."""
+        if self.kept_sets is None:
+            return {}
+        return {"kept_sets": self.kept_sets, "earlier_sets": self.earlier_sets}
 
 
 def _tell_next_outputs(trees: CodedTrees, n_parallel: int) -> None:
@@ -260,12 +270,16 @@ class DropoutBoosting:
         arena.array("kept_walk", n_nodes, WALK)
         arena.array("kept_steps", n_nodes, STEP)
         arena.array("kept_roots", n_rounds * nodes.round_trees, np.uint32)
+        if self.features.has_categories:
+            self._batch_words = nodes.most_sets * nodes.set_words
+            n_batches = n_rounds * len(nodes.batches)
+            arena.array("kept_sets", n_batches * self._batch_words, np.uint32)
         most = (nodes.first_round + n_rounds) * nodes.round_trees
         longest = max(nodes.longest, _CONTINUED if nodes.first_round else 0)
         self._has_parts = self._parts(most, longest).n_parts > 1
         self.program = ways.build_kernel(
             "dropout", code=self.rows.codes.code_type, parts=self._has_parts,
-            together=self._together,
+            together=self._together, categories=self.features.has_categories,
         )  # fmt: skip
         arena.array("listed", (2 * self._n_walks + most, _ENTRY_WORDS), np.uint32)
         self._followed: list[_FollowedRows] = []
@@ -281,7 +295,8 @@ class DropoutBoosting:
         of_first = weights.reshape(-1, self.nodes.round_trees)[:, : self._n_vectors]
         self._weights, self._schedule = of_first, self._scheduled(of_first)
         n_rounds = arena["kept_roots"].size // self.nodes.round_trees
-        earlier = coded_trees(trees, self.features.layout, rows.codes)
+        words = self.nodes.set_words if self.features.has_categories else 0
+        earlier = coded_trees(trees, self.features.layout, rows.codes, words)
         self._bank = _Bank(self.parts, earlier, n_rounds)
         own, sums = starting_sums(margins)
         rows.set("start", own)
@@ -337,7 +352,7 @@ class DropoutBoosting:
             "n_rows": part.n_rows, "after": after, **page.rows, **page.codes.row_arguments(),
             **part.arguments("start", "tree_sums", "margins"),
             **self.arena.arguments("listed", "kept_steps"),
-            "earlier_steps": self._bank.earlier_steps,
+            "earlier_steps": self._bank.earlier_steps, **self._bank.set_arguments(),
         }  # fmt: skip
         if self._has_parts:
             return parts.bind(self.program, "change", groups, **arguments)
@@ -408,11 +423,18 @@ class DropoutBoosting:
             self.program.bind(
                 "keep_trees", groups, most_nodes=nodes.max_nodes,
                 first=nodes.first_round * len(nodes.batches),
-                leaf_header=self.rows.pages[0]["leaf_header"], **alike,
+                leaf_header=self.rows.pages[0]["leaf_header"], **alike, **self._sets(),
                 **arena.arguments("walk", "steps", "kept_walk", "kept_steps"),
             ),
             *(self._change(new, after=1) if is_last else []),
         ]  # fmt: skip
+
+    def _sets(self) -> dict[str, Any]:
+        """Return the arguments by which a batch's sets are kept; nothing without sets."""
+        if not self.features.has_categories:
+            return {}
+        sizes = {"most_words": self._batch_words, "set_words": self.nodes.set_words}
+        return {**sizes, **self.arena.arguments("sets", "kept_sets")}
 
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
         """Take rows whose margins ``end_round`` is to update."""

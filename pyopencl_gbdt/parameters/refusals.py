@@ -38,12 +38,6 @@ def _drops(facts: FitFacts) -> bool:
 
 OF_DATA: tuple[Refusal[FitFacts], ...] = (
     Refusal(
-        '`booster="dart"` with sets of categories',
-        lambda f: _drops(f) and bool(f.sets),
-        "booster='dart': expected 'gbtree' where {sets[0].shown} is split by sets of levels",
-        "give the column as numbers, or leave out booster",
-    ),
-    Refusal(
         '`booster="dart"` with statistics of categories',
         lambda f: _drops(f) and bool(f.statistics),
         "booster='dart': expected 'gbtree' where {statistics[0].shown} has statistics, as they "

@@ -188,7 +188,8 @@ class RunningTask:
             weighted=self._is_weighted,
         )  # fmt: skip
         if isinstance(margins, WeightedStart):
-            plan_earlier(beside, margins.trees)
+            most = max((one.n_levels for one in data.categories.values()), default=0)
+            plan_earlier(beside, margins.trees, 2 + most // 32)
         first_round = task.first_round
         if first_round is None:
             first_round = 0 if task.start is None else task.start.n_rounds

@@ -1,5 +1,6 @@
 ## dropout: trees with weights are taken out of rows' sums, and put back with other weights
 ## uses: portable_math structs steps decision blocks
+## uses if categories: set_decision
 ##
 ##   A row's sum of an output is the sum of round(weight * leaf * 2^32) over the trees, in 64 bits.
 ##
@@ -17,8 +18,9 @@
 ##                bits of both weights)
 ##
 ## params: wg_size; code, the code's type, or tiled; parts, whether several launches of `change` may share a page:
-##   they have n_groups work-groups together, first_group of them in earlier launches; together
-<%page args="wg_size, code, parts, together"/>
+##   they have n_groups work-groups together, first_group of them in earlier launches; together; categories,
+##   whether splits may be by sets of codes: those of a batch are kept with its trees
+<%page args="wg_size, code, parts, together, categories"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 ${codes.in_rows(code)}
 /* What a leaf adds to a sum. */
@@ -41,12 +43,29 @@ KERNEL(${wg_size}) keep_trees(
         const u32 n_levels, const u32 n_alike, GLOBAL const level_t* RESTRICT levels,
 % endif
         GLOBAL const u32x4* RESTRICT walk, GLOBAL const u32x4* RESTRICT steps,
+% if categories:
+        const u32 most_words, const u32 set_words, GLOBAL const u32* RESTRICT sets, GLOBAL u32* RESTRICT kept_sets,
+% endif
         GLOBAL u32x4* RESTRICT kept_walk, GLOBAL u32x4* RESTRICT kept_steps) {
     const u32 n_nodes = leaf_header[0];
     const u64 begin = (u64)(leaf_header[3] - 1 - first) * most_nodes;
+% if categories:
+    const u32 first_word = (leaf_header[3] - 1 - first) * most_words; /* of the batch's sets */
+    for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < (n_nodes / 2 + 1) * set_words; i += N_GROUPS * ${wg_size})
+        kept_sets[first_word + i] = sets[i];
+% endif
     for (u32 id = GROUP_ID * ${wg_size} + LOCAL_ID; id < n_nodes; id += N_GROUPS * ${wg_size}) {
-        kept_walk[begin + id] = walk[id];
         u32x4 step = steps[id];
+% if categories:
+        u32x4 node = walk[id];
+        if (step.x && step.y & BY_SET) {
+            node.w += first_word;
+            step.z += first_word;
+        }
+        kept_walk[begin + id] = node;
+% else:
+        kept_walk[begin + id] = walk[id];
+% endif
 % if together > 1:
         if (step.x == 0) step.y = levels[step_of(levels, n_levels, id)].count / n_alike;
 % endif
@@ -65,6 +84,9 @@ KERNEL(${wg_size}) change(
 % endif
         ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT listed,
         GLOBAL const u32x4* RESTRICT kept_steps, GLOBAL const u32x4* RESTRICT earlier_steps,
+% if categories:
+        GLOBAL const u32* RESTRICT kept_sets, GLOBAL const u32* RESTRICT earlier_sets,
+% endif
         GLOBAL const f32* RESTRICT start, GLOBAL i64* RESTRICT tree_sums, GLOBAL f32* RESTRICT margins) {
     const u32x4 head = listed[after * N_GROUPS_Y + GROUP_ID_Y];
     const u64 place = (u64)(GROUP_ID_Y * ${together}) * n_rows + first_row;
@@ -84,7 +106,10 @@ KERNEL(${wg_size}) change(
             const u32x4 entry = listed[number];
             const u32 tree = entry.x;
             GLOBAL const u32x4* steps = entry.y ? earlier_steps : kept_steps;
-${codes.walk(False)}\
+% if categories:
+            GLOBAL const u32* sets = entry.y ? earlier_sets : kept_sets;
+% endif
+${codes.walk(categories)}\
 % for k in every:
             ${there[k]}{
                 const f32 value = as_f32(${f"steps[leaf + {k} * step.y].w" if k else "step.w"});

@@ -156,9 +156,6 @@ CASES: dict[str, Case] = {
     "`scale_pos_weight` for a loss of other than two classes": Case(
         "scale_pos_weight=2.0: expected 1", params={"scale_pos_weight": 2}
     ),
-    '`booster="dart"` with sets of categories': Case(
-        "booster='dart': expected 'gbtree' where column 3 is split by sets", "dropped, categories"
-    ),
     '`booster="dart"` with statistics of categories': Case(
         "booster='dart': expected 'gbtree' where column 3 has statistics",
         "dropped, many levels",
