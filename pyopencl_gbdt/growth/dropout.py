@@ -37,7 +37,8 @@ _BESIDE = 2
 _CONTINUED = 64
 #: Rounds whose keys are computed together.
 _KEYS = 64
-#: Outputs that split alike for which rows walk a tree once.
+#: Outputs that split alike for which rows walk a tree once. PoCL, 2 cores, processor s, 25 rounds,
+#: 20 k x 10, 12 classes, depth 6, a rate_drop of 0.3: 3.1 for one output, 2.15 for four.
 _TOGETHER = 4
 
 

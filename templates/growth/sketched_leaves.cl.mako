@@ -117,12 +117,10 @@ FN void value_split(GLOBAL node_t* nodes, const payload_t payload, const u32 id,
                     const u32 constraint) {
     const u32 left = nodes[id].left;
     const rule_t rule = within(unbounded, payload.bounds[id]);
-    const i64x2 all = payload.sums[id], own = payload.sums[left], rest = payload.sums[left + 1];
+    const i64x2 own = payload.sums[left], rest = payload.sums[left + 1];
     const f32 one = weight_in_units(own.x, own.y, rule), other = weight_in_units(rest.x, rest.y, rule);
     const int idle = own.y == 0 || rest.y == 0 || breaks_order(constraint, one, other);
-    const df sides = df_add(score(own.x, own.y, rule), score(rest.x, rest.y, rule));
-    const df gain = df_add(sides, df_neg(score(all.x, all.y, rule)));
-    nodes[id].gain = idle ? 0.0f : finite(scale_by(gain.hi, rule.gain_power));
+    nodes[id].gain = idle ? 0.0f : 1.0f; /* `split_gain` follows: at once, it takes registers that spill */
     payload.bounds[left] = payload.bounds[left + 1] = payload.bounds[id];
 % if monotone:
     const f32 half_one = 0.5f * one, half_other = 0.5f * other;
@@ -139,6 +137,12 @@ FN void value_split(GLOBAL node_t* nodes, const payload_t payload, const u32 id,
         const f32 weight = real_weight(weight_in_units(sums.x, sums.y, bounded), bounded);
         payload.weights[child] = idle ? payload.weights[id] : weight;
     }
+}
+
+/* What a split that is not idle gains. */
+FN f32 split_gain(const i64x2 node, const i64x2 left, const i64x2 right, const rule_t rule) {
+    const df both = df_add(score(left.x, left.y, rule), score(right.x, right.y, rule));
+    return finite(scale_by(df_add(both, df_neg(score(node.x, node.y, rule))).hi, rule.gain_power));
 }
 
 /* Work-group k makes the nodes of output k. */
@@ -182,6 +186,13 @@ ${payload.read()}\
             node_values[id] = steps[id].value = value;
             if (left == NO_NODE) walk[id].number = value;
             place_values[levels[depth].first / n_alike + i] = value;
+        }
+        for (u32 id = first + LOCAL_ID; id < first + n_own; id += ${wg_size}) {
+            const u32 left = nodes[id].left;
+            if (left == NO_NODE || nodes[id].gain == 0.0f) continue;
+            GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
+            const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
+            nodes[id].gain = split_gain(node_sums[id], node_sums[left], node_sums[left + 1], rule);
         }
         BARRIER();
     }

@@ -65,7 +65,7 @@ GROWN: tuple[dict[str, Any], ...] = (
     {"page": "tiled", "objective": "reg:absoluteerror", "subsample": 0.5},
     {**_VECTORS},
     {**_VECTORS, "grow_policy": "symmetric", "reg_alpha": 1.0, "colsample_bylevel": 0.5},
-    {**_VECTORS, "sketch": 1},
+    {**_VECTORS, "sketch": 1, "booster": "dart"},
     {
         **_VECTORS,
         "sketch": 1,
