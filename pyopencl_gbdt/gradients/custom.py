@@ -18,6 +18,10 @@ from pyopencl_gbdt.objectives.custom import (
     KernelObjective,
 )
 
+#: Arrays that a user's function sets: gradients and Hessians of the outputs; those that splits are
+#: searched by, if there are others.
+GIVEN = ("given_g", "given_h", "sketches", "sketch_hessians")
+
 
 class FunctionGradients:
     """Calls a user's function with NumPy arrays; the host waits for the margins in every round."""
@@ -30,10 +34,9 @@ class FunctionGradients:
     def before_round(self, number: int) -> None:
         """Copy the margins to the host, call the function, and copy the gradients to the device."""
         margins = self.rows.get("margins").reshape(-1)
-        g, h = self._objective.checked(margins, self._data, number)
-        shape = self.nodes.n_outputs, -1
-        self.rows.set("given_g", g.reshape(shape))
-        self.rows.set("given_h", h.reshape(shape))
+        found = self._objective.checked(margins, self._data, number)
+        for name, values in zip(GIVEN, found, strict=False):
+            self.rows.set(name, values.reshape(-1, self._data.n_rows))
 
     def launches(self) -> list[Launch]:
         """Return no launches: ``before_round`` does the work."""

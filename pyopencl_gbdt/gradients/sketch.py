@@ -7,7 +7,8 @@ gradients of all outputs, see ``growth.sketched_leaves``.
                                +-> quanta  ------------------------------------------> leaf values
 
 Iosipoi & Vakhrushev 2022, "SketchBoost: fast gradient boosted decision tree for multioutput
-problems", of which this is the random projection; the signs are those of Achlioptas 2003.
+problems", of which this is the random projection; the signs are those of Achlioptas 2003. A user's
+loss may give other gradients in their place, as ``split_grad`` of XGBoost 3.2 does.
 """
 
 from __future__ import annotations
@@ -44,14 +45,17 @@ class SketchedRows(FitRows):
 
     arena: RenamedArena
     whole: FitRows
+    share_hessians: bool
 
     @classmethod
-    def like(cls, rows: FitRows, arena: Arena, nodes: Nodes) -> SketchedRows:
+    def like(
+        cls, rows: FitRows, arena: Arena, nodes: Nodes, *, share_hessians: bool
+    ) -> SketchedRows:
         """Return the same rows, with these arrays and the trees of the sketches."""
         same = {field.name: getattr(rows, field.name) for field in fields(rows)}
         own = {"arena": arena, "nodes": nodes, "row_arrays": {}, "first_values": {}}
         made = cls(**{**same, **own})
-        made.whole = rows
+        made.whole, made.share_hessians = rows, share_hessians
         return made
 
     @property
@@ -60,8 +64,9 @@ class SketchedRows(FitRows):
         return "sketches", "sketch_hessians"
 
     def gradient_arguments(self, batch: Batch, part: RowPart) -> dict[str, Any]:
-        """Return the arguments of all sketches, which share their Hessians."""
-        return super().gradient_arguments(batch, part) | {"label_stride": 0}
+        """Return the arguments of all sketches, which may share their Hessians."""
+        own = super().gradient_arguments(batch, part)
+        return own | {"label_stride": 0} if self.share_hessians else own
 
 
 class SketchedRowsInTurn(SketchedRows, RowsInTurn):
@@ -87,22 +92,29 @@ class SketchedRowsInTurn(SketchedRows, RowsInTurn):
         return super()._queued(action.renamed(self.arena.named))
 
 
-def searched_parts(parts: FitParts) -> FitParts:
+def searched_parts(parts: FitParts, *, given: bool = False) -> FitParts:
     """Return the parts of the search by sketches, of a fit that has some.
 
     Sketches tell nothing of the outputs' order: leaf values obey it, splits do not know it.
+
+    Parameters
+    ----------
+    parts : FitParts
+    given : bool
+        Whether the loss gives them, with their Hessians. The least gain is then that of their sum.
     """
     arena, rows, nodes, features, ways = parts
     n_sketches = nodes.n_sketches
     own = RenamedArena(arena, _OWN, " of sketches")
-    params = replace(nodes.params, gamma=nodes.params.gamma * n_sketches)
+    params = replace(nodes.params, gamma=nodes.params.gamma * (1 if given else n_sketches))
     few = replace(
         nodes, params=params, n_outputs=n_sketches, n_trees=n_sketches * nodes.n_parallel,
         n_sketches=0,
     )  # fmt: skip
     free = replace(features, limits=replace(features.limits, monotone=None))
     kind = SketchedRowsInTurn if isinstance(rows, RowsInTurn) else SketchedRows
-    return FitParts(own, kind.like(rows, own, few), few, free, ways)
+    made = kind.like(rows, own, few, share_hessians=not given)
+    return FitParts(own, made, few, free, ways)
 
 
 class Sketch:
@@ -148,3 +160,27 @@ class Sketch:
             seed=self.nodes.params.random_state, **{name: given[name] for name in names},
             sketches=part["sketches"], hessians=part["sketch_hessians"],
         )  # fmt: skip
+
+
+class SplitGradients:
+    """Takes the gradients that a loss gives to search splits by, and computes their quanta.
+
+    The loss's ``GradientSource`` sets the arrays ``sketches`` and ``sketch_hessians``, float32
+    (n_split, n_rows), before every round.
+
+    Parameters
+    ----------
+    parts, searched, objective
+        As for ``Sketch``.
+    """
+
+    def __init__(self, parts: FitParts, searched: FitParts, objective: Objective) -> None:
+        self.searched = searched
+        for name in ("sketches", "sketch_hessians"):
+            parts.rows.array_of_rows(name, PerRow((objective.n_split,)), VALUE)
+        own, rows, nodes, _, ways = searched
+        self.gradients = Gradients(own, rows, nodes, ways, GIVEN_GRADIENTS)
+
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return the actions that compute the quanta of a round."""
+        return self.gradients.launches(Batch(batch.first, self.searched.nodes.n_trees))

@@ -64,10 +64,11 @@ class GatheredGradients:
         own = slice(rows.share.first_row, rows.share.first_row + rows.n_rows)
         every = rows.team.exchange(AllGradients, found)[0]
         assert every is not None  # member 0 computes them
-        for name, values in zip(("given_g", "given_h"), every, strict=True):
-            rows.set(name, values.reshape(self.nodes.n_outputs, -1)[:, own])
+        n_rows = sum(part.shape[-1] for part in margins)
+        for name, values in zip(custom.GIVEN, every, strict=False):
+            rows.set(name, values.reshape(-1, n_rows)[:, own])
 
-    def _gradients(self, margins: F32, number: int) -> tuple[F32, F32]:
+    def _gradients(self, margins: F32, number: int) -> tuple[F32, ...]:
         objective, whole = self._objective, self.rows.share.whole
         if not isinstance(objective, FunctionObjective):
             return objective.gradient(margins, self._label)

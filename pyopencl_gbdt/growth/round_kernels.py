@@ -15,7 +15,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
 from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
-from pyopencl_gbdt.gradients.sketch import Sketch, searched_parts
+from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients, searched_parts
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.boosting import FollowingRows
 from pyopencl_gbdt.growth.finalize import Finalize, LeafValues
@@ -181,8 +181,12 @@ class RoundKernels:
         recipe = self.recipe = choose_recipe(ways.facts, policy)
         partition: Partition | None = None
         grown = parts._replace(rows=rows.grown)
-        searched = searched_parts(grown) if nodes.n_sketches else grown
-        self.sketch = None if searched is grown else Sketch(grown, searched, objective)
+        searched = grown
+        self.sketch: Sketch | SplitGradients | None = None
+        if nodes.n_sketches:
+            searched = searched_parts(grown, given=objective.n_split > 0)
+            kind = SplitGradients if objective.n_split else Sketch
+            self.sketch = kind(grown, searched, objective)
         self.grower: TreeGrower
         if recipe.whole is not None:
             self.grower = recipe.whole(parts)

@@ -146,6 +146,14 @@ class Objective(ABC):
         return 1
 
     @property
+    def n_split(self) -> int:
+        """Number of gradients of a row that the loss gives to search splits by.
+
+        0: splits are searched by the outputs' gradients, or by random sums of these.
+        """
+        return 0
+
+    @property
     def one_target(self) -> bool:
         """Whether a row can have only one label."""
         return self.given or self.n_outputs > 1

@@ -138,10 +138,10 @@ class FunctionObjective(Custom):
 
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
         """Return the function's result, checked, each of shape (1, n_rows)."""
-        g, h = self.checked(margins[0], data, 0)
+        g, h = self.checked(margins[0], data, 0)[:2]
         return g[None], h[None]
 
-    def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, F32]:
+    def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, ...]:
         """Call the function and check its result.
 
         Raises

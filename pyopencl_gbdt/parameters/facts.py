@@ -39,6 +39,8 @@ class LossFacts:
         Whether leaves take quantiles.
     takes_pages : bool
         Whether gradients can be computed page by page.
+    n_split : int
+        Gradients of a row that the loss gives to search splits by; 0: none of its own.
     fills_device_arrays : bool
         Whether a user's function computes the gradients of all rows.
     has_targets : bool
@@ -52,6 +54,7 @@ class LossFacts:
     own_kernels: bool = False
     renews: bool = False
     takes_pages: bool = True
+    n_split: int = 0
     fills_device_arrays: bool = False
     has_targets: bool = True
 
@@ -268,8 +271,9 @@ class FitFacts:
     @property
     def n_sketches(self) -> int:
         """Sketches by which splits are searched; 0: by all outputs."""
-        asked = self.parameters.sketch
-        return asked if asked and self.has_vectors and asked < self.n_outputs else 0
+        asked = self.parameters.sketch if self.parameters.sketch < self.n_outputs else 0
+        found = self.loss.n_split or asked
+        return found if found and self.has_vectors else 0
 
     @property
     def statistics(self) -> tuple[CategoryFacts, ...]:

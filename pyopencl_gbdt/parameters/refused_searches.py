@@ -35,6 +35,13 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         f"page={{page!r}} of a sparse matrix: expected 'auto' or 'tiled' {_VECTORS}",
         "leave out page",
     ),
+    Refusal(
+        "A loss with `split_grad` without leaves that are vectors",
+        lambda f: f.loss.n_split > 0 and not f.has_vectors,
+        "multi_strategy={multi_strategy!r}: expected 'multi_output_tree' and several outputs for "
+        "an objective whose split_grad returns gradients",
+        "give both, or let split_grad return None",
+    ),
     _row(
         "with `sketch` and sets of categories",
         lambda f: f.n_sketches > 0 and bool(f.sets),

@@ -70,6 +70,7 @@ def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
         own_kernels=objective.given and not isinstance(objective, SoftProb),
         renews=objective.renews,
         takes_pages=objective.takes_pages,
+        n_split=objective.n_split,
         fills_device_arrays=isinstance(objective, DeviceObjective),
         has_targets=params.has_targets,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.compat.xgboost.losses import GivenGradients
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.model.linear_leaves import LinearTerms
@@ -294,6 +295,10 @@ CASES: dict[str, Case] = {
     ),
     '`multi_strategy="multi_output_tree"` of sparse data without `page="tiled"`': Case(
         "page='sorted' of a sparse matrix: expected 'auto' or", "vectors, sparse, sorted"
+    ),
+    "A loss with `split_grad` without leaves that are vectors": Case(
+        "multi_strategy='one_output_per_tree': expected 'multi_output_tree' and several outputs",
+        params={"objective": GivenGradients(custom_name="own", splits=1)},
     ),
     '`multi_strategy="multi_output_tree"` with `sketch` and sets of categories': Case(
         "sketch=1: expected 0 where column 3 is split by sets", "sketches, categories"

@@ -16,7 +16,7 @@ from pyopencl_gbdt.compat.xgboost.booster_metrics import BoosterMetrics
 from pyopencl_gbdt.compat.xgboost.booster_trees import BoosterTrees
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.compat.xgboost.linear_rounds import LinearRounds, linear_parameters
-from pyopencl_gbdt.compat.xgboost.losses import Gradients, called_by
+from pyopencl_gbdt.compat.xgboost.losses import Gradients, OtherSplitsError, called_by
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Evals
 from pyopencl_gbdt.compat.xgboost.predicting import Predicting
@@ -137,11 +137,25 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
                 "Invalid input for the boost function. Either the gradient or the objective should "
                 "have a valid value.; give grad= and hess=, or fobj="
             )
-        self._rounds_on(dtrain, iteration, given=True).step(gradients)
+        try:
+            self._rounds_on(dtrain, iteration, given=True).step(gradients)
+        except OtherSplitsError as other:
+            if self._settings.is_linear:
+                raise ParameterError(
+                    "booster='gblinear': expected 'gbtree' for an objective whose split_grad "
+                    "returns gradients; leave out booster"
+                ) from None
+            found = other.found
+            self._settled()
+            rounds = self._rounds_on(dtrain, iteration, given=True, n_split=other.n_split)
+            rounds.step(lambda margins: found)
 
-    def _rounds_on(self, matrix: DMatrix, iteration: int, *, given: bool) -> AnyRounds:
+    def _rounds_on(
+        self, matrix: DMatrix, iteration: int, *, given: bool, n_split: int = 0
+    ) -> AnyRounds:
         """Return a fit whose next round is the booster's next one.
 
+        ``n_split`` are the gradients that a new fit's rounds are given to search splits by.
         With ``seed_per_iteration``, ``iteration`` is the number by which it draws random numbers.
         """
         seeded = iteration if self._settings.switch("seed_per_iteration") else None
@@ -176,7 +190,7 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
                 plan, matrix, trees, str(updater), values=values.lower() not in ("0", "false")
             )
         else:
-            self._rounds = Rounds(plan, matrix, trees, given, seeded)
+            self._rounds = Rounds(plan, matrix, trees, given, seeded, n_split)
         return self._rounds
 
     def _plan(self) -> Plan:

@@ -21,6 +21,22 @@ F32 = npt.NDArray[np.float32]
 Gradients = Callable[[F32], Any]
 
 
+class OtherSplitsError(Exception):
+    """A round's objective gives another number of gradients to split by than its fit has.
+
+    Attributes
+    ----------
+    n_split : int
+        That number.
+    found : tuple
+        What the objective returned, as ``Gradients`` do.
+    """
+
+    def __init__(self, n_split: int, found: Any) -> None:
+        super().__init__(f"{n_split} gradients to split by")
+        self.n_split, self.found = n_split, found
+
+
 class Slot:
     """Where a round finds the function that gives its gradients."""
 
@@ -42,12 +58,13 @@ class GivenGradients(FunctionObjective):
     ----------
     outputs : int
     slot : Slot
-    start : float or tuple of float
-        The margin before the first tree.
+    splits : int
+        As ``n_split``.
     """
 
     function: Callable[..., Any] = field(default=_unset, kw_only=True)
     outputs: int = field(default=1, kw_only=True)
+    splits: int = field(default=0, kw_only=True)
     slot: Slot = field(default_factory=Slot, kw_only=True, compare=False)
 
     @property
@@ -55,28 +72,46 @@ class GivenGradients(FunctionObjective):
         return self.outputs
 
     @property
+    def n_split(self) -> int:
+        return self.splits
+
+    @property
     def one_target(self) -> bool:
         return False  # the user's function reads the labels
 
-    def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, F32]:
+    def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, ...]:
         """Return gradients and Hessians, float32 (n_outputs * n_rows,), output by output.
+
+        With ``splits``, then those that splits are searched by, (splits * n_rows,).
 
         Raises
         ------
         DataError, ParameterError
             If the function returns another shape, or numbers that are not finite.
+        OtherSplitsError
+            If there is another number of gradients to split by.
         """
         n_outputs = margin.size // max(1, data.n_rows)
         margins = margin if n_outputs == 1 else margin.reshape(n_outputs, -1).T
         function = self.slot.function
         found = _unset(margin, data) if function is None else function(margins)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
+        if not isinstance(found, (tuple, list)) or len(found) not in (2, 4):
             raise ParameterError(
                 f"round {number}: the objective returned {type(found).__name__}: expected "
                 "gradients and Hessians; return (grad, hess)"
             )
-        g, h = (_by_output(one, data.n_rows, n_outputs) for one in found)
-        return g, h
+        n_split = _width(found[2], data.n_rows) if len(found) == 4 else 0
+        if n_split != self.splits:
+            raise OtherSplitsError(n_split, found)
+        widths = n_outputs, n_outputs, n_split, n_split
+        return tuple(
+            _by_output(one, data.n_rows, width) for one, width in zip(found, widths, strict=False)
+        )
+
+
+def _width(values: Any, n_rows: int) -> int:
+    """Return how many numbers of each row there are; a vector has one."""
+    return max(1, int(np.size(values)) // max(1, n_rows))
 
 
 def _by_output(values: Any, n_rows: int, n_outputs: int) -> F32:
@@ -104,21 +139,15 @@ def _by_output(values: Any, n_rows: int, n_outputs: int) -> F32:
 def called_by(fobj: Any, iteration: int, matrix: Any) -> Gradients:
     """Return the function of margins that a user's objective is in a round.
 
-    Raises
-    ------
-    ParameterError
-        If a ``TreeObjective`` splits by other gradients than those of its leaves.
+    It returns gradients and Hessians of the outputs; of a ``TreeObjective``, then those that
+    ``split_grad`` returns to search splits by, if any.
     """
 
     def gradients(margins: F32) -> Any:
         if not isinstance(fobj, RoundObjective):
             return fobj(margins, matrix)
         found = fobj(iteration, margins, matrix)
-        if isinstance(fobj, TreeObjective) and fobj.split_grad(iteration, *found) is not None:
-            raise ParameterError(
-                f"{type(fobj).__name__}.split_grad returned gradients: expected None, as trees "
-                "split by the gradients of their leaves here; return None"
-            )
-        return found
+        others = fobj.split_grad(iteration, *found) if isinstance(fobj, TreeObjective) else None
+        return found if others is None else (*found, *others)
 
     return gradients

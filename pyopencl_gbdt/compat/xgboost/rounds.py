@@ -66,6 +66,8 @@ class Rounds:
     first_round : int or None
         The number of the first round, by which random numbers are drawn; None counts the rounds
         of ``before``.
+    n_split : int
+        Gradients of a row that each round is given to search splits by; 0: none.
     """
 
     def __init__(
@@ -75,8 +77,9 @@ class Rounds:
         before: Ensemble | None,
         given: bool,
         first_round: int | None = None,
+        n_split: int = 0,
     ) -> None:
-        self._first_round = first_round
+        self._first_round, self._n_split = first_round, n_split
         self.plan, self.matrix, self.given = plan, matrix, given
         self.rows = matrix.dataset()
         self.n_targets = self.rows.n_targets if self.rows.has_label else 1
@@ -117,7 +120,9 @@ class Rounds:
         return {**kept, "objective": loss, "base_score": self._start[1]}
 
     def _loss(self, name: str, n_outputs: int) -> GivenGradients:
-        return GivenGradients(custom_name=name, outputs=n_outputs, slot=self._slot)
+        return GivenGradients(
+            custom_name=name, outputs=n_outputs, slot=self._slot, splits=self._n_split
+        )
 
     def _scores(self, before: Ensemble | None) -> tuple[Score, Score]:
         """Return the base score of a fit whose gradients are given, and its margin."""

@@ -250,8 +250,8 @@ class Margins(Message[_F32]):
     """The margins of the member's rows."""
 
 
-class AllGradients(Message["tuple[_F32, _F32] | None"]):
-    """The gradients and Hessians of all rows, from member 0."""
+class AllGradients(Message["tuple[_F32, ...] | None"]):
+    """The gradients and Hessians of all rows, from member 0; those to split by, if any."""
 
 
 class BestSplits(Message[npt.NDArray[Any]]):

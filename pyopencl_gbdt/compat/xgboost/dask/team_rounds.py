@@ -15,7 +15,7 @@ from typing import Any
 from pyopencl_gbdt.callbacks import CallbackList
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.callback import CallbackContainer, TrainingCallback
-from pyopencl_gbdt.compat.xgboost.losses import F32, GivenGradients, called_by
+from pyopencl_gbdt.compat.xgboost.losses import F32, GivenGradients, OtherSplitsError, called_by
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.rounds import Plan, Rounds
@@ -55,10 +55,16 @@ class TeamGradients(GivenGradients):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.outputs})"  # without addresses: workers compare it
 
-    def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, F32]:
+    def checked(self, margin: F32, data: Dataset, number: int) -> tuple[F32, ...]:
         """Return gradients and Hessians; see ``GivenGradients``."""
         self.slot.function = called_by(self.fobj, next(self.numbers), matrix_of(data))
-        return super().checked(margin, data, number)
+        try:
+            return super().checked(margin, data, number)
+        except OtherSplitsError:
+            raise ParameterError(
+                f"{type(self.fobj).__name__}.split_grad returned gradients: expected None on Dask; "
+                "return None, or train in one process"
+            ) from None
 
 
 class TeamRounds(Rounds):
