@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.data import TableData
     from pyopencl_gbdt.data.dataset import Dataset
 
-#: Environment variables in which launchers (MPICH's, Intel's; Open MPI's) give the number of ranks.
-_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 #: What stands for the rank in file names.
 RANK = "{rank}"
 
@@ -77,12 +74,9 @@ def job() -> RankJob:
     ParameterError
         If mpi4py is not installed there.
     """
-    sizes = [os.environ.get(name, "") for name in _SIZES]
-    if not any(size.isdecimal() and int(size) > 1 for size in sizes):
-        return RankJob()
-    from pyopencl_gbdt.device.team.mpi import mpi
+    from pyopencl_gbdt.device.team.mpi import job_communicator
 
-    return RankJob(mpi().COMM_WORLD)
+    return RankJob(job_communicator())
 
 
 def read_training(

@@ -180,6 +180,24 @@ def test_signs_of_life_end_with_their_team(job):
     assert said.split() == ["nothing"] * 10
 
 
+#: XGBoost's functions among ranks, twice: the second communicator is another one.
+COLLECTIVE = """
+import numpy as np
+from pyopencl_gbdt.compat.xgboost import collective as own
+for _ in range(2):
+    with own.CommunicatorContext():
+        rank, size = own.get_rank(), own.get_world_size()
+        total = own.allreduce(np.array([rank, 2.5]), own.Op.SUM)
+        own.communicator_print(f"{size} ranks, {own.broadcast(rank + 7, 1)}, {total}")
+"""
+
+
+def test_xgboosts_collective(job):
+    code, said = job(2, "-c", COLLECTIVE)
+    assert code == 0, said
+    assert said.count("2 ranks, 8, [1. 5.]") == 4, said
+
+
 def test_a_missing_part_ends_all_ranks(job, tmp_path):
     write_csv(tmp_path / "0.csv", 0, 120)
     code, said = job(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.compat.xgboost import collective
 from pyopencl_gbdt.compat.xgboost.booster_facts import BoosterFacts
 from pyopencl_gbdt.compat.xgboost.booster_files import BoosterFiles
 from pyopencl_gbdt.compat.xgboost.booster_metrics import BoosterMetrics
@@ -161,6 +162,12 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
         seeded = iteration if self._settings.switch("seed_per_iteration") else None
         if self._rounds is not None and self._rounds.suits(matrix, given, seeded):
             return self._rounds
+        if collective.is_distributed():
+            raise ParameterError(
+                f"collective.init joined {collective.get_world_size()} ranks: expected one process "
+                "in a training of compat.xgboost; train by pyopencl_gbdt.train(communicator=), or "
+                "after collective.finalize()"
+            )
         before = self._settled()
         self._settings.warn_of_unused()
         plan = self._plan()

@@ -1,4 +1,8 @@
-"""XGBoost's ``collective`` for one process; ``docs/large-data.md`` tells of several."""
+"""XGBoost's ``collective``: one process, or the ranks of an MPI job.
+
+In a job (``mpirun -n 4 python script.py``) ``init`` joins the ranks of ``MPI.COMM_WORLD``; there is
+no tracker. Ranks train together by ``pyopencl_gbdt.train``, see ``docs/large-data.md``.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,16 @@ import os
 import pickle
 import platform
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.device.team.mpi import job_communicator
 from pyopencl_gbdt.errors import ParameterError
 
 _KNOWN = ("", "rabit", "federated", "in-memory", "in-memory-federated")
@@ -27,6 +34,18 @@ class Op(IntEnum):
     BITWISE_AND = 3
     BITWISE_OR = 4
     BITWISE_XOR = 5
+
+
+_FUNCTIONS: Mapping[Op, Callable[..., Any]] = {
+    Op.MAX: np.maximum, Op.MIN: np.minimum, Op.SUM: np.add, Op.BITWISE_AND: np.bitwise_and,
+    Op.BITWISE_OR: np.bitwise_or, Op.BITWISE_XOR: np.bitwise_xor,
+}  # fmt: skip
+
+
+class _Job:
+    """The ranks that ``init`` joined; None outside ``init`` and ``finalize``."""
+
+    communicator: Any = None
 
 
 @dataclass
@@ -47,40 +66,48 @@ class Config:
 
 
 def init(**args: Any) -> None:
-    """Begin; of several processes, see ``pyopencl_gbdt.train(communicator=)``.
+    """Join the ranks of the MPI job, if a launcher started several; else begin alone.
 
     Raises
     ------
     ParameterError
-        If a tracker of several processes is named.
+        If several processes are named that no launcher of MPI started.
     """
     names = {name.lower(): value for name, value in args.items()}
     kind = names.get("dmlc_communicator", "")
+    everyone = job_communicator() if kind in ("", "rabit") else None
+    if everyone is not None:
+        finalize()
+        _Job.communicator = everyone.Dup()
+        return
     several = int(names.get("dmlc_num_worker", names.get("in_memory_world_size", 1)) or 1) > 1
     if kind not in _KNOWN or several or "dmlc_tracker_uri" in names:
         raise ParameterError(
-            f"collective.init({sorted(names)}): expected one process; several train together by "
-            "pyopencl_gbdt.train(communicator=), or by Dask"
+            f"collective.init({sorted(names)}): expected one process, or ranks that mpirun starts; "
+            "start them by mpirun, or train by Dask"
         )
 
 
 def finalize() -> None:
-    """End; nothing is to be done."""
+    """Leave the ranks of the job."""
+    if _Job.communicator is not None:
+        _Job.communicator.Free()
+        _Job.communicator = None
 
 
 def get_rank() -> int:
-    """Return the number of this process, 0."""
-    return 0
+    """Return the number of this process."""
+    return 0 if _Job.communicator is None else int(_Job.communicator.Get_rank())
 
 
 def get_world_size() -> int:
-    """Return the number of processes, 1."""
-    return 1
+    """Return the number of processes."""
+    return 1 if _Job.communicator is None else int(_Job.communicator.Get_size())
 
 
 def is_distributed() -> bool:
-    """Tell whether there are several processes: False."""
-    return False
+    """Tell whether there are several processes."""
+    return get_world_size() > 1
 
 
 def communicator_print(msg: Any) -> None:
@@ -97,11 +124,12 @@ def get_processor_name() -> str:
 
 def broadcast(data: Any, root: int) -> Any:
     """Return what process ``root`` has, by a pickle and back."""
-    return pickle.loads(pickle.dumps(data))
+    found = data if _Job.communicator is None else _Job.communicator.bcast(data, root)
+    return pickle.loads(pickle.dumps(found))
 
 
 def allreduce(data: npt.NDArray[Any], op: Op) -> npt.NDArray[Any]:
-    """Return the numbers of all processes put together: a copy.
+    """Return the numbers of all processes put together, in the order of ranks.
 
     Raises
     ------
@@ -110,8 +138,9 @@ def allreduce(data: npt.NDArray[Any], op: Op) -> npt.NDArray[Any]:
     """
     if not isinstance(data, np.ndarray):
         raise ParameterError("allreduce only takes in numpy.ndarray; convert data by np.asarray")
-    found: npt.NDArray[Any] = data.copy()
-    return found
+    parts = [data] if _Job.communicator is None else _Job.communicator.allgather(data)
+    found: npt.NDArray[Any] = reduce(_FUNCTIONS[Op(op)], parts[1:], parts[0].copy())
+    return found  # every rank puts them together in the order of ranks: the same bits
 
 
 def signal_error() -> None:

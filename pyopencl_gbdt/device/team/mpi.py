@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import sys
 import threading
@@ -32,6 +33,8 @@ _EAGER_TESTS, _SHORTEST, _LONGEST = 200, 2e-5, 2e-4
 PACKED_BYTES = 1 << 16
 #: Tags of messages between ranks: a sign of life, and how many of these a rank has sent.
 _LIFE, _COUNT = 0, 1
+#: Environment variables in which launchers (MPICH's, Intel's; Open MPI's) give the number of ranks.
+_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
 def mpi() -> Any:
@@ -50,6 +53,19 @@ def mpi() -> Any:
             f"library; {pip_install('mpi')}"
         ) from None
     return MPI
+
+
+def job_communicator() -> Any:
+    """Return the communicator of the processes that a launcher started, or None for one process.
+
+    Raises
+    ------
+    ParameterError
+        If there are several, and mpi4py is not installed.
+    """
+    sizes = [os.environ.get(name, "") for name in _SIZES]
+    several = any(size.isdecimal() and int(size) > 1 for size in sizes)
+    return mpi().COMM_WORLD if several else None
 
 
 class MpiTeam(SlicedSums):
