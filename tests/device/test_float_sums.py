@@ -60,7 +60,11 @@ REASONS = {
         ("importance_of_row", "sum"),
         # nodes, and coefficients of their equations
         *(("step_leaves", "leaf_weights"), ("step_leaves", "nearest")),
-        *(("value_places", "node_weights"), ("value_places", "nodes.gain")),
+        *(
+            ("value_places", "node_weights"),
+            ("value_places", "nodes.gain"),
+            ("value_split", "nodes.gain"),
+        ),
         ("list_terms", "intercepts"),
         *(("eliminate", "hi"), ("eliminate", "lo")),
         # leaves that may split next, and candidates of a work-group
@@ -72,7 +76,7 @@ REASONS = {
     LARGEST: {
         *(("group_max", "shared"), ("best_rough", "most")),
         *(("bound_sums", "best"), ("search_roughly", "best"), ("find_roughly", "best")),
-        ("compare", "least"),
+        *(("compare", "least"), ("least_best", "best")),
     },
     BOUND: {("add_roughly", "sums"), ("add_roughly", "errors"), ("bound_sums", "sums")},
 }
