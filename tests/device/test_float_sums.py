@@ -61,7 +61,6 @@ REASONS = {
         # nodes, and coefficients of their equations
         *(("step_leaves", "leaf_weights"), ("step_leaves", "nearest")),
         *(
-            ("value_places", "node_weights"),
             ("value_places", "nodes.gain"),
             ("value_split", "nodes.gain"),
         ),

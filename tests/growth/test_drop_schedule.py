@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.growth.dropout import DropSchedule
+from pyopencl_gbdt.growth.drop_schedule import DropSchedule
 from tests.reference import dropout
 
 SEED = 7
