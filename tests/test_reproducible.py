@@ -17,6 +17,7 @@ from pyopencl_gbdt.objectives import OBJECTIVES
 
 from .conftest import TEST_DEVICE
 from .higgs import load_higgs7k
+from .known_digests import GROWN, LOSSES
 
 #: Kernels of CPUs as the compiler optimises them: what users get, and where it could change bits.
 OPTIMISED = True
@@ -38,38 +39,6 @@ EXPLAINED = {
     "logistic": "b169dafd1949994fa681878d4af706a6e972376c026c1f0fc01d5bc7887c8eb5",
     "squared": "14728404755eeb57879e9cc749feedf273fb872fb357aa8c4b7a01364bea0ebc",
     "symmetric": "d3a331ebf5c39f3e238ad356750b4e3968233b5827d4adb1b7d3f798dae01ca9",
-}
-#: Of every loss of ``objectives``; the same on PoCL and Intel's CPU runtime so far. ``OWN`` has
-#: parameters of its own.
-LOSSES = {
-    "reg:squarederror": "bc010b86c92c50158116b2f75ca6088e8c3473aad7d95d3f78f148f9194ca782",
-    "reg:squaredlogerror": "d4b2c5ee43798847e4387369e66ba2bb4d7c1d1953f9a8ad2d42c4eb10b21d28",
-    "reg:pseudohubererror": "97c53c4efc0374e43bcd6a9a585994f03ec1bb2a6e6429ae66a8781141ffba7e",
-    "reg:gamma": "a62d8264a9da4b906813b0c934a9edfe8d604cc3dac6dd194a392c8b17137759",
-    "reg:tweedie": "77de18091b9a8caa2e6a5f8ec394ba6b03736bbb79d3b963504615a5aee25249",
-    "reg:logistic": "b94df8ccf5d2e41024d1a3f5edb39b30e3a4204796be064c946603a522313938",
-    "count:poisson": "d6bda4ff34a31ed14ba04ea34de39cbbcb9988b30c5af108aa42417d9ef7408a",
-    "binary:logistic": "b651aa0d97447693f51e23ffda455178ca8192cbbafda499b3352a79caa17584",
-    "binary:logitraw": "3b6035203797063adc6f631747867827c94ff05c6c4aeb0d31895a55d3b7c08d",
-    "binary:hinge": "c82c3c6bc76c068a60f0ef96c7094665c51813a3fc0553842633215006bfb448",
-    "rank:ndcg": "87ba0f5cb428a69687352bb6c0819a8995a795d31fedf3ba6b7f029cf7e4689f",
-    "rank:map": "2d0349add3ccaa8960cd11ea44e616f8ba88f99fd2bd0ce748d00675522dcb53",
-    "rank:pairwise": "6ebb99d2180f03c6579cb9ad1b9bf13c82438b4cb03eb19e43e91651a018dc1e",
-    "survival:cox": "f8d832add3f9d46fe507ed11782d757f1ec26fb17be1a6c1abb5a0f35ee59507",
-    "survival:aft": "fb0057fb5b0626d60fb63d9d056984953e65e569553dd8052ca6b26d6ac2d3fe",
-    "huber": "647ee02abd8cd258a65dd7789aab7cb8711266793799c515bd5732da029bacdf",
-    "fair": "3c06e0bcdaba409ba49624a9cb8cd94c7680372b9e140c547508a73959b753b6",
-    "mape": "faf9ec016e2abcf29988489faf7f34af5297c0ae87752fbb8f8043d45b08262a",
-    "reg:absoluteerror": "92e602fc94e2a9fc6cd9a3ebd89b0f15b8b007c540d3c42f563b7a44316eb3e6",
-    "reg:quantileerror": "f035a7489e5b25861aecadec3b8aa68086e1c9f9353bd4417eb6a61eedc22b63",
-    "reg:expectileerror": "ed20de5cfa23fdf23b4f971278de6ec436302bc2cbf6490b9af63abfc51bceb7",
-    "cross_entropy": "373e9f91f8d6da94a68ee9fd7cc044b74e746af6848d10902553ed0dce8a8e98",
-    "dist:normal": "cb8b9bbad9f77b91ca1c562ca751fa4db774428b882f0fd788e6c00f5568a541",
-    "dist:lognormal": "9036394199f0d3e3ce822b369195c875c631b47878cc62200ae094464396d8f6",
-    "dist:gamma": "e772db7a64512d7d2b2ab36c6fbfcb9c8847005029849ff90e1b99fc2af4ccda",
-    "dist:negative_binomial": "1f496a20575f8417bad899f26d43eb88acf173bca92ddfe52fba57060a167029",
-    "multi:softprob": "00447dbdf2630622cf206eeb625615c9c01e1d83e739fd7ba04e155f05384304",
-    "multi:softmax": "6de4019051f433ba9ebc429ee6c57ef9bf41876b63951cc57ea357bc6dd43687",
 }
 OWN = {
     "multi:softprob": {"num_class": 4},
@@ -192,50 +161,6 @@ SETTINGS = {
         "interaction_constraints": GROUPS, "colsample_bylevel": 0.8,
     },
 }  # fmt: skip
-#: Of each of ``SETTINGS``; the same on PoCL and Intel's CPU runtime so far (ordered, linear: PoCL).
-GROWN = {
-    "uniform": "bc17994e399e8ca372218aae91a146330972b25a26e2bc41732ea1402e8ce5de",
-    "gradient_based": "88e4d3b0a29f8df211ca6a7a3acb020b2a0f7b0040c01f482c0e63f353fbadfc",
-    "goss": "14fe79046bda15d87ed9417e8b320ff7bd5f08275db44ff73273381c1700254d",
-    "random weights": "d8742d4cc5d8325b86ab91a6757fe4b8a2518174d3690d5f71eb8d5e2840928f",
-    "kept sample": "eb589512bdcadc3c18284842722655019d5c91a9e7b237c91da3bdd4fbec07fa",
-    "steps of classes": "90f9010168c42219c0bce5c2e57d6920daeee96c6a19f4ae426d795f3074a008",
-    "steps": "a6de26fc2fc552d27e7cdebc4d2d1e3403c27355addd724b6d0cd34527e51d08",
-    "columns": "28c68d23057fb0852922f162fb747596bfd3c9a50a330123409f0b3875e49740",
-    "weighted columns": "9d5103e9f7431a95b122d0cf89be6e14320f8b97f27200dde6038fa406dcea2c",
-    "monotone": "3899d8aae278e2eb8fcd813ff86e337b909f9d8b53bd9c3c32e12b281321cec7",
-    "interactions": "4adce89d605115673994e2cde03ebf6f11803e859367e08bfcb9625558322503",
-    "lossguide": "5eb17ba934bf8fa243de2555c75b103510b451d8ab84f2a0a321b6f13d675123",
-    "max_leaves": "4ccc4e2d93d9353c01e91ce4463da7b1e6dd2e8c16c2d9b42cef4191df602565",
-    "symmetric": "0371d12175246ecfa43ee2c2a6c283efe4627d025d6bb70745925d82afec0728",
-    "dropped": "8e6927ef00b99f44a09a7dcdbd4d05a61fb843eaaf13e2f4589887f5e819ca4c",
-    "dropped, sets": "eaf1fa6e3790cc123398307a6e8044f60cbd4652d224b37730a6998c1713ec84",
-    "ordered": "ab93bf17b28395d30bdae6ef081218e78cb8a09405dd9d522d984a6e1831d411",
-    "ordered classes": "102fc27347a7bd04d0c6f9c8e67d7c67dd1f98ccb8a79d4b7812ff9e1d94e3fc",
-    "forest": "f2be3a2bac06c239e884440bb0c706ed002991110a4e5c87b2cd83d760c3a6f7",
-    "targets": "458210e6ae9551e9c8cfa2632fc4285598564c11d107fed2a4b3aef680646e12",
-    "quantiles": "d836d9bd3c4d3ebff3711b2ac8783804a4cbfebf8123a4a3779f93a27b28ec35",
-    "vectors": "1e5a9e6d1607e080aeac0c551cef8c2780c8a86700384d29ae1872d5ce33cfe1",
-    "symmetric vectors": "7226c3fd96e02206d46e83ba601280f00bc8abc2b871e071a6bfe80cccc6b9c7",
-    "vectors, lossguide": "8707d0ff45509a78ba1f38ee6b04b0232666e2a2730dc57b9802ca1f08c5859d",
-    "sketches, lossguide": "778f56601d53e7021b8f2f76291a1e33057bf39922674bde60b2346055482987",
-    "dropped vectors": "ed2602a5ea441d1269d629db5f8d96c2b9ba3d20b7a2c197183c00c6e77abea8",
-    "sketches, monotone": "b27261ad910450b1c8c99a09aed45596f31e2bb31465170ac02573a3dd3572ba",
-    "vectors, sets": "936259bb63736478cfda8663f27119a987325f9ec586b61326db2f0896e74ce1",
-    "smoothed": "d3dd496e8ce5abee06747bae15fe99bcb6d5c2393be0fbc02fa547bd86a5c6d8",
-    "forced splits": "294f6f63103ca92f7067694c73192a5a7325bf200ebba114b51acfc3bce6425c",
-    "drawn borders": "57c8f2d8f60601a1e310e350c6ab32a7f68a399de1f9c883d597fc3b1494cad1",
-    "drawn borders, symmetric": "1342d33327e2274324abbb6b08c85d0b81d810ebd4c326df3ea22325f0ab4aa3",
-    "sketches": "def8770f9c4a715c450e813ee696b2fb5d6726fd637ba40cda139c2c6e0b11e1",
-    "symmetric sketches": "d706f8d2c4d4ce325dd5d6acb9784928381a23730ae27a2b52e3dcc68170f7e7",
-    "distributions": "79e8bb1a717f949966fe4cc8630ccbd91db6d01d22493a28cac10828f12c4d22",
-    "noise": "a818cd084318f64ae65fca64c4058b1eb5adb39c51c05ac9b4cd37b5e7914f63",
-    "noise, lossguide": "a88e2cd7137adc8d1a3f7d32942ddffd1faf74ff082981ad066548ee4ea37ecb",
-    "noise, symmetric": "f14f89e60728f20e2a97d680103f1d30b977512e44c1ac82233e3534baef6bb2",
-    "linear leaves": "e6e2a04e7c33bc6633341692b7dd055c723e692e5be2b205adef6005d6ce6265",
-    "linear leaves, symmetric": "b1fc7ea177516d03a8111e587d7c739f027a7524390a85c0effc131e4a9705fe",
-    "together": "95fd8d4bc04de9f1b6faf0198c3b41225edbff3c3083f519b5c65e7ee0c701cd",
-}
 
 
 def loss_labels(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:

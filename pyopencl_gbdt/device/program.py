@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.signature import arrange
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
-from pyopencl_gbdt.logger import tell
+from pyopencl_gbdt.logger import tell, tell_detail
 
 T = TypeVar("T")
 #: Work-groups in x, or in x and y.
@@ -252,6 +252,13 @@ class BuildNotice:
         self.label, self.share, self.say, self.say_each = label, share, say, say_each
         self._seconds, self._said = 0.0, False
         self._names: list[str] = []
+
+    @classmethod
+    def of_fit(cls, label: str, share: float, verbosity: int) -> BuildNotice | None:
+        """Return what tells of the builds of a fit's kernels; None for a silent fit."""
+        if verbosity == 0:
+            return None
+        return cls(label, share, say_each=tell_detail if verbosity > 2 else None)
 
     def took(self, template: str, seconds: float) -> None:
         """Take note of a build. One that the driver kept takes next to no time."""

@@ -123,6 +123,14 @@ def with_vectors(trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tre
     return found
 
 
+def weights_of_vectors(
+    weights: tuple[float, ...] | None, n_outputs: int, n_parallel: int
+) -> tuple[float, ...] | None:
+    """Return the weights of trees with vectors, by those of a tree for each output."""
+    step = n_outputs * n_parallel
+    return weights and tuple(w for i, w in enumerate(weights) if i % step < n_parallel)
+
+
 _OF_SPLITS = ("left", "feature", "threshold", "default_left", "split_kind", "sets", "set_begin")
 
 

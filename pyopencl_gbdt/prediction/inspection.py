@@ -8,6 +8,9 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from pyopencl_gbdt.arguments import whole_number
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.names import check_feature_names
@@ -134,6 +137,26 @@ class Inspected:
         """Return the dictionary of trees that shap reads; see ``pyopencl_gbdt.to_shap``."""
         found: dict[str, Any] = public("to_shap")(self)
         return found
+
+    def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
+        """Return feature importances that sum to 1; see ``model.feature_importances``."""
+        from pyopencl_gbdt.model import feature_importances
+
+        return feature_importances(self.ensemble, kind)
+
+    def save_raw(self, raw_format: str = "ubj") -> bytearray:
+        """Return what ``save_model`` would write into a file that ends in ``raw_format``.
+
+        Raises
+        ------
+        ParameterError
+            If no format has this ending.
+        ModelFormatError
+            If the format cannot hold the model; the message names those that can.
+        """
+        from pyopencl_gbdt.model import to_raw
+
+        return to_raw(self.ensemble, raw_format)
 
     def get_score(
         self, fmap: _Path | FeatureMap = "", importance_type: str = "weight"

@@ -370,20 +370,6 @@ class Model(Inspected, Distributed):
 
         write_model(self.ensemble, path, format)
 
-    def save_raw(self, raw_format: str = "ubj") -> bytearray:
-        """Return what ``save_model`` would write into a file that ends in ``raw_format``.
-
-        Raises
-        ------
-        ParameterError
-            If no format has this ending.
-        ModelFormatError
-            If the format cannot hold the model; the message names those that can.
-        """
-        from pyopencl_gbdt.model import to_raw
-
-        return to_raw(self.ensemble, raw_format)
-
     @OfClassOrModel
     @classmethod
     def load_model(cls, path: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Model:
@@ -403,9 +389,3 @@ class Model(Inspected, Distributed):
         from pyopencl_gbdt.model import read_model
 
         return cls(read_model(path))
-
-    def feature_importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
-        """Return feature importances that sum to 1; see ``model.feature_importances``."""
-        from pyopencl_gbdt.model import feature_importances
-
-        return feature_importances(self.ensemble, kind)

@@ -26,10 +26,10 @@ from pyopencl_gbdt.growth import ordered_leaves
 from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.growth.coded_trees import plan_earlier
 from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
-from pyopencl_gbdt.logger import tell, tell_detail
+from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.leaf_kinds import with_vectors
+from pyopencl_gbdt.model.leaf_kinds import weights_of_vectors, with_vectors
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -139,14 +139,6 @@ def _kind(device: Device, task: Task) -> list[str]:
     return [caps.api, caps.platform, caps.name, caps.driver, names, own, *map(str, grown)]
 
 
-def _build_notice(device: Device, verbosity: int) -> BuildNotice | None:
-    """Return what tells of the builds of a fit's kernels; None for a silent fit."""
-    if verbosity == 0:
-        return None
-    say_each = tell_detail if verbosity > 2 else None
-    return BuildNotice(device.caps.label, device.build_share, say_each=say_each)
-
-
 class RunningTask:
     """A task that runs on an open device.
 
@@ -163,7 +155,8 @@ class RunningTask:
     def __init__(self, device: Device, task: Task, share: Share | None = None) -> None:
         self.task, self.device = task, device
         self.team = (share or Share()).team
-        device.builds = _build_notice(device, task.params.verbosity)
+        caps, verbosity = device.caps, task.params.verbosity
+        device.builds = BuildNotice.of_fit(caps.label, device.build_share, verbosity)
         device.builds_later = True
         device.programs = bundle(*_kind(device, task))
         self._recorder = None if device.profiler is None else _recorder(device)
@@ -341,10 +334,10 @@ class RunningTask:
         trees = trees if n_rounds is None else trees[: n_rounds * parts.nodes.round_trees]
         weights = self._weights(len(trees) // parts.nodes.round_trees)
         if parts.nodes.has_vectors:
-            of_all = with_vectors(trees, parts.nodes.n_outputs, parts.nodes.n_parallel)
+            sizes = parts.nodes.n_outputs, parts.nodes.n_parallel
+            of_all = with_vectors(trees, *sizes)
             trees = trees if of_all is None else of_all  # None: earlier outputs split apart
-            if weights is not None:
-                weights = self._of_vectors(weights)
+            weights = weights_of_vectors(weights, *sizes)
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(
@@ -380,12 +373,6 @@ class RunningTask:
         weights = self.fit.kernels.boosting.weights(own)
         n_trees = n_rounds * self.fit.parts.nodes.round_trees
         return None if weights is None else tuple(map(float, weights[:n_trees]))
-
-    def _of_vectors(self, weights: tuple[float, ...]) -> tuple[float, ...]:
-        """Return the weights of trees with vectors, by those of the trees of all outputs."""
-        nodes = self.fit.parts.nodes
-        of_first = np.reshape(weights, (-1, nodes.round_trees))[:, : nodes.n_parallel]
-        return tuple(of_first.ravel().tolist())
 
     def state(self) -> TrainingState:
         """Return what the rounds to come need beside the model; waits for the last round."""

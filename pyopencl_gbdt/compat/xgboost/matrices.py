@@ -163,18 +163,17 @@ class DMatrix:
         found._names, found._types = like._names, like._types
         return found
 
-    # -- what comes with the rows ---------------------------------------------------------------
     @classmethod
     def around(cls, rows: Dataset, facts: RowFacts) -> DMatrix:
         """Return the matrix of rows that this library has made, and what comes with them."""
         found = DMatrix.__new__(DMatrix)
         found.missing, found.nthread = np.nan, -1
         found._begin(rows.checked, facts)
-        found._names = rows.feature_names
+        found._names, found._rows = rows.feature_names, rows  # type: ignore[assignment]
         rows.matrix = found  # type: ignore[attr-defined]
-        found._rows = rows  # type: ignore[assignment]
         return found
 
+    # -- what comes with the rows ---------------------------------------------------------------
     def set_info(
         self,
         *,
@@ -393,8 +392,7 @@ class DMatrix:
                 label_lower_bound=field("label_lower_bound"),
                 label_upper_bound=field("label_upper_bound"),
             )
-            rows.matrix = self
-            self._rows = rows
+            rows.matrix, self._rows = self, rows
         return self._rows
 
     def marked_as_trained(self, max_bin: int) -> None:

@@ -9,7 +9,6 @@ run every variant that a device can run, not only the chosen one, and require eq
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +40,7 @@ _SEARCHED = {"wg_size": _GROUP, "digit": TriedSizes(several=(2, 4, 8), one=(4, 8
 
 _HISTOGRAM = {"histogram_size": 256, "histogram_groups": 4}
 
+_kernel = Kernel.of
 _variant = partial(Variant, "")
 _on_gpu = partial(_variant, chosen_on=_GPU)
 _on_cpu = partial(_variant, chosen_on=_CPU)
@@ -53,11 +53,6 @@ def _both(wg_size: int = 256, **sizes: tuple[int, int]) -> tuple[Variant, ...]:
         _on_cpu("sequential", {"wg_size": 1, **one}, _SEQUENTIAL),
         _variant("portable", {"wg_size": wg_size, **several}, _BASELINE),
     )
-
-
-def _kernel(name: str, *variants: Variant, **facts: Any) -> Kernel:
-    """Return a kernel with these facts of ``Kernel``; its variants get its name."""
-    return Kernel(name, tuple(replace(variant, kernel=name) for variant in variants), **facts)
 
 
 def _alike(*names: str, **sizes: Any) -> list[Kernel]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from pyopencl_gbdt.device.capabilities import Capabilities, Kind
 
@@ -93,6 +93,11 @@ class Kernel:
     """Parameters of a fit that runs it, which ``tune`` measures; none if every fit does."""
     fitted_on: TunedRows = "numbers"
     """Data of that fit."""
+
+    @classmethod
+    def of(cls, name: str, *variants: Variant, **facts: Any) -> Kernel:
+        """Return a kernel with these facts; its variants get its name."""
+        return cls(name, tuple(replace(variant, kernel=name) for variant in variants), **facts)
 
     def __post_init__(self) -> None:
         """Check that all variants are of this kernel."""
