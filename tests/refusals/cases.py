@@ -2,85 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-import numpy as np
-
-from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.compat.xgboost.losses import GivenGradients
-from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.combinations import Part
-from pyopencl_gbdt.model.linear_leaves import LinearTerms
-from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from tests.conftest import TEST_DEVICE
-from tests.refusals.options import MANY, OPTIONS, Training
+from tests.refusals.case import (
+    Case,
+    of_forests,
+    of_linear_leaves,
+    of_other_weights,
+    of_two_outputs,
+    with_statistics,
+)
 
 _FACTS = "pyopencl_gbdt.parameters.facts"
 _TABLE = "pyopencl_gbdt.parameters.refusals"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A training that is refused.
-
-    Attributes
-    ----------
-    says : str
-        How its error begins: the parameter or argument, its value, what is expected.
-    options : str
-        Names of ``OPTIONS``, separated by commas.
-    params : dict
-        Further parameters.
-    before : callable
-        Changes the model to continue.
-    limit : (str, int)
-        A constant that is lower for this training, so that few rows exceed it.
-    """
-
-    says: str
-    options: str = ""
-    params: dict[str, Any] = field(default_factory=dict)
-    before: Callable[[Ensemble, Dataset], Ensemble] = lambda model, data: model
-    limit: tuple[str, int] | None = None
-
-    def training(self) -> Training:
-        names = self.options.split(", ") if self.options else []
-        made = Training.of([OPTIONS[name] for name in names])
-        return replace(made, params={**made.params, **self.params})
-
-    def arguments(self) -> dict[str, Any]:
-        made = self.training()
-        given = made.arguments()
-        if "model" in given:
-            given["model"] = self.before(given["model"], made.data())
-        return given
-
-
-def _with_statistics(model: Ensemble, data: Dataset) -> Ensemble:
-    counts = np.ones(MANY, np.int64)
-    table = LevelTable((Part(3),), (MANY,), counts, counts[None])
-    return replace(model, statistics=Statistics(4, ("> 0.5",), ((0.5,),), (table,)))
-
-
-def _of_linear_leaves(model: Ensemble, data: Dataset) -> Ensemble:
-    terms = LinearTerms(*(np.array([number]) for number in (1, 0.5, 0, 2.0)))
-    return replace(model, trees=[model.trees[0].with_linear(terms)])
-
-
-def _of_other_weights(model: Ensemble, data: Dataset) -> Ensemble:
-    weights = np.arange(len(model.trees), dtype=np.float32)
-    return replace(model, tree_weights=tuple(weights))
-
-
-def _of_forests(model: Ensemble, data: Dataset) -> Ensemble:
-    return replace(model, trees=model.trees * 2, n_parallel=2)
-
-
-def _of_two_outputs(model: Ensemble, data: Dataset) -> Ensemble:
-    scores = {"base_score": (0.5, 0.5), "base_margin": (0.5, 0.5)}
-    return replace(model, trees=model.trees * 2, n_outputs=2, **scores)
 
 
 _ORDERED_LOSS = "expected a loss whose gradients depend on each row's own label"
@@ -398,15 +334,15 @@ CASES: dict[str, Case] = {
     ),
     'A model to continue whose leaves are linear functions, with `booster="dart"`': Case(
         "booster='dart': expected 'gbtree' for model, whose leaves are linear",
-        "dropped, continued", before=_of_linear_leaves,
+        "dropped, continued", before=of_linear_leaves,
     ),
     'A model to continue whose outputs split apart, with `booster="dart"` and vector leaves': Case(
         "multi_strategy='multi_output_tree': expected 'one_output_per_tree' for booster='dart' and",
-        "dropped, continued, vectors", before=_of_other_weights,
+        "dropped, continued, vectors", before=of_other_weights,
     ),
     "A model to continue that has statistics of categories": Case(
         "model: the one to continue has statistics of categories", "many levels, continued",
-        before=_with_statistics,
+        before=with_statistics,
     ),
     "A model to continue of another loss": Case(
         "objective=binary:logistic: the model to continue was trained for huber",
@@ -418,11 +354,11 @@ CASES: dict[str, Case] = {
     ),
     "A model to continue with another number of outputs": Case(
         "y has 1 targets or classes: the model to continue has 2", "continued",
-        before=_of_two_outputs,
+        before=of_two_outputs,
     ),
     "A model to continue with rounds of another number of trees": Case(
         "num_parallel_tree=1: the model to continue has rounds of 2", "continued",
-        before=_of_forests,
+        before=of_forests,
     ),
     "`lambdarank_unbiased` for a model that is continued, or training that is resumed": Case(
         "lambdarank_unbiased=True: trees cannot be added to a model", "clicks, continued"
