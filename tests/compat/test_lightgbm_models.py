@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from pyopencl_gbdt import Model
 from pyopencl_gbdt.compat import lightgbm as lgb
 from tests.compat.lightgbm_data import GRADES, QUIET, THREE, TWO, X, Y, trained
 
@@ -179,6 +181,74 @@ def test_refit(objective):
     assert np.array_equal(found.predict(X, pred_leaf=True), booster.predict(X, pred_leaf=True))
     with pytest.raises(lgb.LightGBMError, match="null objective function"):
         trained({"objective": lambda m, _: (m, m * 0 + 1)}, n=1).refit(rows, labels)
+
+
+def shrinkage_of(booster):
+    """Return what the text and the dump tell of the trees' rates, which has to be the same."""
+    text = re.findall(r"^shrinkage=(.*)$", booster.model_to_string(), re.MULTILINE)
+    assert np.allclose([one["shrinkage"] for one in booster.dump_model()["tree_info"]],
+                       [float(one) for one in text], rtol=1e-5)  # fmt: skip
+    return [f"{float(one):g}" for one in text]
+
+
+def models_of_rates(package):
+    """Return models of a package whose trees have different rates."""
+    params = {**QUIET, "boost_from_average": False, "min_sum_hessian_in_leaf": 30}
+    data = package.Dataset(X, Y)
+    half = package.train(params | {"learning_rate": 0.5}, data, 2)
+    faster = package.reset_parameter(learning_rate=[0.4, 0.3])
+    both = package.train(params, package.Dataset(X, Y), 2, init_model=half, callbacks=[faster])
+    average = params | {"boost_from_average": True}
+    return half, both, package.train(average, package.Dataset(X, Y + 3), 2)
+
+
+def test_a_refit_shrinks_each_tree_by_its_own_rate():
+    half, both, average = models_of_rates(lgb)
+    assert shrinkage_of(half) == ["0.5", "0.5"]
+    assert shrinkage_of(both) == ["0.5", "0.5", "0.4", "0.3"]
+    assert shrinkage_of(average) == ["1", "0.1"]
+    assert shrinkage_of(lgb.Booster(model_str=both.model_to_string(start_iteration=1))) == [
+        "0.5", "0.4", "0.3",
+    ]  # fmt: skip
+    for booster in (both, lgb.Booster(model_str=both.model_to_string()), copy.deepcopy(both)):
+        found = booster.refit(X, -Y, decay_rate=0.0)
+        leaves, margins = found.predict(X, pred_leaf=True).T, 0.0
+        for tree, rate in enumerate([0.5, 0.5, 0.4, 0.3]):
+            size = np.bincount(leaves[tree])
+            step = rate * np.bincount(leaves[tree], -Y - margins) / size
+            mine = [found.get_leaf_output(tree, one) for one in range(size.size)]
+            assert np.allclose(mine, step, atol=1e-5)
+            margins = margins + step[leaves[tree]]
+        assert shrinkage_of(found) == ["0.5", "0.5", "0.4", "0.3"]
+    fewer = lgb.Booster(model_str=both.model_to_string()).rollback_one_iter()
+    assert shrinkage_of(fewer) == ["0.5", "0.5", "0.4"]
+    assert sorted(shrinkage_of(both.shuffle_models())) == ["0.3", "0.4", "0.5", "0.5"]
+
+
+def test_trees_of_other_files_have_rate_1(tmp_path):
+    Model(trained(n=2)._model()).save_model(tmp_path / "m.json")
+    assert shrinkage_of(lgb.Booster(model_file=tmp_path / "m.json")) == ["1", "1"]
+
+
+def test_trees_of_dart_tell_their_weights_in_their_rates():
+    booster = trained({"boosting": "dart", "drop_rate": 1.0, "skip_drop": 0.0,
+                       "boost_from_average": False, "learning_rate": 0.5}, n=2)  # fmt: skip
+    weights = booster._kept.tree_weights
+    assert weights[0] < 1
+    expected = [f"{0.5 * one:g}" for one in weights]
+    assert shrinkage_of(booster) == expected
+    assert shrinkage_of(booster.refit(X, Y)) == expected
+
+
+def test_rates_and_refits_beside_lightgbm():
+    theirs = pytest.importorskip("lightgbm", minversion="4.7")
+    for mine, other in zip(models_of_rates(lgb), models_of_rates(theirs), strict=True):
+        assert shrinkage_of(mine) == shrinkage_of(other)
+        read = lgb.Booster(model_str=other.model_to_string())
+        found, expected = (one.refit(X, -Y, decay_rate=0.3) for one in (read, other))
+        assert np.allclose(found.predict(X), expected.predict(X), atol=1e-5)
+        own = theirs.Booster(model_str=mine.model_to_string()).refit(X, -Y, decay_rate=0.3)
+        assert np.allclose(mine.refit(X, -Y, decay_rate=0.3).predict(X), own.predict(X), atol=1e-5)
 
 
 def test_cross_validation(tmp_path):

@@ -19,7 +19,12 @@ from pyopencl_gbdt.compat.lightgbm.objectives import LINKS, link_of_model
 from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 from pyopencl_gbdt.compat.lightgbm.rounds import MANY, Rounds
 from pyopencl_gbdt.compat.lightgbm.settings import check_columns
-from pyopencl_gbdt.compat.lightgbm.stored import stored_infos, stored_parameters, without_average
+from pyopencl_gbdt.compat.lightgbm.stored import (
+    stored_infos,
+    stored_parameters,
+    stored_rates,
+    without_average,
+)
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.compat.lightgbm.trees import with_start
 from pyopencl_gbdt.model import Ensemble, read_model
@@ -70,7 +75,7 @@ class Booster(BoosterModel):
         self._shown: tuple[int, Ensemble] | None = None
         self._link = "identity"
         self._objective_text = ""
-        self._averages, self._ranges = False, list[str]()
+        self._averages, self._ranges, self._rates = False, list[str](), list[float]()
         self._planned = MANY
         self._evaluates_training = self._keeps_predictions = False
         self._fobj: Callable[..., Any] | None = None
@@ -122,11 +127,9 @@ class Booster(BoosterModel):
         self.params, self._averages = stored_parameters(text), without_average(text)[1]
         self._ranges = stored_infos(text)
         self._ranges = self._ranges if len(self._ranges) == ensemble.n_features else []
-        self._kept, self._shown, self._task = (
-            ensemble.with_numbers() if ensemble.tree_outputs > 1 else ensemble,
-            None,
-            None,
-        )
+        kept = ensemble.with_numbers() if ensemble.tree_outputs > 1 else ensemble
+        self._kept, self._shown, self._task = kept, None, None
+        self._rates = stored_rates(text, len(kept.trees))
         self._link = link_of_model(ensemble)
         names = {ours: theirs for theirs, ours in reversed(IN_FILES.items())}
         self._objective_text = names.get(ensemble.objective, "")
@@ -246,11 +249,13 @@ class Booster(BoosterModel):
         self._evaluates_training = evaluates_training
         self._keeps_predictions = keeps_predictions
 
-    def begin_with(self, ensemble: Ensemble) -> None:
-        """Take the trees of a model to continue."""
+    def begin_with(self, model: Booster) -> None:
+        """Take the trees of a model to continue, up to its best round."""
         assert self._task is not None
-        self._task.check_start(init_model=ensemble)
-        self._kept, self._shown = ensemble, None
+        found = model._used(None)
+        self._task.check_start(init_model=found)
+        self._kept, self._shown = found, None
+        self._rates = model._shrinkages()[: len(found.trees)]
 
     def _open(self) -> Rounds:
         if self._rounds is not None:
@@ -299,16 +304,9 @@ class Booster(BoosterModel):
             self._close()
             self._planned = MANY
             self._open().step()
+        assert self._task is not None
+        self._rates += [self._task.rate] * self._task.n_outputs
         return False
-
-    def rollback_one_iter(self) -> Booster:
-        """Drop the last round."""
-        self._close()
-        if self._kept is not None and self._kept.n_rounds:
-            n_rounds = self._kept.n_rounds - 1
-            self._kept = self._kept.of_rounds(range(n_rounds), self._kept.attributes)
-        self._shown = None
-        return self
 
     def reset_parameter(self, params: dict[str, Any]) -> Booster:
         """Change parameters of the rounds to come.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from pyopencl_gbdt.compat.lightgbm.trees import (
     importances,
     leaf_places,
     node_table,
+    shrinkages,
     split_values,
 )
 from pyopencl_gbdt.model import Ensemble
@@ -54,14 +55,37 @@ class BoosterModel:
     _objective_text: str
     _averages: bool
     _ranges: list[str]
+    _rates: list[float]
     _task: Task | None
     _fobj: Callable[..., Any] | None
 
     def _model(self) -> Ensemble:
         raise NotImplementedError
 
+    def _sum(self) -> Ensemble | None:
+        raise NotImplementedError
+
     def _close(self) -> None:
         raise NotImplementedError
+
+    def _shrinkages(self, start: int = 0) -> list[float]:
+        """Return LightGBM's shrinkage of each tree from a round on."""
+        found, model = self._sum(), self._model()
+        weights = None if found is None else found.tree_weights
+        return shrinkages(model, self._rates, weights)[max(start, 0) * model.round_trees :]
+
+    def _take_rounds(self, model: Ensemble, rounds: Sequence[int]) -> None:
+        """Keep some rounds of a model, in this order."""
+        n = model.round_trees
+        self._rates = [one for i in rounds for one in self._rates[i * n : (i + 1) * n]]
+        self._kept, self._shown = model.of_rounds(rounds, model.attributes), None
+
+    def rollback_one_iter(self: _Own) -> _Own:
+        """Drop the last round."""
+        self._close()
+        if self._kept is not None and self._kept.n_rounds:
+            self._take_rounds(self._kept, range(self._kept.n_rounds - 1))
+        return self
 
     def _as_model(self) -> Model:
         """Return the rounds up to the best one; ``explain.shap`` asks for it."""
@@ -90,8 +114,8 @@ class BoosterModel:
                  for i in range(0, len(kept.trees), n)]  # fmt: skip
         rounds = [i for i, one in enumerate(split) if one or i < max(first, 1)]
         if len(kept.trees) == n * kept.n_rounds and len(rounds) < kept.n_rounds:
-            kept = kept.of_rounds(rounds, kept.attributes)
-            self._kept, self._shown = kept, None
+            self._take_rounds(kept, rounds)
+            kept = self._kept or kept
         data = self.__dict__.get("train_set")
         given = data is not None and data.init_score is not None
         if given and first == 0 and not any(split[:1]) and not self._averages:
@@ -149,7 +173,7 @@ class BoosterModel:
             return rows_to.leaves(part, rows)
         if pred_contrib:
             found = rows_to.contributions(part, rows)
-            return _as_sparse(found, data, whole.n_outputs)
+            return rows_to.as_sparse(found, data, whole.n_outputs)
         text = self._objective_text.split(" ")[0]
         if settings.get("pred_early_stop") and text in rows_to.STOPS and not self._averages:
             margins = rows_to.margins_that_stop(part, rows, settings)
@@ -200,7 +224,9 @@ class BoosterModel:
         given.construct()
         leaves = rows_to.leaves(whole, rows)
         found = deepcopy(self)
-        found._kept = refitted(whole, leaves, given, task, decay_rate, is_forest=self._averages)
+        found._rates = self._shrinkages()
+        found._kept = refitted(whole, leaves, given, task, decay_rate, found._rates,
+                               is_forest=self._averages)  # fmt: skip
         found._shown, found.params = None, {**found.params, "refit_decay_rate": decay_rate}
         found.train_set = given
         return found
@@ -247,7 +273,8 @@ class BoosterModel:
     ) -> str:
         """Return the model as LightGBM's text."""
         importances(self._model(), importance_type)  # raises for an unknown kind
-        text = to_lightgbm_text(self._used(num_iteration, start_iteration))
+        used, rates = self._used(num_iteration, start_iteration), self._shrinkages(start_iteration)
+        text = to_lightgbm_text(used, rates)
         text = with_ranges(with_average(text) if self._averages else text, self._ranges)
         return with_parameters(text, self.params)
 
@@ -262,7 +289,7 @@ class BoosterModel:
         model = self._used(num_iteration, start_iteration)
         infos = stored_infos(with_ranges(to_lightgbm_text(model), self._ranges))
         found = dumped(model, self._objective_text, importance_type, self.feature_name(), infos,
-                       averages=self._averages)  # fmt: skip
+                       self._shrinkages(start_iteration), averages=self._averages)  # fmt: skip
         if object_hook is not None:
             found = _hooked(found, object_hook)
         found["pandas_categorical"] = self.pandas_categorical
@@ -304,7 +331,7 @@ class BoosterModel:
     def set_leaf_output(self: _Own, tree_id: int, leaf_id: int, value: float) -> _Own:
         """Set the value of a leaf."""
         self._close()
-        model = self._model()
+        model, self._rates = self._model(), self._shrinkages()
         trees = list(model.trees)
         values = trees[tree_id].value.copy()
         values[leaf_places(trees[tree_id])[leaf_id], 0] = value - base_of(model, tree_id)
@@ -315,11 +342,11 @@ class BoosterModel:
     def shuffle_models(self: _Own, start_iteration: int = 0, end_iteration: int = -1) -> _Own:
         """Put rounds in a random order."""
         self._close()
-        model = self._model()
+        model, self._rates = self._model(), self._shrinkages()
         end = model.n_rounds if end_iteration <= 0 else min(end_iteration, model.n_rounds)
         order = np.arange(model.n_rounds)
         order[start_iteration:end] = np.random.permutation(order[start_iteration:end])
-        self._kept, self._shown = model.of_rounds(order.tolist(), model.attributes), None
+        self._take_rounds(model, order.tolist())
         return self
 
     def upper_bound(self) -> float:
@@ -358,17 +385,6 @@ _READING = spellings(
     "zero_as_missing", "use_missing", "predict_disable_shape_check", "pred_early_stop",
     "pred_early_stop_freq", "pred_early_stop_margin",
 )  # fmt: skip
-
-
-def _as_sparse(found: Array, data: Any, n_outputs: int) -> Any:
-    """Return contributions in the form of the rows: a sparse matrix, or a list with one a class."""
-    if not hasattr(data, "tocsr"):
-        return found
-    from scipy import sparse
-
-    kind = sparse.csc_matrix if data.format == "csc" else sparse.csr_matrix
-    parts = [kind(part) for part in np.split(found, n_outputs, axis=1)]
-    return parts[0] if n_outputs == 1 else parts
 
 
 def _hooked(value: Any, hook: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:

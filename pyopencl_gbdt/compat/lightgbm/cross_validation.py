@@ -17,7 +17,6 @@ from pyopencl_gbdt.compat.lightgbm.engine import Plan, has_functions, model_to_c
 from pyopencl_gbdt.compat.lightgbm.names import spellings
 from pyopencl_gbdt.compat.lightgbm.objectives import OBJECTIVES, RANKING
 from pyopencl_gbdt.compat.lightgbm.results import EvalResult
-from pyopencl_gbdt.model import Ensemble
 
 
 class CVBooster:
@@ -197,7 +196,7 @@ def cv(
 
 def _of_fold(
     plan: Plan, mine: Dataset, other: Dataset, fpreproc: Callable[..., Any] | None,
-    before: Ensemble | None, *, evaluates_training: bool, keeps_predictions: bool,
+    before: Booster | None, *, evaluates_training: bool, keeps_predictions: bool,
 ) -> Booster:  # fmt: skip
     """Return the model of a fold, before its first round."""
     own = plan.params

@@ -20,7 +20,6 @@ from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import log_warning
 from pyopencl_gbdt.compat.lightgbm.names import choose, spellings
 from pyopencl_gbdt.compat.lightgbm.results import EvalResult
-from pyopencl_gbdt.model import Ensemble
 
 
 class Plan:
@@ -87,13 +86,11 @@ def has_functions(feval: Any) -> bool:
     return any(one is not None for one in listed)
 
 
-def model_to_continue(init_model: Any) -> Ensemble | None:
-    """Return the trees of a model that training adds to, or None."""
-    if init_model is None:
-        return None
-    if isinstance(init_model, Booster):
-        return init_model._used(None)
-    return Booster(model_file=init_model)._used(None)
+def model_to_continue(init_model: Any) -> Booster | None:
+    """Return the model that training adds to, or None."""
+    if init_model is None or isinstance(init_model, Booster):
+        return init_model
+    return Booster(model_file=init_model)
 
 
 def _check_sets(valid_sets: Any) -> None:
@@ -151,12 +148,12 @@ def train(
     _check_sets(valid_sets)
     plan = Plan(params, num_boost_round, callbacks)
     before = model_to_continue(init_model)
-    first = 0 if before is None else before.n_rounds
     sets = [valid_sets] if isinstance(valid_sets, Dataset) else valid_sets
     names = [valid_names] if isinstance(valid_names, str) else valid_names
     booster = Booster(plan.params, train_set)
     if before is not None:
         booster.begin_with(before)
+    first = booster.current_iteration()
     with_training = False
     for place, one in enumerate(sets or ()):
         named = names is not None and len(names) > place

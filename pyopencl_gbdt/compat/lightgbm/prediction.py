@@ -150,3 +150,14 @@ def contributions(ensemble: Ensemble, rows: own.Dataset) -> F64:
     """
     found = Model(ensemble).predict(rows, pred_contribs=True)
     return np.asarray(found.reshape(rows.n_rows, -1), np.float64)
+
+
+def as_sparse(found: npt.NDArray[Any], data: Any, n_outputs: int) -> Any:
+    """Return contributions in the form of the rows: a sparse matrix, or a list with one a class."""
+    if not hasattr(data, "tocsr"):
+        return found
+    from scipy import sparse
+
+    kind = sparse.csc_matrix if data.format == "csc" else sparse.csr_matrix
+    parts = [kind(part) for part in np.split(found, n_outputs, axis=1)]
+    return parts[0] if n_outputs == 1 else parts

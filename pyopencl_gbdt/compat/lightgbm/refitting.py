@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ def refitted(
     data: Dataset,
     task: Task,
     decay_rate: float,
+    rates: Sequence[float],
     *,
     is_forest: bool,
 ) -> Ensemble:
@@ -35,20 +37,18 @@ def refitted(
     data : Dataset
         The other rows, with labels.
     task : Task
-        The loss, the penalties and the learning rate.
+        The loss and the penalties.
     decay_rate : float
         The share of the old values.
+    rates : sequence of float
+        By which each tree is shrunk, LightGBM's ``shrinkage``.
     is_forest : bool
-        Whether all trees take their gradients at the same margins, and none is shrunk.
+        Whether all trees take their gradients at the same margins.
     """
     n_rows, n = leaves.shape[0], model.n_outputs
     start = data.get_field("init_score")
     margins = np.zeros((n_rows, n)) if start is None else np.reshape(start, (n_rows, -1)) + 0.0
-    penalty, rate = (
-        float(task.params.get(name) or usual)
-        for name, usual in (("lambda_l2", 0.0), ("learning_rate", 0.1))
-    )
-    rate = 1.0 if is_forest else rate
+    penalty = float(task.params.get("lambda_l2") or 0.0)
     trees: list[Any] = []
     gradients = (margins, margins)
     for place, tree in enumerate(model.trees):
@@ -61,8 +61,7 @@ def refitted(
         base = base_of(model, place)
         old = tree.value[leaf_places(tree), 0].astype(np.float64) + base
         step = np.where(h + penalty > 0, -g / np.maximum(h + penalty, 1e-300), 0.0)
-        new = step * (rate if base == 0 else 1.0)  # a tree with a bias is not shrunk
-        mixed = decay_rate * old + (1 - decay_rate) * new
+        mixed = decay_rate * old + (1 - decay_rate) * (rates[place] * step)
         if not is_forest:
             margins[:, output] += mixed[own]
         values = tree.value.copy()

@@ -11,6 +11,7 @@ from pyopencl_gbdt.compat.lightgbm.names import by_main_names
 
 _BEGIN, _END = "\nparameters:\n", "\nend of parameters\n"
 _LINE = re.compile(r"\[([a-z_0-9]+): (.*)\]")
+_RATE, _TREES_END = re.compile(r"\nshrinkage=(.*)\n"), "\nend of trees"
 _AVERAGES, _INFOS = "\naverage_output\n", "\nfeature_infos="
 #: Written by the format itself.
 _OWN = ("categorical_feature",)
@@ -65,6 +66,13 @@ def with_ranges(text: str, ranges: Sequence[str]) -> str:
     line, end, tail = tail.partition("\n")
     both = zip(line.split(" "), ranges, strict=True)
     return head + begin + " ".join(own or written for written, own in both) + end + tail
+
+
+def stored_rates(text: str, n_trees: int) -> list[float]:
+    """Return the rates that a model's text tells of its trees; 1 where it tells none."""
+    found = (_RATE.search(tree) for tree in text.partition(_TREES_END)[0].split("\nTree=")[1:])
+    rates = [1.0 if one is None else float(one[1]) for one in found]
+    return rates if len(rates) == n_trees else [1.0] * n_trees
 
 
 def stored_infos(text: str) -> list[str]:

@@ -105,6 +105,11 @@ class Task:
         """Whether the host computes gradients."""
         return not self.kind.loss or self.boosting == "rf"
 
+    @property
+    def rate(self) -> float:
+        """By what a tree is shrunk; a forest shrinks none."""
+        return 1.0 if self.boosting == "rf" else float(self.params.get("learning_rate") or 0.1)
+
     def rows_of(self, data: Dataset) -> own.Dataset:
         """Return the rows of a data set with what a training needs."""
         return data.trained_rows(self.n_outputs, two_classes=self.objective == "binary")

@@ -25,6 +25,26 @@ def base_of(ensemble: Ensemble, index: int) -> float:
     return float(margins[index]) if index < len(margins) else 0.0
 
 
+def shrinkages(
+    ensemble: Ensemble, rates: Sequence[float], weights: Sequence[float] | None
+) -> list[float]:
+    """Return LightGBM's shrinkage of each tree: 1 of one with a starting margin, or of one leaf.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    rates : sequence of float
+        The learning rate of each tree.
+    weights : sequence of float, or None
+        The weight of each tree, as DART has them.
+    """
+    return [
+        1.0 if base_of(ensemble, i) != 0 or tree.n_nodes == 1
+        else rates[i] * (1.0 if weights is None else weights[i])
+        for i, tree in enumerate(ensemble.trees)
+    ]  # fmt: skip
+
+
 def with_start(forest: Ensemble) -> Ensemble:
     """Return a forest with the starting margin in each tree, as LightGBM's has it."""
     margins = np.array(each(forest.base_margin))
@@ -73,6 +93,7 @@ def dumped(
     kind: str,
     names: list[str],
     infos: Sequence[str],
+    rates: Sequence[float],
     *,
     averages: bool,
 ) -> dict[str, Any]:
@@ -89,6 +110,8 @@ def dumped(
         Of the columns.
     infos : sequence of str
         What ``feature_infos`` of the text has for each column.
+    rates : sequence of float
+        By which each tree is shrunk.
     averages : bool
         Whether predictions are means of the trees.
     """
@@ -111,7 +134,7 @@ def dumped(
                 "tree_index": index,
                 "num_leaves": int(tree.is_leaf.sum()),
                 "num_cat": int(((tree.split_kind == CATEGORY_SPLIT) & ~tree.is_leaf).sum()),
-                "shrinkage": 1,
+                "shrinkage": rates[index],
                 "tree_structure": _structure(tree, base_of(ensemble, index), numbers),
             }
             for index, tree in enumerate(ensemble.trees)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -98,8 +99,14 @@ def _has_unbounded_set(model: Ensemble, tree: Tree) -> bool:
     return not np.isin(tree.feature[by_set], list(model.categories)).all()
 
 
-def to_lightgbm_text(ensemble: Ensemble) -> str:
+def to_lightgbm_text(ensemble: Ensemble, rates: Sequence[float] = ()) -> str:
     """Return a model as LightGBM's text; the base margin goes into the first trees' leaves.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    rates : sequence of float
+        By which each tree was shrunk, for its line ``shrinkage``; 1 for trees behind the last one.
 
     Raises
     ------
@@ -111,8 +118,8 @@ def to_lightgbm_text(ensemble: Ensemble) -> str:
     coder = LevelNumbers(model)
     trees = _iterations(model)
     blocks = [
-        _tree(coder, tree, index, base[index] if index < n_outputs else 0.0)
-        for index, tree in enumerate(trees)
+        _tree(coder, tree, index, base[index] if index < n_outputs else 0.0, rate)
+        for index, (tree, rate) in enumerate(zip(trees, chain(rates, repeat(1.0)), strict=False))
     ] or [_constant(index, margin, {}) for index, margin in enumerate(base)]
     head = {
         "version": "v4",
@@ -235,7 +242,7 @@ class LevelNumbers:
         return packed(bits)
 
 
-def _tree(coder: LevelNumbers, tree: Tree, index: int, base: float) -> str:
+def _tree(coder: LevelNumbers, tree: Tree, index: int, base: float, rate: float) -> str:
     """Return the block of a tree; ``base`` is added to its leaves."""
     leaf = tree.is_leaf
     value = tree.value[leaf, 0].astype(np.float64) + base
@@ -274,7 +281,7 @@ def _tree(coder: LevelNumbers, tree: Tree, index: int, base: float) -> str:
         sizes = np.cumsum([0, *(words.size for words in sets)])
         lines["cat_boundaries"] = _joined(sizes.tolist())
         lines["cat_threshold"] = _joined(np.concatenate(sets).tolist())
-    return _block(index, lines, linear)
+    return _block(index, lines, linear, rate)
 
 
 def _linear(terms: LinearTerms, value: npt.NDArray[np.float64], base: float) -> dict[str, object]:
@@ -301,9 +308,11 @@ def _constant(index: int, value: float, linear: dict[str, object]) -> str:
     return _block(index, {"num_leaves": 1, "num_cat": 0, "leaf_value": repr(value)}, linear)
 
 
-def _block(index: int, lines: dict[str, object], linear: dict[str, object]) -> str:
+def _block(
+    index: int, lines: dict[str, object], linear: dict[str, object], rate: float = 1.0
+) -> str:
     """Return the lines of a tree, and those of its linear functions, if it has any."""
-    marked = {**lines, "is_linear": int(bool(linear)), **linear, "shrinkage": 1}
+    marked = {**lines, "is_linear": int(bool(linear)), **linear, "shrinkage": f"{rate:.15g}"}
     shown = [f"{key}={value}" for key, value in marked.items()]
     return "\n".join([f"Tree={index}", *shown, "", ""])
 
