@@ -205,7 +205,9 @@ def test_bins_belong_to_the_training_rows():
         xgb.QuantileDMatrix(X, ref=matrix, max_bin=9)
     with pytest.raises(ValueError, match="should be used as a reference"):
         xgb.train({"max_bin": 8}, matrix, 1, evals=[(xgb.QuantileDMatrix(X, y), "test")])
-    with pytest.raises(ValueError, match="Inconsistent number of features"):
+    with pytest.raises(
+        ValueError, match=r"Invalid ref DMatrix, different number of features\.: re"
+    ):
         xgb.QuantileDMatrix(X[:, :2], ref=matrix)
     with pytest.raises(TypeError, match="expected a DMatrix"):
         xgb.QuantileDMatrix(X, ref=X)
@@ -214,6 +216,21 @@ def test_bins_belong_to_the_training_rows():
     trained = xgb.DMatrix(X, y)
     xgb.train({"max_bin": 8}, trained, 1)
     assert np.array_equal(trained.get_quantile_cut()[1], points)
+
+
+def test_rows_have_a_weight_each():
+    y, short, by_query = np.arange(len(X)), np.ones(3), {"qid": np.arange(len(X)) // 2}
+    with pytest.raises(
+        ValueError, match=r"Size of weights must equal to number of rows\.: weight h"
+    ):
+        xgb.train({}, xgb.DMatrix(X, y, weight=short), 1)
+    with pytest.raises(ValueError, match=r"Invalid size of sample weight\.: weight has 3 values"):
+        xgb.XGBRegressor().fit(X, y, sample_weight=short)
+    with pytest.raises(ValueError, match="Size of weight must equal to the number of query groups"):
+        xgb.QuantileDMatrix(X, y, weight=short, **by_query)
+    of_queries = np.ones(by_query["qid"][-1] + 1)
+    train = xgb.QuantileDMatrix(X, y, weight=of_queries, **by_query)
+    assert xgb.QuantileDMatrix(X, weight=of_queries, ref=train).get_weight().size == len(of_queries)
 
 
 def test_levels_are_those_of_training():

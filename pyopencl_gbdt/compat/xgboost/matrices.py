@@ -380,7 +380,7 @@ class DMatrix:
             field = self._facts.floats.get
             shares = field("feature_weights")
             offsets = self._facts.offsets
-            self._facts.check_query_weights()
+            self._facts.check_weights()
             rows = MatrixRows(
                 self._features,
                 field("label"),

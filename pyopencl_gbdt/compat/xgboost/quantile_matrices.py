@@ -31,7 +31,8 @@ class QuantileDMatrix(DMatrix):
     Raises
     ------
     DataError
-        If ``ref`` has other columns, or an iterator comes with labels beside it.
+        If ``ref`` has other columns, rows have too few or too many weights, or an iterator comes
+        with labels beside it.
     """
 
     @named_arguments
@@ -105,9 +106,11 @@ def _refer(matrix: Any, ref: Any, max_bin: int | None) -> None:
         )
     if ref is not None and matrix.num_row() and ref.num_col() != matrix.num_col():
         raise DataError(
-            f"ref has {ref.num_col()} columns, these rows {matrix.num_col()}: Inconsistent number "
-            "of features; give rows of the same columns"
+            f"Invalid ref DMatrix, different number of features.: ref has {ref.num_col()} columns, "
+            f"these rows {matrix.num_col()}; give rows of the same columns"
         )
+    if ref is None:
+        matrix._facts.check_weights("Invalid size of sample weight.")
     matrix.max_bin = max_bin or own or 256
     matrix.ref = None if ref is None else weakref.ref(ref)
     matrix.marked_as_trained(matrix.max_bin)

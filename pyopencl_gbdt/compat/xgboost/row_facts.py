@@ -109,18 +109,27 @@ class RowFacts:
         else:
             self.offsets = group_offsets(found, None, n_rows=self.n_rows)
 
-    def check_query_weights(self) -> None:
-        """Raise unless the weights of rows in queries are alike within each query.
+    def check_weights(self, wrong: str = "Size of weights must equal to number of rows.") -> None:
+        """Raise unless each row, or each query, has a weight; ``wrong`` begins the error of rows.
 
         XGBoost takes one weight for each query; those of its rows are taken, too.
 
         Raises
         ------
         DataError
-            If they differ.
+            If weights are missing or too many, or those of a query's rows differ.
         """
         weight, offsets = self.floats.get("weight"), self.offsets
-        if weight is None or offsets is None or len(weight) in (0, len(offsets) - 1):
+        if weight is None:
+            return
+        if offsets is None:
+            if len(weight) != self.n_rows:
+                raise DataError(
+                    f"{wrong}: weight has {len(weight)} values, data {self.n_rows} rows; give one "
+                    "for each row"
+                )
+            return
+        if len(weight) == len(offsets) - 1:
             return
         sizes = np.diff(offsets)
         if len(weight) != sizes.sum() or (weight != np.repeat(weight[offsets[:-1]], sizes)).any():
