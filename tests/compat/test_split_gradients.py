@@ -64,6 +64,20 @@ def test_rounds_may_split_by_different_numbers_of_gradients():
     assert (np.diff(history["a"]["rmse"]) < 0).all()
 
 
+@pytest.mark.parametrize("name", ["mean", "two"])
+def test_all_outputs_obey_constraints(name):
+    """XGBoost 3.4 refuses constraints here."""
+    own = squared(TreeObjective, lambda number, g, h: SPLITS[name](g, h))
+    rows = np.repeat(X[None, :60], 8, axis=0)
+    rows[:, :, 1] = np.arange(8)[:, None]  # column 1 rises, the others stay
+    for constraints, obeys in (({}, False), ({"monotone_constraints": (0, -1)}, True)):
+        booster = xgb.train({**PARAMS, **constraints}, xgb.DMatrix(X, Y), 6, obj=own)
+        found = booster.predict(xgb.DMatrix(rows.reshape(-1, 4))).reshape(8, 60, 3)
+        steps = np.diff(found, axis=0)
+        assert (steps < 0).any()
+        assert (steps <= 0).all() == obeys
+
+
 @pytest.mark.parametrize("device", [TEST_DEVICE, f"{TEST_DEVICE}=1,{TEST_DEVICE}=2"])
 @pytest.mark.usefixtures("devices_named_twice")
 def test_given_sketches_give_the_trees_of_sketches(device):
