@@ -177,7 +177,8 @@ for _ in range(5):
 def test_signs_of_life_end_with_their_team(job):
     code, said = job(2, "-c", WATCHES)
     assert code == 0, said
-    assert said.split() == ["nothing"] * 10
+    assert said.count("nothing") == 10, said  # the launcher may join lines of two ranks
+    assert "left" not in said
 
 
 #: XGBoost's functions among ranks, twice: the second communicator is another one.
