@@ -28,7 +28,7 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.objectives.distributions import Distribution
-from pyopencl_gbdt.objectives.regression import QuantileError
+from pyopencl_gbdt.objectives.quantiles import QuantileError
 from pyopencl_gbdt.prediction.model import Model
 
 F32 = npt.NDArray[np.float32]

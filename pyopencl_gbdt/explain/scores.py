@@ -16,8 +16,7 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.explain.rows import ExplainedRows, rows_of
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, get_metric, row_loss_of
-from pyopencl_gbdt.objectives.expectiles import ExpectileError
-from pyopencl_gbdt.objectives.regression import QuantileError
+from pyopencl_gbdt.objectives.quantiles import ExpectileError, QuantileError
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]

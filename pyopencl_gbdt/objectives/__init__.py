@@ -26,17 +26,15 @@ from pyopencl_gbdt.objectives.custom import (
     name_of,
 )
 from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS
-from pyopencl_gbdt.objectives.expectiles import ExpectileError
+from pyopencl_gbdt.objectives.quantiles import AbsoluteError, ExpectileError, QuantileError
 from pyopencl_gbdt.objectives.ranking import RankMap, RankNdcg, RankPairwise
 from pyopencl_gbdt.objectives.regression import (
-    AbsoluteError,
     Fair,
     Gamma,
     Huber,
     Mape,
     Poisson,
     PseudoHuber,
-    QuantileError,
     SquaredError,
     SquaredLogError,
     Tweedie,

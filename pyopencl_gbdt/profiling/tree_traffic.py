@@ -186,6 +186,13 @@ def _finish_sets(trees: TreeFacts) -> int:
     return trees.nodes * NODE.itemsize + kept
 
 
+def _choose_leads(trees: TreeFacts) -> int:
+    """Return the bytes of one choice a root and column of sets; trees of one output have none."""
+    leads = trees.fit.arena.arrays.get("leads")
+    each = CANDIDATE.itemsize + SUMS_BYTES + FLOAT
+    return 0 if leads is None else trees.roots * leads.shape[1] * each
+
+
 def _levels(trees: TreeFacts) -> int:
     """Return the searched levels of all trees that were grown together."""
     nodes = trees.counts.nodes[:-1]
@@ -313,9 +320,7 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     ),
     "symmetric_sets.add_up_sets": _add_up_sets,
     "symmetric_sets.write_level_sets": lambda trees: trees.splits * NODE.itemsize,
-    "symmetric_sets.choose_leads": lambda trees: (
-        trees.roots * trees.fit.arena["leads"].shape[1] * (CANDIDATE.itemsize + SUMS_BYTES + FLOAT)
-    ),
+    "symmetric_sets.choose_leads": _choose_leads,
     "vector_split.add_up": lambda trees: 2 * trees.searched * _codes(trees)[0] * SUM_PAIR,
     "vector_split.find": _find_of_outputs,
     "vector_split.share": lambda trees: _share(trees, trees.searched // trees.fit.nodes.n_outputs),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import GBDTRegressor, Model
-from pyopencl_gbdt.objectives.regression import QuantileError
+from pyopencl_gbdt.objectives.quantiles import QuantileError
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(2)

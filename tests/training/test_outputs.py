@@ -17,7 +17,7 @@ from pyopencl_gbdt.fit.parts import assemble, choose_trees
 from pyopencl_gbdt.growth.grown_trees import decode_trees
 from pyopencl_gbdt.growth.policy import tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
-from pyopencl_gbdt.metrics.formulas import quantiles
+from pyopencl_gbdt.metrics.formulas import mean_over_numbers, quantile
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.pages.page import even_layout
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
@@ -154,7 +154,8 @@ def test_rows_that_are_watched(case):
         own = last[y[:100].astype(int), np.arange(100)].astype(np.float64)
         expected = np.average(-np.log(own), weights=weight[:100])
     elif case == "quantiles":
-        expected = quantiles(y[:100], last, weight[:100], (0.1, 0.5, 0.9))
+        own = {"function": quantile, "numbers": (0.1, 0.5, 0.9)}
+        expected = mean_over_numbers(y[:100], last, weight[:100], **own)
     else:
         expected = np.sqrt(np.average(((last.T - y[:100]) ** 2).mean(axis=1), weights=weight[:100]))
     assert model.history["rows"][metric][-1] == pytest.approx(expected, rel=1e-5)

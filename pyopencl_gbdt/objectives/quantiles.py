@@ -1,4 +1,4 @@
-"""Losses of expectiles: one, or several that never cross."""
+"""Losses of quantiles, absolute error among them, and of expectiles: one, or several."""
 
 from __future__ import annotations
 
@@ -17,15 +17,102 @@ from pyopencl_gbdt.numerics.expressions import (
     evaluate,
     exp,
     log1p,
+    of_output,
     sigmoid,
     size_of,
     where,
 )
 from pyopencl_gbdt.numerics.portable_math import as_margin
+from pyopencl_gbdt.numerics.quantiles import quantile
 from pyopencl_gbdt.objectives.base import F32, Objective, RowOutputs, kept_numbers, numbers_of
 
 #: Residuals are clamped to this, so that gradients and their sums over outputs stay finite.
 _FAR = 2.0**110
+
+
+@dataclass(frozen=True)
+class QuantileLeaves(Objective):
+    """A loss whose minimum is a quantile: base score and leaf values are quantiles."""
+
+    renews = True
+
+    def starting_score(self, label: F32, weight: F32 | None) -> float:
+        return _start(quantile(label, self.leaf_weights(label, weight), self.leaf_alpha(0)))
+
+
+def _start(found: np.float32 | None) -> float:
+    return 0.0 if found is None else float(as_margin(np.array([found]))[0])
+
+
+@dataclass(frozen=True)
+class AbsoluteError(QuantileLeaves):
+    """Gradient ``sign(margin - label)``, Hessian 1; the base score is the median.
+
+    XGBoost 3.2, ``src/objective/regression_obj.cu``.
+    """
+
+    name = "reg:absoluteerror"
+    metric = "mae"
+
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        return where(margin > label, 1, where(margin < label, -1, 0)), 1
+
+
+@dataclass(frozen=True)
+class QuantileError(QuantileLeaves):
+    """Gradient ``-alpha`` below the label, else ``1 - alpha``, Hessian 1; starts at the quantile.
+
+    XGBoost 3.2, ``src/objective/quantile_obj.cu``; Koenker and Bassett 1978, "Regression
+    quantiles".
+
+    Attributes
+    ----------
+    quantile_alpha : float, tuple of float, or str
+        The quantile, 0 to 1; with several quantiles each is an output. A string holds JSON.
+    """
+
+    name = "reg:quantileerror"
+    metric = "quantile"
+    quantile_alpha: float | tuple[float, ...] | str = 0.5
+
+    @property
+    def alphas(self) -> F32:
+        """The quantile of each output, float32."""
+        return numbers_of(self.quantile_alpha)
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.alphas.size)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return kept_numbers("quantile_alpha", self.alphas, 0.5)
+
+    def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
+        alpha = of_output(margin, self.alphas)
+        return where(margin >= label, 1 - alpha, -alpha), 1
+
+    def to_prediction(self, margin: F32) -> F32:
+        """Sort the quantiles of each row, so that they never cross; margins stay as trained.
+
+        Chernozhukov, Fernandez-Val and Galichon 2010, "Quantile and probability curves without
+        crossing": sorted quantiles are no farther from the true ones.
+        """
+        found = super().to_prediction(margin)
+        if self.n_outputs > 1 and margin.ndim > 1:
+            in_order = np.empty_like(found)
+            in_order[np.argsort(self.alphas, kind="stable")] = np.sort(found, axis=0)
+            found = in_order
+        return found
+
+    def leaf_alpha(self, output: int) -> float:
+        return float(self.alphas[output if self.n_outputs > 1 else 0])
+
+    def starting_scores(self, label: F32, weight: F32 | None) -> Score:
+        if self.n_outputs == 1:
+            return super().starting_scores(label, weight)
+        weights = self.leaf_weights(label, weight)
+        return tuple(_start(quantile(label, weights, float(alpha))) for alpha in self.alphas)
 
 
 @dataclass(frozen=True)
