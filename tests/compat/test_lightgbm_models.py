@@ -225,6 +225,17 @@ def test_a_refit_shrinks_each_tree_by_its_own_rate():
     assert sorted(shrinkage_of(both.shuffle_models())) == ["0.3", "0.4", "0.5", "0.5"]
 
 
+def test_a_refit_minds_penalties_of_models_that_were_read():
+    limits = {"lambda_l1": 3.0, "lambda_l2": 5.0, "max_delta_step": 0.2}
+    booster = trained(limits | {"boost_from_average": False}, n=1)
+    for one in (booster, lgb.Booster(model_str=booster.model_to_string())):
+        found = one.refit(X, -Y, decay_rate=0.0)
+        own = found.predict(X, pred_leaf=True)[:, 0]
+        sums, size = np.bincount(own, -Y), np.bincount(own)
+        step = np.sign(sums) * np.maximum(np.abs(sums) - 3, 0) / (size + 5)
+        assert np.allclose(found.predict(X), 0.1 * np.clip(step, -0.2, 0.2)[own], atol=1e-6)
+
+
 def test_trees_of_other_files_have_rate_1(tmp_path):
     Model(trained(n=2)._model()).save_model(tmp_path / "m.json")
     assert shrinkage_of(lgb.Booster(model_file=tmp_path / "m.json")) == ["1", "1"]

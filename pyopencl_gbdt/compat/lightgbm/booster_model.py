@@ -225,7 +225,7 @@ class BoosterModel:
         leaves = rows_to.leaves(whole, rows)
         found = deepcopy(self)
         found._rates = self._shrinkages()
-        found._kept = refitted(whole, leaves, given, task, decay_rate, found._rates,
+        found._kept = refitted(whole, leaves, given, task, decay_rate, found._rates, settings,
                                is_forest=self._averages)  # fmt: skip
         found._shown, found.params = None, {**found.params, "refit_decay_rate": decay_rate}
         found.train_set = given
