@@ -112,6 +112,14 @@ _SHALLOW = {
     "approx, global",
     "categories",
     "categories, level by level of symmetric trees",
+    "categories, leaf by leaf",
+    "categories, vectors",
+    "tiled, leaf by leaf",
+    "exact, leaf by leaf",
+    "approx, local",
+    "quantiles",
+    "sketches",
+    "vectors",
 }
 _FEW_LEAVES = 4
 _WEIGHTED = ("logistic", "goss, leaf by leaf", "quantiles", "aft")
