@@ -70,6 +70,7 @@ def taken(task):
         tracemalloc.stop()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES)
 def test_the_estimate_is_what_a_fit_takes(case, asked):
     trained(open_device(TEST_DEVICE), task_of(case, 3000))  # renders kernels

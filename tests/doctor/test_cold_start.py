@@ -49,6 +49,7 @@ def test_calls_are_counted_even_if_they_fail(monkeypatch):
     assert parts.seconds["set-up"] == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("tiny")
 def test_a_table_and_a_file(tmp_path, capsys):
     file = tmp_path / "times.json"

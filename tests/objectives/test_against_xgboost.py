@@ -65,6 +65,7 @@ def test_same_trees(case, weighted):
         np.testing.assert_allclose(a.sum_hessian, b.sum_hessian, rtol=1e-4)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
 def test_same_starting_score(case, weighted):

@@ -79,6 +79,7 @@ def test_bins(device, variant, rng, n_bins):
     check(device, small_variant, codes_of(rng, n, 17, n_bins), pairs, n_bins, rows)
 
 
+@pytest.mark.few(4)
 def test_as_in_the_table(device, variant, rng):
     n = 300 if device.caps.is_simulator else 30_000
     in_training = rng.integers((-(2**24), 1), 2**24, (n, 2)).astype(np.int32)

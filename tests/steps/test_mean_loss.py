@@ -68,6 +68,7 @@ def test_work_group_sizes_and_signs(device, rng, wg, name):
 FAR = np.float32([0, 1e-37, 1e-30, 1e-17, 1e-6, 0.5, 1, 2, 1e6, 1e13, 1e30, 1.5e36, 1.5e38])
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", MEANS)
 def test_far_out(device, rng, name):
     prediction, label = (a.ravel() for a in np.meshgrid(np.r_[-FAR, FAR], np.r_[-FAR, FAR]))

@@ -56,7 +56,7 @@ def trained(X, y, **params):
     return train({**given(**params), "device": TEST_DEVICE}, Dataset(X, y))
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("size", [0, 64])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_models_are_the_twins(growth, size):
