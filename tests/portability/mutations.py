@@ -95,10 +95,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "the baseline takes 64-bit atomics",
-        "templates/primitives/local_sums.cl.mako",
-        "if (high) atomic_add_global_i32((GLOBAL i32*)cell + 1, high);",
-        "if (high) atomic_add_global_i64(cell, (i64)high << 32);",
-        ("vocabulary", "baseline: PoCL"),
+        "pyopencl_gbdt/device/opencl/device.py",
+        'return options if self.caps.int64_atomics else [*options, "-DSUMS_BY_WORDS"]',
+        "return options",
+        ("baseline: PoCL",),
     ),
 )
 _VOCABULARY_TESTS = ("tests/device/test_dialects.py", "tests/device/test_templates.py")

@@ -97,7 +97,8 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("oclgrind", "kernels of GPUs, races", _OCLGRIND, size="tiny", races=True),
     Setting("oclgrind", "kernels of CPUs, races", _OCLGRIND, "tiny", "", "training", races=True),
-    # But for 5 histograms of 552 programs, those of the baseline are the ones of other GPUs.
+    # But for some of histogram_banks, programs of the baseline are those of other GPUs. They are
+    # compiled with SUMS_BY_WORDS.
     Setting("baseline", "PoCL", _POCL, pretend="baseline", part="fits", local_bytes=_32_KIB),
     Setting(
         "baseline", "Intel, 32 KiB enforced", _INTEL, pretend="baseline", part="fits",
