@@ -173,8 +173,8 @@ class DaskXGBRanker(DaskScikitLearnBase, XGBRanker):
         return super()._create_dmatrix(ref, **given)
 
 
-class DaskXGBRFRegressor(estimators.Forest, DaskXGBRegressor):
-    """``XGBRFRegressor`` whose rows are Dask's collections; see ``DaskXGBRFClassifier``."""
+class _Forest(estimators.Forest):
+    """The rows are Dask's collections; a class of estimators comes behind this one."""
 
     def __init__(
         self,
@@ -192,7 +192,11 @@ class DaskXGBRFRegressor(estimators.Forest, DaskXGBRegressor):
         )  # fmt: skip
 
 
-class DaskXGBRFClassifier(estimators.Forest, DaskXGBClassifier):
+class DaskXGBRFRegressor(_Forest, DaskXGBRegressor):
+    """``XGBRFRegressor`` whose rows are Dask's collections; see ``DaskXGBRFClassifier``."""
+
+
+class DaskXGBRFClassifier(_Forest, DaskXGBClassifier):
     """``XGBRFClassifier`` whose rows are Dask's collections.
 
     Parameters
@@ -202,18 +206,3 @@ class DaskXGBRFClassifier(estimators.Forest, DaskXGBClassifier):
     coll_cfg
         Has no effect.
     """
-
-    def __init__(
-        self,
-        *,
-        learning_rate: float | None = 1,
-        subsample: float | None = 0.8,
-        colsample_bynode: float | None = 0.8,
-        reg_lambda: float | None = 1e-5,
-        coll_cfg: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            learning_rate=learning_rate, subsample=subsample, colsample_bynode=colsample_bynode,
-            reg_lambda=reg_lambda, coll_cfg=coll_cfg, **kwargs,
-        )  # fmt: skip
