@@ -1,7 +1,7 @@
 ## select_leaves: a work-item selects the quantile of a leaf's residuals, along lists of rows; renew_leaves imports it
 ##
 ##   list     |l r l l r|        rows of a node whose children are leaves of the last level, or of a leaf
-##   keys     |l l l|r r|        keys of the left leaf, and of the right one from the end
+##   keys     |l l l|r r|        keys of the left leaf, and of the right one from the end; each tree has its own
 ##   digit 0  |d . d|            how many keys have each digit tells in which one the rank lies; these keys come first,
 ##   digit 1  |d d|              and of those with a greater digit the least is remembered: the key of the rank behind
 
@@ -59,8 +59,8 @@ KERNEL(1) select_leaves(
         GLOBAL const u32* rows = (node->depth & 1) ? odd_rows : even_rows;
         GLOBAL const f32* own_labels = labels + output * label_stride;
         GLOBAL const f32* own_margins = margins + (u64)output * n_rows;
-        GLOBAL u32* own = keys + node->begin;
         const u32 begin = node->begin, count = node->count, in_order = node->in_order, base = node->tree * n_rows;
+        GLOBAL u32* own = keys + (base + begin % n_rows); /* trees that split alike share the lists of rows */
         if (is_leaf) {
             PLAIN for (u32 i = 0; i < count; i++) {
                 const u32 row = in_order ? begin + i - base : rows[begin + i];

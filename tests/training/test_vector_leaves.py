@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -10,9 +12,13 @@ import pyopencl_gbdt as gbdt
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
 from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.numerics.portable_math import ordered
+from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
+from tests.reference.renew_leaves import residuals
 from tests.reference.train import train_reference
 from tests.training.test_streamed import model_of
 
@@ -134,6 +140,24 @@ def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
     data = gbdt.Dataset(X, y, weight)
     wanted = to_json(trained(kind).ensemble)
     assert model_of(monkeypatch, 3, data, {**PARAMS, **given}) == wanted
+
+
+@pytest.mark.parametrize("kind", ["quantiles", "leaf by leaf, quantiles"])
+def test_each_output_keeps_the_residuals_of_its_own(monkeypatch, device, kind):
+    """Outputs share the lists of rows; work-items select the quantiles of both at once.
+
+    Selection drops keys and keeps others twice, so that a key is one of its output's residuals.
+    """
+    monkeypatch.setattr("pyopencl_gbdt.growth.renew_leaves.LEAST_NODES", 0)
+    given, y, _ = KINDS[kind]
+    params = Parameters.from_dict({**PARAMS, **given})
+    fit = Fit(device, params, get_objective(params.objective, params), gbdt.Dataset(X, y), 0.0)
+    margins = fit.parts.arena["margins"].get().reshape(2, -1)
+    for launch in itertools.chain(*fit.kernels.batches(joined=False)):
+        launch()
+    keys = fit.parts.arena["renew_key"].get().reshape(2, -1)
+    for own, margin in zip(keys, margins, strict=True):
+        assert np.isin(own, ordered(residuals(y, margin))).all()
 
 
 @pytest.mark.usefixtures("devices_named_twice")
