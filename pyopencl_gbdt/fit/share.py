@@ -30,6 +30,8 @@ class Share:
         may take turns on the device. None: the member has codes, or trains alone.
     whole : Dataset or None
         All rows, where the members lie in one process.
+    keeps_trees : bool
+        Whether the member is asked for its trees, as the first one is.
     """
 
     team: Team = field(default_factory=Alone)
@@ -38,3 +40,4 @@ class Share:
     codes: QuantizedData | StoredPages | None = None
     layout: Layout | None = None
     whole: Dataset | None = None
+    keeps_trees: bool = False

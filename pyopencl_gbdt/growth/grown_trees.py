@@ -211,8 +211,8 @@ class _Read:
 class GrownTrees:
     """Trees that wait on the device until they are read, and then until they are asked for.
 
-    Only the first member of a team is asked for its trees: the others keep none, and all compare
-    digests of what they read.
+    Only the first member of a team is asked for its trees, and those that say so in their
+    ``Share``: the others keep none, and all compare digests of what they read.
 
     Parameters
     ----------
@@ -235,7 +235,8 @@ class GrownTrees:
         tally: Tally | None = None,
         renamed: Callable[[list[Tree]], list[Tree]] | None = None,
     ) -> None:
-        self._parts, self._keeps = parts, parts.rows.team.rank == 0
+        self._parts = parts
+        self._keeps = parts.rows.team.rank == 0 or parts.rows.share.keeps_trees
         self._tally, self._renamed = tally, renamed
         self._trees: list[Tree] = []
         self._n_batches = len(parts.nodes.batches)

@@ -25,6 +25,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.limited_device import limit_memory
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.device.selection import open_in_turn
+from pyopencl_gbdt.device.team.current import working_for
 from pyopencl_gbdt.device.team.member import Team, all_or_none, check_same
 from pyopencl_gbdt.device.team.messages import (
     HasRows,
@@ -67,6 +68,8 @@ Parts = Sequence[tuple[Dataset | None, str]]
 Saved = Callable[[CallbackList], CheckPoint | None]
 #: Runs the rounds of a leading fit; returns the model.
 Rounds = Callable[[LeadingTask, CheckPoint | None], Model]
+#: Does what a leading fit asks for, in another member, until it ends.
+Follows = Callable[[RunningTask], None]
 
 
 class HostTeam(Team, Protocol):
@@ -101,6 +104,10 @@ class Plans:
         Those of the leading member are called.
     profile : bool
         Whether kernels are to be measured, which is refused.
+    follows : callable
+        What a member runs that does not lead.
+    keeps_trees : bool
+        Whether it is asked for its trees then.
     """
 
     params: Given
@@ -111,6 +118,8 @@ class Plans:
     custom_metric: Any
     callbacks: CallbackList
     profile: bool = False
+    follows: Follows = follow
+    keeps_trees: bool = False
 
 
 def train_among(
@@ -145,7 +154,7 @@ def train_among(
         some = team.among(ranks)
         model: Model | None = None
         if own is not None:
-            with _unknown_to(team.size - len(ranks)):
+            with _unknown_to(team.size - len(ranks)), working_for(some):
                 model = _train(some, replace(plans, data=own, evals=evals), saved, rounds)
         with team.waiting_long() if own is None else nullcontext():
             every: list[Model | None] = team.exchange(TrainedModel, model)
@@ -246,11 +255,12 @@ def _train_on(
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     share = _share(team, task)  # takes long, and the guard of joined cards would look on
+    share = replace(share, keeps_trees=plans.keeps_trees)
     with settled(device), team.joined_cards(device):
         if not leads:
             fit = RunningTask(device, task, share)
             try:
-                follow(fit)
+                plans.follows(fit)
             finally:
                 fit.close()
             return None

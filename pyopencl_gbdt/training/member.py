@@ -10,17 +10,21 @@ their ``Team`` alone, so they may be threads, processes or hosts.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.team.messages import DeviceIdle, Request, TreesDigest
+from pyopencl_gbdt.device.team.messages import DeviceIdle, HookCalled, Request, TreesDigest
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.running_task import RunningTask, Task
 
 #: What member 0 asks for: one round with a learning rate, finished trees, the state, that devices
-#: are idle, or the end.
-_STEP, _COLLECT, _STATE, _WAIT, _END = "step", "collect", "state", "wait", "end"
+#: are idle, a hook of the user's callbacks, or the end.
+_STEP, _COLLECT, _STATE, _WAIT, _HOOK, _END = "step", "collect", "state", "wait", "hook", "end"
 
 
 class LeadingTask(RunningTask):
@@ -28,6 +32,7 @@ class LeadingTask(RunningTask):
 
     def __init__(self, device: Device, task: Task, share: Share) -> None:
         super().__init__(device, task, share)
+        self._in_hook = False
         self.parts = ""
         """The members' devices and parts of the rows, for ``Model.variants``."""
 
@@ -41,7 +46,8 @@ class LeadingTask(RunningTask):
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
         """Return the model so far; see ``RunningTask``."""
-        self._ask(_COLLECT)
+        if not self._in_hook:  # else all members have their trees
+            self._ask(_COLLECT)
         model = super().model(n_rounds, attributes)
         model.training_device = " + ".join(self.labels)
         if self.parts:
@@ -59,6 +65,25 @@ class LeadingTask(RunningTask):
         super().wait()
         self.team.exchange(DeviceIdle, None)
 
+    @contextmanager
+    def hook(self, call: Any) -> Iterator[None]:
+        """Let the other members call a hook, as this one does within the block.
+
+        Parameters
+        ----------
+        call : object
+            What they have to know of it.
+        """
+        self._ask(_COLLECT)
+        self.fit.finished_digest()
+        self._ask(_HOOK)
+        self.team.exchange(HookCalled, call)
+        self._in_hook = True
+        try:
+            yield
+        finally:
+            self._in_hook = False
+
     def end(self) -> None:
         """Let the other members end; call it after the last round.
 
@@ -71,8 +96,14 @@ class LeadingTask(RunningTask):
         check_agreement(self)
 
 
-def follow(fit: RunningTask) -> None:
+def follow(fit: RunningTask, hook: Callable[[Any], None] | None = None) -> None:
     """Do what member 0 asks for, until it ends the training.
+
+    Parameters
+    ----------
+    fit : RunningTask
+    hook : callable or None
+        Calls a hook of the user's callbacks; it gets what ``LeadingTask.hook`` got.
 
     Raises
     ------
@@ -95,6 +126,9 @@ def follow(fit: RunningTask) -> None:
         elif what == _WAIT:
             fit.wait()
             fit.team.exchange(DeviceIdle, None)
+        elif what == _HOOK:
+            assert hook is not None  # member 0 asks where all members have callbacks
+            hook(fit.team.exchange(HookCalled, None)[0])
         else:
             check_agreement(fit)
             return

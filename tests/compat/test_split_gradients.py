@@ -110,9 +110,9 @@ def test_what_is_refused():
 
 def test_it_is_refused_on_dask():
     pytest.importorskip("distributed")
-    from pyopencl_gbdt.compat.xgboost.dask.team_rounds import TeamGradients
+    from pyopencl_gbdt.compat.xgboost.team_rounds import TeamGradients
 
     own = squared(TreeObjective, lambda number, g, h: SPLITS["mean"](g, h))
     team = TeamGradients(custom_name="own", outputs=3, fobj=own)
-    with pytest.raises(ParameterError, match="split_grad returned gradients: expected None on Da"):
+    with pytest.raises(ParameterError, match="split_grad returned gradients: expected None am"):
         team.checked(np.zeros(1200, np.float32), gbdt.Dataset(X, Y), 0)

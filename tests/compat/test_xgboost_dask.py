@@ -87,6 +87,7 @@ def test_forests(client, kind):
 
 def softmax(margins, data):
     """Return gradients and Hessians of three classes."""
+    assert xgb.collective.allreduce(np.array([data.num_row()]), xgb.collective.Op.SUM) == [300]
     shares = np.exp(margins - margins.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     own = np.eye(3)[data.get_label().astype(int)]
@@ -117,6 +118,47 @@ class Notes(xgb.callback.TrainingCallback):
         last = evals_log["b"]["hits"][-1]
         model.set_attr(seen=f"{model.num_boosted_rounds()} {last} {len(model.get_dump())}")
         return epoch == 3
+
+
+class Ranks(xgb.callback.TrainingCallback):
+    """Writes into the booster what all workers have in the middle of a training."""
+
+    def after_iteration(self, model, epoch, evals_log):
+        own = np.array([1, xgb.collective.get_rank(), len(model.get_dump())])
+        total = xgb.collective.allreduce(own, xgb.collective.Op.SUM).tolist()
+        model.set_attr(**{f"round {epoch}": f"{total} of {xgb.collective.get_world_size()}"})
+        return False
+
+
+def of_worker(args, rank, X, Y):
+    """Train with a worker's rows; return the model and what ``collective`` knows."""
+    with xgb.dask.CommunicatorContext(**args):
+        booster = xgb.train({"max_depth": 3}, xgb.DMatrix(X, Y), 2)
+        return booster.get_dump(), xgb.collective.get_rank(), xgb.collective.broadcast(rank, 1)
+
+
+def test_workers_know_their_ranks(client):
+    rows = xgb.dask.DaskDMatrix(client, parts(X), parts(Y))
+    found = xgb.dask.train(client, {"max_depth": 3}, rows, 2, callbacks=[Ranks()])["booster"]
+    assert found.attributes() == {"round 0": "[2, 1, 2] of 2", "round 1": "[2, 1, 4] of 2"}
+    tracker = xgb.RabitTracker(2, "127.0.0.1", sortby="task")
+    tracker.start()
+    known = client.scheduler_info()["workers"]
+    running = [
+        client.submit(of_worker, tracker.worker_args(), rank, X[part], Y[part], workers=[worker])
+        for rank, (worker, part) in enumerate(
+            zip(
+                sorted(known, key=lambda worker: known[worker]["name"]),
+                (slice(0, 99), slice(99, 300)),
+                strict=True,
+            )
+        )
+    ]
+    told = client.gather(running)
+    tracker.wait_for(30)
+    tracker.free()
+    assert [(rank, seen) for _, rank, seen in told] == [(0, 1), (1, 1)]
+    assert told[0][0] == told[1][0] == found.get_dump()
 
 
 def test_functions_and_callbacks_are_those_of_one_process(client):

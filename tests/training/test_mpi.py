@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import pytest
 
 from pyopencl_gbdt import train
 from pyopencl_gbdt.cli import main, ranks
+from pyopencl_gbdt.compat import xgboost as xgb
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import read_model
@@ -181,15 +183,23 @@ def test_signs_of_life_end_with_their_team(job):
     assert "left" not in said
 
 
-#: XGBoost's functions among ranks, twice: the second communicator is another one.
+#: XGBoost's functions among ranks, twice: the second communicator is another one. Then a training.
 COLLECTIVE = """
+import hashlib
 import numpy as np
+from pyopencl_gbdt.compat import xgboost as xgb
 from pyopencl_gbdt.compat.xgboost import collective as own
 for _ in range(2):
     with own.CommunicatorContext():
         rank, size = own.get_rank(), own.get_world_size()
         total = own.allreduce(np.array([rank, 2.5]), own.Op.SUM)
         own.communicator_print(f"{size} ranks, {own.broadcast(rank + 7, 1)}, {total}")
+X = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
+with own.CommunicatorContext():
+    X = np.split(X, [80])[rank]
+    rows = xgb.DMatrix(X, X[:, 0] * X[:, 1])
+    booster = xgb.train({"max_depth": 3}, rows, 3)
+    own.communicator_print(hashlib.sha256(booster.save_raw()).hexdigest())
 """
 
 
@@ -197,6 +207,9 @@ def test_xgboosts_collective(job):
     code, said = job(2, "-c", COLLECTIVE)
     assert code == 0, said
     assert said.count("2 ranks, 8, [1. 5.]") == 4, said
+    X = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
+    booster = xgb.train({"max_depth": 3}, xgb.DMatrix(X, X[:, 0] * X[:, 1]), 3)
+    assert said.count(hashlib.sha256(booster.save_raw()).hexdigest()) == 2, said
 
 
 def test_a_missing_part_ends_all_ranks(job, tmp_path):

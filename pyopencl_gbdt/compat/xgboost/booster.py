@@ -162,11 +162,11 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
         seeded = iteration if self._settings.switch("seed_per_iteration") else None
         if self._rounds is not None and self._rounds.suits(matrix, given, seeded):
             return self._rounds
-        if collective.is_distributed():
+        if collective.joined_ranks() is not None:
             raise ParameterError(
                 f"collective.init joined {collective.get_world_size()} ranks: expected one process "
-                "in a training of compat.xgboost; train by pyopencl_gbdt.train(communicator=), or "
-                "after collective.finalize()"
+                "in rounds of its own; train by compat.xgboost.train, or after "
+                "collective.finalize()"
             )
         before = self._settled()
         self._settings.warn_of_unused()

@@ -112,10 +112,18 @@ class CallbackContainer:
 
     def after_iteration(self, model: Any, epoch: int, dtrain: Any, evals: Any) -> bool:
         """Evaluate the sets, then call the hooks; return whether one of them ends the training."""
+        self.evaluate(model, evals)
+        return self.call_after(model, epoch)
+
+    def evaluate(self, model: Any, evals: Any) -> None:
+        """Add the metrics of a round to the history."""
         scores = model.scores(evals or (), self.metric, output_margin=self._output_margin)
         self.columns = [(data, metric) for data, metric, _ in scores]
         for data, metric, value in scores:
             self.history.setdefault(data, {}).setdefault(metric, []).append(value)
+
+    def call_after(self, model: Any, epoch: int) -> bool:
+        """Call the hooks after a round; return whether one of them ends the training."""
         return any(one.after_iteration(model, epoch, self.history) for one in self.callbacks)
 
 

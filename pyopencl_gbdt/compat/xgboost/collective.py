@@ -1,17 +1,18 @@
-"""XGBoost's ``collective``: one process, or the ranks of an MPI job.
+"""XGBoost's ``collective``: one process, or the ranks of a team.
 
-In a job (``mpirun -n 4 python script.py``) ``init`` joins the ranks of ``MPI.COMM_WORLD``; there is
-no tracker. Ranks train together by ``pyopencl_gbdt.train``, see ``docs/large-data.md``.
+``init`` joins the ranks of an MPI job (``mpirun -n 4 python script.py``), or the workers of a
+``RabitTracker``. In a training on Dask, the functions of the user's that all workers call find the
+ranks of these. As in XGBoost, each thread has its own rank.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import platform
 import sys
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import reduce
 from typing import Any
@@ -19,10 +20,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.team.mpi import job_communicator
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.device.team.channel import Channel
+from pyopencl_gbdt.device.team.current import current_team, set_current_team
+from pyopencl_gbdt.device.team.handshake import Limits, seconds
+from pyopencl_gbdt.device.team.member import Alone
+from pyopencl_gbdt.device.team.messages import UserValue
+from pyopencl_gbdt.device.team.mpi import MpiTeam, job_communicator
+from pyopencl_gbdt.device.team.tracker import tracked_team
+from pyopencl_gbdt.errors import DataTypeError, ParameterError
+from pyopencl_gbdt.messages import show
 
 _KNOWN = ("", "rabit", "federated", "in-memory", "in-memory-federated")
+#: By what workers prove that they belong to a tracker, in the arguments of ``init``.
+TRACKER_KEY = "dmlc_tracker_key"
 
 
 class Op(IntEnum):
@@ -40,12 +50,18 @@ _FUNCTIONS: Mapping[Op, Callable[..., Any]] = {
     Op.MAX: np.maximum, Op.MIN: np.minimum, Op.SUM: np.add, Op.BITWISE_AND: np.bitwise_and,
     Op.BITWISE_OR: np.bitwise_or, Op.BITWISE_XOR: np.bitwise_xor,
 }  # fmt: skip
+#: Letters of the kinds of numbers that ``allreduce`` takes.
+_KINDS = "fiu"
 
 
-class _Job:
-    """The ranks that ``init`` joined; None outside ``init`` and ``finalize``."""
+class _Joined(threading.local):
+    """What ``init`` joined in this thread, until ``finalize``."""
 
-    communicator: Any = None
+    team: Any = None
+    tracker: Channel | None = None
+
+
+_JOINED = _Joined()
 
 
 @dataclass
@@ -66,48 +82,95 @@ class Config:
 
 
 def init(**args: Any) -> None:
-    """Join the ranks of the MPI job, if a launcher started several; else begin alone.
+    """Join the ranks of the MPI job, if a launcher started several, or the workers of a tracker.
+
+    Without either, begin alone.
+
+    Parameters
+    ----------
+    **args
+        What ``RabitTracker.worker_args`` returns; ``dmlc_task_id``, by which a tracker may order
+        its workers; ``dmlc_timeout``, seconds after which a rank that sends nothing is given up.
 
     Raises
     ------
     ParameterError
-        If several processes are named that no launcher of MPI started.
+        If several processes are named that neither a launcher of MPI nor a tracker brings together.
+    TeamError
+        If the tracker, or another of its workers, is not there.
     """
     names = {name.lower(): value for name, value in args.items()}
     kind = names.get("dmlc_communicator", "")
+    limits, patience = Limits.of_environment(), names.get("dmlc_timeout") or 0
+    if patience:
+        limits = replace(limits, patience=seconds(patience, "dmlc_timeout", limits.patience))
     everyone = job_communicator() if kind in ("", "rabit") else None
+    n_workers = int(names.get("dmlc_num_worker", names.get("in_memory_world_size", 1)) or 1)
+    uri, port = names.get("dmlc_tracker_uri"), names.get("dmlc_tracker_port")
     if everyone is not None:
         finalize()
-        _Job.communicator = everyone.Dup()
-        return
-    several = int(names.get("dmlc_num_worker", names.get("in_memory_world_size", 1)) or 1) > 1
-    if kind not in _KNOWN or several or "dmlc_tracker_uri" in names:
+        _JOINED.team = MpiTeam(everyone, limits)
+    elif kind in ("", "rabit") and uri is not None and TRACKER_KEY in names:
+        finalize()
+        where, key = (str(uri), int(port or 0)), bytes.fromhex(names[TRACKER_KEY])
+        task = str(names.get("dmlc_task_id", ""))
+        if key:
+            _JOINED.team, _JOINED.tracker = tracked_team(where, key, task, limits)
+        else:
+            _JOINED.team = Alone()
+    elif kind not in _KNOWN or n_workers > 1 or uri is not None:
         raise ParameterError(
-            f"collective.init({sorted(names)}): expected one process, or ranks that mpirun starts; "
-            "start them by mpirun, or train by Dask"
+            f"collective.init({sorted(names)}): expected one process, ranks that mpirun starts, or "
+            "all that RabitTracker.worker_args() returns; give one of them, or train by Dask"
         )
+    else:
+        return
+    set_current_team(_JOINED.team)
 
 
 def finalize() -> None:
     """Leave the ranks of the job."""
-    if _Job.communicator is not None:
-        _Job.communicator.Free()
-        _Job.communicator = None
+    _leave(None)
+
+
+def _leave(error: BaseException | None) -> None:
+    team, tracker = _JOINED.team, _JOINED.tracker
+    if team is None:
+        return
+    _JOINED.team = _JOINED.tracker = None
+    set_current_team(None)
+    if not isinstance(team, Alone):
+        team.leave(error)
+    if tracker is not None:
+        tracker.close(None, Limits.of_environment())
+
+
+def joined_ranks() -> Any:
+    """Return the team of several processes that ``init`` joined, or None."""
+    return _JOINED.team if get_world_size() > 1 else None
+
+
+def forget_ranks() -> None:
+    """Take the ranks for gone: an error has ended their team, which cannot be left again."""
+    _JOINED.team = None
+    set_current_team(None)
 
 
 def get_rank() -> int:
     """Return the number of this process."""
-    return 0 if _Job.communicator is None else int(_Job.communicator.Get_rank())
+    team = current_team()
+    return 0 if team is None else team.rank
 
 
 def get_world_size() -> int:
     """Return the number of processes."""
-    return 1 if _Job.communicator is None else int(_Job.communicator.Get_size())
+    team = current_team()
+    return 1 if team is None else team.size
 
 
 def is_distributed() -> bool:
-    """Tell whether there are several processes."""
-    return get_world_size() > 1
+    """Tell whether ``init`` joined ranks, or several processes train; a tracker may have one."""
+    return current_team() is not None
 
 
 def communicator_print(msg: Any) -> None:
@@ -123,9 +186,19 @@ def get_processor_name() -> str:
 
 
 def broadcast(data: Any, root: int) -> Any:
-    """Return what process ``root`` has, by a pickle and back."""
-    found = data if _Job.communicator is None else _Job.communicator.bcast(data, root)
-    return pickle.loads(pickle.dumps(found))
+    """Return what process ``root`` has; the others' ``data`` does not count.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such process.
+    """
+    team, size = current_team(), get_world_size()
+    if not 0 <= root < size:
+        raise ParameterError(f"root={show(root)}: expected 0..{size - 1}; give a rank")
+    if team is None:
+        return data
+    return team.exchange(UserValue, data if team.rank == root else None)[root]
 
 
 def allreduce(data: npt.NDArray[Any], op: Op) -> npt.NDArray[Any]:
@@ -133,12 +206,15 @@ def allreduce(data: npt.NDArray[Any], op: Op) -> npt.NDArray[Any]:
 
     Raises
     ------
-    ParameterError
-        If ``data`` is no array.
+    DataTypeError
+        If ``data`` is no array of numbers.
     """
     if not isinstance(data, np.ndarray):
-        raise ParameterError("allreduce only takes in numpy.ndarray; convert data by np.asarray")
-    parts = [data] if _Job.communicator is None else _Job.communicator.allgather(data)
+        raise DataTypeError("allreduce only takes in numpy.ndarray; convert data by np.asarray")
+    if data.dtype.kind not in _KINDS:
+        raise DataTypeError(f"data type {data.dtype} is not supported; convert it to numbers")
+    team = current_team()
+    parts = [data] if team is None else team.exchange(UserValue, data)
     found: npt.NDArray[Any] = reduce(_FUNCTIONS[Op(op)], parts[1:], parts[0].copy())
     return found  # every rank puts them together in the order of ranks: the same bits
 
@@ -149,18 +225,17 @@ def signal_error() -> None:
 
 
 class CommunicatorContext:
-    """A ``with`` block between ``init`` and ``finalize``."""
+    """A ``with`` block between ``init`` and ``finalize``; its error is told to the other ranks."""
 
     def __init__(self, **args: Any) -> None:
         self.args = args
-        self.args["DMLC_TASK_ID"] = f"[xgboost.py]:{os.getpid()}"
 
     def __enter__(self) -> dict[str, Any]:
-        init(**{name: value for name, value in self.args.items() if name != "DMLC_TASK_ID"})
+        init(**self.args)
         return self.args
 
     def __exit__(self, *args: Any) -> None:
-        finalize()
+        _leave(args[1])
 
 
 __all__ = [

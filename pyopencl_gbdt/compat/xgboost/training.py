@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.compat.xgboost import collective
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.callback import (
     CallbackContainer,
@@ -19,6 +20,7 @@ from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.settings import Settings
+from pyopencl_gbdt.compat.xgboost.team_training import train_ranks
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 
 #: A function of margins and a matrix that returns gradients and Hessians.
@@ -41,7 +43,9 @@ def train(
     callbacks: Sequence[TrainingCallback] | None = None,
     custom_metric: Metric | None = None,
 ) -> Booster:
-    """Train a booster.
+    """Train a booster; between ``collective.init`` and ``finalize``, one by all ranks.
+
+    Each rank then gives its own rows; all get the model and the metrics of all rows.
 
     Parameters
     ----------
@@ -93,6 +97,15 @@ def train(
         listed.append(EvaluationMonitor(period=1 if verbose_eval is True else verbose_eval))
     if early_stopping_rounds:
         listed.append(EarlyStopping(rounds=early_stopping_rounds, maximize=maximize))
+    team = collective.joined_ranks()
+    if team is not None:
+        booster, history = train_ranks(
+            team, params, dtrain, num_boost_round, evals=watched, obj=obj, xgb_model=xgb_model,
+            callbacks=listed, custom_metric=custom_metric,
+        )  # fmt: skip
+        if evals_result is not None:
+            evals_result.update(history)
+        return booster
     container = CallbackContainer(listed, custom_metric, output_margin=callable(obj))
     booster.watch(watched, num_boost_round, collects=custom_metric is not None)
     try:

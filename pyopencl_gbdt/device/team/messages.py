@@ -266,6 +266,18 @@ class TrainedModel(Message[Any]):
     """The model, or None where the member does not have it."""
 
 
+class HookCalled(Message[Any]):
+    """A hook of the user's callbacks, its round, and the metrics so far, from member 0."""
+
+
+class OwnHooks(Message[bool]):
+    """Whether the member has callbacks of the user's."""
+
+
+class UserValue(Message[Any]):
+    """What a function of the user's sends."""
+
+
 # -- sums and links -------------------------------------------------------------------------------
 class SumPart(Message[_Integers]):
     """A part of a sum inside a tree."""

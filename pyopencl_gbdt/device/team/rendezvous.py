@@ -59,7 +59,7 @@ class Rendezvous:
                 "the same secrets.token_bytes(32)"
             )
         host = host.removeprefix("[").removesuffix("]")  # as IPv6 stands in addresses with a port
-        self._listener, self._key = _listening(host), key
+        self._listener, self._key = listening(host), key
         self._is_open = True
         self.address: Address = host, int(self._listener.getsockname()[1])
 
@@ -134,11 +134,17 @@ def _take_in(arrivals: Arrivals, found: dict[int, Channel], seconds: float) -> b
     return True
 
 
-def _listening(host: str) -> socket.socket:
-    """Return a socket that listens at a free port of this host."""
+def listening(host: str, port: int = 0) -> socket.socket:
+    """Return a socket that listens at a port of this host; 0 is a free one.
+
+    Raises
+    ------
+    ParameterError
+        If this host has no such name or address, or the port is taken.
+    """
     why: OSError | None = None
     try:
-        for family, _, _, _, address in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM):
+        for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             made = socket.socket(family)
             try:
                 made.bind(address)
@@ -152,7 +158,7 @@ def _listening(host: str) -> socket.socket:
         why = error
     raise ParameterError(
         f"host={host!r}: expected a name or address of this host ({why}); give one by which the "
-        "other hosts reach it"
+        f"other hosts reach it{', and a free port' if port else ''}"
     )
 
 

@@ -1,6 +1,8 @@
 """XGBoost's names for trainings on Dask, see ``docs/large-data.md``."""
 
-from pyopencl_gbdt.compat.xgboost.collective import CommunicatorContext
+from pyopencl_gbdt.compat.xgboost.dask.communicator import (
+    WorkerContext as CommunicatorContext,
+)
 from pyopencl_gbdt.compat.xgboost.dask.estimators import (
     DaskScikitLearnBase,
     DaskXGBClassifier,

@@ -15,13 +15,12 @@ from pyopencl_gbdt.compat.xgboost.callback import (
     TrainingCallback,
 )
 from pyopencl_gbdt.compat.xgboost.dask.matrices import DaskDMatrix
-from pyopencl_gbdt.compat.xgboost.dask.team_rounds import train_booster
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
-from pyopencl_gbdt.compat.xgboost.settings import Settings
+from pyopencl_gbdt.compat.xgboost.team_rounds import train_booster
+from pyopencl_gbdt.compat.xgboost.team_training import team_settings
 from pyopencl_gbdt.compat.xgboost.training import PlainObj
 from pyopencl_gbdt.dask.training import train_by_workers
-from pyopencl_gbdt.errors import ParameterError
 
 
 @named_arguments
@@ -53,10 +52,12 @@ def train(
         A loss: ``function(margins, dtrain)`` returns gradients and Hessians. Each worker calls it
         with its own rows.
     callbacks : sequence of TrainingCallback, or None
-        The worker with the first rows calls copies of them. Only the learning rate can change.
+        Every worker calls copies of them; what those of the worker with the first rows return
+        counts. Only the learning rate can change.
     custom_metric : callable or None
         ``function(prediction, matrix)`` returns a name and a number, or a list of such pairs. That
-        worker calls it with all rows of a set, without values where the set is ``dtrain``.
+        worker alone calls it, with all rows of a set, without values where the set is ``dtrain``;
+        so ``collective`` knows one process there.
     coll_cfg
         Has no effect.
 
@@ -66,14 +67,7 @@ def train(
         ``"booster"``, a ``Booster``, and ``"history"``, the metrics of every round.
     """
     del coll_cfg
-    settings = Settings(params)
-    if settings.is_linear:
-        raise ParameterError(
-            "booster='gblinear': expected 'gbtree' or 'dart' on Dask; train linear models on one "
-            "host"
-        )
-    settings.warn_of_unused()
-    settings.checked()
+    settings = team_settings(params, continues=xgb_model is not None)
     bins = getattr(dtrain, "max_bin", None)
     trained = {**settings.trained(), **({} if bins is None else {"max_bin": bins})}
     listed = list(callbacks or ())

@@ -1,7 +1,11 @@
-"""What each worker does when several train one booster.
+"""What each worker, or rank, does when several train one booster.
 
-The leading worker calls the callbacks and metrics, with a ``Booster`` of all rounds so far. A
-user's loss is called by every worker, with its own rows.
+Every worker calls the user's callbacks, with a ``Booster`` of all rounds so far, at the same time;
+what those of the leading worker return counts. It alone calls the callbacks of this library, and
+the user's metrics, with all rows. A user's loss is called by every worker, with its own rows.
+
+    leading worker    round | metrics | hooks | round ..
+    another one       round |         | hooks | round ..     TeamRounds.follow
 """
 
 from __future__ import annotations
@@ -9,24 +13,43 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
 from pyopencl_gbdt.callbacks import CallbackList
 from pyopencl_gbdt.compat.xgboost.booster import Booster
-from pyopencl_gbdt.compat.xgboost.callback import CallbackContainer, TrainingCallback
+from pyopencl_gbdt.compat.xgboost.callback import (
+    CallbackContainer,
+    EarlyStopping,
+    EvaluationMonitor,
+    LearningRateScheduler,
+    TrainingCallback,
+    TrainingCheckPoint,
+)
 from pyopencl_gbdt.compat.xgboost.losses import F32, GivenGradients, OtherSplitsError, called_by
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.rounds import Plan, Rounds
 from pyopencl_gbdt.compat.xgboost.row_facts import RowFacts
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device.team.current import working_for
+from pyopencl_gbdt.device.team.messages import OwnHooks
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.hosts import HostTeam, Plans, train_among
-from pyopencl_gbdt.training.member import LeadingTask
+from pyopencl_gbdt.training.member import LeadingTask, follow
 from pyopencl_gbdt.training.open_fit import OpenFit
+from pyopencl_gbdt.training.running_task import RunningTask
+
+#: Callbacks that the leading worker alone calls.
+_LED = (EarlyStopping, EvaluationMonitor, LearningRateScheduler, TrainingCheckPoint)
+
+
+def _are_own(callbacks: Sequence[TrainingCallback]) -> bool:
+    """Tell whether there are callbacks that every worker calls."""
+    return any(type(one) not in _LED or getattr(one, "printer_rank", 0) for one in callbacks)
 
 
 def matrix_of(rows: Dataset) -> DMatrix:
@@ -62,13 +85,13 @@ class TeamGradients(GivenGradients):
             return super().checked(margin, data, number)
         except OtherSplitsError:
             raise ParameterError(
-                f"{type(self.fobj).__name__}.split_grad returned gradients: expected None on Dask; "
-                "return None, or train in one process"
+                f"{type(self.fobj).__name__}.split_grad returned gradients: expected None among "
+                "several processes; return None, or train in one"
             ) from None
 
 
 class TeamRounds(Rounds):
-    """The rounds of all workers, as the leading one runs them; the parameters are ``Rounds``'.
+    """The rounds of all workers, as one of them runs them; the parameters are ``Rounds``'.
 
     Parameters
     ----------
@@ -84,27 +107,69 @@ class TeamRounds(Rounds):
         return TeamGradients(custom_name=name, outputs=n_outputs, slot=self._slot, fobj=self._obj)
 
     def _open(self, evals: Any) -> None:
-        """Wait for ``run``, which gets the fit."""
+        """Wait for ``run`` or ``follow``, which get the fit."""
 
-    def run(self, booster: Booster, container: CallbackContainer, fit: OpenFit) -> Booster:
-        """Train all rounds of an open fit; return the booster that callbacks make of it."""
-        self._fit, booster._rounds = fit, self
-        booster = container.before_training(booster)
-        rows = self.matrix
-        for number in range(self.plan.n_rounds or 0):
-            if container.before_iteration(booster, number, rows, self.plan.evals):
-                break
-            if booster._rounds is not self:
-                raise ParameterError(
-                    "a callback changed a parameter: expected none but learning_rate on Dask; give "
-                    "the others to train"
-                )
-            self.step()
-            if container.after_iteration(booster, number, rows, self.plan.evals):
-                break
-        booster = container.after_training(booster)
-        booster.reset()
+    def run(self, booster: Booster, container: CallbackContainer, task: LeadingTask) -> Booster:
+        """Train all rounds, as the leading worker; return what callbacks make of the booster."""
+        self._fit, booster._rounds = OpenFit(task), self
+        by_all = any(task.team.exchange(OwnHooks, _are_own(container.callbacks)))
+
+        def hook(name: str, number: int, default: Any) -> Any:
+            if not container.callbacks and not by_all:
+                return default
+            call = name, number, container.history
+            with task.hook(call) if by_all else contextlib.nullcontext():
+                return self._called(booster, container, name, number)
+
+        with contextlib.closing(self._fit):
+            booster = hook("before_training", 0, booster)
+            for number in range(self.plan.n_rounds or 0):
+                if hook("before_iteration", number, False):
+                    break
+                self.step()
+                with working_for(None):  # all rows are here
+                    container.evaluate(booster, self.plan.evals)
+                if hook("after_iteration", number, False):
+                    break
+            booster = hook("after_training", 0, booster)
+            booster.reset()
         return booster
+
+    def follow(self, booster: Booster, container: CallbackContainer, task: RunningTask) -> None:
+        """Train all rounds, as another worker."""
+        self._fit, booster._rounds = OpenFit(task), self
+        task.team.exchange(OwnHooks, _are_own(container.callbacks))
+        model = booster
+
+        def hook(call: Any) -> None:
+            nonlocal model
+            name, number, container.history = call
+            self.n_done = task.n_rounds - task.start.n_rounds
+            found = self._called(model, container, name, number)
+            model = found if isinstance(found, Booster) else model
+
+        follow(task, hook)
+        model.reset()
+
+    def _called(
+        self, booster: Booster, container: CallbackContainer, name: str, number: int
+    ) -> Any:
+        """Call a hook; return what it returns."""
+        if name == "before_training":
+            found: Any = container.before_training(booster)
+        elif name == "before_iteration":
+            found = container.before_iteration(booster, number, self.matrix, self.plan.evals)
+        elif name == "after_iteration":
+            found = container.call_after(booster, number)
+        else:
+            found = container.after_training(booster)
+        own = found if isinstance(found, Booster) else booster
+        if own._rounds is not self and name != "after_training":
+            raise ParameterError(
+                "a callback changed a parameter: expected none but learning_rate among several "
+                "processes; give the others to train"
+            )
+        return found
 
 
 def train_booster(
@@ -156,13 +221,13 @@ def train_booster(
     def led(fit: LeadingTask, saved: object) -> Model:
         watched = tuple((matrix_of(rows), name) for rows, name in fit.task.evals)
         rounds.plan = replace(rounds.plan, evals=watched)
-        with contextlib.closing(OpenFit(fit)) as opened:
-            found = rounds.run(booster, container, opened)
+        found = rounds.run(booster, container, fit)
         return Model(found._kept(), container.history)
 
     plans = Plans(
         rounds.asked["params"], data, evals if metrics else [], metrics, rounds.asked["model"],
-        None, CallbackList(()),
+        None, CallbackList(()), follows=partial(rounds.follow, booster, container),
+        keeps_trees=_are_own(callbacks),
     )  # fmt: skip
     return train_among(communicator, plans, _no_checkpoint, led, leaves=False)
 
