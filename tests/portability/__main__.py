@@ -67,7 +67,17 @@ def _chip(target: targets.Target, results: Results, every: bool) -> Outcome:
     return outcome
 
 
-def _works(rows: list[str], every: bool, results: Results) -> list[tuple[bool, Work]]:
+def _chips_of(row: str, named: list[str], every: bool) -> list[targets.Target]:
+    """Return the chips of a row: those that are named, else the usual ones or all."""
+    chips = targets.ALL.get(row, ())
+    if named:
+        return [t for t in chips if t.chip in named]
+    return [t for t in chips if every or not t.on_request]
+
+
+def _works(
+    rows: list[str], named: list[str], every: bool, results: Results
+) -> list[tuple[bool, Work]]:
     """Return what rows run, and whether it takes minutes: at the end it would leave cores idle."""
     works: list[tuple[bool, Work]] = []
     for row in rows:
@@ -75,7 +85,7 @@ def _works(rows: list[str], every: bool, results: Results) -> list[tuple[bool, W
             slow = "Oclgrind" in setting.name or row == "oclgrind"
             works.append((slow, lambda s=setting: run_setting(s)))
         works += [(True, lambda t=t: arm.run(t)) for t in arm.TRIALS if row == arm.ROW]
-        chips = [t for t in targets.ALL.get(row, ()) if every or not t.on_request]
+        chips = _chips_of(row, named, every)
         works += [(t.whole, lambda t=t: _chip(t, results, every)) for t in chips]
     return works
 
@@ -113,6 +123,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--suite", action="store_true", help="also run all tests, on PoCL")
     parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
     parser.add_argument("--every", action="store_true", help="all programs for all chips")
+    parser.add_argument(
+        "--chips", nargs="+", default=[], metavar="CHIP", help="those of the rows, such as gfx942"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--write-docs", action="store_true", help="renew docs/portability/")
     parser.add_argument(
@@ -125,11 +138,15 @@ def main(words: list[str] | None = None) -> int:
     unknown = set(args.rows) - {*ROWS, *BY_NAME}
     if unknown:
         parser.error(f"unknown rows {sorted(unknown)}; expected some of {(*ROWS, *BY_NAME)}")
+    unknown = set(args.chips) - {t.chip for row in targets.ALL.values() for t in row}
+    if unknown:
+        parser.error(f"unknown chips {sorted(unknown)}; docs/portability.md names them")
     wanted = args.rows or list(ROWS)
     results: Results = {}
     outcomes = [_timed(run_suite)] if args.suite else []
     works = _works(
         [row for row in (*ROWS, *DOWNLOADED) if row in wanted],
+        args.chips,
         args.every or args.write_docs,
         results,
     )

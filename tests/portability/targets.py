@@ -146,12 +146,11 @@ def _row(row: str, chips: tuple[Target, ...], whole: str, on_request: str) -> tu
 
 
 #: The chips of each row. One of each compiler's gets every kernel: it has double precision and, of
-#: NVIDIA's, the operations of warps. Those on request are beside gfx942, gfx1201, dg2 or bmg, and
-#: sm_90 or sm_120.
+#: NVIDIA's, the operations of warps. Those on request are nearly as one that is not.
 ALL = {
-    "amd": _row("amd", AMD, "gfx906", "gfx90a gfx1100"),
+    "amd": _row("amd", AMD, "gfx906", "gfx90a gfx942 gfx1030 gfx1100"),
     "amd-comgr": _row("amd-comgr", AMD, "gfx1030", "gfx90a gfx1100"),
     "intel-gpu": _row("intel-gpu", INTEL, "pvc", "tgllp"),
     "intel-gpu-new": _row("intel-gpu-new", INTEL_NEW, "bmg", "lnl"),
-    "nvidia": _row("nvidia", NVIDIA, "sm_90", "sm_70 sm_80 sm_100"),
+    "nvidia": _row("nvidia", NVIDIA, "sm_90", "sm_70 sm_80 sm_100 sm_120"),
 }

@@ -309,6 +309,20 @@ def test_an_unknown_row_is_refused(capsys):
     assert "riva128" in capsys.readouterr().err
 
 
+def test_an_unknown_chip_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        program.main(["amd", "--chips", "gfx942", "gfx7"])
+    assert "unknown chips ['gfx7']" in capsys.readouterr().err
+
+
+def test_a_row_has_two_unlike_chips_unless_others_are_named():
+    usual = program._chips_of("amd", [], every=False)
+    assert [(t.chip, t.whole) for t in usual] == [("gfx906", True), ("gfx1201", False)]
+    named = program._chips_of("amd", ["gfx942", "sm_90"], every=False)
+    assert [t.chip for t in named] == ["gfx942"]
+    assert program._chips_of("amd", [], every=True) == list(targets.ALL["amd"])
+
+
 BUILT = SimpleNamespace(template="scan", wg_size=256, params={}, label="")
 
 
