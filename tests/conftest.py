@@ -19,12 +19,9 @@ import gc
 import math
 import os
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -48,6 +45,7 @@ from pyopencl_gbdt.device.paper import Allocation
 from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
+from tests.chosen_cases import mark_cases
 from tests.quick_builds import builds_quickly
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
@@ -57,10 +55,6 @@ os.environ["PYOPENCL_GBDT_BUILD_AHEAD"] = "off"
 TEST_DEVICE = os.environ.get("PYOPENCL_GBDT_DEVICE", "portable computing language")
 #: Processes that run the tests at most: each takes up to 1 GB.
 _MOST_WORKERS = 8
-#: Folders in which a test's cases are all combinations of several parameters. By default, each
-#: value of each parameter has a case; all combinations are ``thorough``. A module elsewhere says
-#: ``ONCE_EACH = True``.
-_ONCE_EACH = {"primitives", "steps", "objectives"}
 #: The programs of all modules that say ``OPTIMISED = True``, by their sources.
 _optimised_programs: dict[Any, Any] = {}
 
@@ -73,6 +67,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
     if getattr(session.config.option, "numprocesses", 0):
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+        # Threads that a test asks for by number sleep while they wait.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -94,65 +90,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(cores + 1, _MOST_WORKERS) if cores > 1 else 0
 
 
-@cache
-def _room(path: Path) -> str:
-    """Return the folder of ``tests/`` that a test lies in."""
-    return path.relative_to(Path(__file__).parent).parts[0]
-
-
-def _repeats(item: pytest.Item, seen: dict[str, set[tuple[str, str]]]) -> bool:
-    """Tell whether every value of a case's parameters was seen in an earlier case; note them."""
-    module = getattr(item, "module", None)
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    if _room(item.path) not in _ONCE_EACH and not getattr(module, "ONCE_EACH", False):
-        return False
-    known = seen[item.nodeid.partition("[")[0]]
-    own = {(name, repr(value)) for name, value in params.items()}
-    repeats = len(own) > 1 and own <= known
-    known |= own
-    return repeats
-
-
-def _leave_few(items: list[pytest.Item]) -> None:
-    """Mark the cases of a test marked ``few`` but so many, spread evenly."""
-    cases: dict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        if item.get_closest_marker("few") and not item.get_closest_marker("thorough"):
-            cases[item.nodeid.partition("[")[0]].append(item)
-    for own in cases.values():
-        marker = own[0].get_closest_marker("few")
-        assert marker is not None
-        (most,) = marker.args
-        kept = {len(own) * k // most for k in range(most)}
-        for place, item in enumerate(own):
-            if place not in kept:
-                item.add_marker("thorough")
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked ``thorough`` that nobody asked for.
+    """Leave out tests marked ``thorough`` or ``exhaustive`` that nobody asked for.
 
-    A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is true. Where
-    ``_ONCE_EACH`` says so, cases of which every parameter's value occurs in an earlier case of
-    the same test are marked, too; so are those that ``few`` leaves out.
+    ``tests/chosen_cases.py`` says which cases of a test are marked.
     """
-    seen: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for item in items:
-        if _repeats(item, seen):
-            item.add_marker("thorough")
-        rule = getattr(getattr(item, "module", None), "THOROUGH", {}).get(
-            getattr(item, "originalname", "")
-        )
-        if rule is not None and rule(**item.callspec.params):  # type: ignore[attr-defined]
-            item.add_marker("thorough")
-    _leave_few(items)
-    if config.option.markexpr or any("::" in word for word in config.args):
+    mark_cases(items)
+    if any("::" in word for word in config.args):
         return
-    thorough = [item for item in items if item.get_closest_marker("thorough")]
-    if thorough:
-        config.hook.pytest_deselected(items=thorough)
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    asked = config.option.markexpr
+    unwanted = [] if asked else ["thorough"]
+    unwanted += [] if "exhaustive" in asked else ["exhaustive"]
+    left_out = [item for item in items if any(map(item.get_closest_marker, unwanted))]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, unwanted))]
 
 
 def _import_from_an_own_place(config: pytest.Config) -> None:

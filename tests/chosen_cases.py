@@ -1,0 +1,97 @@
+"""Which cases of a test are ``thorough``, and which of those ``exhaustive``.
+
+A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is true, and the mark
+``few(6)`` all but six.
+
+Where a test has all combinations of several parameters, each value of each parameter has a case by
+default. Each pair of values of two parameters has one among the ``thorough`` cases. The other
+combinations are ``exhaustive``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: Folders in which a test's cases are all combinations of several parameters. A module elsewhere
+#: says ``ONCE_EACH = True``.
+_ONCE_EACH = {"primitives", "steps", "objectives"}
+
+
+def _has_combinations(item: pytest.Item) -> bool:
+    """Tell whether a test's cases are all combinations of its parameters."""
+    room = item.path.relative_to(Path(__file__).parent).parts[0]
+    return room in _ONCE_EACH or getattr(getattr(item, "module", None), "ONCE_EACH", False)
+
+
+def _values(item: pytest.Item) -> list[tuple[str, str]]:
+    """Return the names and values of a case's parameters."""
+    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    return sorted((name, repr(value)) for name, value in params.items())
+
+
+def _mark_repeats(cases: list[pytest.Item]) -> None:
+    """Mark cases of which every parameter's value occurs in an earlier case."""
+    known: set[tuple[str, str]] = set()
+    for item in cases:
+        own = set(_values(item))
+        if len(own) > 1 and own <= known:
+            item.add_marker("thorough")
+        known |= own
+
+
+def _mark_exhaustive(cases: list[pytest.Item]) -> None:
+    """Mark thorough cases of which every pair of values occurs in another case.
+
+    In a mixed order, as fewer cases have all pairs than where one parameter changes at a time.
+    """
+    known: set[tuple[tuple[str, str], ...]] = set()
+    order = sorted(
+        cases,
+        key=lambda item: (
+            item.get_closest_marker("thorough") is not None,
+            zlib.crc32(item.nodeid.encode()),
+        ),
+    )
+    for item in order:
+        pairs = set(itertools.combinations(_values(item), 2))
+        if pairs and pairs <= known and item.get_closest_marker("thorough"):
+            item.add_marker("exhaustive")
+        known |= pairs
+
+
+def _leave_few(cases: list[pytest.Item]) -> None:
+    """Mark the cases of a test marked ``few`` but so many, spread evenly."""
+    marker = cases[0].get_closest_marker("few")
+    own = [item for item in cases if not item.get_closest_marker("thorough")]
+    if marker is None or not own:
+        return
+    (most,) = marker.args
+    kept = {len(own) * k // most for k in range(most)}
+    for place, item in enumerate(own):
+        if place not in kept:
+            item.add_marker("thorough")
+
+
+def mark_cases(items: list[pytest.Item]) -> None:
+    """Mark cases of tests."""
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        combined = _has_combinations(cases[0])
+        if combined:
+            _mark_repeats(cases)
+        name = getattr(cases[0], "originalname", "")
+        rule = getattr(getattr(cases[0], "module", None), "THOROUGH", {}).get(name)
+        for item in cases if rule is not None else []:
+            if rule(**item.callspec.params):  # type: ignore[attr-defined]
+                item.add_marker("thorough")
+        _leave_few(cases)
+        if combined:
+            _mark_exhaustive(cases)

@@ -1,0 +1,52 @@
+"""What runs by default, what is thorough, and what is exhaustive."""
+
+import itertools
+from pathlib import Path
+from types import SimpleNamespace
+
+from tests.chosen_cases import mark_cases
+
+HERE = Path(__file__).parent
+
+
+class Case:
+    """A collected case of a test in ``tests/primitives``."""
+
+    module = SimpleNamespace()
+    originalname = "test_sum"
+    path = HERE / "primitives" / "test_sum.py"
+
+    def __init__(self, *values):
+        self.callspec = SimpleNamespace(params=dict(zip("abc", values, strict=False)))
+        self.nodeid = f"tests/primitives/test_sum.py::test_sum[{values}]"
+        self.marks = set()
+
+    def get_closest_marker(self, name):
+        return SimpleNamespace(name=name, args=()) if name in self.marks else None
+
+    def add_marker(self, name):
+        self.marks.add(name)
+
+
+def pairs(cases):
+    values = [sorted(case.callspec.params.items()) for case in cases]
+    return {pair for own in values for pair in itertools.combinations(own, 2)}
+
+
+def test_each_value_by_default_and_each_pair_of_values_thorough():
+    cases = [Case(*values) for values in itertools.product(range(3), range(4), range(5))]
+    mark_cases(cases)
+    usual = [case for case in cases if "thorough" not in case.marks]
+    both = [case for case in cases if "exhaustive" not in case.marks]
+    values = {value for case in cases for value in case.callspec.params.items()}
+    assert {value for case in usual for value in case.callspec.params.items()} == values
+    assert pairs(both) == pairs(cases)
+    assert len(usual) < 12
+    assert len(usual) < len(both) < 35 < len(cases)
+
+
+def test_combinations_of_two_parameters_are_all_thorough():
+    cases = [Case(*values) for values in itertools.product(range(3), range(4))]
+    mark_cases(cases)
+    assert all("exhaustive" not in case.marks for case in cases)
+    assert sum("thorough" in case.marks for case in cases) == 12 - 6
