@@ -81,8 +81,8 @@ def test_command(tmp_path):
     names = ["ours", "xgboost"] if importlib.util.find_spec("xgboost") else ["ours"]
     file = tmp_path / "sparse.json"
     done = run(
-        "sparse", "--quick", "--rows-scale", 0.05, "--only", "classes", "exact-d6", "--device",
-        TEST_DEVICE, "--peers", "xgboost", "--json", file,
+        "sparse", "--quick", "--rows-scale", 0.05, "--rounds", 3, "--only", "classes", "exact-d6",
+        "--device", TEST_DEVICE, "--peers", "xgboost", "--json", file,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     classes, exact = json.loads(file.read_text())["runs"]
