@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -91,17 +92,30 @@ def telling(built: Iterable[Built]) -> list[Built]:
     """Return programs that show each kernel, and each value of each parameter, of a template.
 
     Longer sources, which have more branches, come first; a program is left out if all that it
-    shows is in those before it.
+    shows is in those before it. Of those that are left, the shortest first, one goes if the others
+    show all that it shows, but for the longest of each template.
     """
     found: list[Built] = []
     seen: set[tuple[object, ...]] = set()
     for one in sorted(built, key=lambda one: len(one.source("opencl")), reverse=True):
-        values = {("wg_size", one.wg_size), *one.params.items(), *((k, "") for k in one.kernels)}
-        own = {(one.template, *value) for value in values}
-        if not own <= seen:
+        if not _shown(one) <= seen:
             found.append(one)
-        seen |= own
-    return found
+        seen |= _shown(one)
+    longest_of = {one.template: one for one in reversed(found)}
+    times = Counter(fact for one in found for fact in _shown(one))
+    kept = []
+    for one in reversed(found):
+        if one is not longest_of[one.template] and all(times[fact] > 1 for fact in _shown(one)):
+            times.subtract(_shown(one))
+        else:
+            kept.append(one)
+    return kept[::-1]
+
+
+def _shown(one: Built) -> set[tuple[object, ...]]:
+    """Return the kernels of a program and the values of its parameters, with its template."""
+    values = {("wg_size", one.wg_size), *one.params.items(), *((k, "") for k in one.kernels)}
+    return {(one.template, *value) for value in values}
 
 
 def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled], list[str]]:

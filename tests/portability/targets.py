@@ -150,7 +150,7 @@ def _row(row: str, chips: tuple[Target, ...], whole: str, on_request: str) -> tu
 ALL = {
     "amd": _row("amd", AMD, "gfx906", "gfx90a gfx942 gfx1030 gfx1100"),
     "amd-comgr": _row("amd-comgr", AMD, "gfx1030", "gfx90a gfx1100"),
-    "intel-gpu": _row("intel-gpu", INTEL, "pvc", "tgllp"),
+    "intel-gpu": _row("intel-gpu", INTEL, "pvc", "tgllp dg2"),
     "intel-gpu-new": _row("intel-gpu-new", INTEL_NEW, "bmg", "lnl"),
     "nvidia": _row("nvidia", NVIDIA, "sm_90", "sm_70 sm_80 sm_100 sm_120"),
 }
