@@ -274,7 +274,7 @@ def test_three_work_group_sizes(size):
 
 
 def test_repeats():
-    assert {digest("squared", device=TEST_DEVICE) for _ in range(4)} == {EXPECTED["squared"]}
+    assert {digest("squared", device=TEST_DEVICE) for _ in range(2)} == {EXPECTED["squared"]}
 
 
 @pytest.mark.intel

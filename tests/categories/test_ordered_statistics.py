@@ -48,7 +48,7 @@ def test_kernels_are_their_twin(device, n_rows, n_levels, n_targets):
 
 @pytest.mark.parametrize("weight", [1, 8, 1000])
 def test_walks_along_orders_give_the_codes_of_the_means(device, weight):
-    n_rows = 3000
+    n_rows = 900
     codes, hits, counted = problem(n_rows, 40, 2)
     made = OrderedStatistics(device, hits, counted, (PRIORS,) * len(hits), weight, seed=7)
     if not made.is_sequential:

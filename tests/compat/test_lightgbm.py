@@ -69,7 +69,7 @@ def test_each_objective_learns_as_lightgbm_does(params, y, metric):
     for name, lib in libraries.items():
         own = {}
         data = lib.Dataset(X, y)
-        booster = lib.train({**QUIET, **params}, data, 20, valid_sets=[data],
+        booster = lib.train({**QUIET, **params}, data, 12, valid_sets=[data],
                             callbacks=[lib.record_evaluation(own)])  # fmt: skip
         results[name] = own["training"][metric]
         assert list(own["training"]) == [metric]

@@ -25,6 +25,8 @@ X = RNG.standard_normal((200, 3)).astype(np.float32)
 Y = (X[:, 0] * X[:, 1] + RNG.standard_normal(200) / 2).astype(np.float32)
 CODES = np.digitize(Y, [-0.5, 0.5])
 BEST = {"preset": "best", "max_depth": 2, "device": TEST_DEVICE}
+#: Steps so large that few rounds follow the best one.
+QUICK = {**BEST, "learning_rate": 0.3}
 PARAMS = {"n_estimators": 4, "max_depth": 2, "base_score": 0.25, "device": TEST_DEVICE}
 
 
@@ -80,13 +82,13 @@ def test_margins_are_means_of_the_members(linear):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return GBDTRegressor(**BEST).fit(X, Y)
+    return GBDTRegressor(**QUICK).fit(X, Y)
 
 
 def test_a_second_fit_is_the_same(fitted):
     assert fitted.model_.parameters["grow_policy"] == "symmetric"
     assert fitted.evals_result() == {}
-    again = GBDTRegressor(**BEST).fit(X, Y)
+    again = GBDTRegressor(**QUICK).fit(X, Y)
     assert again.model_.ensemble == fitted.model_.ensemble
 
 
@@ -107,9 +109,9 @@ def test_classes_and_exact_rounds():
     fitted = GBDTClassifier(**BEST, n_estimators=3, scoring="accuracy").fit(X, CODES)
     assert fitted.n_iter_ == 15
     assert fitted.predict_proba(X).shape == (200, 3)
-    stopped = GBDTClassifier(**BEST, scoring="accuracy", n_iter_no_change=5).fit(X, CODES)
+    stopped = GBDTClassifier(**QUICK, scoring="accuracy", n_iter_no_change=5).fit(X, CODES)
     assert 5 <= stopped.n_iter_ < 1000
-    assert GBDTClassifier(**BEST, n_iter_no_change=5).fit(X, CODES > 0).n_iter_ > 4
+    assert GBDTClassifier(**QUICK, n_iter_no_change=5).fit(X, CODES > 0).n_iter_ > 4
 
 
 def test_intervals_come_from_rows_that_members_have_not_seen(fitted):
@@ -132,7 +134,7 @@ def test_who_has_no_bag(capsys):
 
 
 def test_few_rows_or_one_class_give_one_model_that_stops(capsys):
-    few = GBDTRegressor(**BEST).fit(X[:15], Y[:15])
+    few = GBDTRegressor(**QUICK).fit(X[:15], Y[:15])
     assert 1 <= few.n_iter_ <= 1000
     assert "one model is trained\n" in capsys.readouterr().err
     one = GBDTClassifier(**BEST, learning_rate=0.3).fit(X[:30], np.zeros(30))
