@@ -6,6 +6,7 @@ training is a process of its own: it resumes from the newest checkpoint in a fol
 compared, and the next starts afresh.
 """
 
+import os
 import random
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.model import to_xgboost_json
 from tests.conftest import TEST_DEVICE
+from tests.processes import QUICK_BUILDS, ROOT
 
 N_ROUNDS = 60
 
@@ -77,7 +79,7 @@ def one_process(kind, directory, wait):
     saved = Path(directory, "model.txt")
     command = [sys.executable, "-m", "tests.kill_and_resume", "--train", kind, directory]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, cwd=Path(__file__).resolve().parents[1]
+        command, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, **QUICK_BUILDS}
     ) as process:
         assert process.stdout is not None
         if process.stdout.readline().strip() != b"ready":

@@ -1,13 +1,14 @@
 """The bench of batches: every case has its figures, in the report too."""
 
 import json
+import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import TEST_DEVICE
+from tests.processes import QUICK_BUILDS, ROOT
 
 
 @pytest.mark.thorough
@@ -18,8 +19,9 @@ def test_cases_are_measured(tmp_path):
     words += ["--cases", "whole,batches", "--json", str(tmp_path / "a.json")]
     words = [sys.executable, "-m", "bench", "batches", *words]
     done = subprocess.run(
-        words, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
-    )
+        words, cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, **QUICK_BUILDS},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "set-up" in done.stdout
     cases = json.loads((tmp_path / "a.json").read_text())["cases"]["npy"]

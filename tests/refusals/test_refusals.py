@@ -25,7 +25,7 @@ from tests.teams import members
 #: Pairs of options that train: '+' for a pair of the line's option with that of an earlier line,
 #: '-' if it is refused, '.' if it contradicts itself. The last sign is that of the option alone.
 TRAINED = Path(__file__).with_name("trained_pairs.txt")
-N_SAMPLED, SEED = 100, 4
+N_SAMPLED, SEED = 60, 4
 pytestmark = pytest.mark.usefixtures("devices_named_twice")
 
 

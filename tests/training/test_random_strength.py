@@ -22,7 +22,7 @@ NOISY = {**DRAWN, "drawn": {"extra_trees": True}, "weak": {"random_strength": 0.
 
 
 def own(**params):
-    return {"n_estimators": 4, "min_child_weight": 0, "random_strength": 1.0, **params}
+    return {"n_estimators": 2, "min_child_weight": 0, "random_strength": 1.0, **params}
 
 
 def both(params, X, y, weight=None, **columns):
