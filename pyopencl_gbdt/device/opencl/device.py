@@ -20,7 +20,7 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
-from pyopencl_gbdt.device.opencl import build_ahead, compile_apart
+from pyopencl_gbdt.device.opencl import build_ahead, compile_apart, huge_pages
 from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.opencl.pocl import warm_up
 from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram
@@ -79,9 +79,8 @@ class OpenCLDevice(Device):
                     _contexts[key] = cl.Context([device])
             self.context = _contexts[key]
         with Guard(self, "opening it, although its driver lists it,"):
-            self.queue = cl.CommandQueue(
-                self.context, device, cl.command_queue_properties.PROFILING_ENABLE if profile else 0
-            )
+            properties = cl.command_queue_properties.PROFILING_ENABLE if profile else 0
+            self.queue = cl.CommandQueue(self.context, device, properties)
 
     @property
     def process_key(self) -> str:
@@ -116,7 +115,8 @@ class OpenCLDevice(Device):
             "use fewer rows or features, or set a device_memory= below "
             f"{self.allocated_bytes + nbytes}",
         )
-        return self._buffer(cl.mem_flags.READ_WRITE, fails, size=nbytes)
+        made = self._buffer(cl.mem_flags.READ_WRITE, fails, size=nbytes)
+        return huge_pages.ask_for(made, self.queue, nbytes) if self.works_in_place else made
 
     def _buffer(self, flags: int, fails: tuple[str, str], **given: Any) -> Any:
         """Return a buffer; ``fails`` is what an error says, and the next move."""

@@ -1,0 +1,66 @@
+"""Asks the system for large pages where a CPU's kernels gather from large arrays.
+
+A row's codes lie anywhere in tens of MB, of which a core knows the addresses of 4 KB pages for a
+part only; others are looked up in memory. One page of 2 MB takes the place of 512. The system
+decides: where it gives none, nothing changes.
+
+PoCL 3, 2 cores of an AMD EPYC in a virtual machine, processor ms of a round with small and with
+large pages: 500 k x 28, leaf by leaf, 255 leaves 159 and 118; 1 M x 28, depth 8, 203 and 190.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+#: Bytes of arrays from which on the system is asked: a large page of most processors.
+LEAST_BYTES = 1 << 21
+
+
+@cache
+def _system() -> Any:
+    """Return the C library if it has ``madvise``, else None."""
+    try:
+        return ctypes.CDLL(None).madvise
+    except (AttributeError, OSError, TypeError):  # on Windows there is neither
+        return None
+
+
+def ask(address: int, n_bytes: int) -> bool:
+    """Ask for large pages between two addresses; tell whether the system heard."""
+    advice, madvise = getattr(mmap, "MADV_HUGEPAGE", None), _system()
+    begin = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE
+    end = (address + n_bytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if advice is None or madvise is None or end <= begin:
+        return False
+    return int(madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), advice)) == 0
+
+
+def ask_for(buffer: Any, queue: Any, n_bytes: int) -> Any:
+    """Return a new buffer, for which the system was asked if it is large.
+
+    Parameters
+    ----------
+    buffer : pyopencl.Buffer
+        Of a CPU, whose kernels use the host's memory. Nothing was written to it.
+    queue : pyopencl.CommandQueue
+        Of the same device. It is not waited for.
+    n_bytes : int
+    """
+    if n_bytes < LEAST_BYTES or _system() is None:
+        return buffer
+    try:
+        own = cl.CommandQueue(queue.context, queue.device)
+        flags = cl.map_flags.WRITE_INVALIDATE_REGION
+        host, _ = cl.enqueue_map_buffer(own, buffer, flags, 0, n_bytes, np.uint8)
+        ask(host.ctypes.data, n_bytes)
+        host.base.release(own)
+        own.finish()
+    except cl.Error:  # the driver maps no such buffer; it works with small pages
+        pass
+    return buffer
