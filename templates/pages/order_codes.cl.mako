@@ -10,7 +10,7 @@
 ##
 ## params: wg_size; code, the type of the page's codes; own, the type of the codes in `orders`
 <%page args="wg_size, code, own"/>
-<% FEW = 256 %>
+<% FEW, TOGETHER = 256, 8 %>
 <%def name="place()">block_at(feature / block_features, block_stride, paired, ${16 if code == "u8" else 8}) + feature % block_features</%def>
 KERNEL(${wg_size}) replace_codes(
         const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 order,
@@ -24,12 +24,36 @@ KERNEL(${wg_size}) replace_codes(
     for (u32 first = begin, last; first < end; first = last) { /* codes of so few rows stay in a first cache */
         last = end - first < ${FEW} ? end : first + ${FEW};
         for (u32 i = 0; i < n_features; i++) {
-            const u32 feature = first_feature + i;
             GLOBAL const ${own}* given = from + (u64)i * n_rows;
-            GLOBAL ${code}* column = by_feature + (u64)feature * n_rows;
-            GLOBAL ${code}* of_row = codes + ${place()} + first * row_stride;
+            GLOBAL ${code}* column = by_feature + (u64)(first_feature + i) * n_rows;
             for (u32 row = first; row < last; row++) column[row] = given[row];
-            PLAIN for (u32 row = first; row < last; row++, of_row += row_stride) *of_row = given[row];
+        }
+        for (u32 i = 0; i < n_features;) { /* several side by side: a row's step and test serve them all */
+            const u32 n = n_features - i < ${TOGETHER} ? n_features - i : ${TOGETHER};
+            u64 places[${TOGETHER}];
+            for (u32 k = 0; k < n; k++) {
+                const u32 feature = first_feature + i + k;
+                places[k] = ${place()};
+            }
+            GLOBAL const ${own}* given = from + (u64)i * n_rows;
+            if (n == ${TOGETHER}) {
+% for k in range(TOGETHER):
+                GLOBAL ${code}* codes_${k} = codes + places[${k}];
+                GLOBAL const ${own}* given_${k} = given + (u64)${k} * n_rows;
+% endfor
+                u64 at = first * row_stride;
+                PLAIN for (u32 row = first; row < last; row++, at += row_stride) {
+% for k in range(TOGETHER):
+                    codes_${k}[at] = given_${k}[row];
+% endfor
+                }
+            } else {
+                for (u32 k = 0; k < n; k++, given += n_rows) {
+                    GLOBAL ${code}* of_row = codes + places[k] + first * row_stride;
+                    PLAIN for (u32 row = first; row < last; row++, of_row += row_stride) *of_row = given[row];
+                }
+            }
+            i += n;
         }
     }
 % else:
