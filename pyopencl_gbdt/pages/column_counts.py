@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.numerics.portable_math import ordered
-from pyopencl_gbdt.pages.cuts import NO_KEY, most_bins, run_begins, share_end
+from pyopencl_gbdt.pages.cut_rules import CutRule
+from pyopencl_gbdt.pages.cuts import NO_KEY, run_begins, share_end
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -199,6 +200,7 @@ class ColumnCounts:
     max_bin : int
     n_counted : int
         Rows of a weight above 0, with and without a value.
+    rule : CutRule
 
     Attributes
     ----------
@@ -206,9 +208,10 @@ class ColumnCounts:
         Whether the first and the last zero of all rows are -0.
     """
 
-    def __init__(self, total: I64, max_bin: int, n_counted: int) -> None:
+    def __init__(self, total: I64, max_bin: int, n_counted: int, rule: CutRule) -> None:
         self.present = int(total[0])
-        self.most = most_bins(max_bin, some_missing=self.present < n_counted)
+        self.most = rule.most_bins(max_bin, some_missing=self.present < n_counted)
+        self.every = self.most  # with at most so many values, each has a bin
         there = int(self.present > 0)
         self._first, self._bits = np.zeros(there, np.int64), np.full(there, 32)
         self._counts = total[None, :][:there]
@@ -262,7 +265,7 @@ class ColumnCounts:
             First key and bits of each range; empty if all borders are found.
         """
         open_ranges = np.flatnonzero(self._bits)
-        few = self._bits.size <= self.most
+        few = self._bits.size <= self.every
         if open_ranges.size and (few or open_ranges.size <= _FEW_RANGES):
             return self._ranges(open_ranges)
         if few:  # a bin for each value
@@ -322,11 +325,15 @@ class ColumnCounts:
         behind = np.minimum(np.searchsorted(self._first, keys) + 1, self._bits.size - 1)
         following = self._first[behind].astype(np.uint32)
         following[self._bits[behind] > 0] = found
-        first_zero, last_zero = (np.float32(-0.0 if minus else 0.0) for minus in self.zeros)
-        below, above = _values(keys), _values(following)
-        below[keys == _ZERO], above[following == _ZERO] = last_zero, first_zero
+        below, above = self.values(keys, first=False), self.values(following, first=True)
         above[-1] = below[-1]
         return below, above
+
+    def values(self, keys: U32, *, first: bool) -> F32:
+        """Return the values of keys; a zero has the sign of the first or the last zero."""
+        found = _values(keys)
+        found[keys == _ZERO] = -0.0 if self.zeros[0 if first else 1] else 0.0
+        return found
 
     def fullest(self, n_rows: int) -> int:
         """Return the bin with the most rows; ``n_bins`` if more of ``n_rows`` are missing."""

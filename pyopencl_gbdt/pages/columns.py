@@ -17,7 +17,8 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.numerics import weights
 from pyopencl_gbdt.numerics.portable_math import ordered
-from pyopencl_gbdt.pages.cuts import bin_ends, midpoints, most_bins, run_begins, tops
+from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
+from pyopencl_gbdt.pages.cuts import midpoints, run_begins, tops
 from pyopencl_gbdt.pages.page import Layout, SortedColumns
 
 F32 = npt.NDArray[np.float32]
@@ -140,7 +141,7 @@ def _runs(columns: Columns, keys: U64, weight: I64) -> _ColumnRuns:
     return _ColumnRuns(counted[new], counted[ends - 1], feature, total[ends] - total[new])
 
 
-def _bin_ends(columns: Columns, runs: _ColumnRuns, weight: I64, max_bin: int) -> I64:
+def _bin_ends(columns: Columns, runs: _ColumnRuns, weight: I64, max_bin: int, rule: CutRule) -> I64:
     """Return the index of every bin's last run; every run is one unless a feature has too many."""
     ends = np.ones(runs.feature.size, np.bool_)
     n_runs = np.bincount(runs.feature, minlength=columns.n_features)
@@ -149,14 +150,14 @@ def _bin_ends(columns: Columns, runs: _ColumnRuns, weight: I64, max_bin: int) ->
     for feature in np.flatnonzero(n_runs >= max_bin):
         entries = slice(columns.starts[feature], columns.starts[feature + 1])
         present = int(np.count_nonzero(weight[columns.rows[entries]]))
-        most = most_bins(max_bin, some_missing=present < n_counted)
+        most = rule.most_bins(max_bin, some_missing=present < n_counted)
         own = slice(begin[feature], begin[feature] + n_runs[feature])
         ends[own] = False
-        ends[begin[feature] + bin_ends(runs.weight[own], most) - 1] = True
+        ends[begin[feature] + rule.bin_ends(runs.weight[own], most) - 1] = True
     return np.flatnonzero(ends)
 
 
-def _layout(columns: Columns, runs: _ColumnRuns, ends: I64) -> tuple[Layout, U32]:
+def _layout(columns: Columns, runs: _ColumnRuns, ends: I64, rule: CutRule) -> tuple[Layout, U32]:
     """Return the layout of the bins that end at these runs, and the place of every bin."""
     feature = runs.feature[ends].astype(np.int64)
     n_bins = np.bincount(feature, minlength=columns.n_features).astype(np.int64)
@@ -173,7 +174,8 @@ def _layout(columns: Columns, runs: _ColumnRuns, ends: I64) -> tuple[Layout, U32
     above = columns.values[runs.first[following]]
     top = np.append(feature[1:] != feature[:-1], True)[: ends.size]
     thresholds = np.zeros(int(offset[-1]), np.float32)
-    thresholds[places] = np.where(top, tops(below), midpoints(below, above))
+    between = midpoints(rule.lower_sides(below, above), above)
+    thresholds[places] = np.where(top, tops(below), between)
     fullest = np.zeros(n_bins.size, np.uint32)
     layout = Layout(n_bins.astype(np.uint32), offset.astype(np.uint32), thresholds, fullest)
     return layout, places.astype(np.uint32)
@@ -207,7 +209,7 @@ def _places(
 
 
 def cut_columns(
-    columns: Columns, weight: F32 | None, max_bin: int | None
+    columns: Columns, weight: F32 | None, max_bin: int | None, rule: CutRule = SHARES
 ) -> tuple[U32, U32, Layout]:
     """Return rows and places of sorted entries, and the layout of the places.
 
@@ -218,6 +220,7 @@ def cut_columns(
         Rows of weight 0 do not count: their values make no bins.
     max_bin : int or None
         Most bins of a feature; None is a bin for every distinct value.
+    rule : CutRule
     """
     own = np.ones(columns.n_rows) if weight is None else weight.astype(np.float64)
     whole = weights.whole(own) if weight is not None else own.astype(np.int64)
@@ -226,18 +229,22 @@ def cut_columns(
     ends = (
         np.arange(runs.feature.size)
         if max_bin is None
-        else _bin_ends(columns, runs, whole, max_bin)
+        else _bin_ends(columns, runs, whole, max_bin, rule)
     )
-    layout, of_bin = _layout(columns, runs, ends)
+    layout, of_bin = _layout(columns, runs, ends, rule)
     rows, places = _places(columns, keys, whole, runs, ends, layout, of_bin)
     return rows, places, layout
 
 
 def uploaded_columns(
-    device: Device, columns: Columns, weight: F32 | None, max_bin: int | None
+    device: Device,
+    columns: Columns,
+    weight: F32 | None,
+    max_bin: int | None,
+    rule: CutRule = SHARES,
 ) -> tuple[SortedColumns, Layout]:
     """Sort and cut columns on the host; return them on a device, and the layout of their bins."""
-    rows, places, layout = cut_columns(columns, weight, max_bin)
+    rows, places, layout = cut_columns(columns, weight, max_bin, rule)
     return columns_on(device, columns, rows, places, layout), layout
 
 

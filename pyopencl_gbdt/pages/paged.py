@@ -21,6 +21,7 @@ from pyopencl_gbdt.pages.columns import (
     present_values,
     uploaded_columns,
 )
+from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
 from pyopencl_gbdt.pages.cuts import make_layout
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, SortedColumns
@@ -186,6 +187,7 @@ def paged(
     tiles: TileSizes | None = None,
     *,
     exact: bool = True,
+    rule: CutRule = SHARES,
 ) -> QuantizedData:
     """Return a data set as pages on a device; the data set keeps the result for the next call.
 
@@ -204,6 +206,8 @@ def paged(
         As ``expected_tiles`` returns it; None is dense codes.
     exact : bool
         As for ``Quantizer``; sparse data are always cut exactly.
+    rule : CutRule
+        Where bins of ``hist`` end.
 
     Raises
     ------
@@ -213,25 +217,25 @@ def paged(
     most = max_bin if method == "hist" else None
     dense = method == "hist" and data.sparse is None
     kind = "tiled" if tiles is not None else "dense" if dense else "columns"
-    key = (device.process_key, kind, most, n_pages, exact)
+    key = (device.process_key, kind, most, n_pages, exact, rule.name)
     if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
         return data.kept[1]
     data.forget()  # frees the former pages first
     if tiles is not None:
-        made = _tiled(data, device, max_bin, n_pages, tiles, exact=exact)
+        made = _tiled(data, device, max_bin, n_pages, tiles, exact=exact, rule=rule)
     elif dense:
         quantizer = Quantizer(
             device, data.features_for(device), data.weight, max_bin, n_pages,
-            most_levels=most_levels(data), cut=cut_features(data), exact=exact,
+            most_levels=most_levels(data), cut=cut_features(data), exact=exact, rule=rule,
         )  # fmt: skip
         made = quantizer.run(partial(layout_of, data=data))
     else:
-        made = _in_columns(data, device, most)
+        made = _in_columns(data, device, most, rule)
     data.kept = (key, made)
     return made
 
 
-def _in_columns(data: Dataset, device: Device, most: int | None) -> QuantizedData:
+def _in_columns(data: Dataset, device: Device, most: int | None, rule: CutRule) -> QuantizedData:
     """Sort the present values of every column; ``most`` bins of a feature, or all values."""
     columns = present_values(data.values) if data.sparse is None else entries_of(data.sparse)
     check_entries(columns.rows.size)
@@ -239,23 +243,32 @@ def _in_columns(data: Dataset, device: Device, most: int | None) -> QuantizedDat
     if most is None and every_row_counts and columns.rows.size:
         page, layout = sorted_on_device(device, columns)
     else:
-        page, layout = uploaded_columns(device, columns, data.weight, most)
+        page, layout = uploaded_columns(device, columns, data.weight, most, rule)
     return QuantizedData([page], layout)
 
 
 def _tiled(
-    data: Dataset, device: Device, max_bin: int, n_pages: int, sizes: TileSizes, *, exact: bool
+    data: Dataset,
+    device: Device,
+    max_bin: int,
+    n_pages: int,
+    sizes: TileSizes,
+    *,
+    exact: bool,
+    rule: CutRule,
 ) -> QuantizedData:
     """Cut columns as those of dense codes are cut, and encode them in tiles."""
     source: EntryRows | Quantizer
     if data.sparse is not None:
-        _, _, layout = cut_columns(entries_of(data.sparse), data.weight, max_bin)
+        _, _, layout = cut_columns(entries_of(data.sparse), data.weight, max_bin, rule)
         entries = data.sparse.row_starts, data.sparse.columns, data.sparse.values
         source = EntryRows(device, *entries)
     else:
         n_bytes = sizes.n_bytes(data.n_rows, _most_tiles(device, data.n_features, max_bin))
         values = data.features_for(device)
-        source = Quantizer(device, values, data.weight, max_bin, tiled_bytes=n_bytes, exact=exact)
+        source = Quantizer(
+            device, values, data.weight, max_bin, tiled_bytes=n_bytes, exact=exact, rule=rule
+        )
         layout = make_layout(source.cuts())
     shape = data.n_rows, data.n_features
     return tiled_codes(device, source, layout, shape, sizes.n_entries, n_pages)

@@ -43,7 +43,9 @@ from pyopencl_gbdt.pages.column_counts import (
     OwnColumns,
     merged,
 )
+from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
 from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.pages.rank_counts import RankCounts
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -60,7 +62,12 @@ _MOST_RANGES = 1 << 14
 
 
 def parted_cuts(
-    team: Team, values: F32 | Rows, weight: F32 | None, max_bin: int, cut: U32 | None = None
+    team: Team,
+    values: F32 | Rows,
+    weight: F32 | None,
+    max_bin: int,
+    cut: U32 | None = None,
+    rule: CutRule = SHARES,
 ) -> Cuts:
     """Return the cut points of the rows of all members.
 
@@ -77,6 +84,8 @@ def parted_cuts(
         Most bins for values of a feature, 2..65535; missing values have a code of their own.
     cut : uint32 array or None
         Features to cut into bins, ascending; None is all. The others have no bins.
+    rule : CutRule
+        Where bins end.
 
     Returns
     -------
@@ -94,7 +103,7 @@ def parted_cuts(
     cuts = Cuts.none(_missing(team, rows, cut), max_bin)
     for features in _blocks(cut, len(rows), team, in_batches=in_batches):
         own = OwnColumns(_counted(rows, weight, features), whole)
-        known = _known(team, own, max_bin, n_counted)
+        known = _known(team, own, max_bin, n_counted, rule)
         found = team.exchange(
             FollowingValues, [own.following(c, k.without_successor()) for c, k in enumerate(known)]
         )
@@ -188,13 +197,16 @@ def columns_bytes(
     return max(n_own * each, n_own * columns * (12 if weighted else 4) + counts)
 
 
-def _known(team: Team, own: OwnColumns, max_bin: int, n_counted: int) -> list[ColumnCounts]:
+def _known(
+    team: Team, own: OwnColumns, max_bin: int, n_counted: int, rule: CutRule
+) -> list[ColumnCounts]:
     """Return the columns of a block with all their borders found."""
     columns = range(len(own.keys))
     whole = [KeyRange(column, 0, 32) for column in columns]
     totals = team.add_up(ColumnTotals, own.counts(whole).sum(axis=1))
     few = team.add_up(DistinctCounts, own.distinct()) <= FEW_VALUES
-    found = [ColumnCounts(total, max_bin, n_counted) for total in totals]
+    of_rule = RankCounts if rule.ranked else ColumnCounts
+    found = [of_rule(total, max_bin, n_counted, rule) for total in totals]
     while True:
         asked = [KeyRange(c, *at) for c in columns for at in found[c].asked()]
         if not asked:

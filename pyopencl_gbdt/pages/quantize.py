@@ -17,6 +17,7 @@ from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
+from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
 from pyopencl_gbdt.pages.sources import Values, ValueSource, in_launches, source_of
@@ -87,6 +88,8 @@ class Quantizer:
         for ``levels.layout_of`` to fill in.
     exact : bool
         False: values are read once for cut points, which then depend on the pieces.
+    rule : CutRule
+        Where bins end.
 
     Attributes
     ----------
@@ -113,6 +116,7 @@ class Quantizer:
         cut: U32 | None = None,
         *,
         exact: bool = True,
+        rule: CutRule = SHARES,
     ) -> None:
         self.device, self.weight, self.max_bin = device, weight, max_bin
         self.n_pages, self.most_bins = n_pages, max(max_bin, most_levels)
@@ -124,7 +128,7 @@ class Quantizer:
             resident=isinstance(values, DeviceArray), tiled_bytes=tiled_bytes,
             in_batches=isinstance(values, BatchedRows), exact=exact,
         )  # fmt: skip
-        self._values, self.exact = values, exact
+        self._values, self.exact, self.rule = values, exact, rule
         self._check_memory()
         self.weights = device.empty(1, np.float32) if weight is None else device.upload(weight)
 
@@ -180,7 +184,9 @@ class Quantizer:
         """Sort the columns of ``cut``, and cut them into bins of equally many rows, or weight."""
         if not self.exact:
             blocks, shape = self.source.host_blocks(), (self.n_rows, self.n_features)
-            return summary_cuts(self.device, blocks, self.weight, shape, self.cut, self.max_bin)
+            return summary_cuts(
+                self.device, blocks, self.weight, shape, self.cut, self.max_bin, self.rule
+            )
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE, "sorted values")
         few = (self.plan.batch, n) if self.weighted else (1, 1)
@@ -214,8 +220,8 @@ class Quantizer:
                     some = begin + batch - first_cut
                     program.launch(
                         "cuts", -(-some // program.wg_size), n_rows=n, n_counted=counted,
-                        n_columns=some, max_bin=self.max_bin, first_column=first_cut, sorted=keys,
-                        running=running, found=found,
+                        n_columns=some, max_bin=self.max_bin, first_column=first_cut,
+                        ranked=int(self.rule.ranked), sorted=keys, running=running, found=found,
                     )  # fmt: skip
                 if begin + batch < columns:  # else the host reads what was found
                     pace.round_enqueued()

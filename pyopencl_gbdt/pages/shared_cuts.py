@@ -12,6 +12,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import ColumnCuts
 from pyopencl_gbdt.dtypes import code_dtype
+from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
 from pyopencl_gbdt.pages.cuts import Cuts
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
@@ -27,6 +28,7 @@ def shared_layout(
     shares: Sequence[float],
     *,
     exact: bool = True,
+    rule: CutRule = SHARES,
 ) -> Layout:
     """Return the layout of all rows' codes; every member cuts some of the columns.
 
@@ -42,6 +44,7 @@ def shared_layout(
         Part of the columns for every member; their sum is 1.
     exact : bool
         Whether bins end at exact quantiles, see ``Quantizer``.
+    rule : CutRule
     """
     every = cut_features(data)
     ends = np.rint(np.cumsum(shares) * every.size).astype(np.int64)
@@ -49,7 +52,7 @@ def shared_layout(
     codes = max(1, int(shares[team.rank] * data.n_rows))
     taken = bytes_of_codes(device, codes, data.n_features, max_bin)
     quantizer = Quantizer(
-        device, data.rows, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact
+        device, data.rows, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact, rule=rule
     )
     cuts = quantizer.cuts()
     data.end_reading()

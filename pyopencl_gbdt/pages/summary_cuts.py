@@ -22,7 +22,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.pages.budget import summary_values
-from pyopencl_gbdt.pages.cuts import Cuts, bin_ends, most_bins
+from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
+from pyopencl_gbdt.pages.cuts import Cuts
 from pyopencl_gbdt.primitives import quantile_summary
 from pyopencl_gbdt.primitives.quantile_summary import QuantileSummary
 
@@ -42,6 +43,7 @@ def summary_cuts(
     shape: tuple[int, int],
     cut: npt.NDArray[np.uint32],
     max_bin: int,
+    rule: CutRule = SHARES,
 ) -> Cuts:
     """Return cut points whose bins are nearly equally full; they depend on the blocks.
 
@@ -58,12 +60,13 @@ def summary_cuts(
     cut : uint32 array
         Features to cut; others get no bins.
     max_bin : int
+    rule : CutRule
     """
     weights = None if weight is None else whole(weight.astype(np.float64))
     merged = _Merged(device, ENTRIES_A_BIN * max_bin, cut.size)
     missing = np.zeros(shape[1], np.bool_)  # in rows without weight; elsewhere, ranks tell
     if not cut.size:
-        return _cuts(merged, missing, cut, max_bin, 0)
+        return _cuts(merged, missing, cut, max_bin, 0, rule)
     rows = max(1, summary_values(device) // shape[1])
     columns = _Columns(device, cut, min(rows, shape[0]), shape[1])
     for first, block in blocks:
@@ -74,7 +77,7 @@ def summary_cuts(
                 missing |= np.isnan(piece[own == 0]).any(axis=0)
             merged.add(*columns.of(piece, own), len(piece))
     total = shape[0] if weights is None else int(weights.sum())
-    return _cuts(merged, missing, cut, max_bin, total)
+    return _cuts(merged, missing, cut, max_bin, total, rule)
 
 
 def full_summary(arguments: Mapping[str, Any], *, n_entries: int) -> None:
@@ -167,6 +170,7 @@ def _cuts(
     cut: npt.NDArray[np.uint32],
     max_bin: int,
     total: int,
+    rule: CutRule,
 ) -> Cuts:
     """Return the cut points of summaries of rows whose weights add up to ``total``."""
     cuts = Cuts.none(missing, max_bin)
@@ -177,9 +181,10 @@ def _cuts(
         mine, weight = values[own], np.diff(ranks[own, 1], prepend=0)
         some_missing = int(weight.sum()) < total
         missing[feature] |= some_missing
-        ends = bin_ends(weight, most_bins(max_bin, some_missing=some_missing))
+        ends = rule.bin_ends(weight, rule.most_bins(max_bin, some_missing=some_missing))
         if ends.size:
             above = np.append(mine[ends[:-1]], mine[-1])
             taken = np.add.reduceat(weight, np.append(0, ends[:-1]))
-            cuts.put(feature, mine[ends - 1], above, int(taken.argmax()))
+            below = rule.lower_sides(mine[ends - 1], above)
+            cuts.put(feature, below, above, int(taken.argmax()))
     return cuts

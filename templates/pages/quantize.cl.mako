@@ -73,7 +73,7 @@ ${cut_search.functions(weighted)}
    `running` begins with column `first_column`. */
 KERNEL(${wg_size}) cuts(
         const u32 n_rows, const u32 n_counted, const u32 n_columns, const u32 max_bin,
-        const u32 first_column,
+        const u32 first_column, const u32 ranked,
         GLOBAL const f32* RESTRICT sorted, GLOBAL const i64* RESTRICT running,
         GLOBAL u32* RESTRICT found) {
     const u32 column = GROUP_ID * ${wg_size} + LOCAL_ID;
@@ -86,22 +86,34 @@ KERNEL(${wg_size}) cuts(
     (void)running;
 % endif
     const u32 present = count_present(keys, n_rows);
-    /* one of the 256 codes of a byte is for missing values */
-    const u32 most = max_bin == 256 && present < n_counted ? 255 : max_bin;
+    /* one of the 256 codes of a byte is for missing values, where bins are shares */
+    const u32 most = !ranked && max_bin == 256 && present < n_counted ? 255 : max_bin;
     /* one bin for each distinct value, if they are few */
     u32 bins = 0, place = 0;
-    while (place < present && bins <= most) {
+    while (place < present && bins <= most + ranked) {
         place = behind(keys, place, present);
         bins++;
     }
-    const int every_value = bins <= most;
+    const int every_value = bins <= most + ranked;
     bins = 0;
     place = 0;
+    const u32 begin = ranked && !every_value ? behind(keys, 0, present) : 0;
+    const u32 end = ranked && !every_value ? front(keys, 0, present - 1) : present;
+    u32 part = 1;
     u32 most_rows = n_rows - present, full = NO_BIN; /* the missing ones */
     while (place < present) {
         u32 next;
-        if (every_value) {
-            next = behind(keys, place, present);
+        if (every_value) { /* by ranks, the last two values share a bin if they are one too many */
+            next = ranked && bins + 1 == most ? present : behind(keys, place, present);
+        } else if (ranked) {
+            next = place;
+            for (; part < most && next <= place; part++)
+% if weighted:
+                next = front(keys, place, rank_row(running, (u64)column * n_rows, begin, end, part, most));
+% else:
+                next = front(keys, place, rank_row(begin, end, part, most));
+% endif
+            if (next <= place) next = bins + 1 < most && place < end ? end : present;
         } else {
             /* the first cut before which lies at least an equal share of the remaining weight */
 % if weighted:
@@ -112,8 +124,8 @@ KERNEL(${wg_size}) cuts(
 % endif
             next = behind(keys, first, present);
         }
-        below[bins] = as_u32(keys[next - 1]);
         above[bins] = as_u32(next < present ? keys[next] : keys[next - 1]);
+        below[bins] = ranked ? above[bins] : as_u32(keys[next - 1]);
         if (next - place > most_rows) {
             most_rows = next - place;
             full = bins;

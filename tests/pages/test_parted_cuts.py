@@ -5,6 +5,7 @@ import pytest
 
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team.threads import threads
+from pyopencl_gbdt.pages.cut_rules import CUT_RULES
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.pages.quantize import Quantizer
 from tests.compare import assert_same_bits
@@ -24,7 +25,9 @@ CASES = {
     "no rows in the first": (500, "subnormal", 16, [0, 250]),
 }
 LONG = {"two bins", "two", "seven", "many bins"}
-THOROUGH = {"test_parts_have_the_cuts_of_all_rows": lambda case: case in LONG}
+THOROUGH = {
+    "test_parts_have_the_cuts_of_all_rows": lambda case, rule: case in LONG,
+}
 
 
 def in_parts(values, weight, max_bin, ends, **options):
@@ -52,15 +55,17 @@ def assert_same(found, wanted, what):
         assert_same_bits(ours.astype(np.float32), theirs.astype(np.float32), f"{name} {what}")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
+@pytest.mark.parametrize("rule", CUT_RULES)
 @pytest.mark.parametrize("case", CASES)
-def test_parts_have_the_cuts_of_all_rows(case, monkeypatch):
+def test_parts_have_the_cuts_of_all_rows(case, rule, monkeypatch):
     rows, kind, max_bin, ends = CASES[case]
+    rule = CUT_RULES[rule]
     rng = np.random.default_rng(rows)
     values = columns(rng, rows)
     weight = None if kind is None else weights(rng, rows, kind)
-    wanted = Quantizer(open_device(TEST_DEVICE), values, weight, max_bin).cuts()
+    wanted = Quantizer(open_device(TEST_DEVICE), values, weight, max_bin, rule=rule).cuts()
     for few in (1 << 16, 500):  # most columns have fewer values than the usual limit
         monkeypatch.setattr("pyopencl_gbdt.pages.parted_cuts.FEW_VALUES", few)
-        for found in in_parts(values, weight, max_bin, ends):
-            assert_same(found, wanted, f"{case}, {few}")
+        for found in in_parts(values, weight, max_bin, ends, rule=rule):
+            assert_same(found, wanted, f"{case}, {few}, {rule.name}")

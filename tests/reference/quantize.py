@@ -75,7 +75,26 @@ def fill_bins(weight: I64, most: int) -> list[int]:
     return ends
 
 
-def cut_column(column: F32, weight: I64, max_bin: int) -> ColumnCuts:
+def ranked_bins(weight: I64, most: int) -> list[int]:
+    """Return, for each bin, the index of the distinct value after its last one, as XGBoost does.
+
+    Arguments are those of ``fill_bins``. Of more values than ``most + 1``, those begin a bin whose
+    rows hold the row at one of ``most - 1`` equal parts between the first and the last value.
+    """
+    n = weight.size
+    if n <= most + 1:
+        return [*range(1, min(n, most)), n] if n else []
+    rows = np.concatenate([[0], np.cumsum(weight)])  # before each value
+    ends: list[int] = []
+    for part in range(1, most):
+        row = int(rows[1]) + part * (int(rows[-2]) - int(rows[1])) // most
+        value = int(np.flatnonzero(rows <= row)[-1])
+        if value not in ends:
+            ends.append(value)
+    return [*ends, *([n - 1] if len(ends) < most - 1 else []), n]
+
+
+def cut_column(column: F32, weight: I64, max_bin: int, rule: str = "shares") -> ColumnCuts:
     """Cut one feature by equal frequency.
 
     Parameters
@@ -86,26 +105,29 @@ def cut_column(column: F32, weight: I64, max_bin: int) -> ColumnCuts:
         Rows of weight 0 are ignored.
     max_bin : int
         Most bins; 255 instead of 256 if values are missing, so that a byte can hold all codes.
+    rule : {"shares", "xgboost"}
+        For the second one, missing values take no bin, and thresholds are the upper values.
     """
     missing = np.isnan(column)
     there = ~missing & (weight > 0)
-    most = 255 if max_bin == 256 and (missing & (weight > 0)).any() else max_bin
+    shares = rule == "shares"
+    most = 255 if shares and max_bin == 256 and (missing & (weight > 0)).any() else max_bin
     values, weight = column[there], weight[there]
     keys, first, distinct = np.unique(ordered(values), return_index=True, return_inverse=True)
     last = np.zeros(keys.size, np.int64)
     last[distinct] = np.arange(values.size)  # of equal values (0 and -0) the later row counts
     total = np.zeros(keys.size, np.int64)
     np.add.at(total, distinct, weight)
-    ends = np.array(fill_bins(total, most), np.int64)
+    ends = np.array((fill_bins if shares else ranked_bins)(total, most), np.int64)
     below = values[last[ends - 1]] if ends.size else values
     above = np.concatenate([values[first[ends[:-1]]], below[-1:]])
-    return ColumnCuts(below, above, bool(missing.any()))
+    return ColumnCuts(below if shares else above, above, bool(missing.any()))
 
 
-def cuts(values: F32, weight: F32 | None, max_bin: int) -> list[ColumnCuts]:
+def cuts(values: F32, weight: F32 | None, max_bin: int, rule: str = "shares") -> list[ColumnCuts]:
     """Return the cuts of every column of float32 values, shape (n_rows, n_features)."""
     whole = whole_weights(weight, values.shape[0])
-    return [cut_column(column, whole, max_bin) for column in values.T]
+    return [cut_column(column, whole, max_bin, rule) for column in values.T]
 
 
 def thresholds(column: ColumnCuts) -> F32:

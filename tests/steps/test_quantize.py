@@ -7,6 +7,7 @@ import pytest
 
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.pages import cuts as cut_points
+from pyopencl_gbdt.pages.cut_rules import CUT_RULES
 from pyopencl_gbdt.pages.quantize import Quantizer
 from tests.compare import assert_same_bits
 from tests.reference import quantize as twin
@@ -46,12 +47,12 @@ def weights(rng, n, kind):
     return (rng.random(n) * (rng.random(n) < 0.7)).astype(np.float32)
 
 
-def check(device, values, weight, max_bin):
+def check(device, values, weight, max_bin, rule="shares"):
     """Compare cuts, layout and codes; return the twin's layout and codes."""
     if weight is not None and not weight.any():
         weight[0] = 1
-    quantizer = Quantizer(device, values, weight, max_bin)
-    cuts, wanted = quantizer.cuts(), twin.cuts(values, weight, max_bin)
+    quantizer = Quantizer(device, values, weight, max_bin, rule=CUT_RULES[rule])
+    cuts, wanted = quantizer.cuts(), twin.cuts(values, weight, max_bin, rule)
     what = f"of {values.shape}, max_bin {max_bin}"
     for feature, want in enumerate(wanted):
         n_bins = want.below.size
@@ -93,6 +94,16 @@ def test_equals_twin_with_weights(device, variant, force, rng, max_bin, kind):
     force(variant)
     for n in (1, 2, 1500):
         check(device, columns(rng, n), weights(rng, n, kind), max_bin)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("kind", [None, "whole", "spread"])
+@pytest.mark.parametrize("max_bin", [2, 16, 256])
+def test_xgboost_rule_equals_twin(device, variant, force, rng, max_bin, kind):
+    force(variant)
+    for n in (1, 2, max_bin + 1, max_bin + 2, 1500):
+        weight = None if kind is None else weights(rng, n, kind)
+        check(device, columns(rng, n), weight, max_bin, "xgboost")
 
 
 @pytest.mark.parametrize("weighted", [False, True])
