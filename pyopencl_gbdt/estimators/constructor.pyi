@@ -35,6 +35,7 @@ class Constructed(AliasedParameters):
     max_bin: int | None
     proposal: str | None
     max_bin_exact: bool
+    cut_rule: str
     reg_lambda: float | None
     reg_alpha: float
     gamma: float
@@ -138,6 +139,7 @@ class Constructed(AliasedParameters):
         max_bin: int | None = ...,
         proposal: str | None = ...,
         max_bin_exact: bool = ...,
+        cut_rule: str = ...,
         reg_lambda: float | None = ...,
         reg_alpha: float = ...,
         gamma: float = ...,

@@ -137,6 +137,13 @@ OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
         "leave out max_bin_exact, or use tree_method='hist'",
     ),
     Refusal(
+        '`cut_rule="xgboost"` without `tree_method="hist"`',
+        _of(lambda p: p.cut_rule != "shares" and p.search != "hist"),
+        "cut_rule={cut_rule!r}: expected 'shares' for tree_method={tree_method!r}, which has "
+        "other bins",
+        "leave out cut_rule, or use tree_method='hist'",
+    ),
+    Refusal(
         'A `page` of codes without `tree_method="hist"`',
         _of(lambda p: p.search != "hist" and p.page not in ("auto", "sorted")),
         "page={page!r}: expected 'auto' or 'sorted' for tree_method={tree_method!r}, which has no "

@@ -81,6 +81,10 @@ TABLE: tuple[ParameterRow, ...] = (
                  "every node (local); None is global.", allowed=("global", "local")),
     ParameterRow("max_bin_exact", bool, True, "Cut bins at exact quantiles; False: at nearly "
                  "exact ones, which depend on the batches, with one pass over the data."),
+    ParameterRow("cut_rule", str, "shares", "hist: a bin ends behind the value that fills its "
+                 "share of what remains, and thresholds lie half-way between values (shares); or "
+                 "XGBoost's cut points, which are values, and max_bin of them also where some are "
+                 "missing (xgboost).", allowed=("shares", "xgboost")),
     ParameterRow("reg_lambda", float, 1.0, "L2 penalty on leaf values.",
                  low=0, aliases=("lambda",)),
     ParameterRow("reg_alpha", float, 0.0, "L1 penalty on leaf values.",

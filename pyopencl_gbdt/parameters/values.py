@@ -40,6 +40,7 @@ class ParameterValues:
     max_bin: int
     proposal: str | None
     max_bin_exact: bool
+    cut_rule: str
     reg_lambda: float
     reg_alpha: float
     gamma: float

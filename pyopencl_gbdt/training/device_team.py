@@ -20,6 +20,7 @@ from pyopencl_gbdt.device.team.threads import Threads, threads
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.evaluation.label_mean import base_score_of
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.pages.cut_rules import CUT_RULES
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.training.continuing import StartingPoint
@@ -71,7 +72,7 @@ class _Part:
         """Return the layout of all rows, and give the part the codes that it had before."""
         device, whole, params = self.device, self.whole, self.task.trained_params
         ids = tuple(self.team.exchange(DeviceKey, device.process_key))
-        self._key = (ids, params.max_bin, params.max_bin_exact, tuple(self.bounds))
+        self._key = (ids, params.max_bin, params.max_bin_exact, params.cut_rule, tuple(self.bounds))
         kept = self.team.exchange(CodesBefore, whole.kept)[0]
         if kept is not None and kept[0] == self._key:
             layout: Layout = kept[1][0]
@@ -81,8 +82,10 @@ class _Part:
             whole.forget()  # frees the former codes first
         del kept
         shares = [(end - first) / max(1, whole.n_rows) for first, end in self.bounds]
-        exact = params.max_bin_exact
-        layout = shared_layout(device, self.team, self.rows, params.max_bin, shares, exact=exact)
+        layout = shared_layout(
+            device, self.team, self.rows, params.max_bin, shares,
+            exact=params.max_bin_exact, rule=CUT_RULES[params.cut_rule],
+        )  # fmt: skip
         check_exact(self.task.params, layout.feature_bins)
         return layout
 

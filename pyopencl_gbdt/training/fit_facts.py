@@ -141,7 +141,7 @@ def resolved(params: Parameters, data: Dataset, n_outputs: int) -> Parameters:
     smoothed: sparse data get tiled pages.
 
     Only data and parameters decide, never the device, so the model is the same everywhere. A
-    ``max_bin`` of the user's own asks for histograms.
+    ``max_bin`` or ``cut_rule`` of the user's own asks for histograms.
     """
     sparse = data.sparse
     if params.symmetric_trees:  # splits of levels are searched in histograms
@@ -156,7 +156,8 @@ def resolved(params: Parameters, data: Dataset, n_outputs: int) -> Parameters:
 
 def of_sparse(params: Parameters, n_features: int, density: float) -> Parameters:
     """Return what ``resolved`` does for a sparse matrix with this share of present values."""
-    if params.tree_method != "auto" or params.max_bin != ROWS["max_bin"].default:
+    own = any(getattr(params, name) != ROWS[name].default for name in ("max_bin", "cut_rule"))
+    if params.tree_method != "auto" or own:
         return params
     if n_features <= WIDE or density > MOST_PRESENT:
         return params
@@ -171,7 +172,8 @@ def as_histograms(params: Parameters, *, sparse: bool = False) -> Parameters:
     if params.search != "exact":
         return params
     page = "tiled" if sparse else "auto"  # exact search has no other pages
-    return replace(params, tree_method="hist", max_bin=MOST_BINS, page=page)
+    # thresholds lie half-way between values
+    return replace(params, tree_method="hist", max_bin=MOST_BINS, cut_rule="shares", page=page)
 
 
 def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:

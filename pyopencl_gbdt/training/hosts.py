@@ -42,6 +42,7 @@ from pyopencl_gbdt.device.team.messages import (
 from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model import to_json
+from pyopencl_gbdt.pages.cut_rules import CUT_RULES
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -295,8 +296,9 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
 
 def _share(team: Team, task: Task) -> Share:
     """Find the cut points of all members' rows; return the member's place in the team."""
-    data, max_bin = task.data, task.trained_params.max_bin
-    cuts = parted_cuts(team, data.rows, data.weight, max_bin, cut_features(data))
+    data, params = task.data, task.trained_params
+    rule = CUT_RULES[params.cut_rule]
+    cuts = parted_cuts(team, data.rows, data.weight, params.max_bin, cut_features(data), rule=rule)
     layout = layout_of(cuts, data, partial(team.add_up, LevelCounts))
     check_exact(task.params, layout.feature_bins)
     rows = team.exchange(RowCount, data.n_rows)

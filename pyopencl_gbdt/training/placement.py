@@ -41,6 +41,7 @@ from pyopencl_gbdt.growth.recipe import choose_policy, choose_rows
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
+from pyopencl_gbdt.pages.cut_rules import CUT_RULES
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
@@ -96,7 +97,7 @@ def _quantizer(
     planned = bytes_of_codes(device, page_rows, data.n_features, max(params.max_bin, levels))
     return Quantizer(
         device, values, weight, params.max_bin, tiled_bytes=planned, most_levels=levels,
-        cut=cut_features(data), exact=params.max_bin_exact,
+        cut=cut_features(data), exact=params.max_bin_exact, rule=CUT_RULES[params.cut_rule],
     )  # fmt: skip
 
 
@@ -232,7 +233,8 @@ class Placement:
             layout, max_bin = self.share.layout, self.params.max_bin
             return encoded_part(self.data, self.device, layout, max_bin, self.n_pages)
         sizes = self.params.search, self.params.max_bin, self.n_pages, tiles
-        return paged(self.data, self.device, *sizes, exact=self.params.max_bin_exact)
+        rule = CUT_RULES[self.params.cut_rule]
+        return paged(self.data, self.device, *sizes, exact=self.params.max_bin_exact, rule=rule)
 
     def _parts(
         self,

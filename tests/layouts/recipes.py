@@ -113,6 +113,7 @@ def recipe(seed: int, number: int) -> Recipe:
         params.update(part(rng, values.shape[1]))
     if params.get("tree_method", "hist") in ("auto", "hist"):
         params.update(_chance(np.random.default_rng([seed, number, 1])))
+        params.update(_rule(np.random.default_rng([seed, number, 2])))
     if categorical:
         params["cat_method"] = str(rng.choice(["sets", "statistics", "auto"], p=[0.6, 0.2, 0.2]))
     if loss.startswith("rank"):
@@ -194,6 +195,10 @@ def _columns(rng: np.random.Generator, n_features: int) -> dict[str, Any]:
 def _chance(rng: np.random.Generator) -> dict[str, Any]:
     drawn: dict[str, Any] = {"extra_trees": True} if rng.random() < 0.15 else {}
     return {**drawn, "random_strength": 1.0} if rng.random() < 0.15 else drawn
+
+
+def _rule(rng: np.random.Generator) -> dict[str, Any]:
+    return {"cut_rule": "xgboost"} if rng.random() < 0.25 else {}
 
 
 def _penalties(rng: np.random.Generator, n_features: int) -> dict[str, Any]:

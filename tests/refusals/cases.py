@@ -69,6 +69,9 @@ CASES: dict[str, Case] = {
     '`max_bin_exact=False` without `tree_method="hist"`': Case(
         "max_bin_exact=False: expected True", "approximate quantiles, approx"
     ),
+    '`cut_rule="xgboost"` without `tree_method="hist"`': Case(
+        "cut_rule='xgboost': expected 'shares'", "XGBoost's bins, approx"
+    ),
     'A `page` of codes without `tree_method="hist"`': Case(
         "page='streamed': expected 'auto' or 'sorted'", "exact, streamed"
     ),

@@ -126,6 +126,7 @@ OPTIONS: dict[str, Option] = {
     "smoothed": Option({"path_smooth": 2.0}),
     "both": Option({"cat_method": "both"}, ("categories",)),
     "forced": Option({"forced_splits": {"feature": 3, "threshold": 0.5}}),
+    "XGBoost's bins": Option({"cut_rule": "xgboost"}),
 }
 
 
