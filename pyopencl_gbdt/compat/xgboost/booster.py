@@ -15,6 +15,7 @@ from pyopencl_gbdt.compat.xgboost.booster_facts import BoosterFacts
 from pyopencl_gbdt.compat.xgboost.booster_files import BoosterFiles
 from pyopencl_gbdt.compat.xgboost.booster_metrics import BoosterMetrics
 from pyopencl_gbdt.compat.xgboost.booster_trees import BoosterTrees
+from pyopencl_gbdt.compat.xgboost.cut_points import CUT_RULE
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.compat.xgboost.linear_rounds import LinearRounds, linear_parameters
 from pyopencl_gbdt.compat.xgboost.losses import Gradients, OtherSplitsError, called_by
@@ -182,7 +183,8 @@ class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFac
             self._rounds = LinearRounds(plan, matrix, trees, given, how)
             return self._rounds
         if matrix.dataset().categories and plan.params.get("tree_method") == "approx":
-            plan.params["tree_method"] = "hist"  # whose bins are cut once, not in every round
+            # whose bins are cut once, not in every round
+            plan.params.update(tree_method="hist", cut_rule=CUT_RULE)
         self._check_bins(matrix, plan)
         if isinstance(trees, LinearEnsemble):
             raise ParameterError(

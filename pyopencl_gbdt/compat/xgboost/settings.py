@@ -11,6 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.compat.xgboost.allowed_values import UPDATERS, check_values
 from pyopencl_gbdt.compat.xgboost.config import get_config
+from pyopencl_gbdt.compat.xgboost.cut_points import CUT_RULE
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.device import find
 from pyopencl_gbdt.errors import NoDeviceError, ParameterError
@@ -25,13 +26,12 @@ from pyopencl_gbdt.parameters.table import DROPPING, TABLE
 #: This library's own ways to grow trees; XGBoost does not use what it does not know.
 _OWN = frozenset(
     (
-        "n_estimators", "sketch", "boosting_type", "proposal", "max_bin_exact", "min_samples_leaf",
-        "leaf_estimation_iterations", "linear_tree", "linear_lambda", "bagging_temperature",
-        "bagging_freq", "top_rate", "other_rate", "extra_trees", "random_strength", "cat_method",
-        "path_smooth", "max_set_levels", "min_statistic_levels", "permutation_count",
-        "max_ctr_complexity", "has_time", "target_border_count", "ctr_priors", "ctr_prior_weight",
-        "cat_smooth", "cat_l2",
-        "min_data_per_group",
+        "n_estimators", "sketch", "boosting_type", "proposal", "max_bin_exact", "cut_rule",
+        "min_samples_leaf", "leaf_estimation_iterations", "linear_tree", "linear_lambda",
+        "bagging_temperature", "bagging_freq", "top_rate", "other_rate", "extra_trees",
+        "random_strength", "cat_method", "path_smooth", "max_set_levels", "min_statistic_levels",
+        "permutation_count", "max_ctr_complexity", "has_time", "target_border_count",
+        "ctr_priors", "ctr_prior_weight", "cat_smooth", "cat_l2", "min_data_per_group",
     )
 )  # fmt: skip
 #: XGBoost's spellings, and names of losses and of the device here, to the name in the table.
@@ -171,6 +171,8 @@ class Settings:
             del found["booster"]
         if found.get("tree_method") == "exact":
             found.pop("max_bin", None)  # as in XGBoost, which then has no bins
+        if found.get("tree_method") not in ("exact", "approx") and not self.is_linear:
+            found["cut_rule"] = CUT_RULE
         for name in self._without_use():
             found.pop(name, None)
         asked = found.get("device", "auto")
