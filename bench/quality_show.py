@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.quality_list import NUMBERS, rows_of
 from bench.quality_run import read_records
-from bench.quality_tables import QualityTable, read
+from bench.quality_tables import is_choosing, read
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,12 @@ class Line:
 def options(parser: argparse.ArgumentParser) -> None:
     """Add what the comparison takes."""
     parser.add_argument("results", type=Path, nargs="+", metavar="FILE.jsonl")
-    parser.add_argument("--data", type=Path, required=True, metavar="TABLES.npz")
+    parser.add_argument("--data", type=Path, metavar="TABLES.npz",
+                        help="tells two classes from several, for --target")  # fmt: skip
     parser.add_argument("--kind", default="default")
     parser.add_argument("--half", choices=["choosing", "checking", "both"], default="choosing")
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="all if left out")
+    parser.add_argument("--splits", type=int, nargs="+", help="all if left out")
     parser.add_argument("--base", default="catboost", help="gains and tables won are against it")
     parser.add_argument("--target", choices=["all", "numbers", "two", "several"], default="all")
     parser.add_argument("--tables", action="store_true", help="show every table's ratios")
@@ -49,13 +52,18 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def show(chosen: argparse.Namespace) -> int:
     """Print a table in Markdown."""
-    tables = read(chosen.data)
+    if chosen.target in ("two", "several") and chosen.data is None:
+        raise SystemExit(f"--target {chosen.target}: expected --data, the file that build made")
+    classes = _classes(chosen.data)
     records = [record for file in chosen.results for record in read_records(file)]
     records = [
         record for record in records
         if record["kind"] == chosen.kind and "error" not in record
-        and _wanted(tables[record["table"]], chosen)
+        and (chosen.splits is None or record["split"] in chosen.splits)
+        and _wanted(record["table"], classes, chosen)
     ]  # fmt: skip
+    if not records:
+        raise SystemExit(f"no fits of --kind {chosen.kind}, --half {chosen.half} and these splits")
     systems = chosen.systems or list(dict.fromkeys(record["system"] for record in records))
     found = scores(records, systems)
     lines = compare(found, systems, chosen.base)
@@ -76,10 +84,18 @@ def show(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(table: QualityTable, chosen: argparse.Namespace) -> bool:
+def _classes(data: Path | None) -> dict[str, int]:
+    """Return the number of classes of each table, 0 for numbers; without a file, of these alone."""
+    if data is None:
+        return {name: 0 for name, *_ in rows_of(NUMBERS)}
+    return {name: table.n_classes for name, table in read(data).items()}
+
+
+def _wanted(name: str, classes: Mapping[str, int], chosen: argparse.Namespace) -> bool:
     """Return whether a table belongs to the half and the kind of targets that are shown."""
-    target = "numbers" if not table.n_classes else "two" if table.n_classes == 2 else "several"
-    half = chosen.half == "both" or table.choosing == (chosen.half == "choosing")
+    n_classes = classes.get(name)
+    target = "numbers" if n_classes == 0 else "two" if n_classes == 2 else "several"
+    half = chosen.half == "both" or is_choosing(name) == (chosen.half == "choosing")
     return half and chosen.target in ("all", target)
 
 

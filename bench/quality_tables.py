@@ -44,7 +44,12 @@ class QualityTable:
     @property
     def choosing(self) -> bool:
         """Whether the table belongs to the half that settings are chosen by."""
-        return hashlib.sha256(self.name.encode()).digest()[0] % 2 == 0
+        return is_choosing(self.name)
+
+
+def is_choosing(name: str) -> bool:
+    """Tell by a table's name whether it belongs to the half that settings are chosen by."""
+    return hashlib.sha256(name.encode()).digest()[0] % 2 == 0
 
 
 def build(file: Path) -> None:

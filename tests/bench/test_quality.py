@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from bench.quality_calibration import calibration_error, log_loss
 from bench.quality_coverage import three_parts
 from bench.quality_list import CLASSES, NUMBERS, rows_of
 from bench.quality_run import read_records, values_for
-from bench.quality_show import compare, sign_test
+from bench.quality_show import compare, scores, sign_test
 from bench.quality_systems import score, split
-from bench.quality_tables import QualityTable, read, write
+from bench.quality_tables import QualityTable, is_choosing, read, write
 from tests.conftest import TEST_DEVICE
 
 
@@ -126,6 +127,29 @@ def test_a_comparison_counts_tables_won_and_means_over_splits(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "| two | 1.5000 | 0 | 0 | 1 | -40.55 % | 0 : 1 | 1 |" in text
     assert "| numbers | 1.000 | 1.500 |" in text
+    with pytest.raises(SystemExit, match="no fits of --kind default"):
+        main(["show", str(results), "--half", "both", "--splits", "1"])
+    with pytest.raises(SystemExit, match="--target two: expected --data"):
+        main(["show", str(results), "--target", "two"])
+
+
+@pytest.mark.parametrize(("kind", "place"), [("default", 0), ("early", 1)])
+def test_the_page_has_what_the_kept_file_says_of_the_peers(kind, place):
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "quality.md").read_text("utf-8")
+    table = page.split("| checking half, 65 tables |")[1 + place].split("\n\n")[0]
+    records = read_records(root / "bench" / "data" / "quality_peers.jsonl.gz")
+    some = [r for r in records if r["kind"] == kind and not is_choosing(r["table"])]
+    names = ["CatBoost", "LightGBM", "scikit-learn", "XGBoost"]
+    systems = ["catboost", "lightgbm", "sklearn", "xgboost"]
+    rows = {row.split("|")[1].strip(): row.split("|")[2:-1] for row in table.splitlines() if row}
+    for name, line in zip(names, compare(scores(some, systems), systems, "catboost"), strict=True):
+        _, gain, _, won, chance, seconds = (cell.strip() for cell in rows[name])
+        assert int(seconds) == round(line.processor)
+        if name != "CatBoost":
+            assert gain == f"{100 * line.gain:+.1f} %"
+            assert won == f"{line.won} : {line.lost}"
+            assert float(chance) == float(f"{line.chance:.1g}")
 
 
 def test_parts_of_coverage_are_seeded_and_take_every_row_once():
