@@ -110,6 +110,25 @@ def test_combinations_that_matter_are_found(model, tmp_path):
     assert "mean(f0 & f2, > 0.5)" in shown
 
 
+def test_a_split_on_a_number_joins_a_category(tmp_path):
+    rng = np.random.default_rng(1)
+    level, number = rng.integers(0, 30, 900), rng.normal(size=900)
+    hit = rng.random(30)[level] < 0.5  # a level says which side of 0 is hit
+    y = (hit ^ (number > 0)).astype(np.float32)
+    X = np.column_stack([level, number])
+    params = {**PARAMS, "max_ctr_complexity": 2}
+    found = train(params, Dataset(X, y, categorical_features=[0]), 10)
+    joined = [table.parts for table in found.ensemble.statistics.tables[1:]]
+    assert joined
+    assert all(one == Part(0) and other.column == 1 for one, other in joined)
+    assert min(abs(other.threshold) for _, other in joined) < 0.2
+    assert np.mean((found.predict(X) > 0.5) == y) > 0.9
+    found.save_model(tmp_path / "m.json")
+    assert_same_bits(Model.load_model(tmp_path / "m.json").predict(X), found.predict(X))
+    alone = train({**params, "max_ctr_complexity": 1}, Dataset(X, y, categorical_features=[0]), 10)
+    assert np.mean((alone.predict(X) > 0.5) == y) < np.mean((found.predict(X) > 0.5) == y)
+
+
 def test_tables_count_the_rows_that_have_weight():
     X, y = crossed()
     weight = np.where(np.arange(y.size) % 3 == 0, 0, 1)
