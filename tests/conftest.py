@@ -40,7 +40,6 @@ from pyopencl_gbdt.device import (
     variants,
 )
 from pyopencl_gbdt.device.drivers import fallback
-from pyopencl_gbdt.device.opencl import device as opencl
 from pyopencl_gbdt.device.paper import Allocation
 from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.growth import recipe
@@ -55,8 +54,6 @@ os.environ["PYOPENCL_GBDT_BUILD_AHEAD"] = "off"
 TEST_DEVICE = os.environ.get("PYOPENCL_GBDT_DEVICE", "portable computing language")
 #: Processes that run the tests at most: each takes up to 1 GB.
 _MOST_WORKERS = 8
-#: The programs of all modules that say ``OPTIMISED = True``, by their sources.
-_optimised_programs: dict[Any, Any] = {}
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -149,9 +146,7 @@ def quick_builds(request: pytest.FixtureRequest) -> Iterator[None]:
     tests.portability`` runs.
     """
     optimised = getattr(request.module, "OPTIMISED", False)
-    with builds_quickly(optimised_for_cpus=optimised), pytest.MonkeyPatch.context() as patch:
-        if optimised:  # not what another module built
-            patch.setattr(opencl, "_programs", _optimised_programs)
+    with builds_quickly(optimised_for_cpus=optimised):
         yield
 
 

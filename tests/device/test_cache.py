@@ -34,6 +34,18 @@ def test_an_empty_payload(folder):
     assert cache.load("key") == b""
 
 
+def test_a_program_of_other_options_is_another_one(opened, monkeypatch):
+    """Devices of one context may differ in options: one pretends to be less than it is."""
+    other = open_device(opened.caps.device_id)
+    options = [*other._options(1), "-DOF_A_LESSER_DEVICE"]
+    monkeypatch.setattr(other, "_options", lambda wg_size: options)
+    given = {"wg_size": 1, "items": 1, "rows": 0, "categories": False}
+    first, second = (own.build("predict", **given).program for own in (opened, other))
+    assert opened.context == other.context
+    assert first is not second
+    assert [own.build("predict", **given).program for own in (opened, other)] == [first, second]
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -51,7 +51,6 @@ def test_a_device_that_flushes_subnormals_is_recognised(device, monkeypatch):
     if not device.caps.platform.startswith("Portable"):
         pytest.skip("only PoCL flushes them on request")
     usual = opencl.OpenCLDevice._options
-    monkeypatch.setattr(opencl, "_programs", {})
     monkeypatch.setattr(
         opencl.OpenCLDevice, "_options", lambda *a: [*usual(*a), "-cl-denorms-are-zero"]
     )

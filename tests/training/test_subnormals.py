@@ -73,10 +73,9 @@ def flushed(device):
     """A function that returns a case's bits on a device that flushes subnormals."""
     if device.caps.platform != POCL:
         pytest.skip("only PoCL flushes subnormals on request")
-    programs, usual = {}, opencl.OpenCLDevice._options
+    usual = opencl.OpenCLDevice._options
 
     def flushing(patch):
-        patch.setattr(opencl, "_programs", programs)
         patch.setattr(
             opencl.OpenCLDevice, "_options", lambda *a: [*usual(*a), "-cl-denorms-are-zero"]
         )

@@ -44,10 +44,10 @@ _POCL_BUILD_SHARE = 0.45
 _lock = threading.RLock()
 #: Contexts by process and device; a context does not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
-#: Programs by process, context and source.
-_programs: dict[tuple[int, int, str], cl.Program] = {}
-#: The same programs as threads build them.
-_begun: dict[tuple[int, int, str], Future[OpenCLProgram]] = {}
+#: Process, context, source and options of a program.
+_Key = tuple[int, int, str, tuple[str, ...]]
+_programs: dict[_Key, cl.Program] = {}
+_begun: dict[_Key, Future[OpenCLProgram]] = {}  # the same, as threads build them
 #: Platforms whose compiler works in threads, and the largest groups that every kernel runs in.
 _BUILD_IN_THREADS, _SURE = ("NVIDIA CUDA",), 256
 #: Copies to the device whose events are kept.
@@ -283,8 +283,7 @@ class OpenCLDevice(Device):
 
     def _begins(self, template: str, source: str, wg_size: int) -> bool:
         """Tell whether another process compiles a program now; False if it is there or never is."""
-        place = (os.getpid(), self.context.int_ptr, source)
-        if place in _programs or not compile_apart.needed(self.caps):
+        if self._key(source, wg_size) in _programs or not compile_apart.needed(self.caps):
             return False
         source, options = compile_apart.guarded(source), self._options(wg_size)
         key = self._cache_key(source, options)
@@ -297,13 +296,12 @@ class OpenCLDevice(Device):
         self, template: str, source: str, wg_size: int, params: dict[str, Param]
     ) -> OpenCLProgram:
         """Build a rendered source, now or in a thread; ``params`` are for messages."""
-        key = (os.getpid(), self.context.int_ptr, source)
+        key = self._key(source, wg_size)
         apart = wg_size <= _SURE and self.caps.platform in _BUILD_IN_THREADS
         apart = apart and self.builds_later and not params.get("statements")  # a user's own code
         if key in _programs or not (apart and build_threads.wanted()):
             return self._build_alone(template, source, wg_size, params)
-        begun = _begun.get(key)
-        if begun is None:
+        if (begun := _begun.get(key)) is None:
             built = partial(self._built, template, source, wg_size, params)
             begun = _begun[key] = build_threads.begin(built)
             begun.add_done_callback(lambda _: _begun.pop(key, None))
@@ -318,7 +316,7 @@ class OpenCLDevice(Device):
     def _built(
         self, template: str, source: str, wg_size: int, params: dict[str, Param]
     ) -> OpenCLProgram:
-        key = (os.getpid(), self.context.int_ptr, source)
+        key = self._key(source, wg_size)
         program = _programs.get(key)
         if program is None:
             program, kernels = self._compile_kernels(template, source, wg_size, params)
@@ -353,6 +351,9 @@ class OpenCLDevice(Device):
         options = _SIMULATOR_OPTIONS if self.caps.is_simulator else _OPTIONS
         return options if self.caps.int64_atomics else [*options, "-DSUMS_BY_WORDS"]
 
+    def _key(self, source: str, wg_size: int) -> _Key:
+        return os.getpid(), self.context.int_ptr, source, tuple(self._options(wg_size))
+
     def _cache_key(self, source: str, options: list[str]) -> str:
         caps, version = self.caps, self.cl_device.version  # PoCL's names the processor
         own = (caps.platform, caps.name, caps.driver, version, cl.VERSION_TEXT)
@@ -378,8 +379,7 @@ class OpenCLDevice(Device):
         with quiet_builds():
             if binary is not None:
                 try:
-                    program = cl.Program(self.context, [self.cl_device], [binary])
-                    return program.build(options)
+                    return cl.Program(self.context, [self.cl_device], [binary]).build(options)
                 except cl.Error:
                     pass  # the driver refuses its own binary: build from source
             try:
