@@ -7,6 +7,7 @@ of JSON: how many checks ran, and what failed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import re
@@ -47,6 +48,7 @@ from pyopencl_gbdt.training.fit import Fit
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
 from tests.doctor.twins import TWINS
+from tests.portability.many_tasks import of_several_units, small_tasks
 from tests.portability.other_metrics import other_metric_checks
 from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, Problem, present, problem
 from tests.portability.workload import everything
@@ -286,6 +288,7 @@ def known_checks(device: Device) -> Iterator[Check]:
 def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str, Any]:
     """Run everything, or one part; never raises for a check that fails."""
     n_checks, failures = 0, []
+    tasks = small_tasks() if size == "tiny" else contextlib.nullcontext()
     trainings = fit_checks if part in ("few", "fits") else training_checks
     alone = {"programs": program_checks, "known": known_checks}
     checks = [alone[part](device) if part in alone else trainings(device, size)]
@@ -294,12 +297,13 @@ def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str,
         checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
     if size == "full" and part not in alone:
         checks.append(known_checks(device))
-    for name, (got, wanted) in itertools.chain(*checks):
-        n_checks += 1
-        try:
-            assert_same_bits(got, wanted, name)
-        except AssertionError as error:
-            failures.append(str(error).splitlines()[0][:300])
+    with tasks:
+        for name, (got, wanted) in itertools.chain(*checks):
+            n_checks += 1
+            try:
+                assert_same_bits(got, wanted, name)
+            except AssertionError as error:
+                failures.append(str(error).splitlines()[0][:300])
     failures += program_complaints(device, pretend) if device.caps.api == "opencl" else []
     return {
         "device": device.caps.label,
@@ -320,6 +324,8 @@ def main(words: list[str] | None = None) -> int:
     device = open_device(args.device)
     if args.pretend:
         device.caps = PRETENCES[args.pretend](device.caps)
+    if args.size == "tiny":
+        device.caps = of_several_units(device.caps)
     result = run(device, args.size, args.pretend, args.part)
     print(json.dumps(result))
     return bool(result["failures"])

@@ -41,6 +41,15 @@ OTHERS: dict[str, dict[str, Any]] = {
     "classes": {"objective": "multi:softmax", "num_class": 3},
     "sketches": {**_CLASSES, "multi_strategy": "multi_output_tree", "sketch": 2, "subsample": 0.7},
     "vectors": {**_CLASSES, "multi_strategy": "multi_output_tree", "subsample": 0.7},
+    "vectors, steps": {
+        **_CLASSES, **_LEAF_WISE, "multi_strategy": "multi_output_tree", "subsample": 0.7,
+        "leaf_estimation_iterations": 2,
+    },
+    # nodes enough that CPUs select the quantiles of whole leaves
+    "vectors, quantiles": {
+        "objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.4, 0.6, 0.8],
+        "multi_strategy": "multi_output_tree",
+    },
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": 0.3, **_LEAF_WISE},
     "symmetric": {"grow_policy": "symmetric", "objective": "binary:logistic"},
     "constrained symmetric forest": {
