@@ -38,6 +38,11 @@ class RenewLeaves(LeafValues):
     objective : Objective
         One that ``renews``.
     data : Dataset
+
+    Attributes
+    ----------
+    selects : bool
+        Whether a work-item selects the quantile of a whole leaf; then no digits are counted.
     """
 
     kernels: ClassVar[tuple[str, ...]] = ()
@@ -50,10 +55,10 @@ class RenewLeaves(LeafValues):
         one = np.ones(1, np.float32)
         weights = objective.leaf_weights(one, None if data.weight is None else one)
         self.weighted = weights is not None
-        self._selects = self._may_select()
+        self.selects = self._may_select()
         self.program = self._built()
-        if self._selects and self.program.wg_size != 1:  # another variant had to be built
-            self._selects = False
+        if self.selects and self.program.wg_size != 1:  # another variant had to be built
+            self.selects = False
             self.program = self._built()
         self._ask()
 
@@ -66,7 +71,7 @@ class RenewLeaves(LeafValues):
         return self._finds and one and here and self.nodes.max_nodes >= LEAST_NODES * units
 
     def _built(self) -> Program:
-        by_lists = "alone" if self._selects else "by_rows"
+        by_lists = "alone" if self.selects else "by_rows"
         return self.ways.build_kernel(
             "renew_leaves",
             weighted=self.weighted,
@@ -80,18 +85,20 @@ class RenewLeaves(LeafValues):
     def _ask(self) -> None:
         nodes, trees, targets = self.nodes.max_nodes, self.nodes.n_trees, self.rows.n_targets
         arena = self.arena
+        alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(self.nodes.n_outputs)]
+        arena.array("renew_alpha", (self.nodes.n_outputs, 2), np.uint32, alphas)
+        self.rows.array_of_rows("renew_key", PerRow((trees,)), np.uint32)
+        arena.array("renew_prefix", (nodes, 2), np.uint32)
+        arena.array("renew_rank", (nodes, 2), np.int64)
+        arena.array("renew_fraction", nodes, np.float32)
+        if self.selects:  # nothing is counted
+            return
+        self.rows.array_of_rows("renew_leaf", PerRow((trees,)), np.uint32)
+        arena.array("renew_counts", (nodes, COUNTS), np.uint32, zeros)  # every tree leaves them so
         if self.weighted:
             self.rows.array_of_rows("renew_weights", PerRow((targets,)), np.int64, self._weights)
         else:
             arena.array("renew_weights", 0, np.int64)
-        alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(self.nodes.n_outputs)]
-        arena.array("renew_alpha", (self.nodes.n_outputs, 2), np.uint32, alphas)
-        for name in ("renew_leaf", "renew_key"):
-            self.rows.array_of_rows(name, PerRow((trees,)), np.uint32)
-        arena.array("renew_counts", (nodes, COUNTS), np.uint32, zeros)  # every tree leaves them so
-        arena.array("renew_prefix", (nodes, 2), np.uint32)
-        arena.array("renew_rank", (nodes, 2), np.int64)
-        arena.array("renew_fraction", nodes, np.float32)
 
     def _weights(self) -> npt.NDArray[np.int64]:
         """Return the rows' weights of every target."""
@@ -106,7 +113,7 @@ class RenewLeaves(LeafValues):
 
     def launches(self, batch: Batch) -> list[Action]:
         """Return what gives the leaves of finished trees their values, before margins move."""
-        if self._selects:
+        if self.selects:
             return [self._select(batch), self._renew()]
         keys = ("renew_leaf", "renew_key")
         rows = self.rows

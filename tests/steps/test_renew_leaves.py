@@ -85,12 +85,15 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
     label, weight = labels_of(labels, rng, n), weights_of(weights, rng, n)
     data = Dataset(np.zeros((n, 1), np.float32), label, weight)
     step = RenewLeaves(parts, objective, data)
-    parts.arena.arrays["renew_counts"] = device.zeros((len(before), COUNTS), np.uint32)
+    counts = ("renew_counts", "renew_leaf")  # where leaves are not selected
+    assert all((name in parts.arena.arrays) != step.selects for name in counts)
+    if not step.selects:
+        parts.arena.arrays["renew_counts"] = device.zeros((len(before), COUNTS), np.uint32)
+        spoil(parts.arena["renew_leaf"], rng)
+    spoil(parts.arena["renew_key"], rng)
     for name in ("renew_prefix", "renew_rank", "renew_fraction"):
         array = parts.arena[name]
         parts.arena.arrays[name] = device.empty((len(before), *array.shape[1:]), array.dtype)
-        spoil(parts.arena[name], rng)
-    for name in ("renew_leaf", "renew_key"):
         spoil(parts.arena[name], rng)
     parts.arena["labels"].set(label)
     walk, steps = parts.arena["walk"].get(), parts.arena["steps"].get()
@@ -116,7 +119,7 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
         assert_same_bits(after, before, "nodes")
         assert_same_bits(parts.arena["walk"].get(), walk, "walk")
         assert_same_bits(parts.arena["steps"].get(), steps, "steps")
-    assert not parts.arena["renew_counts"].get().any()
+    assert step.selects or not parts.arena["renew_counts"].get().any()
 
 
 @pytest.mark.parametrize("weights", [None, "whole", "spread"])
