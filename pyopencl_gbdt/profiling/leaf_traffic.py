@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pyopencl_gbdt.dtypes import BOUNDS, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
+from pyopencl_gbdt.dtypes import BOUNDS, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK, code_dtype
 from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
 from pyopencl_gbdt.growth.newton_leaves import further_steps
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
@@ -43,12 +43,15 @@ def _count_first(trees: TreeFacts) -> int:
 def _replace_codes(trees: TreeFacts) -> int:
     # read, and written by row and by feature; of one order, only after a choice of combinations
     fit = trees.fit
-    if fit.rows.n_orders == 1:
+    n_columns = fit.features.n_ordered
+    if fit.rows.n_orders == 1 or n_columns == 0:
         return 0
+    most_codes = int(fit.features.layout.feature_bins[-n_columns:].max()) + 1  # and missing
+    each = code_dtype(most_codes).itemsize + 2 * trees.code_bytes
     batches = len(fit.nodes.batches)
     walks = walks_leaves(fit.ways.facts, fit.nodes.policy)
     times = 2 * batches - 1 if walks else 1  # the next order's after every batch
-    return 3 * trees.n_rows * fit.features.n_ordered * trees.code_bytes * times // batches
+    return trees.n_rows * n_columns * each * times // batches
 
 
 def _expand(trees: TreeFacts) -> int:

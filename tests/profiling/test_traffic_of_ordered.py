@@ -105,6 +105,8 @@ def test_codes_of_orders_change_once_a_round_and_between_batches():
     loss = LossFacts(renews=True)  # leaves are not walked
     parts.ways.facts = replace(parts.ways.facts, loss=loss)
     assert bytes_of(kernel, parts, count_tree(*tree())) == 10 * 3 // 2
+    parts.rows.codes.code_bytes = 2  # other columns have many bins; those of orders have few
+    assert bytes_of(kernel, parts, count_tree(*tree())) == 10 * (1 + 2 + 2) // 2
     parts.rows.n_orders = 1
     assert bytes_of(kernel, parts, count_tree(*tree())) == 0
 
