@@ -81,6 +81,7 @@ ${find_digit(wg_size)}\
             for (u32 f = 0; f < n_features; f++)
                 if (keys[f] == border[0] && taken++ >= border[1]) keys[f] = OUT;
         }
+        BARRIER();
         for (u32 f = LOCAL_ID; f < n_features; f += ${wg_size})
             if (keys[f] > border[0]) keys[f] = OUT;
 </%def>
