@@ -1,6 +1,8 @@
 """Teams: devices that share the rows grow the trees that one device grows alone."""
 
 import contextlib
+import os
+import re
 import sys
 import threading
 import types
@@ -10,7 +12,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, KernelObjective, devices, train
-from pyopencl_gbdt.device import base, open_device
+from pyopencl_gbdt.device import base, find, open_device
+from pyopencl_gbdt.device.opencl.source import POCL
 from pyopencl_gbdt.device.team import sums as team_sums
 from pyopencl_gbdt.device.team import threads as team_threads
 from pyopencl_gbdt.device.team.messages import TreesAtATime
@@ -125,9 +128,22 @@ def test_nearly_exact_quantiles():
     check({"max_bin": 16, "max_bin_exact": False}, "number", weight=WEIGHT)
 
 
+def aborts(names):
+    """Tell whether a driver may end the process: PoCL 5, in a process that pytest-xdist started.
+
+    With two queues of one device, PoCL 5.0 aborted there, as it counted a kernel's users wrongly
+    (``pocl_release_dlhandle_cache: ref_count > 0``). PoCL 3.0 runs them.
+    """
+    first = find(names[0]).caps
+    version = int(re.match(r"\d+", first.driver)[0]) if first.platform == POCL else 0
+    return version >= 5 and len(set(names)) == 1 and "PYTEST_XDIST_WORKER" in os.environ
+
+
 @pytest.mark.parametrize("names", TEAMS, ids=str)
 def test_devices_of_any_kind(names):
     """Two queues of a device, and devices of different makers."""
+    if aborts(names):
+        pytest.skip("PoCL 5 aborts in processes of pytest-xdist with two queues: use -n0")
     check({"subsample": 0.7}, "two classes", weight=WEIGHT, names=names)
     check({"objective": "reg:absoluteerror", "max_leaves": 6, "grow_policy": "lossguide"}, "number",
           names=names)  # fmt: skip
