@@ -12,8 +12,9 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -75,8 +76,9 @@ _DEPTHS = {
 }
 #: A name, and the result with what it has to be.
 Check = tuple[str, Any]
-#: What ``--part`` runs; ``few`` is all but for one training of each kind.
-PARTS = ("all", "few", "training", "fits", "programs", "known")
+#: What ``--part`` runs; ``few`` is all but for one training of each kind, and ``half`` every second
+#: one of ``training``.
+PARTS = ("all", "few", "training", "half", "fits", "programs", "known")
 
 
 def primitive_checks(device: Device, size: str) -> Iterator[Check]:
@@ -156,11 +158,13 @@ def fit_checks(device: Device, size: str) -> Iterator[Check]:
         yield f"training {name}: model", _trained(device, p, data, twin)
 
 
-def training_checks(device: Device, size: str) -> Iterator[Check]:
+def training_checks(
+    device: Device, size: str, names: Iterable[str] = (*EVERY_HISTOGRAM, *OTHERS)
+) -> Iterator[Check]:
     """Yield a check of models, for some of them of every histogram variant, and of predictions."""
     every, chosen = runnable("histogram", device.caps), [choose("histogram", device.caps)]
     codes: dict[tuple[Any, ...], Any] = {}  # most trainings have the same values
-    for name in (*EVERY_HISTOGRAM, *OTHERS):
+    for name in names:
         p = problem(size, name)
         given = p.values, p.label, p.weight
         twin = train_reference(Parameters.from_dict(p.params), *given, **p.extra)
@@ -295,6 +299,8 @@ def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str,
     n_checks, failures = 0, []
     tasks = small_tasks() if has_many_tasks(size, pretend) else contextlib.nullcontext()
     trainings = fit_checks if part in ("few", "fits") else training_checks
+    if part == "half":
+        trainings = partial(training_checks, names=(*EVERY_HISTOGRAM, *list(OTHERS)[::2]))
     alone = {"programs": program_checks, "known": known_checks}
     checks = [alone[part](device) if part in alone else trainings(device, size)]
     if part in ("all", "few"):

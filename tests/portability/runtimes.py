@@ -87,8 +87,10 @@ def _sub_groups(n: int) -> dict[str, str]:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("pocl", "kernels of GPUs", _POCL, part="training"),
-    Setting("intel-cpu", "kernels of CPUs", _INTEL, pretend="", part="training"),
+    # A second compiler of what Intel's runtime trains whole.
+    Setting("pocl", "kernels of GPUs", _POCL, part="half"),
+    # Tests marked ``intel`` train each loss and each setting by kernels of CPUs.
+    Setting("intel-cpu", "kernels of CPUs", _INTEL, pretend="", part="fits"),
     # What needs a wide sub-group fails with a narrow one, so the other gets fewer trainings.
     Setting("intel-cpu", "sub-groups of 8", _INTEL, variables=_sub_groups(8), sub_group=8),
     Setting(
