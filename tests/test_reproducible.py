@@ -244,7 +244,7 @@ def test_known_bytes_of_every_loss(name, size):
     assert digest(name, device=TEST_DEVICE, work_group_size=size) == LOSSES[name]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_known_bytes_of_every_setting(name, size):

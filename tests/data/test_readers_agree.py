@@ -198,6 +198,7 @@ def test_random_tables_in_blocks(parser, seed, block_size):
     assert outcome(text, [parser], block_size) == outcome(text, None)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("seed", range(4))
 def test_mutations(parser, seed):
     formats = [one for one in FORMATS if one.name in ("csv", "tsv")]

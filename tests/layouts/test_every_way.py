@@ -66,7 +66,7 @@ CASES = {
 }
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way(case):
     recipe = CASES[case]

@@ -81,7 +81,7 @@ def test_fit_is_the_references(case):
     assert fitted == train_reference(Parameters.from_dict(given), X, y, weight)
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", LOSSES, ids=name_of)
 def test_a_weight_counts_as_rows(case):
     name, params = case

@@ -90,6 +90,7 @@ def open_fit(data, params):
     return Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("_by_steps", "histogram", "case"),
     [

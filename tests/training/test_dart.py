@@ -98,7 +98,7 @@ def trained(kind="plain", n_rounds=7, **more):
     return gbdt.train({**PARAMS, **KINDS[kind], **more}, data(kind), n_rounds, **arguments)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_model_is_the_twins(kind):
     params = Parameters.from_dict({**PARAMS, **KINDS[kind], "n_estimators": 7})
@@ -113,7 +113,7 @@ def test_the_model_is_the_twins(kind):
     assert bytes_of(found) == bytes_of(Model(twin))
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", ["plain", "classes", "forest", "vectors", "sets"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_model_is_the_same_in_every_way(way, kind):
@@ -132,6 +132,7 @@ def test_the_model_is_the_same_in_every_way(way, kind):
     assert bytes_of(found) == bytes_of(trained(kind, 5))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_are_those_of_the_models_predictions(kind):
     sets = [(data(kind), "train"), (held_out(kind), "test")]

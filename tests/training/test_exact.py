@@ -46,6 +46,7 @@ def assert_law(data, **params):
     assert model_of(data, tree_method="exact", **params) == model_of(data, max_bin=2000, **params)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
     "weights",

@@ -59,7 +59,7 @@ def ours(X, y, *, least=LEAST, **params):
     return train({**params, "min_samples_leaf": least, "device": TEST_DEVICE}, Dataset(X, y))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("loss", ["reg:squarederror", "binary:logistic"])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_no_leaf_has_fewer_rows_and_the_twin_has_the_same(growth, loss):
@@ -89,7 +89,7 @@ SAMPLES = {
 }
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", SAMPLES)
 def test_rows_are_counted_whatever_they_weigh(case):
     """Rows without weight do not count; gradients far from others take high words."""
@@ -131,6 +131,7 @@ def test_sparse_rows(page, loss):
     assert rows_of_children(model, rows).min() >= LEAST
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("loss", ["reg:squarederror", "reg:pseudohubererror"])
 @pytest.mark.parametrize("growth", ["levels", "symmetric"])
 def test_sets_of_categories(loss, growth):

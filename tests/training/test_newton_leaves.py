@@ -76,6 +76,7 @@ def test_the_twins_model(case):
     assert text({**params, "leaf_estimation_iterations": 1}, label, weight) != twin
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", ["logistic", "leaf by leaf", "sampled", "classes"])
 def test_pages_that_take_turns(monkeypatch, copied, case):  # noqa: F811
     params, label, weighted = CASES[case]

@@ -26,6 +26,7 @@ ONCE_EACH = True
 ORDERED = {"boosting_type": "ordered", "n_estimators": 4, "max_depth": 3, "max_bin": 32}
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("objective", [SQUARED, LOGISTIC, "count:poisson"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("policy", ["depthwise", "symmetric", "lossguide"])
@@ -42,7 +43,7 @@ def test_numbers_of_rows(n):
     check(X, score, None, **ORDERED, min_child_weight=0)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "params",
     [

@@ -81,6 +81,7 @@ def test_the_twins_model(case):
     assert to_xgboost_json(found) == to_xgboost_json(twin(case))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", CASES)
 def test_trees_are_tables(case):
     """Every level has one split; each table has as many leaves as its depth allows."""

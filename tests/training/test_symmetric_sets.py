@@ -84,6 +84,7 @@ def test_the_twins_model(case, weighted, pretence):
     assert_same_bits(margins, predict(twin, data.values), "margins")
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("case", CASES)
 def test_a_level_has_one_set(case):
     for tree in wanted(case, weighted=False)[2].trees:
