@@ -67,3 +67,43 @@ def test_the_ending_of_a_file_tells_its_format(theirs, tmp_path):
             assert library.Booster(model_file=path).num_boosted_rounds() == 1
             with pytest.raises(ValueError, match=r"\{"):
                 library.Booster(model_file=path.rename(tmp_path / f"model.{wrong}"))
+
+
+def test_a_column_is_a_matrix(theirs):
+    pd = pytest.importorskip("pandas")
+    for column in (pd.Series([1.0, 2], name="a"), pd.Series([1.0, 2])):
+        own, wanted = (library.DMatrix(column) for library in (xgb, theirs))
+        assert (own.num_col(), own.feature_names) == (wanted.num_col(), wanted.feature_names)
+
+
+def test_approximate_interactions_are_contributions(theirs):
+    x = np.random.default_rng(0).integers(0, 6, (90, 3)).astype(np.float32)
+    how = {"pred_interactions": True, "approx_contribs": True}
+    found = [
+        library.train({"max_depth": 3}, rows, 3).predict(rows, **how)
+        for library in (xgb, theirs)
+        for rows in [library.DMatrix(x, x[:, 0] * x[:, 1])]
+    ]
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
+def test_an_unknown_loss_is_told_beside_a_base_score(theirs):
+    for library in (xgb, theirs):
+        with pytest.raises(library.core.XGBoostError, match="reg:foo"):
+            library.train(
+                {"objective": "reg:foo", "base_score": 0.5}, library.DMatrix([[1.0]], [1])
+            )
+
+
+def test_thresholds_of_whole_numbers_are_whole(theirs):
+    x = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float32)
+    params = {"max_depth": 2, "min_child_weight": 0, "base_score": 0.0, "max_bin": 16}
+    found = []
+    for library in (xgb, theirs):
+        rows = library.DMatrix(x, [1, 9, 20, 60], feature_types=["int", "i"])
+        booster = library.train(params, rows, 1)
+        dump = booster.get_dump()[0].replace("\t", "")  # of indicators theirs has none
+        found.append((dump, str(library.to_graphviz(booster))))
+    assert found[0] == found[1]
+    assert "[f0<1]" in found[0][0]
+    assert "[f1] " in found[0][0]

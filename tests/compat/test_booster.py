@@ -344,6 +344,26 @@ def test_configurations_hold_the_parameters(theirs, matrix):
         twin.load_config("{}")
 
 
+def test_configurations_go_both_ways(theirs, matrix):
+    params = {"max_depth": 2, "monotone_constraints": (1, 0, 0, 0), "device": "cpu"}
+    given = theirs.DMatrix(*rows())
+    for more in ({}, {"base_score": 0.25}, {"booster": "dart"}):
+        own, other = xgb.Booster(params | more, [matrix]), theirs.Booster(params | more, [given])
+        texts = own.save_config(), other.save_config()
+        means = [
+            json.loads(text)["learner"]["learner_model_param"]["boost_from_average"]
+            for text in texts
+        ]
+        assert means[0] == means[1]
+        own.load_config(texts[1])
+        other.load_config(texts[0])
+        for text in (own.save_config(), other.save_config()):
+            learner = json.loads(text)["learner"]
+            trees = learner["gradient_booster"]
+            trees = trees.get("gbtree", trees)["tree_train_param"]
+            assert (trees["max_depth"], trees["monotone_constraints"]) == ("2", "(1,0,0,0)")
+
+
 def test_what_is_asked_of_a_booster_before_training(matrix):
     empty = xgb.Booster({"base_score": 0.25}, [matrix])
     assert empty.num_boosted_rounds() == 0

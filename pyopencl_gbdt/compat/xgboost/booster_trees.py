@@ -11,7 +11,7 @@ from pyopencl_gbdt.errors import MissingFileError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION
-from pyopencl_gbdt.model.feature_map import FeatureMap
+from pyopencl_gbdt.model.feature_map import INDICATOR, INTEGER, FeatureMap
 from pyopencl_gbdt.prediction.model import Model
 
 Path = str | os.PathLike[str]
@@ -20,6 +20,9 @@ _KINDS = ("weight", "gain", "cover", "total_gain", "total_cover")
 
 class BoosterTrees:
     """The part of ``Booster`` that shows its trees."""
+
+    _names: list[str] | None
+    _types: list[str] | None
 
     _n_features: int
     _attributes: dict[str, str]
@@ -36,15 +39,18 @@ class BoosterTrees:
         n_rounds = own.n_rounds if best is None else min(int(best) + 1, own.n_rounds)
         return Model(own.of_rounds(range(n_rounds), {}))
 
-    @staticmethod
-    def _map_of(fmap: Path) -> Any:
-        """Return a feature map, or nothing where no file is named.
+    def _map_of(self, fmap: Path) -> Any:
+        """Return a feature map; where no file is named, one of the booster's types of columns.
 
         Raises
         ------
         MissingFileError
             If there is no such file.
         """
+        types, names = self._types, self._names
+        if not fmap and types and {INDICATOR, INTEGER} & {*types}:
+            kinds = tuple(one if one in (INDICATOR, INTEGER) else "q" for one in types)
+            return FeatureMap(tuple(names or (f"f{n}" for n in range(len(kinds)))), kinds)
         try:
             return FeatureMap.read(fmap) if fmap else ""
         except OSError as error:

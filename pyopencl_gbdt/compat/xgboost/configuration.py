@@ -29,6 +29,10 @@ _SECOND_NAMES = {
 }  # fmt: skip
 
 
+#: What XGBoost's updaters keep, which it expects in a configuration that it loads.
+_CACHES = {"debug_synchronize": "0", "max_cached_hist_node": "18446744073709551615"}
+
+
 def _text(value: Any) -> str:
     """Return a value as XGBoost writes it: switches as 0 and 1, numbers of nine digits."""
     if isinstance(value, bool):
@@ -46,6 +50,10 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
     classes = ensemble.objective in MULTICLASS
     n_outputs = str(ensemble.n_outputs)
     booster = p.booster
+    updater = _text(settings.others.get("updater", "grow_quantile_histmaker"))
+    directions = trees["monotone_constraints"].strip("[]()").replace(" ", "")
+    trees["monotone_constraints"] = f"({directions})"
+    trees["refresh_leaf"] = _text(settings.others.get("refresh_leaf", 1))
     own: dict[str, Any] = {
         "gbtree_model_param": {
             "num_parallel_tree": _text(p.num_parallel_tree),
@@ -54,11 +62,13 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
         "gbtree_train_param": {
             "process_type": _text(settings.others.get("process_type", "default")),
             "tree_method": p.tree_method,
-            "updater": _text(settings.others.get("updater", "grow_quantile_histmaker")),
+            "updater": updater,
+            "updater_seq": updater,
         },
         "name": booster,
         "specified_updater": "updater" in settings.others,
         "tree_train_param": trees,
+        "updater": [{"name": name, "hist_train_param": _CACHES} for name in updater.split(",")],
     }
     if isinstance(ensemble, LinearEnsemble):
         booster, own = "gblinear", _of_linear(settings)
@@ -80,7 +90,7 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
             "gradient_booster": own,
             "learner_model_param": {
                 "base_score": f"[{scores}]",
-                "boost_from_average": "1",
+                "boost_from_average": _text("base_score" not in settings.values),
                 "num_class": n_outputs if classes else "0",
                 "num_feature": str(ensemble.n_features),
                 "num_target": "1" if classes else n_outputs,

@@ -135,6 +135,8 @@ def read_columns(
     """
     if isinstance(data, np.ma.MaskedArray):
         raise DataError("Masked array is not supported: expected an array; fill it with NaN")
+    if hasattr(data, "to_frame") and hasattr(data, "name"):  # a column of pandas or polars
+        data = data.to_frame()
     known = is_frame(data) or is_table(data) or is_sparse(data) or is_on_device(data)
     if not known and not isinstance(data, np.ndarray):
         if isinstance(data, (str, bytes, dict, int, float, type(None))) or not hasattr(

@@ -158,8 +158,9 @@ def to_graphviz(
 
 def _dot(booster: Any, tree: int, **options: Any) -> Dot:
     given = {name: value for name, value in options.items() if value is not None}
-    own = Model(_booster_of(booster)._ensemble())
-    return own.to_graphviz(tree, **given)
+    found = _booster_of(booster)
+    given["fmap"] = found._map_of(given.get("fmap", ""))
+    return Model(found._ensemble()).to_graphviz(tree, **given)
 
 
 @named_arguments

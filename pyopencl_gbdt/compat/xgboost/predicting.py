@@ -107,13 +107,16 @@ class Predicting:
             how["device"] = "auto"
         if pred_leaf and used is None:
             return np.zeros((data.num_row(), 0), np.float32)
+        approximate = bool(approx_contribs and (pred_contribs or pred_interactions))
         crosses = ensemble.objective == _QUANTILES and not pred_leaf  # not sorted, as in XGBoost
         found = model.predict(
             rows, output_margin=output_margin or crosses, pred_leaf=pred_leaf,
-            pred_contribs=pred_contribs, pred_interactions=pred_interactions,
-            approx_contribs=bool(approx_contribs and pred_contribs),
-            iteration_range=used, **how,
+            pred_contribs=pred_contribs or approximate,
+            pred_interactions=pred_interactions and not approximate,
+            approx_contribs=approximate, iteration_range=used, **how,
         ).astype(np.float32, copy=False)  # fmt: skip
+        if pred_interactions and approximate:  # which know of none
+            found = found[..., None] * np.eye(found.shape[-1], dtype=np.float32)
         if pred_leaf:
             return _leaf_shape(found, ensemble, strict=strict_shape)
         several = ensemble.n_outputs > 1 and (

@@ -183,7 +183,8 @@ class Settings:
         found.setdefault("objective", self.objective)
         if self.objective not in MULTICLASS:
             found.pop("num_class", None)
-        if "base_score" in found and LINKS[self.objective].highest == 1:
+        link = LINKS.get(self.objective)  # None: ``Parameters`` tells what it should be
+        if "base_score" in found and link is not None and link.highest == 1:
             found["base_score"] = _inside(found["base_score"])
         return found
 
