@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -34,6 +35,8 @@ class FitFeatures:
     limits : Constraints
     sampled : bool
         Whether trees, levels or nodes draw some of the features.
+    exclusive : sequence of sequences of int
+        Groups of exclusive features, as far as they are known, see ``pages/exclusive_columns.py``.
     """
 
     layout: Layout
@@ -42,6 +45,7 @@ class FitFeatures:
     n_ordered: int = 0
     limits: Constraints = field(default_factory=Constraints)
     sampled: bool = False
+    exclusive: Sequence[Sequence[int]] = ()
 
     @property
     def kind(self) -> str:
@@ -75,16 +79,24 @@ class FitFeatures:
 
     @cached_property
     def joined(self) -> JointColumns:
-        """The features that can share joint codes."""
+        """The features that can share joint codes, whichever codes rows have."""
         return join_columns(self.layout)
+
+    @cached_property
+    def places(self) -> JointColumns:
+        """The same, where exclusive features are one digit if that makes fewer places."""
+        if not self.exclusive:
+            return self.joined
+        return min(self.joined, join_columns(self.layout, self.exclusive), key=_n_places)
 
     @property
     def n_joined(self) -> int:
         """Columns of codes if features share joint ones; 0 if none can, or codes are not dense."""
         sizes = np.sort(np.diff(self.layout.feature_offset))[:2].astype(np.int64)
-        if self.kind != "dense" or sizes.size < 2 or sizes.prod() > MOST_CELLS:
+        none = sizes.size < 2 or sizes.prod() > MOST_CELLS
+        if self.kind != "dense" or (none and not self.exclusive):
             return 0
-        return self.joined.n_places
+        return self.places.n_places
 
     def ask_for_tables(self, arena: Arena) -> None:
         """Ask for what kernels know of the bins of every feature."""
@@ -117,3 +129,7 @@ class FitFeatures:
             "masks_columns": self.masks_columns,
             "limits_paths": bool(self.limits.interactions),
         }
+
+
+def _n_places(columns: JointColumns) -> int:
+    return columns.n_places

@@ -8,7 +8,7 @@ reads joint codes by place; the histograms of a GPU read those of a row, block b
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,15 @@ from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import gathers_columns, variant_of
+from pyopencl_gbdt.pages.exclusive_columns import exclusive_columns
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
+from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, local_codes
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
 
 ENVIRONMENT = "PYOPENCL_GBDT_JOINT_CODES"
+_WORDS = ("auto", "on", "products", "off")
 #: Rows of a node from which on the columns of a place are read by their joint code. PoCL, 1 thread
 #: beside other programs, processor ms a round from 32, 128, 256 and 1024 rows on: 100 k x 54, 44 of
 #: them indicators, 7 classes, depth 6, 53, 51, 56 and 71; 60 k x 600 of 5 values, depth 8, 101, 99,
@@ -36,7 +39,9 @@ MOST_MEMORY = 1 / 16
 
 
 def asked() -> str:
-    """Return the word in ``PYOPENCL_GBDT_JOINT_CODES``: ``"on"``, ``"off"`` or ``"auto"``.
+    """Return the word in ``PYOPENCL_GBDT_JOINT_CODES``: one of ``_WORDS``.
+
+    ``"products"`` is ``"on"`` where exclusive columns are joined as others are.
 
     Raises
     ------
@@ -44,9 +49,10 @@ def asked() -> str:
         If it is another word.
     """
     word = os.environ.get(ENVIRONMENT, "").strip().lower() or "auto"
-    if word not in ("auto", "on", "off"):
+    if word not in _WORDS:
         raise ParameterError(
-            f"{ENVIRONMENT}={word!r}: expected 'on', 'off' or 'auto'; unset it for 'auto'"
+            f"{ENVIRONMENT}={word!r}: expected 'on', 'products', 'off' or 'auto'; unset it for "
+            "'auto'"
         )
     return word
 
@@ -95,8 +101,8 @@ def _decided(facts: FitFacts, why_not: Callable[[FitFacts], str]) -> bool:
     if word == "off":
         return False
     why = why_not(facts)
-    if why and word == "on":
-        raise ParameterError(f"{ENVIRONMENT}='on': {why}; unset it")
+    if why and word != "auto":
+        raise ParameterError(f"{ENVIRONMENT}={word!r}: {why}; unset it")
     return not why
 
 
@@ -151,6 +157,37 @@ def blocks_of(n_places: int) -> int:
     return -(-n_places // BLOCK_BYTES)
 
 
+def exclusive_groups(
+    facts: FitFacts, layout: Layout, pages: Sequence[AnyPage], most_rows: int
+) -> list[list[int]]:
+    """Return the exclusive columns of a fit, if one launch may read them as one.
+
+    Parameters
+    ----------
+    facts : FitFacts
+    layout : Layout
+    pages : sequence of AnyPage
+        All rows of the fit, if they stay on the device; others are not looked at.
+    most_rows : int
+        Rows up to which one launch grows trees by joint codes.
+    """
+    caps = facts.device
+    if caps is None or len(pages) != 1 or facts.n_rows > most_rows:
+        return []
+    if asked() in ("off", "products"):
+        return []
+    page = pages[0]
+    if not isinstance(page, Page) or not isinstance(page.codes, PackedCodes):
+        return []
+    codes = page.codes.by_feature
+    if codes.dtype != np.uint8 or not codes.size or not codes.device.holds_memory:
+        return []
+    if variant_of("whole_trees", facts, caps).name != "one_launch":
+        return []
+    few = np.diff(layout.feature_offset.astype(np.int64)) <= MOST_CELLS // 2
+    return exclusive_columns(layout, codes.get()) if few.sum() > 1 else []
+
+
 class JointCodes:
     """The codes of a fit's rows by place, made once from the codes by feature.
 
@@ -165,19 +202,25 @@ class JointCodes:
 
     def __init__(self, parts: FitParts) -> None:
         self.arena, self.rows = parts.arena, parts.rows
-        columns = self.columns = parts.features.joined
+        columns, layout = parts.features.places, parts.features.layout
+        self.columns = columns
         self.program = parts.ways.build_kernel("plan", template="joint_codes", by_row=BLOCK_BYTES)
-        arena, cells = self.arena, columns.cells(parts.features.layout)
+        arena = self.arena
         for name, values in (
-            ("members", columns.members), ("member_begin", columns.begins), ("place_cells", cells),
+            ("members", columns.members), ("member_begin", columns.digits),
+            ("digit_begin", columns.place_digits), ("digit_cells", columns.digit_cells(layout)),
+            ("place_cells", columns.cells(layout)),
         ):  # fmt: skip
             arena.array(name, values.size, np.uint32, values.astype(np.uint32))
+        arena.array("terms", layout.n_codes, np.uint8, columns.terms(layout))
         shape = (blocks_of(columns.n_places), self.rows.n_rows, BLOCK_BYTES)
         arena.array("place_codes", shape, np.uint8, self.join)
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of kernels that read joint codes."""
-        found = self.arena.arguments("members", "member_begin", "place_cells")
+        found = self.arena.arguments(
+            "members", "member_begin", "digit_begin", "digit_cells", "place_cells", "fullest"
+        )
         by_row = {"by_row": self.arena["place_codes"], "row_codes": BLOCK_BYTES}
         by_row["block_codes"] = BLOCK_BYTES * self.rows.n_rows
         return {"n_joint": self.columns.n_joint, **by_row, **found}
@@ -189,7 +232,9 @@ class JointCodes:
             "join_codes", (self.rows.row_groups, blocks_of(self.columns.n_places)),
             n_rows=self.rows.n_rows, n_places=self.columns.n_places,
             by_feature=plain, place_codes=codes,
-            **self.arena.arguments("members", "member_begin", "feature_offset"),
+            **self.arena.arguments(
+                "members", "member_begin", "digit_begin", "terms", "feature_offset"
+            ),
         )()  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class WholeTrees:
     #: Phases of a level: search, move.
     phases: ClassVar[int] = 2
     #: Cells in which a work-group builds histograms that are not kept, and adds up joint ones.
-    scratch_cells: ClassVar[int] = (_BY_ROW + 1) * MOST_CODES_WHOLE
+    scratch_cells: ClassVar[int] = (_BY_ROW + 2) * MOST_CODES_WHOLE
     #: Whether the columns that each tree draws are listed.
     lists_columns: ClassVar[bool] = True
     #: Whether columns may have joint codes, and histograms may be built row by row.

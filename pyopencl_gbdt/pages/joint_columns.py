@@ -8,11 +8,20 @@ Three columns of 5, 3 and 2 codes (missing values have one) are one place with 3
 
 One read and one addition serve all three. Sums are integers, so a column's histogram has the bits
 that its own codes give.
+
+Columns of which no row has more than one code beside each column's fullest one, such as indicators
+of one category, need fewer cells still. They are one digit, see ``exclusive_columns``::
+
+    codes of rows      0 0 0 | 1 0 0 | 0 0 1      three indicators
+    digit              0     | 1     | 3          4 cells in place of 8
+
+The sums of a column's fullest code are those of all rows without those of its other codes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,28 +41,67 @@ class JointColumns:
     Attributes
     ----------
     members : uint32 array, shape (n_features,)
-        The columns, place after place. A joint code's first member has the digit of the highest
-        value.
+        The columns, place after place, digit after digit. A joint code's first digit has the
+        highest value.
     begins : uint32 array, shape (n_places + 1,)
         Where the members of every place begin, and the number of columns.
     n_joint : int
         Places of several columns.
+    digits : uint32 array, shape (n_digits + 1,)
+        Where the members of every digit begin, and the number of columns: one, or several columns
+        that are exclusive.
     """
 
     members: npt.NDArray[np.uint32]
     begins: npt.NDArray[np.uint32]
     n_joint: int
+    digits: npt.NDArray[np.uint32]
 
     @property
     def n_places(self) -> int:
         """Places of all columns."""
         return int(self.begins.size) - 1
 
+    @property
+    def place_digits(self) -> npt.NDArray[np.int64]:
+        """Where the digits of every place begin, and their number, int64 (n_places + 1,)."""
+        return np.searchsorted(self.digits, self.begins)
+
+    def digit_cells(self, layout: Layout) -> npt.NDArray[np.int64]:
+        """Return the values of every digit, int64 (n_digits,)."""
+        sizes = _sizes(layout)
+        own = np.add.reduceat(sizes[self.members] - 1, self.digits[:-1])
+        cells: npt.NDArray[np.int64] = own + 1
+        return cells
+
     def cells(self, layout: Layout) -> npt.NDArray[np.int64]:
         """Return the codes of every place, int64 (n_places,)."""
-        sizes = np.diff(layout.feature_offset.astype(np.int64))
-        cells: npt.NDArray[np.int64] = np.multiply.reduceat(sizes[self.members], self.begins[:-1])
+        cells: npt.NDArray[np.int64] = np.multiply.reduceat(
+            self.digit_cells(layout), self.place_digits[:-1]
+        )
         return cells
+
+    def terms(self, layout: Layout) -> npt.NDArray[np.uint8]:
+        """Return what each code of a column adds to the code of its place, uint8 (n_codes,).
+
+        The columns of places have at most ``MOST_CELLS`` codes.
+        """
+        terms = np.zeros(layout.n_codes, np.uint8)
+        cells, place_digits = self.digit_cells(layout), self.place_digits
+        for place in range(self.n_places):
+            run = 1
+            for digit in reversed(range(place_digits[place], place_digits[place + 1])):
+                members, value = self.members[self.digits[digit] : self.digits[digit + 1]], 0
+                for member in members.tolist():
+                    first, end = layout.feature_offset[member : member + 2].astype(np.int64)
+                    values = np.arange(end - first)
+                    if members.size > 1:
+                        full = int(layout.fullest[member])
+                        values = np.where(values == full, 0, value + values + (values < full))
+                        value += int(end - first) - 1
+                    terms[first:end] = values * run
+                run *= int(cells[digit])
+        return terms
 
     def layout(self, layout: Layout) -> Layout:
         """Return the layout of joint codes, as if every place were a column."""
@@ -63,8 +111,11 @@ class JointColumns:
         return Layout(cells.astype(np.uint32), offset, np.zeros(0, np.float32), nothing)
 
     def sums(self, layout: Layout) -> JointSums:
-        """Return which sums over joint codes are those of the columns' own codes."""
-        sizes = np.diff(layout.feature_offset.astype(np.int64))
+        """Return which sums over joint codes are those of the columns' own codes.
+
+        No columns are exclusive.
+        """
+        sizes = _sizes(layout)
         entries = list[npt.NDArray[np.int64]]()
         for place, cells in enumerate(self.cells(layout).tolist()):
             step = cells
@@ -77,29 +128,55 @@ class JointColumns:
         return JointSums(begins.astype(np.uint32), np.concatenate(entries).astype(np.uint32))
 
 
-def join_columns(layout: Layout) -> JointColumns:
+def join_columns(layout: Layout, exclusive: Sequence[Sequence[int]] = ()) -> JointColumns:
     """Return the columns of a layout in groups whose codes multiply to at most ``MOST_CELLS``.
 
     Columns come by their number of codes, the largest first. Each one joins the fullest group that
     has room for it (best fit, decreasing), and begins a group if there is none.
+
+    Parameters
+    ----------
+    layout : Layout
+    exclusive : sequence of sequences of int
+        Columns that are one digit together.
     """
-    sizes = np.diff(layout.feature_offset.astype(np.int64))
-    few = np.flatnonzero(sizes <= MOST_CELLS)
-    few = few[np.argsort(-sizes[few], kind="stable")]
+    sizes = _sizes(layout)
+    of_digits = [list(columns) for columns in exclusive]
+    is_single = np.ones(sizes.size, bool)
+    is_single[[column for columns in of_digits for column in columns]] = False
+    of_digits += [[column] for column in np.flatnonzero(is_single).tolist()]
+    cells = np.array([sizes[columns].sum() - len(columns) + 1 for columns in of_digits])
+    few = np.flatnonzero(cells <= MOST_CELLS)
+    few = few[np.argsort(-cells[few], kind="stable")]
     groups: list[list[int]] = []
     rooms: list[tuple[int, int]] = []  # how often a group's codes fit, and the group
-    for feature, size in zip(few.tolist(), sizes[few].tolist(), strict=True):
+    for digit, size in zip(few.tolist(), cells[few].tolist(), strict=True):
         at = bisect_left(rooms, (size, 0))
         room, group = rooms.pop(at) if at < len(rooms) else (MOST_CELLS, len(groups))
         if group == len(groups):
             groups.append([])
-        groups[group].append(feature)
+        groups[group].append(digit)
         insort(rooms, (room // size, group))
-    joint = [group for group in groups if len(group) > 1]
-    joined = [feature for group in joint for feature in group]
+    joint = [[of_digits[digit] for digit in group] for group in groups]
+    joint = [place for place in joint if len(place) > 1 or len(place[0]) > 1]
     is_alone = np.ones(sizes.size, bool)
-    is_alone[joined] = False
-    alone = np.flatnonzero(is_alone)
-    begins = np.cumsum([0, *map(len, joint), *[1] * alone.size])
-    members = np.concatenate([np.array(joined, np.int64), alone])
-    return JointColumns(members.astype(np.uint32), begins.astype(np.uint32), len(joint))
+    is_alone[[column for place in joint for columns in place for column in columns]] = False
+    places = joint + [[[column]] for column in np.flatnonzero(is_alone).tolist()]
+    digits = [columns for place in places for columns in place]
+    return JointColumns(
+        np.array([column for columns in digits for column in columns], np.uint32),
+        _begins([sum(map(len, place)) for place in places]), len(joint),
+        _begins([len(columns) for columns in digits]),
+    )  # fmt: skip
+
+
+def _sizes(layout: Layout) -> npt.NDArray[np.int64]:
+    """Return the number of codes of every column."""
+    begins = layout.feature_offset.astype(np.int64)
+    sizes: npt.NDArray[np.int64] = begins[1:] - begins[:-1]
+    return sizes
+
+
+def _begins(counts: Sequence[int]) -> npt.NDArray[np.uint32]:
+    """Return where runs of so many entries begin, and the number of entries."""
+    return np.cumsum([0, *counts]).astype(np.uint32)

@@ -49,7 +49,7 @@ def _sorts(fit: FitParts, weighted: bool) -> int:
 
 
 def _join_codes(fit: FitParts, weighted: bool) -> int:
-    return fit.rows.n_rows * (fit.features.layout.n_features + fit.features.joined.n_places)
+    return fit.rows.n_rows * (fit.features.layout.n_features + fit.features.places.n_places)
 
 
 def _encode(fit: FitParts, weighted: bool) -> int:

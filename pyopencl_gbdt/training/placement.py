@@ -36,8 +36,14 @@ from pyopencl_gbdt.fit.rows_in_turn import (
     passes_of_codes,
 )
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.growth.joint_columns import exclusive_groups
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
-from pyopencl_gbdt.growth.recipe import choose_policy, choose_rows
+from pyopencl_gbdt.growth.recipe import (
+    MOST_WHOLE_ROWS,
+    TIMES_JOINT_ROWS,
+    choose_policy,
+    choose_rows,
+)
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
@@ -245,9 +251,14 @@ class Placement:
         schedule: PageSchedule | None = None,
     ) -> FitParts:
         """Return a fit's parts; several leaves split in a step where that is faster, and fits."""
+        exclusive = list[list[int]]()
+        if self.share.team.size == 1 and not self.orders[0]:
+            most_rows = MOST_WHOLE_ROWS * TIMES_JOINT_ROWS
+            exclusive = exclusive_groups(self.facts, layout, pages, most_rows)
         features = FitFeatures(
-            layout, columns, tiles, self.orders[0], self.limits, self.params.samples_columns
-        )
+            layout, columns, tiles, self.orders[0], self.limits, self.params.samples_columns,
+            exclusive,
+        )  # fmt: skip
         kind = features.kind if schedule is None else "streamed"
         facts = self.facts.with_pages(kind=kind, most_picks=0)
         parts = self._sized(facts, features, pages, schedule)

@@ -23,8 +23,11 @@ typedef struct {
 % if joint:
     u32 n_joint;                    /* places of several features; they come first */
     GLOBAL const u32* members;      /* features, place after place */
-    GLOBAL const u32* member_begin; /* of a place */
+    GLOBAL const u32* member_begin; /* of a digit: one feature, or exclusive ones */
+    GLOBAL const u32* digit_begin;  /* of a place */
+    GLOBAL const u32* digit_cells;
     GLOBAL const u32* place_cells;  /* of a place of several features */
+    GLOBAL const u32* fullest;      /* codes of exclusive features that have no cell */
 % endif
 % if by_row:
     u32 row_codes;                  /* from a row's codes to the next one's, ... */
@@ -103,14 +106,14 @@ FN void build_${n}(const data_t* data, const column_t* columns, GLOBAL const nod
 FN u32 cells_of(const data_t* data, const u32 place) {
 % if joint:
     if (place < data->n_joint) return data->place_cells[place];
-    const u32 feature = data->members[data->member_begin[place]];
+    const u32 feature = data->members[data->member_begin[data->digit_begin[place]]];
 % else:
     const u32 feature = place;
 % endif
     return data->feature_offset[feature + 1] - data->feature_offset[feature];
 }
 
-% for n in [n for n in (16, 8, 4, 2, 1) if n <= by_row]:
+% for n in [n for n in (16, 12, 8, 4, 2, 1) if n <= by_row]:
 /* Add a node's rows to the cells of ${f"{n} places" if n > 1 else "a place"}, row by row. */
 FN void add_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node, GLOBAL const u32* rows, const u32 wide,
               GLOBAL i64x2* cells) {
@@ -162,7 +165,10 @@ FN void add_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node,
     data.n_joint = n_joint;
     data.members = members;
     data.member_begin = member_begin;
+    data.digit_begin = digit_begin;
+    data.digit_cells = digit_cells;
     data.place_cells = place_cells;
+    data.fullest = fullest;
 % endif
 % if by_row:
     data.row_codes = row_codes;

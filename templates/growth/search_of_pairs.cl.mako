@@ -7,6 +7,7 @@
 ##   first     |sum         |sum         |..  its histogram
 ##   others    |sum of the rests|             their joint cells, and so on
 ##
+##   exclusive |no|f1|f2|f2|f3|               a digit: in a row, no feature or one has another code than its fullest
 <%def name="searches_of_pairs(at_once, most_codes, joint, by_row)">
 /* Two siblings that are searched, or a root. */
 typedef struct {
@@ -31,24 +32,49 @@ FN void search_siblings(const data_t* data, const u32 feature, GLOBAL const i64x
 % if joint:
 #define JOINT_ROWS ${joint} /* of a node, at least: columns of smaller ones are read one by one */
 
-/* Search the splits of the features at a place; their joint cells are added up here. */
+/* Search the splits of the features of a digit, of whose values these are the sums. An exclusive feature's fullest code
+   has what its other codes leave. */
+FN void search_digit(const data_t* data, const u32 digit, GLOBAL const i64x2* sums, GLOBAL i64x2* own,
+                     GLOBAL i64x2* scratch, pair_t* pair) {
+    i64x2 all = MAKE_I64X2(0, 0);
+    for (u32 cell = 0; cell < data->digit_cells[digit]; cell++) all = ADD_I64X2(all, sums[cell]);
+    u32 cell = 1;
+    for (u32 at = data->member_begin[digit]; at < data->member_begin[digit + 1]; at++) {
+        const u32 feature = data->members[at], offset = data->feature_offset[feature];
+        const u32 n_codes = data->feature_offset[feature + 1] - offset, full = data->fullest[feature];
+        GLOBAL i64x2* target = pair->last ? scratch : own + offset;
+        i64x2 left = all;
+        for (u32 code = 0; code < n_codes; code++) {
+            if (code == full) continue;
+            target[code] = sums[cell];
+            left = SUB_I64X2(left, sums[cell++]);
+        }
+        target[full] = left;
+        search_siblings(data, feature, target, pair);
+    }
+}
+
+/* Search the splits of the features at a place; their joint cells are added up here. Of `scratch`, a digit's sums take
+   the first cells, and those of an exclusive feature the next ones. */
 FN void search_members(const data_t* data, const u32 place, GLOBAL i64x2* cells, u32 n_cells, GLOBAL i64x2* own,
                        GLOBAL i64x2* scratch, pair_t* pair) {
-    for (u32 at = data->member_begin[place]; at < data->member_begin[place + 1]; at++) {
-        const u32 feature = data->members[at], offset = data->feature_offset[feature];
-        const u32 n_codes = data->feature_offset[feature + 1] - offset, rest = n_cells / n_codes;
-        GLOBAL i64x2* target = pair->last ? scratch : own + offset;
-        for (u32 code = 0; code < n_codes; code++) {
-            GLOBAL const i64x2* some = cells + code * rest;
+    for (u32 digit = data->digit_begin[place]; digit < data->digit_begin[place + 1]; digit++) {
+        const u32 at = data->member_begin[digit], feature = data->members[at];
+        const u32 n_values = data->digit_cells[digit], rest = n_cells / n_values;
+        const u32 alone = data->member_begin[digit + 1] - at == 1;
+        GLOBAL i64x2* target = pair->last || !alone ? scratch : own + data->feature_offset[feature];
+        for (u32 value = 0; value < n_values; value++) {
+            GLOBAL const i64x2* some = cells + value * rest;
             i64x2 sum = MAKE_I64X2(0, 0);
             for (u32 cell = 0; cell < rest; cell++) {
                 sum = ADD_I64X2(sum, some[cell]);
-                if (code) cells[cell] = ADD_I64X2(cells[cell], some[cell]);
+                if (value) cells[cell] = ADD_I64X2(cells[cell], some[cell]);
             }
-            target[code] = sum;
+            target[value] = sum;
         }
         n_cells = rest;
-        search_siblings(data, feature, target, pair);
+        if (alone) search_siblings(data, feature, target, pair);
+        else search_digit(data, digit, target, own, scratch + ${most_codes}, pair);
     }
 }
 
@@ -70,20 +96,21 @@ FN u32 places_of_task(const u32 n_places, const u32 n_pairs, const u32 n_units) 
     return found;
 }
 
-<% steps = [n for n in (16, 8, 4, 2, 1) if n <= by_row] %>\
-/* Search the splits of two siblings, or of a root, by the places begin .. end - 1, which are read row by row. */
+<% steps = [n for n in (16, 12, 8, 4, 2, 1) if n <= by_row] %>\
+/* Search the splits of two siblings, or of a root, by the places begin .. end - 1, which are read row by row. Where no
+   function adds as many as are left, the next larger one adds codes of padding, too. */
 FN void search_by_row(const data_t* data, const u32 begin, const u32 end, GLOBAL const node_t* node,
                       GLOBAL const u32* rows, const u32 wide, GLOBAL i64x2* own, GLOBAL i64x2* scratch, pair_t* pair) {
     u32 n = 0;
     for (u32 place = begin; place < end; place += n) {
         const u32 left = end - place;
-        n = ${"".join(f"left >= {n} ? {n} : " for n in steps if n > 1)}1;
+        n = left < ${by_row} ? left : ${by_row};
         for (u32 k = 0; k < n; k++) {
             const u32 n_cells = cells_of(data, place + k);
             for (u32 cell = 0; cell < n_cells; cell++) scratch[k * ${most_codes} + cell] = MAKE_I64X2(0, 0);
         }
-% for n in steps:
-        ${"else " * (n < by_row)}${f"if (n == {n}) " * (n > 1)}add_${n}(data, place, node, rows, wide, scratch);
+% for n, less in zip(steps, [*steps[1:], 0]):
+        ${"else " * (n < by_row)}${f"if (n > {less}) " * (n > 1)}add_${n}(data, place, node, rows, wide, scratch);
 % endfor
         for (u32 k = 0; k < n; k++) {
             GLOBAL i64x2* cells = scratch + k * ${most_codes};
@@ -92,7 +119,7 @@ FN void search_by_row(const data_t* data, const u32 begin, const u32 end, GLOBAL
                 search_members(data, place + k, cells, data->place_cells[place + k], own, scratch + ${by_row * most_codes}, pair);
                 continue;
             }
-            const u32 feature = data->members[data->member_begin[place + k]];
+            const u32 feature = data->members[data->member_begin[data->digit_begin[place + k]]];
 % else:
             const u32 feature = place + k;
 % endif
@@ -146,7 +173,8 @@ FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const 
     GLOBAL i64x2* own = pool + (u64)node->slot * data->n_codes;
 % if joint:
     if (node->count < JOINT_ROWS)
-        search_by_column(data, data->member_begin[begin], data->member_begin[end], node, rows, scale->wide, own, scratch, &pair);
+        search_by_column(data, data->member_begin[data->digit_begin[begin]], data->member_begin[data->digit_begin[end]],
+                         node, rows, scale->wide, own, scratch, &pair);
     else
 % endif
     ${"search_by_row" if by_row else "search_by_column"}(data, begin, end, node, rows, scale->wide, own, scratch, &pair);

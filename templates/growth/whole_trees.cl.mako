@@ -86,7 +86,8 @@ KERNEL(${wg_size}) grow(
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high_words,
 % if joint:
         const u32 n_joint, GLOBAL const u32* RESTRICT members, GLOBAL const u32* RESTRICT member_begin,
-        GLOBAL const u32* RESTRICT place_cells,
+        GLOBAL const u32* RESTRICT digit_begin, GLOBAL const u32* RESTRICT digit_cells,
+        GLOBAL const u32* RESTRICT place_cells, GLOBAL const u32* RESTRICT fullest,
 % endif
 % if by_row:
         const u32 n_units, const u32 row_codes, const u64 block_codes, GLOBAL const ${code}* RESTRICT by_row,
@@ -97,7 +98,7 @@ KERNEL(${wg_size}) grow(
         GLOBAL u32* counters, GLOBAL u64* opened) {
 ${pairs.read(drawn, joint, by_row)}\
 ${payload.read()}\
-    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(max(at_once, by_row) + 1) * most_codes};
+    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(max(at_once, by_row) + 2) * most_codes};
     if (take(counters) == 0) {
         begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes, payload);
         open_next(opened, 0);

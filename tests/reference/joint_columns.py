@@ -33,3 +33,46 @@ def marginals(cells: npt.NDArray[np.int64], sizes: Sequence[int]) -> list[npt.ND
     by_digit = cells.reshape(*sizes, 2)
     others = [tuple(k for k in range(len(sizes)) if k != own) for own in range(len(sizes))]
     return [by_digit.sum(axis=axes) for axes in others]
+
+
+def exclusive_digit(
+    codes: npt.NDArray[Any], sizes: Sequence[int], fullest: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """Return the digit of exclusive columns: 0, or which column has which code but its fullest.
+
+    Parameters
+    ----------
+    codes : integer array, shape (n_rows, n_columns)
+        In each row, at most one column has another code than its fullest.
+    sizes, fullest : sequence of int
+        Codes of each column, and the one that has no value of the digit.
+    """
+    digit, value = np.zeros(len(codes), np.int64), 1
+    for column, (size, full) in enumerate(zip(sizes, fullest, strict=True)):
+        for code in range(size):
+            if code == full:
+                continue
+            there = codes[:, column] == code
+            assert not (digit[there] > 0).any()
+            digit[there] = value
+            value += 1
+    return digit
+
+
+def exclusive_shares(
+    cells: npt.NDArray[np.int64], sizes: Sequence[int], fullest: Sequence[int]
+) -> list[npt.NDArray[np.int64]]:
+    """Return the histogram of each exclusive column from that of their digit.
+
+    Parameters
+    ----------
+    cells : int64 array, shape (n_values, 2)
+    sizes, fullest : sequence of int
+    """
+    found, value = [], 1
+    for size, full in zip(sizes, fullest, strict=True):
+        others = cells[value : value + size - 1]
+        left = cells.sum(axis=0) - others.sum(axis=0)
+        found.append(np.insert(others, full, left, axis=0))
+        value += size - 1
+    return found

@@ -105,7 +105,7 @@ def _whole(device):
 def test_joint_codes_are_those_of_the_twin(case):
     parts = open_fit(*CASES[case]).parts
     plain, blocks = parts.rows.codes.by_feature.get(), parts.arena["place_codes"].get()
-    joined, sizes = parts.features.joined, np.diff(parts.features.layout.feature_offset)
+    joined, sizes = parts.features.places, np.diff(parts.features.layout.feature_offset)
     by_place = blocks.transpose(0, 2, 1).reshape(-1, N)[: joined.n_places]
     for place, codes in enumerate(by_place):
         members = joined.members[joined.begins[place] : joined.begins[place + 1]]
@@ -176,5 +176,5 @@ def test_statistics_whose_codes_change_are_not_joined(monkeypatch):
 
 def test_other_words_are_refused(monkeypatch):
     monkeypatch.setenv(ENVIRONMENT, "maybe")
-    with pytest.raises(ParameterError, match="JOINT_CODES='maybe': expected 'on', 'off' or 'auto'"):
+    with pytest.raises(ParameterError, match="='maybe': expected 'on', 'products', 'off' or"):
         joint_columns.asked()
