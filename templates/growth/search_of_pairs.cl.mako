@@ -96,6 +96,24 @@ FN u32 places_of_task(const u32 n_places, const u32 n_pairs, const u32 n_units) 
     return found;
 }
 
+/* Search the splits of the features at a place, from its cells. */
+FN void search_place(const data_t* data, const u32 place, GLOBAL i64x2* cells, GLOBAL i64x2* own,
+                     GLOBAL i64x2* scratch, pair_t* pair) {
+% if joint:
+    if (place < data->n_joint) {
+        search_members(data, place, cells, data->place_cells[place], own, scratch, pair);
+        return;
+    }
+    const u32 feature = data->members[data->member_begin[data->digit_begin[place]]];
+% else:
+    const u32 feature = place;
+    (void)scratch;
+% endif
+    const u32 offset = data->feature_offset[feature], n_codes = data->feature_offset[feature + 1] - offset;
+    if (!pair->last) for (u32 code = 0; code < n_codes; code++) own[offset + code] = cells[code];
+    search_siblings(data, feature, cells, pair);
+}
+
 <% steps = [n for n in (16, 12, 8, 4, 2, 1) if n <= by_row] %>\
 /* Search the splits of two siblings, or of a root, by the places begin .. end - 1, which are read row by row. Where no
    function adds as many as are left, the next larger one adds codes of padding, too. */
@@ -112,21 +130,8 @@ FN void search_by_row(const data_t* data, const u32 begin, const u32 end, GLOBAL
 % for n, less in zip(steps, [*steps[1:], 0]):
         ${"else " * (n < by_row)}${f"if (n > {less}) " * (n > 1)}add_${n}(data, place, node, rows, wide, scratch);
 % endfor
-        for (u32 k = 0; k < n; k++) {
-            GLOBAL i64x2* cells = scratch + k * ${most_codes};
-% if joint:
-            if (place + k < data->n_joint) {
-                search_members(data, place + k, cells, data->place_cells[place + k], own, scratch + ${by_row * most_codes}, pair);
-                continue;
-            }
-            const u32 feature = data->members[data->member_begin[data->digit_begin[place + k]]];
-% else:
-            const u32 feature = place + k;
-% endif
-            const u32 offset = data->feature_offset[feature], n_codes = data->feature_offset[feature + 1] - offset;
-            if (!pair->last) for (u32 code = 0; code < n_codes; code++) own[offset + code] = cells[code];
-            search_siblings(data, feature, cells, pair);
-        }
+        for (u32 k = 0; k < n; k++)
+            search_place(data, place + k, scratch + k * ${most_codes}, own, scratch + ${by_row * most_codes}, pair);
     }
 }
 

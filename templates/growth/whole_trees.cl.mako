@@ -19,19 +19,25 @@
 ##         at_once, columns whose histograms are built together; phases of a level; counter_words of a phase;
 ##         counted as in `split`; drawn, trees draw some of the features; joint, rows of a node from which on features
 ##         with a joint code are read by that (0: none has one); by_row, places that are read together, row by row (0:
-##         columns are, at_once together); prefetch, rows ahead
-<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, drawn, joint, by_row, prefetch"/>
+##         columns are, at_once together); prefetch, rows ahead; roots_at_once, trees whose roots are read together, by
+##         root_places places (0: each tree's by itself)
+<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, drawn, joint, by_row, prefetch, roots_at_once, root_places"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
 <%namespace name="siblings" file="search_of_pairs.cl.mako"/>
+<%namespace name="roots" file="roots_together.cl.mako"/>
 <%namespace name="tasks" file="whole_tasks.cl.mako"/>
 ${candidates.consider(False)}
 ${pairs.histograms(code, at_once, drawn, joint, by_row, most_codes, prefetch)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
 ${pairs.searches()}
 ${siblings.searches_of_pairs(at_once, most_codes, joint, by_row)}
+% if roots_at_once:
+${roots.searches_of_roots(code, most_codes, by_row, joint, roots_at_once, root_places)}
+% endif
+<% scratch_cells = (max(at_once, by_row) + 2) * most_codes + roots_at_once * root_places * most_codes %>
 
 ${tasks.phases(counter_words)}
 ${tasks.roots()}
@@ -98,7 +104,7 @@ KERNEL(${wg_size}) grow(
         GLOBAL u32* counters, GLOBAL u64* opened) {
 ${pairs.read(drawn, joint, by_row)}\
 ${payload.read()}\
-    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(max(at_once, by_row) + 2) * most_codes};
+    GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(scratch_cells + 3) // 4 * 4};
     if (take(counters) == 0) {
         begin_trees(n_trees, n_rows, n_sums, sums, levels, nodes, payload);
         open_next(opened, 0);
@@ -107,17 +113,33 @@ ${payload.read()}\
     for (u32 depth = 0; depth < n_levels; depth++) {
         const u32 first = levels[depth].first, n_nodes = levels[depth].count, phase = 1 + ${phases} * depth;
         if (n_nodes == 0) break;
+% if roots_at_once:
+        const u32 stride = depth ? 2 : 1, n_pairs = depth ? n_nodes / 2 : root_groups(n_trees);
+% else:
         const u32 stride = depth ? 2 : 1, n_pairs = n_nodes / stride;
-        const u32 each = ${"places_of_task(n_places, n_pairs, n_units)" if by_row else "features_of_task(n_places, n_pairs, N_GROUPS)"};
+% endif
+        ${"u32" if roots_at_once else "const u32"} each = ${"places_of_task(n_places, n_pairs, n_units)" if by_row else "features_of_task(n_places, n_pairs, N_GROUPS)"};
+% if roots_at_once:
+        if (depth == 0 && each > ${root_places}) each = ${root_places};
+% endif
         const u32 n_blocks = (n_places + each - 1) / each, n_tasks = n_pairs * n_blocks;
         GLOBAL u32* searched = counters + phase * WORDS;
         for (u32 task = take(searched); task < n_tasks; task = take(searched)) {
-            const u32 pair = task / n_blocks, begin = task % n_blocks * each;
-            const u32 end = begin + each < n_places ? begin + each : n_places;
-            search_pair(&data, depth, begin, end, depth + 1 == n_levels, nodes + first + stride * pair,
-                        node_sums + first + stride * pair, scale, reg_lambda, max_delta_step, min_child_weight,
-                        even_rows, odd_rows, pool, own_scratch,
-                        candidates + (u64)stride * pair * n_blocks + begin / each, n_blocks);
+            const u32 begin = task % n_blocks * each, end = begin + each < n_places ? begin + each : n_places;
+            u32 pair = task / n_blocks, n_own = 1;
+% if roots_at_once:
+            if (depth == 0) pair = trees_of_group(task / n_blocks, n_trees, &n_own);
+            if (n_own > 1 && !any_wide(scale + pair, n_own)) {
+                search_roots(&data, pair, n_own, begin, end, n_levels == 1, nodes, node_sums, scale, reg_lambda,
+                             max_delta_step, min_child_weight, pool, own_scratch, candidates + begin / each, n_blocks);
+                n_own = 0;
+            }
+% endif
+            for (const u32 behind = pair + n_own; pair < behind; pair++)
+                search_pair(&data, depth, begin, end, depth + 1 == n_levels, nodes + first + stride * pair,
+                            node_sums + first + stride * pair, scale, reg_lambda, max_delta_step, min_child_weight,
+                            even_rows, odd_rows, pool, own_scratch,
+                            candidates + (u64)stride * pair * n_blocks + begin / each, n_blocks);
             if (finishes(searched, n_tasks)) {
                 decide(depth, n_levels, n_blocks, gamma, reg_lambda, max_delta_step, leaf_rate[0], levels,
                        nodes, payload, scale, candidates);

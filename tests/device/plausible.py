@@ -44,6 +44,7 @@ LIBRARIES = frozenset(
         "packed_sums",
         "pairs_of_nodes",
         "search_of_pairs",
+        "roots_together",
         "column_draws",
         "whole_tasks",
         "rows_of_nodes",
@@ -91,6 +92,8 @@ VALUES: dict[str, list[Any]] = {
     "chunk": [4096],
     "points": [1, 5],
     "joint": [0, 256],
+    "roots_at_once": [0, 4],
+    "root_places": [8],
     "levels": [0, 4],
     "interactions": [False, True],
     "most_nodes": [128],
@@ -302,6 +305,8 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     if template == "renew_leaves" and params["finds"] not in ("", "by_rows", "alone"):
         return False
     if template == "joint_codes" and not params["by_row"]:
+        return False
+    if params.get("roots_at_once") and not params["by_row"]:
         return False
     if params.get("by_row") and params.get("drawn"):
         return False
